@@ -15,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
 .PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
-  package sdist-test wheel environments slurm full format clean
+  package sdist-test wheel environments slurm plugins full format clean
 
 all: test
 
@@ -148,13 +148,24 @@ slurm: develop
 	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
 
 # What takes too long for every change. Benchmarks run once, untimed: they have to follow what they call.
-full: test slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
+full: test plugins slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --only journals --simulation-runs $(FUZZ_JOURNALS) --seed 3
+	MALLEABLE_PERIODS=all $(BIN)/python -m pytest -n $(CORES) tests/test_protocol_period.py
 	MALLEABLE_KILLS=200 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	MALLEABLE_COMMANDS=100000 MALLEABLE_TEMPLATES=500 $(BIN)/python -m pytest tests/live/test_random_commands.py tests/live/test_templates.py
-	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion all'
+	MALLEABLE_BROWSER=1 $(BIN)/python -m pytest tests/report/test_browser.py
+	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion report all'
+
+# Adapters to programs of others: these are installed beside what `make develop` has, and leave that as it is.
+PLUGIN := plugins/snakemake-scheduler-plugin-malleable
+plugins: develop
+	$(PYTHON) -m venv build/plugins
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	  > $$(build/plugins/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/develop.pth
+	build/plugins/bin/python -m pip --quiet install 'snakemake>=9.10' scikit-learn joblib ray ./$(PLUGIN)
+	build/plugins/bin/python -m pytest -n $(CORES) tests/plugins
 
 bench: develop
 	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null

@@ -27,6 +27,9 @@ EXTRAS = {
     "dask": ("distributed",),
     "hyperqueue": ("hyperqueue",),
     "completion": ("shtab",),
+    "report": ("jinja2", "markupsafe"),
+    "joblib": ("joblib",),
+    "ray": ("ray",),
 }
 LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}
 LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however busy the machine is

@@ -10,6 +10,7 @@
 #include "malleable/sim/cluster.hpp"
 #include "malleable/sim/cluster_slots.hpp"
 #include "named_columns.hpp"
+#include "options.hpp"
 #include "policies.hpp"
 
 namespace malleable::bindings {
@@ -20,35 +21,14 @@ using Doubles = Array<double>;
 // Valid jobs, as the columns of their table say; those are kept.
 ClusterJobsView jobs_of(const py::dict& table, std::vector<py::object>& kept) {
   ClusterJobsView jobs;
-  jobs.arrival = column<double>(table, "arrival", kept, true);
-  jobs.tasks[kMap] = column<std::int64_t>(table, "maps", kept, true);
-  jobs.tasks[kReduce] = column<std::int64_t>(table, "reduces", kept, true);
-  jobs.seconds[kMap] = column<double>(table, "map_seconds", kept, true);
-  jobs.seconds[kReduce] = column<double>(table, "reduce_seconds", kept, true);
-  jobs.offset[kMap] = column<std::int64_t>(table, "map_offset", kept);
-  jobs.offset[kReduce] = column<std::int64_t>(table, "reduce_offset", kept);
-  jobs.shuffle = column<double>(table, "shuffle", kept);
-  jobs.block = column<double>(table, "block", kept);
-  jobs.shuffle_bytes = column<double>(table, "shuffle_bytes", kept);
-  jobs.min_slots[kMap] = column<std::int64_t>(table, "min_map_slots", kept);
-  jobs.min_slots[kReduce] = column<std::int64_t>(table, "min_reduce_slots", kept);
-  jobs.weight = column<double>(table, "weight", kept);
-  jobs.deadline = column<double>(table, "deadline", kept);
+  ClusterJobsView::each(
+      [&]<typename T>(const ClusterColumn& own, std::span<const T>& values) {
+        values = column<T>(table, own.name, kept, own.needed);
+      },
+      jobs);
   SlaColumns::each(jobs.sla, kAnyLength, [&](const char* name, auto& own, std::size_t, bool) {
     own = column<std::remove_const_t<std::remove_reference_t<decltype(own[0])>>>(table, name, kept);
   });
-  jobs.kind = column<std::uint8_t>(table, "kind", kept);
-  jobs.user = column<std::int64_t>(table, "user", kept);
-  jobs.group = column<std::int64_t>(table, "group", kept);
-  jobs.flow = column<std::int64_t>(table, "flow", kept);
-  jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
-  jobs.after = column<std::int64_t>(table, "after", kept);
-  jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
-  jobs.rates = column<double>(table, "rates", kept);
-  jobs.node_rates = column<double>(table, "node_rates", kept);
-  jobs.user_minimum = column<double>(table, "user_minimum", kept);
-  jobs.user_priority = column<double>(table, "user_priority", kept);
-  jobs.exponent = column<double>(table, "exponent", kept);
   validate(jobs);
   return jobs;
 }
@@ -100,36 +80,38 @@ struct Tables {
 };
 
 ClusterOptions options_of(const py::dict& given) {
-  ClusterOptions options;
-  read_option(given, "epoch", options.epoch);
-  read_option(given, "heartbeat", options.heartbeat);
-  read_option(given, "tasks_per_heartbeat", options.tasks_per_heartbeat);
-  read_option(given, "slow_start", options.slow_start);
-  read_option(given, "split_copy", options.split_copy);
-  read_option(given, "shuffle_steps", options.shuffle_steps);
-  read_option(given, "network_epoch", options.network_epoch);
-  read_option(given, "delay", options.delay);
-  read_option(given, "rack_delay", options.rack_delay);
-  read_option(given, "replicas", options.replicas);
-  read_option(given, "noise", options.noise);
-  read_option(given, "straggler_share", options.straggler_share);
-  read_option(given, "straggler_factor", options.straggler_factor);
-  read_option(given, "failure", options.failure);
-  read_option(given, "speedup", options.speedup);
-  read_option(given, "rates", options.rates);
-  read_option(given, "learn", options.learn);
-  read_option(given, "prior", options.prior);
-  read_option(given, "seed", options.seed);
-  read_option(given, "ageing", options.ageing);
-  if (given.contains("assignment")) {
-    options.assignment = static_cast<Assignment>(given["assignment"].cast<std::uint8_t>());
-  }
-  read_option(given, "in_order", options.in_order);
-  read_option(given, "gang", options.gang);
-  read_option(given, "lose_output", options.lose_output);
-  read_option(given, "trace", options.trace);
-  read_option(given, "batches", options.batches);
+  auto options = read_options<ClusterOptions>(given);
+  if (given.contains("seed")) options.seed = given["seed"].cast<std::uint64_t>();
+  if (given.contains("trace")) options.trace = given["trace"].cast<bool>();
+  if (given.contains("batches")) options.batches = given["batches"].cast<bool>();
   return options;
+}
+
+// Rows of the table of options, in order, for Python's checks and for people.
+py::tuple option_rows() {
+  const ClusterOptions options;
+  py::list rows;
+  std::size_t known[2] = {0, 0};
+  PolicyOptions::each(options, [&](const Option&, const auto&) { ++known[0]; });
+  SchedulerOptions::each(options, [&](const Option&, const auto&) { ++known[1]; });
+  ClusterOptions::each(options, [&]<typename T>(const Option& option, const T& value) {
+    const std::size_t row = rows.size();
+    py::dict d;
+    d["name"] = option.name;
+    d["kind"] = kind_name<T>();
+    d["low"] = option.low;
+    d["high"] = option.high;
+    d["unit"] = option.unit;
+    d["words"] =
+        py::tuple(py::cast(std::vector<std::string>(option.words.begin(), option.words.end())));
+    d["default"] = shown_option(option, value);
+    d["of"] = row < known[0] ? "policy" : row < known[1] ? "scheduler" : "simulation";
+    d["readers"] = option.readers;
+    d["meaning"] = option.meaning;
+    d["unsaid"] = std::isnan(option.unsaid) ? py::object(py::none()) : py::float_(option.unsaid);
+    rows.append(std::move(d));
+  });
+  return py::tuple(rows);
 }
 
 py::dict network_totals(const ClusterNetwork::Totals& t) {
@@ -268,9 +250,28 @@ class PySimulation {
   Busy busy_;
 };
 
+// Rows of the table of columns of jobs.
+py::tuple column_rows() {
+  const ClusterJobsView none;
+  py::list rows;
+  ClusterJobsView::each(
+      [&]<typename T>(const ClusterColumn& column, std::span<const T>) {
+        py::dict d;
+        d["name"] = column.name;
+        d["whole"] = std::is_integral_v<T>;
+        d["by_row"] = column.length == ClusterColumn::Length::kRows;
+        d["told"] = column.of != ClusterColumn::Of::kSimulation;
+        rows.append(std::move(d));
+      },
+      none);
+  return py::tuple(rows);
+}
+
 }  // namespace
 
 void bind_cluster(py::module_& module) {
+  module.attr("CLUSTER_COLUMNS") = column_rows();
+  module.attr("OPTIONS") = option_rows();
   module.def(
       "validate_cluster_jobs",
       [](const py::dict& columns) {

@@ -7,11 +7,9 @@
 #include "arrays.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
-#include "malleable/policy/cluster_epoch.hpp"
-#include "malleable/policy/cluster_flow.hpp"
-#include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/scheduler/policy_columns.hpp"
+#include "options.hpp"
 #include "policies.hpp"
 
 namespace malleable::bindings {
@@ -288,54 +286,17 @@ void bind_cluster_policies(py::module_& module) {
       .def("demand", &demand_columns, py::arg("pool"));
 
   py::class_<BoundPolicy>(module, "ClusterPolicy");
-  py::class_<Bound<ClusterFifo>, BoundPolicy>(module, "ClusterFifo").def(py::init<>());
-  py::class_<Bound<ClusterEpoch>, BoundPolicy>(module, "ClusterEpoch")
-      .def(py::init([](const std::string& policy, bool is_max, std::int64_t kind, double hysteresis,
-                       std::optional<std::uint64_t> effort, bool at_least_one, bool by_user,
-                       bool gang, double pool_minimum) {
-             EpochOptions options;
-             options.policy = policy_code<EpochPolicy>(Model::kCluster, policy);
-             options.aggregate = aggregate_of(is_max);
-             options.kind = kind_of(kind);
-             options.hysteresis = hysteresis;
-             options.effort = effort;
-             options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
-             return std::make_unique<Bound<ClusterEpoch>>(
-                 options, at_least_one, by_user, pool_minimum,
-                 find_policy(Model::kCluster, policy).promises.learns);
-           }),
-           py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
-           py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
-           py::arg("pool_minimum"));
-  py::class_<Bound<ClusterSrpt>, BoundPolicy>(module, "ClusterSrpt")
-      .def(py::init([](const std::string& policy, double speedup, std::vector<double> rates,
-                       std::vector<double> exponents, std::vector<std::int64_t> useful,
-                       bool by_user) {
-             return std::make_unique<Bound<ClusterSrpt>>(
-                 SrptOptions{policy_code<SrptKind>(Model::kCluster, policy), speedup,
-                             std::move(rates), std::move(exponents), std::move(useful), by_user});
-           }),
-           py::arg("policy"), py::arg("speedup"), py::arg("rates"), py::arg("exponents"),
-           py::arg("useful"), py::arg("by_user"));
-  py::class_<Bound<ClusterService>, BoundPolicy>(module, "ClusterService")
-      .def(py::init([](const std::string& policy, bool by_user) {
-             return std::make_unique<Bound<ClusterService>>(
-                 policy_code<ServiceKind>(Model::kCluster, policy), by_user);
-           }),
-           py::arg("policy"), py::arg("by_user"));
-  py::class_<Bound<ClusterFlow>, BoundPolicy>(module, "ClusterFlow")
-      .def(py::init([](const std::string& policy, bool is_max, std::int64_t kind,
-                       std::uint64_t effort, bool by_user) {
-             ClusterFlowOptions options;
-             options.method = policy_code<FlowMethod>(Model::kCluster, policy);
-             options.aggregate = aggregate_of(is_max);
-             options.kind = kind_of(kind);
-             options.effort = effort;
-             options.by_user = by_user;
-             return std::make_unique<Bound<ClusterFlow>>(options);
-           }),
-           py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("effort"),
-           py::arg("by_user"));
+  module.def(
+      "cluster_policy",
+      [](const std::string& name, bool is_max, std::int64_t kind, const py::dict& options,
+         bool by_user, bool generic, std::vector<double> exponents,
+         std::vector<std::int64_t> useful) {
+        return std::make_unique<BoundPolicy>(make_cluster_policy(
+            name, read_options<PolicyOptions>(options), aggregate_of(is_max), kind_of(kind),
+            by_user, generic, std::move(exponents), std::move(useful)));
+      },
+      py::arg("name"), py::arg("is_max"), py::arg("kind"), py::arg("options"), py::arg("by_user"),
+      py::arg("generic"), py::arg("exponents"), py::arg("useful"));
   py::class_<Bound<PyClusterPolicy>, BoundPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"), py::arg("whole"));

@@ -96,7 +96,7 @@ class PyFlowEpoch {
     epoch_.set_task_work(task_work);
   }
 
-  // (version, ids, slots, changed, ready, ended, order)
+  // (version, ids, slots, changed, ready, ended, order, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
     const FlowEpoch::Decision* made = nullptr;
@@ -107,7 +107,7 @@ class PyFlowEpoch {
     return py::make_tuple(epoch_.version(), copy(std::span<const std::int64_t>(made->ids)),
                           copy(std::span<const std::int64_t>(made->slots)), bools(made->changed),
                           bools(made->ready), copy(std::span<const std::int64_t>(made->ended)),
-                          copy(std::span<const std::int64_t>(made->order)));
+                          copy(std::span<const std::int64_t>(made->order)), made->overloaded);
   }
 
   // Of the decision that has this version: (plan, the flows that it is about, their ids, names of

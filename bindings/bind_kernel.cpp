@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "malleable/kernel/laxity_packing.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
 #include "malleable/kernel/waterline.hpp"
@@ -20,6 +21,7 @@ struct Workspace {
   Problem problem;
   ResourceAllocation allocation;
   MalleablePacking packing;
+  LaxityPacking laxity;
   std::vector<double> ended, chosen;
   std::vector<Index> order;
   std::vector<std::uint8_t> seen;
@@ -107,6 +109,22 @@ Doubles malleable_packing(const Jobs& jobs, std::int64_t slots, bool gang, const
   return to_numpy(std::move(completion));
 }
 
+Doubles laxity_packing(const Jobs& jobs, std::int64_t slots, double now, const Integers& order) {
+  std::vector<double> completion;
+  {
+    const Problem& problem = problem_of(jobs, slots, now, false);
+    Workspace& own = workspace();
+    take_permutation(view(order), problem.size(), own);
+    completion.resize(problem.size());
+    const std::span<const double> deadline = jobs.terms().deadline;
+    std::vector<double> due(deadline.begin(), deadline.end());
+    for (double& d : due) d -= now;
+    py::gil_scoped_release release;
+    own.laxity.run(problem, own.order, due, completion);
+  }
+  return to_numpy(std::move(completion));
+}
+
 Integers waterline(const Jobs& jobs, std::int64_t slots, bool weighted, bool gang) {
   const JobsView table = jobs;
   std::vector<double> given(table.size());
@@ -129,6 +147,8 @@ void bind_kernel(py::module_& module) {
              py::arg("table_duration").noconvert() = py::none());
   module.def("malleable_packing", &malleable_packing, py::arg("jobs"), py::arg("slots"),
              py::arg("gang"), py::arg("order").noconvert());
+  module.def("laxity_packing", &laxity_packing, py::arg("jobs"), py::arg("slots"), py::arg("now"),
+             py::arg("order").noconvert());
   module.def("waterline", &waterline, py::arg("jobs"), py::arg("slots"), py::arg("weighted"),
              py::arg("gang"));
 }

@@ -64,7 +64,8 @@ class PyOverlapEpoch {
     epoch_.remove(rows.get());
   }
 
-  // (ids, slots, changed, shares, orders, bounds), by station where there are two columns
+  // (ids, slots, changed, shares, orders, overloaded, bounds), by station where there are two
+  // columns
   py::tuple decide(double now, const std::optional<std::pair<std::int64_t, std::int64_t>>& slots,
                    std::optional<double> period) {
     const Turn turn(busy_);
@@ -97,7 +98,7 @@ class PyOverlapEpoch {
     }
     return py::make_tuple(ids, given, changed, share,
                           py::make_tuple(copy(epoch_.order(true)), copy(epoch_.order(false))),
-                          bound);
+                          epoch_.overloaded(), bound);
   }
 
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }

@@ -9,6 +9,7 @@
 #include "malleable/scheduler/replay.hpp"
 #include "malleable/scheduler/scheduler.hpp"
 #include "named_columns.hpp"
+#include "options.hpp"
 #include "policies.hpp"
 #include "saved_state.hpp"
 
@@ -17,24 +18,6 @@ namespace {
 
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
-
-SchedulerOptions options_of(const py::dict& given) {
-  SchedulerOptions options;
-  read_option(given, "slow_start", options.slow_start);
-  read_option(given, "split_copy", options.split_copy);
-  read_option(given, "delay", options.delay);
-  read_option(given, "rack_delay", options.rack_delay);
-  read_option(given, "replicas", options.replicas);
-  read_option(given, "learn", options.learn);
-  read_option(given, "prior", options.prior);
-  read_option(given, "ageing", options.ageing);
-  if (given.contains("assignment")) {
-    options.assignment = static_cast<Assignment>(given["assignment"].cast<std::uint8_t>());
-  }
-  read_option(given, "in_order", options.in_order);
-  read_option(given, "gang", options.gang);
-  return options;
-}
 
 class PyScheduler {
  public:
@@ -46,8 +29,8 @@ class PyScheduler {
     BoundPolicy& bound = policy_.cast<BoundPolicy&>();
     const Turn turn(bound.busy);
     bound.serves = this;
-    scheduler_ = std::make_unique<Scheduler>(nodes_of(nodes), people_of(users), options_of(options),
-                                             *bound.policy);
+    scheduler_ = std::make_unique<Scheduler>(
+        nodes_of(nodes), people_of(users), read_options<SchedulerOptions>(options), *bound.policy);
   }
   PyScheduler(const PyScheduler&) = delete;
   PyScheduler& operator=(const PyScheduler&) = delete;
@@ -74,24 +57,12 @@ class PyScheduler {
     const std::vector<Scheduler::Person> people = people_of(new_users);
     Scheduler::Additions jobs;
     jobs.new_users = people;
-    jobs.arrival = column<double>(columns, "arrival", kept, true);
-    jobs.weight = column<double>(columns, "weight", kept, true);
-    jobs.deadline = column<double>(columns, "deadline", kept, true);
-    jobs.user = column<std::int64_t>(columns, "user", kept, true);
-    jobs.group = column<std::int64_t>(columns, "group", kept, true);
-    jobs.flow = column<std::int64_t>(columns, "flow", kept, true);
-    jobs.after_offset = column<std::int64_t>(columns, "after_offset", kept, true);
-    jobs.after = column<std::int64_t>(columns, "after", kept, true);
-    jobs.max_slots = column<std::int64_t>(columns, "max_slots", kept);
-    jobs.speedup = column<double>(columns, "speedup", kept);
-    static const char* const kTasks[] = {"maps", "reduces"};
-    static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
-    static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
-    for (const Phase p : {kMap, kReduce}) {
-      jobs.tasks[p] = column<std::int64_t>(columns, kTasks[p], kept, true);
-      jobs.seconds[p] = column<double>(columns, kSeconds[p], kept, true);
-      jobs.min_slots[p] = column<std::int64_t>(columns, kMinima[p], kept, true);
-    }
+    ClusterJobsView::each(
+        [&]<typename T>(const ClusterColumn& own, std::span<const T>& values) {
+          if (own.of == ClusterColumn::Of::kSimulation) return;
+          values = column<T>(columns, own.name, kept, own.needed);
+        },
+        static_cast<ClusterJobsView&>(jobs));
     const auto ids = call([&](Scheduler& s) {
       const auto made = s.add(jobs, now);
       return std::vector<std::int64_t>(made.begin(), made.end());
@@ -386,6 +357,10 @@ void bind_scheduler(py::module_& module) {
       .def("save", [](PyScheduler& self) { return py::bytes(self.save()); })
       .def("load", &PyScheduler::load, py::arg("state"))
       .def("__len__", &PyScheduler::size);
+  module.def(
+      "scheduler_options",
+      [](const py::dict& given) { return shown_options(read_options<SchedulerOptions>(given)); },
+      py::arg("given"));
   module.def("replay", &PyScheduler::replay, py::arg("calls"), py::arg("at"), py::arg("fresh"),
              py::arg("other").none(true));
   module.attr("EVENT_CALLS") = names_of(kEventCalls);

@@ -64,8 +64,10 @@ class PySlottedSim {
     d["mean_response"] = mean_over(t.flow, static_cast<double>(t.completed));
     d["total_response"] = t.flow;
     d["max_response"] = static_cast<double>(t.longest_flow);
+    d["longest_wait"] = static_cast<double>(t.longest_wait);
     d["p50"] = sim_.flow_quantile(0.5);
     d["p90"] = sim_.flow_quantile(0.9);
+    d["p95"] = sim_.flow_quantile(0.95);
     d["p99"] = sim_.flow_quantile(0.99);
     d["utilisation"] = mean_over(static_cast<double>(t.busy), offered, 0.0);
     d["mean_jobs"] = mean_over(t.live_slots, slots, 0.0);
@@ -115,7 +117,7 @@ class PySlottedEpoch {
   }
   void finish(const py::object& ids) { leave(ids, false); }
   void remove(const py::object& ids) { leave(ids, true); }
-  // (ids, machines held, changed, map tasks, reduce tasks, order, bounds)
+  // (ids, machines held, changed, map tasks, reduce tasks, order, overloaded, bounds)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
     std::span<const SlottedEpoch::Grant> grants;
@@ -141,7 +143,8 @@ class PySlottedEpoch {
       reduces_at[k] = grant.reduces;
       bound_at[k] = static_cast<std::uint8_t>(grant.bound);
     }
-    return py::make_tuple(ids, held, changed, maps, reduces, copy(epoch_.order()), bound);
+    return py::make_tuple(ids, held, changed, maps, reduces, copy(epoch_.order()),
+                          epoch_.overloaded(), bound);
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {

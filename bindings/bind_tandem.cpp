@@ -65,8 +65,10 @@ py::dict summary_of(const TandemQueue& queue) {
   d["weighted_response"] = t.weighted_response;
   d["mean_stretch"] = mean_over(t.stretch, done);
   d["max_response"] = t.max_response;
+  d["longest_wait"] = t.longest_wait;
   d["p50"] = queue.response_quantile(0.5);
   d["p90"] = queue.response_quantile(0.9);
+  d["p95"] = queue.response_quantile(0.95);
   d["p99"] = queue.response_quantile(0.99);
   d["map_utilisation"] = mean_over(t.map_busy, t.now, 0.0);
   d["shuffle_utilisation"] = mean_over(t.shuffle_busy, t.now, 0.0);

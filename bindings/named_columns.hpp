@@ -23,10 +23,4 @@ std::span<const T> column(const py::dict& columns, const char* name, std::vector
   return view(array);
 }
 
-// Overwrites what the dictionary has under the name.
-template <typename T>
-void read_option(const py::dict& given, const char* name, T& value) {
-  if (given.contains(name)) value = given[name].cast<T>();
-}
-
 }  // namespace malleable::bindings

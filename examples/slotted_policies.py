@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import malleable as mb
+from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import section7
-from malleable.slotted.theory import efficiency_constants
 
 jobs = section7("uniform-small", rng=1)
 for preemptive in (True, False):

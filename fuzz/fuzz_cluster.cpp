@@ -1,9 +1,6 @@
 // The cluster simulation: tasks on nodes, with every policy that the core has and every option.
 #include "malleable/policy/cluster_adaptive.hpp"
-#include "malleable/policy/cluster_epoch.hpp"
-#include "malleable/policy/cluster_flow.hpp"
-#include "malleable/policy/cluster_service.hpp"
-#include "malleable/policy/cluster_srpt.hpp"
+#include "malleable/policy/registry.hpp"
 #include "malleable/sim/cluster.hpp"
 #include "target.hpp"
 
@@ -147,61 +144,72 @@ World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
   return world;
 }
 
-std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, bool gang,
-                                           double speedup) {
+// Any policy that the registry has.
+std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world,
+                                           const ClusterOptions& options) {
   const bool by_user = !world.user.empty() && bytes.chance(128);
-  const std::size_t which = bytes.index(10);
-  EpochOptions options;
-  options.kind = bytes.pick(kClusterKinds);
-  options.aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
-  options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
-  const double pool_minimum = bytes.chance(40) ? bytes.unit() : 0.0;
-  const bool at_least_one = bytes.chance(64);
-  if (which < 4) {
-    const EpochPolicy kinds[] = {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kWdeq,
-                                 EpochPolicy::kFifo};
-    options.policy = kinds[which];
-    if (which == 0 && bytes.chance(64)) options.hysteresis = bytes.unit();
-    if (which == 0 && bytes.chance(32))
-      options.effort = static_cast<std::uint64_t>(bytes.integer(0, 5));
-    const bool guard = which == 0 && bytes.chance(64);
-    return std::make_unique<ClusterEpoch>(options, at_least_one, by_user, pool_minimum, guard);
+  const Kind kind = bytes.pick(kClusterKinds);
+  const Aggregate aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
+  std::vector<const Policy*> rows;
+  for (const Policy& row : all_policies()) {
+    if (row.model == Model::kCluster) rows.push_back(&row);
   }
-  if (which == 4) return std::make_unique<ClusterFifo>();
-  if (which == 5 && world.generic) {
-    ClusterFlowOptions flow;
-    flow.aggregate = options.aggregate;
-    flow.kind = options.kind;
-    flow.by_user = by_user;
-    return std::make_unique<ClusterFlow>(flow);
+  const Policy& row = *rows[bytes.index(rows.size())];
+  if (!std::holds_alternative<std::monostate>(row.code)) {
+    PolicyOptions own = options;
+    if (!row.promises.searches) {  // others refuse what FLEX alone reads
+      own.hysteresis = 0.0;
+      own.effort.reset();
+    }
+    std::unique_ptr<ClusterPolicy> made;
+    const bool told = refused([&] {
+      made = make_cluster_policy(row.name, own, aggregate, kind, by_user, world.generic);
+    });
+    if (!told) return made;
+    CHECK(!world.generic);
+    return make_cluster_policy("auto", options, aggregate, kind, by_user, world.generic);
   }
-  if (which == 6) {
-    AdaptiveOptions own;
-    own.threshold = bytes.unit();
-    if (bytes.chance(64)) own.guard = bytes.amount({1e-3, 1e3});
-    own.patience = bytes.amount({1e-3, 1e3});
-    const std::uint8_t how = bytes.byte();
-    const bool first = bytes.chance(128), second = bytes.chance(64);
-    return std::make_unique<ClusterAdaptive>(
-        own,
-        [how](std::span<const double> arrival, std::span<const double>,
-              std::span<const double> nodes) {
-          std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
-          return share;
-        },
-        first, second);
+  AdaptiveOptions own;
+  own.threshold = bytes.unit();
+  if (bytes.chance(64)) own.guard = bytes.amount({1e-3, 1e3});
+  own.patience = bytes.amount({1e-3, 1e3});
+  const std::uint8_t how = bytes.byte();
+  const bool first = bytes.chance(128), second = bytes.chance(64);
+  return std::make_unique<ClusterAdaptive>(
+      own,
+      [how](std::span<const double> arrival, std::span<const double>,
+            std::span<const double> nodes) {
+        std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
+        return share;
+      },
+      first, second);
+}
+
+// One value in the option's range: times within those of the simulation, counts and factors small,
+// so that a case stays short.
+template <typename T>
+void read_value(Bytes& bytes, const Option& option, double least, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    value = bytes.chance(128);
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (*option.unit != '\0') {
+      value = bytes.chance(64) ? 0.0 : bytes.amount({100.0 * least, 1e6 * least});
+    } else if (std::isinf(option.high)) {
+      value = std::fmax(1.0, bytes.amount({1.0, 100.0}));
+    } else {
+      value = option.low + (std::fmin(option.high, 1.0) - option.low) * bytes.unit();
+    }
+  } else if constexpr (std::is_same_v<T, CommonSpeedup>) {
+    value.p = 0.05 + 0.95 * bytes.unit();
+    if (bytes.chance(64)) value.rates = {1.0, 1.5, 1.5, 3.0};
+  } else if constexpr (std::is_integral_v<T>) {
+    value =
+        static_cast<T>(bytes.integer(0, static_cast<std::int64_t>(std::fmin(option.high, 3.0))));
+  } else if constexpr (std::is_enum_v<T>) {
+    value = static_cast<T>(bytes.index(option.words.size()));
+  } else {
+    read_value(bytes, option, least, value.emplace());
   }
-  if (which == 7) {
-    const ServiceKind kinds[] = {ServiceKind::kLas, ServiceKind::kGittins, ServiceKind::kPsbs};
-    return std::make_unique<ClusterService>(bytes.pick(kinds), by_user);
-  }
-  const SrptKind kinds[] = {SrptKind::kSrpt, SrptKind::kMaxSrpt, SrptKind::kSplitSrpt,
-                            SrptKind::kAsrpt, SrptKind::kHeSrpt};
-  SrptOptions srpt;
-  srpt.kind = bytes.pick(kinds);
-  srpt.speedup = speedup;
-  srpt.by_user = by_user;
-  return std::make_unique<ClusterSrpt>(srpt);
 }
 
 // Replays the trace: no node ever runs more tasks than it has slots, and each task ends once.
@@ -248,35 +256,12 @@ void fuzz(Bytes bytes) {
   const double least = std::exp(std::log(1e-6) + bytes.unit() * std::log(1e12));
   const Domain times{least, 1e5 * least};
   ClusterOptions options;
+  ClusterOptions::each(options, [&](const Option& option, auto& value) {
+    if (bytes.chance(64)) read_value(bytes, option, least, value);
+  });
   options.epoch = bytes.chance(100) ? 0.0 : bytes.amount({100.0 * least, 1e6 * least});
-  if (bytes.chance(64))
-    options.heartbeat = std::fmax(100.0 * least, bytes.amount({100.0 * least, 1e6 * least}));
-  options.tasks_per_heartbeat = bytes.integer(0, 2);
-  options.slow_start = bytes.unit();
-  options.split_copy = bytes.chance(64);
-  options.shuffle_steps = bytes.integer(0, 3);
-  const bool network = bytes.chance(80);
-  if (network && bytes.chance(64))
-    options.network_epoch = bytes.amount({100.0 * least, 1e6 * least});
-  options.gang = bytes.chance(40);
-  if (bytes.chance(100)) options.replicas = bytes.integer(0, 3);
-  if (bytes.chance(64)) options.delay = bytes.amount(times);
-  if (bytes.chance(64)) options.rack_delay = bytes.amount(times);
-  if (bytes.chance(40)) options.noise = bytes.unit();
-  if (bytes.chance(40)) {
-    options.straggler_share = bytes.unit();
-    options.straggler_factor = std::fmax(1.0, bytes.amount({1.0, 100.0}));
-  }
-  if (bytes.chance(40)) options.failure = 0.5 * bytes.unit();
-  if (bytes.chance(40)) options.speedup = 0.05 + 0.95 * bytes.unit();
-  if (bytes.chance(24)) options.rates = {1.0, 1.5, 1.5, 3.0};
-  options.learn = bytes.chance(40);
-  options.prior = std::fmax(least, bytes.amount(times));
   options.seed = bytes.byte();
-  if (bytes.chance(40)) options.ageing = bytes.amount(times);
-  options.in_order = bytes.chance(40);
-  options.lose_output = bytes.chance(180);
-  if (bytes.chance(60)) options.assignment = static_cast<Assignment>(bytes.integer(1, 2));
+  const bool network = bytes.chance(80);
   options.trace = true;
   World world = read_world(bytes, times, network, options.gang);
   validate(world.cluster());
@@ -289,7 +274,7 @@ void fuzz(Bytes bytes) {
       for (std::int64_t& minimum : world.minimum[p]) minimum = std::min(minimum, first);
     }
   }
-  const auto policy = read_policy(bytes, world, options.gang, options.speedup);
+  const auto policy = read_policy(bytes, world, options);
   const ClusterChanges changes{world.change_time, world.change_node, world.change_up};
   ClusterSimulation simulation(world.cluster(), world.jobs(), options, changes, world.estimate,
                                *policy);

@@ -1,4 +1,4 @@
-// Jobs whose speed-up is below linear: plans of every policy, and an epoch beside one that is
+// Jobs whose speed-up is not linear: plans of every policy, and an epoch beside one that is
 // loaded from its bytes.
 #include "malleable/kernel/schedule_check.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -24,9 +24,10 @@ bool read_speedups(Bytes& bytes, Table& table) {
     std::vector<double> rates;
     if (bytes.chance(80)) {
       rates.push_back(1.0);
+      const bool concave = bytes.chance(128);
       double gain = 1.0;
       for (std::int64_t more = bytes.integer(0, 12); more > 0; --more) {
-        gain *= part(bytes);
+        gain = concave ? gain * part(bytes) : bytes.chance(80) ? 0.0 : 2.0 * part(bytes);
         rates.push_back(rates.back() + gain);
       }
     }

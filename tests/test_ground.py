@@ -314,9 +314,14 @@ def test_elastic_shares_by_hand():
     assert rivals.smallest_service(state | more, 0.0).tolist() == [3, 1]
 
 
-def test_majorant():
-    table = np.array([0.0, 1.0, 1.2, 2.4, 2.5, 2.2])
-    assert loops.majorant(table) == pytest.approx([0.0, 1.0, 1.7, 2.4, 2.5, 2.5])
+def test_shares_by_price_by_hand():
+    # At the price 0.6 one slot is best for the job with p = 0, three for the linear one.
+    tables = [np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.0, 1.0])]
+    state = {"work": np.array([9.0, 2.0]), "max_slots": np.array([3, 3]), "tables": tables}
+    assert rivals.shares_by_price(state | {"capacity": 4}, 0.0).tolist() == [3, 1]
+    late = {"arrival": np.array([0.0, 0.0]), "size": np.array([9.0, 2.0]), "capacity": 4}
+    # After 3 s: (3 + 3) / 3 of its time alone, and (3 + 2) / 2.
+    assert rivals.furthest_behind(state | late, 3.0).tolist() == [1, 3]
 
 
 def test_published_figures_of_gpu_jobs():
@@ -329,3 +334,21 @@ def test_published_figures_of_gpu_jobs():
     afs, *others = [loops.share_gpus(*jobs, slots, rule).mean() for rule in rules]
     assert round(others[0] / afs, 3) == instances.PUBLISHED[name]["SRSF"]
     assert round(others[1] / afs, 2) == instances.PUBLISHED[name]["FIFO"]
+    ours = loops.share_gpus(*jobs, slots, loops.GpuEpoch(slots)).mean()
+    assert ours <= afs
+
+
+@pytest.mark.parametrize("kind", instances.SPEEDUP_STREAMS)
+def test_flex_keeps_up_where_tables_have_other_shapes(kind):
+    """Told the tables it is not behind AFS, on 200 jobs; told nothing of them it is."""
+    jobs, slots = instances.speedup_stream(kind, 4, 200)
+    afs, told, linear = (
+        loops.share_gpus(*jobs, slots, rule).mean()
+        for rule in (
+            rivals.elastic_shares,
+            loops.GpuEpoch(slots),
+            loops.GpuEpoch(slots, told=False),
+        )
+    )
+    assert told <= 1.03 * afs
+    assert told < linear

@@ -43,8 +43,20 @@ OPTIONAL = (
     "hyperqueue",
     "polars",
     "shtab",
+    "jinja2",
+    "markupsafe",
 )
-COMMANDS = ("plan", "simulate", "run", "status", "bench", "reproduce", "demo", "completion")
+COMMANDS = (
+    "plan",
+    "simulate",
+    "run",
+    "status",
+    "bench",
+    "reproduce",
+    "demo",
+    "completion",
+    "report",
+)
 
 
 def run(body, blocked):

@@ -258,3 +258,20 @@ def test_workflows_of_traces():
     assert instances.tpch_stream(1, 0.8, 23, 20)[0].arrival.tolist() == jobs.arrival.tolist()
     facebook, slots = instances.facebook_due(0.35, jobs=500)
     assert len(facebook) == 500 and 0 < slots < 3000
+
+
+def test_worlds_of_copying_are_at_their_loads():
+    for number in range(90):
+        jobs, cluster = instances.copying_world(number, 60)
+        maps, reduces = jobs.map_work.sum(), jobs.reduce_work.sum()
+        slots = cluster.map_slots.sum(), cluster.reduce_slots.sum()
+        kinds = ((60, 30), (60, 60), (90, 0))[number // 3 % 3]
+        assert cluster.generic == (kinds[1] == 0)
+        assert slots[0] == kinds[0] and (cluster.generic or slots[1] == kinds[1])
+        busy = (
+            (maps + reduces) / 90 if cluster.generic else max(maps / slots[0], reduces / slots[1])
+        )
+        load = busy / jobs.arrival[-1]
+        # Sixty gaps differ from their mean.
+        assert load == pytest.approx((0.5, 0.8, 0.95)[number % 3], rel=0.5)
+        assert jobs.shuffle[0] == pytest.approx((0.3, 3.0)[number // 9 % 2] * 12.18, rel=1e-3)

@@ -1,5 +1,6 @@
 """Names of policies and kinds of penalties come from the core, and it refuses what it does not know."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,14 +22,12 @@ NONE = np.empty(0)
 
 def makers():
     yield "Epoch", lambda kind: _core.Epoch(4, False, kind, "flex", False, 0.0, None, 0.0)
-    yield (
-        "ClusterEpoch",
-        lambda kind: _core.ClusterEpoch("flex", False, kind, 0.0, None, False, False, False, 0.0),
-    )
-    yield (
-        "ClusterFlow",
-        lambda kind: _core.ClusterFlow("flowflex", False, kind, 0, False),
-    )
+    for name in ("flex", "flowflex"):
+        yield name, partial(_cluster_policy, name)
+
+
+def _cluster_policy(name, kind):
+    return _core.cluster_policy(name, False, kind, {}, False, True, [], [])
 
 
 @pytest.mark.parametrize("code", UNKNOWN)

@@ -65,7 +65,7 @@ CALLS = {
             "work": [*FIRST, [-1.0]],
             "arrival": [*NUMBERS, [0.0, INF]],
             "min_slots": COUNTS,
-            "max_slots": LIMITS,
+            "max_slots": [each for each in LIMITS if "nan" not in str(each)],  # none
             "weight": AMOUNTS,
             "deadline": DEADLINES,
             "sla": STEPS,

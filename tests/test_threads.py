@@ -153,9 +153,9 @@ class Newest:
 
 
 CLUSTER_POLICIES = {
-    "fifo": _core.ClusterFifo,
-    "fair": lambda: _core.ClusterEpoch("fair", False, 0, 0.0, None, False, False, False, 0.0),
-    "srpt": lambda: _core.ClusterSrpt("srpt", 1.0, [], [], [], False),
+    name: functools.partial(_core.cluster_policy, name, False, 0, {}, False, False, [], [])
+    for name in ("fifo", "fair", "srpt")
+} | {
     "adaptive": lambda: _core.ClusterAdaptive(
         mb.Adaptive().core_options(), mb.Adaptive().matcher(), True, False
     ),
@@ -174,7 +174,7 @@ def test_the_cores_own_objects_refuse_a_second_thread(name):
 def test_a_policy_serves_one_simulation():
     jobs = mb.generate_cluster_jobs(5, 1)
     place = cluster_model.Cluster(CLUSTER["node"])
-    policy = _core.ClusterFifo()
+    policy = CLUSTER_POLICIES["fifo"]()
     first, second = (
         _core.ClusterSimulation(
             place.columns(), cluster_model._jobs(jobs, place, policy)[0], {}, {}, None, policy

@@ -26,10 +26,10 @@ from malleable.flows.kernels import (
 )
 from malleable.jobs.kernels import Allocation, resource_allocation
 from malleable.objective import Objective, parse_objective
+from malleable.papers.overlap_proofs import HardBatch, matching_jobs
 from malleable.replications import Replications, replicate
 from malleable.slotted.epoch import SlottedDecision
 from malleable.tandem.epoch import OverlapDecision
-from malleable.tandem.generate import HardBatch, theorem1_jobs
 
 
 def flows(work=4.0):
@@ -123,7 +123,7 @@ MAKERS = {
     Replications: lambda x: replicate(
         lambda seed: cluster_jobs(x), [1, 2], ["fair"], cluster=cluster()
     ),
-    HardBatch: lambda x: theorem1_jobs([1, int(x)], [int(x), 1], [int(x) + 1] * 2),
+    HardBatch: lambda x: matching_jobs([1, int(x)], [int(x), 1], [int(x) + 1] * 2),
 }
 
 

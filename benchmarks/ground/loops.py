@@ -234,7 +234,7 @@ def share_gpus(
 
 
 class GpuEpoch:
-    """`malleable.Epoch` told the tables; until it takes such as are not concave, their concave majorants."""
+    """A user's loop around `malleable.Epoch`, told the tables or nothing of them."""
 
     def __init__(self, slots: int, policy: str = "flex", told: bool = True):
         self.epoch, self.told = mb.Epoch(slots, "sum:response", policy), told
@@ -257,21 +257,5 @@ class GpuEpoch:
         return [given[self.id_of[row]] for row in rows]
 
     def _add(self, work: Any, columns: Any, table: Any) -> int:
-        if not self.told:
-            return int(self.epoch.add(work, **columns)[0])
-        try:
-            return int(self.epoch.add(work, speedup=[table[1:]], **columns)[0])
-        except ValueError:
-            return int(self.epoch.add(work, speedup=[majorant(table)[1:]], **columns)[0])
-
-
-def majorant(table: Any) -> Any:
-    """The least concave function of whole numbers that is nowhere below the table."""
-    hull: list[int] = []
-    for k in range(len(table)):
-        while len(hull) > 1 and (table[k] - table[hull[-2]]) * (hull[-1] - hull[-2]) >= (
-            table[hull[-1]] - table[hull[-2]]
-        ) * (k - hull[-2]):
-            hull.pop()
-        hull.append(k)
-    return np.maximum.accumulate(np.interp(np.arange(len(table)), hull, table[hull]))
+        told = {"speedup": [table[1:]]} if self.told else {}
+        return int(self.epoch.add(work, **columns, **told)[0])

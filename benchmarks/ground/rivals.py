@@ -340,6 +340,28 @@ def elastic_shares(state: State, now: float) -> Any:
     return given
 
 
+def shares_by_price(state: State, now: float) -> Any:
+    """WHAM: one price l of a slot for all; each job has the s with the least (1 + l s) / rate(s)."""
+
+    def asked(price: float) -> Any:
+        cost = [(1.0 + price * np.arange(1, most + 1)) / table[1 : most + 1]
+                for most, table in zip(state["max_slots"], state["tables"], strict=True)]  # fmt: skip
+        return np.array([row.argmin() + 1 for row in cost])
+
+    low, high = 0.0, 1e3
+    for _ in range(40):
+        price = (low + high) / 2.0
+        low, high = (price, high) if asked(price).sum() > state["capacity"] else (low, price)
+    return in_order(state["work"], asked(high), state["capacity"])
+
+
+def furthest_behind(state: State, now: float) -> Any:
+    """Like Themis: the job whose end, if it ran alone from now on, is the latest for its size first."""
+    top = [table[most] for table, most in zip(state["tables"], state["max_slots"], strict=True)]
+    late = (now - state["arrival"] + state["work"] / top) / (state["size"] / top)
+    return in_order(-late, state["max_slots"], state["capacity"])
+
+
 # For a table: whole plans.
 
 

@@ -17,6 +17,9 @@ two_phase(seed, sigma, jobs=900): maps geometric(0.06), at most 200, a quarter a
     mean seconds of a map lognormal(exp(2.5), 0.6) and of a reduce lognormal(exp(3), 0.6) for each job, each
     task's times exp(sigma Z - sigma^2 / 2), 15 nodes of 4 map and 2 reduce slots, load 0.8 of the busier
     kind.
+copying_world(number, jobs=300): number 0 to 89: such jobs with sigma 0, 0.5, 1, 1.5 or 2, reduces that copy 0.3
+    or 3 times 12.2 s (a map's mean of all jobs), 60 + 30, 60 + 60 slots of both kinds or 90 of any, load 0.5,
+    0.8 or 0.95 of the busier kind; the number is the seed.
 short_history(seed): U{17..46} such jobs, tasks of sigma 0.3, mean seconds of jobs of sigma 1.2, on 5 nodes.
 mixed_speeds(seed, fast=4.0, jobs=400): geometric(1 / 30) tasks a job, mean seconds lognormal(mean 20, 0.8),
     tasks of sigma 0.3, eight nodes of rate 1 and eight of rate ``fast``, four slots each, load 0.8 of all
@@ -41,6 +44,7 @@ __all__ = [
     "SMALL_SLOTS",
     "batch",
     "changing_times",
+    "copying_world",
     "mixed_speeds",
     "mixed_stream",
     "short_history",
@@ -129,8 +133,16 @@ def mixed_stream(seed: int, jobs: int = 1000) -> tuple[ClusterJobs, Cluster]:
 
 
 def _two_phase(
-    rng: np.random.Generator, jobs: int, sigma: float, unlike: float, nodes: int
+    rng: np.random.Generator,
+    jobs: int,
+    sigma: float,
+    unlike: float,
+    nodes: int,
+    per_node: tuple[int, int] = (4, 2),
+    load: float = 0.8,
+    copying: float = 0.0,
 ) -> tuple[ClusterJobs, Cluster]:
+    """Slots of both kinds on a node; no reduce slots: all are of any kind."""
     maps = np.minimum(rng.geometric(0.06, jobs), 200)
     reduces = np.maximum(maps // 4, 1)
     each = rng.lognormal(2.5, unlike, jobs), rng.lognormal(3.0, unlike, jobs)
@@ -138,20 +150,43 @@ def _two_phase(
         np.repeat(mean, count) * _times(rng, 1.0, sigma, int(count.sum()))
         for mean, count in zip(each, (maps, reduces), strict=True)
     ]
-    span = max(times[0].sum() / (4 * nodes), times[1].sum() / (2 * nodes)) / 0.8
+    busy = times[0].sum(), times[1].sum() + copying * reduces.sum()
+    if per_node[1]:
+        span = max(own / (nodes * slots) for own, slots in zip(busy, per_node, strict=True)) / load
+    else:
+        span = sum(busy) / (nodes * per_node[0] * load)
     table = ClusterJobs(
         maps,
         _split(times[0], maps),
         reduces,
         _split(times[1], reduces),
+        shuffle=copying,
         arrival=_arrivals(rng, jobs, span),
     )
-    return table, Cluster([{"map_slots": 4, "reduce_slots": 2, "count": nodes}])
+    kinds = {"map_slots": per_node[0], "reduce_slots": per_node[1]}
+    return table, Cluster([(kinds if per_node[1] else {"slots": per_node[0]}) | {"count": nodes}])
 
 
 def two_phase(seed: int, sigma: float, jobs: int = 900) -> tuple[ClusterJobs, Cluster]:
     """Map and reduce jobs whose tasks differ within each job."""
     return _two_phase(np.random.default_rng(seed), jobs, sigma, 0.6, 15)
+
+
+def copying_world(number: int, jobs: int = 300) -> tuple[ClusterJobs, Cluster]:
+    """Reduce tasks that copy, where starting them early may pay."""
+    rest, load = divmod(number, 3)
+    rest, slots = divmod(rest, 3)
+    sigma, copying = divmod(rest, 2)
+    return _two_phase(
+        np.random.default_rng([number, 3]),
+        jobs,
+        0.5 * sigma,
+        0.6,
+        15,
+        ((4, 2), (4, 4), (6, 0))[slots],
+        (0.5, 0.8, 0.95)[load],
+        (0.3, 3.0)[copying] * math.exp(2.5),
+    )
 
 
 def short_history(seed: int) -> tuple[ClusterJobs, Cluster]:

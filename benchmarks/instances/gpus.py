@@ -3,6 +3,11 @@
 gpu_jobs(name, jobs=None): a workload of ``pcs-gpu`` (GPU_WORKLOADS) on 64 GPUs: arrival [s], work [seconds on
     one GPU], the most GPUs of each, and by job what 0, 1, 2, ... GPUs do. ``jobs``: the first of them only.
     Published of the whole workloads, mean completion time over AFS: PUBLISHED.
+speedup_stream(kind, seed): 1,000 jobs on 64 slots, no trace needed: Poisson arrivals for the load of
+    SPEEDUP_STREAMS in work on one slot, work lognormal with that sigma and mean 10,000, a table of nine for
+    each. ``power``: s^p, p from U(0.3, 1); ``amdahl``: serial part from U(0, 0.4)^1.5; ``steps``: powers of two
+    only, to an exponent from U(0.6, 1); ``convex``: little from slots 2 to 3 ... 8, then as good as linear;
+    ``mixed``: linear, powers, Amdahl, flat, steps and convex ones. Tables end at 4 to 44 slots.
 """
 
 from __future__ import annotations
@@ -17,11 +22,31 @@ import numpy.typing as npt
 
 from benchmarks.instances.workflows import traces
 
-__all__ = ["GPU_WORKLOADS", "PUBLISHED", "GpuJobs", "gpu_jobs"]
+__all__ = [
+    "GPU_WORKLOADS",
+    "PUBLISHED",
+    "SPEEDUP_STREAMS",
+    "GpuJobs",
+    "gpu_jobs",
+    "speedup_stream",
+]
 
 GPU_WORKLOADS = ("2869ce", "0e4a51")
-PUBLISHED = {"2869ce": {"FIFO": 4.86, "SRSF": 1.428}, "0e4a51": {"FIFO": 9.30, "SRSF": 1.064}}
+"""Those that a section of the proving ground has time for; 6c71a0 has 14,783 jobs."""
+PUBLISHED = {
+    "2869ce": {"FIFO": 4.86, "SRSF": 1.428, "Themis": 1.65, "PCS-jct": 1.15},
+    "0e4a51": {"FIFO": 9.30, "SRSF": 1.064, "Themis": 1.32, "PCS-jct": 1.57},
+    "6c71a0": {"FIFO": 31.5, "SRSF": 1.073, "Themis": 1.50, "PCS-jct": 1.47},
+}
 """PCS (OSDI 2024), rounded as printed."""
+SPEEDUP_STREAMS = {
+    "power": (0.5, 1.5),
+    "amdahl": (0.6, 1.5),
+    "steps": (0.6, 1.5),
+    "convex": (0.5, 1.5),
+    "mixed": (0.8, 2.0),
+}
+"""Load and sigma by kind."""
 
 
 class GpuJobs(NamedTuple):
@@ -52,3 +77,37 @@ def gpu_jobs(name: str, jobs: int | None = None) -> tuple[GpuJobs, int]:
         [tables[row["model_name"]] for row in rows],
     )
     return found, 64
+
+
+def _table(kind: str, place: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """What 0, 1, 2, ... slots do."""
+    k = np.arange(1.0, (4, 8, 16, 32, 44, 8, 16, 20, 44)[place] + 1)
+    if kind == "power":
+        rates = k ** rng.uniform(0.3, 1.0)
+    elif kind == "amdahl":
+        serial = rng.uniform(0.0, 0.4) ** 1.5
+        rates = 1.0 / (serial + (1.0 - serial) / k)
+    elif kind == "steps":
+        rates = 2.0 ** (np.floor(np.log2(k)) * rng.uniform(0.6, 1.0))
+    elif kind == "convex":
+        knee = int(rng.integers(3, 9))
+        rates = np.where(
+            k < knee, 1.0 + 0.3 * (k - 1.0), np.minimum(0.3 * knee + k - knee, 0.9 * k)
+        )
+    else:
+        rates = (k, k**0.5, k**0.8, 1.0 / (0.1 + 0.9 / k), np.ones(len(k)), 2.0 ** np.floor(np.log2(k)),
+                 np.maximum(1.0, k**1.3 / 3.0**0.3), k**0.9, 1.0 + 0.25 * (k - 1.0))[place]  # fmt: skip
+    rates[0] = 1.0
+    return np.append(0.0, np.maximum.accumulate(rates))
+
+
+def speedup_stream(kind: str, seed: int, jobs: int = 1000) -> tuple[GpuJobs, int]:
+    """Jobs with tables of that kind, and the number of slots."""
+    rng, slots = np.random.default_rng(seed), 64
+    load, sigma = SPEEDUP_STREAMS[kind]
+    tables = [_table(kind, place, rng) for place in range(9)]
+    work = rng.lognormal(0.0, sigma, jobs)
+    work *= 1e4 / work.mean()
+    own = [tables[place] for place in rng.integers(0, 9, jobs)]
+    arrival = np.cumsum(rng.exponential(1e4 / (slots * load), jobs))
+    return GpuJobs(arrival, work, np.array([len(table) - 1 for table in own]), own), slots

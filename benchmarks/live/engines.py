@@ -1,7 +1,8 @@
-"""The same jobs through `malleable` and as Dask or HyperQueue order them, on the same slots, paired.
+"""The same jobs through `malleable` and as Dask, HyperQueue or Ray order them, on the same slots, paired.
 
     python benchmarks/live/engines.py dask --seeds 3
     python benchmarks/live/engines.py hyperqueue --seeds 3
+    python benchmarks/live/engines.py ray --slots 24 --only "at once" arrivals rate
     python benchmarks/live/engines.py dask --only rate late
 
 `at once`: ten jobs with a number of tasks each (exponential, at least 1, 700 in all), each task sleeps 2 to
@@ -12,7 +13,8 @@ of HyperQueue), and the engine is left alone. A response ends with the last task
 the task. `late`: four jobs of 150 such tasks, and after 5 s one of 24; its response. `rate`: calls that do
 nothing and whose results are all taken, a second, under a cap of half the slots; against `client.map` and
 `client.gather`, in turns. ``--scale`` shortens all sleeps. Dask: two workers of this machine with half the
-threads each; HyperQueue: a server and a worker of this machine, commands (`sleep`).
+threads each; HyperQueue: a server and a worker of this machine, commands (`sleep`); Ray: a node of this
+machine, workers being there, and calls of 1 ms for `rate`, all slots.
 """
 
 from __future__ import annotations
@@ -70,9 +72,12 @@ class Dask:
         self.client.close()
         self.cluster.close()
 
+    def engine(self):
+        return mb.engines.Dask(self.client)
+
     def ours(self, work, arrivals):
         futures = {}
-        with mb.Executor(engine=mb.engines.Dask(self.client)) as pool:
+        with mb.Executor(engine=self.engine()) as pool:
 
             def submit(row):
                 futures[row] = pool.job(f"job {row}").map(nap, work[row])
@@ -101,6 +106,50 @@ class Dask:
         began = time.perf_counter()
         futures = self.client.map(same, range(calls), pure=False)
         assert self.client.gather(futures) == list(range(calls))
+        return ours, calls / (time.perf_counter() - began)
+
+
+def nap_1_ms(value):
+    time.sleep(0.001)
+    return value
+
+
+class Ray(Dask):
+    """Jobs on a node of this machine."""
+
+    def __init__(self, slots):
+        import ray
+
+        ray.init(num_cpus=slots, include_dashboard=False, log_to_driver=False)
+        self.ray, self.slots = ray, slots
+        self.nap, self.short = ray.remote(nap), ray.remote(nap_1_ms)
+        ray.get([self.nap.remote(1.0) for _ in range(2 * slots)])  # workers are there
+
+    def close(self):
+        self.ray.shutdown()
+
+    def engine(self):
+        return mb.engines.Ray()
+
+    def alone(self, work, arrivals):
+        futures = {}
+
+        def submit(row):
+            futures[row] = [self.nap.remote(seconds) for seconds in work[row]]
+
+        start = as_they_come(arrivals, submit)
+        ends = {row: max(self.ray.get(own)) for row, own in futures.items()}
+        return [ends[row] - start - arrival for row, arrival in enumerate(arrivals)]
+
+    def rates(self, calls):
+        """Calls of 1 ms a second, ours and theirs."""
+        with mb.Executor(engine=self.engine()) as pool:
+            began = time.perf_counter()
+            futures = pool.job("many").map(nap_1_ms, range(calls))
+            assert [each.result() for each in futures] == list(range(calls))
+            ours = calls / (time.perf_counter() - began)
+        began = time.perf_counter()
+        assert self.ray.get([self.short.remote(k) for k in range(calls)]) == list(range(calls))
         return ours, calls / (time.perf_counter() - began)
 
 
@@ -188,7 +237,7 @@ def shown(name, found, ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=("dask", "hyperqueue"))
+    parser.add_argument("engine", choices=("dask", "hyperqueue", "ray"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=0, metavar="SEED")
     parser.add_argument("--jobs", type=int, default=10)
@@ -198,7 +247,7 @@ def main():
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     asked = parser.parse_args()
-    engine = {"dask": Dask, "hyperqueue": HyperQueue}[asked.engine](asked.slots)
+    engine = {"dask": Dask, "hyperqueue": HyperQueue, "ray": Ray}[asked.engine](asked.slots)
     parts = [part for part in engine.parts if part in asked.only]
     found: dict[str, list[float]] = {}
     try:

@@ -181,7 +181,7 @@ TEST(all_options_together) {
     options.network_epoch = chance(random, 0.3) ? 0.7 : 0.0;
     options.noise = chance(random, 0.5) ? 0.0 : 0.3;
     options.failure = chance(random, 0.5) ? 0.0 : 0.3;
-    options.speedup = chance(random, 0.5) ? 1.0 : 0.5;
+    options.speedup.p = chance(random, 0.5) ? 1.0 : 0.5;
     options.split_copy = chance(random, 0.5);
     options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
     options.gang = chance(random, 0.3);
@@ -320,14 +320,15 @@ TEST(periods_of_any_size) {
   }
 }
 
-// The block of the only map lies where there is no slot: it runs elsewhere after the delay, however
-// many heartbeats that takes, and whatever else runs meanwhile.
+// The block of the only map lies where there is no slot: it runs elsewhere after the delay or when
+// the job has aged, however many heartbeats that takes, and whatever else runs meanwhile.
 TEST(a_delay_of_many_heartbeats) {
   World world(2, 1, 1);
   world.map_slots[1] = 0;
   world.job(0.0, 1, 10.0, 0, 0.0, 0.0);
-  for (const std::int64_t others : {0, 1}) {
-    if (others > 0) world.job(0.0, 0, 0.0, 1, 2e6, 0.0);
+  for (const std::int64_t others : {0, 1, 2}) {
+    if (others == 1) world.job(0.0, 0, 0.0, 1, 2e6, 0.0);
+    const double ageing = others == 2 ? 600.0 : 0.0, wait = others == 2 ? ageing : 1e6;
     std::size_t waited = 0;
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       ClusterOptions options;
@@ -335,12 +336,12 @@ TEST(a_delay_of_many_heartbeats) {
       options.heartbeat = 1.0;
       options.replicas = 1;
       options.delay = 1e6;
-      options.ageing = 0.0;  // the delay alone
+      options.ageing = ageing;
       options.seed = seed;
       ClusterFifo fifo;
       const double end = completions(world, options, fifo)[0];
       if (end > 100.0) ++waited;
-      CHECK_NEAR(end, end > 100.0 ? 1e6 + 10.0 : 10.0, 2.0);
+      CHECK_NEAR(end, end > 100.0 ? wait + 10.0 : 10.0, 2.0);
     }
     CHECK(waited > 0 && waited < 4);
   }

@@ -16,11 +16,14 @@ namespace {
 constexpr EpochPolicy kPolicies[] = {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kFifo,
                                      EpochPolicy::kWdeq, EpochPolicy::kHeSrpt};
 
+// Concave, or anything that does not fall.
 Doubles random_rates(Random& random) {
   Doubles rates = {1.0};
+  const bool concave = chance(random, 0.5);
   double gain = 1.0;
   for (std::int64_t more = integer(random, 0, 9); more > 0; --more) {
-    gain *= real(random, 0.0, 1.0);
+    gain = concave ? gain * real(random, 0.0, 1.0)
+                   : (chance(random, 0.4) ? 0.0 : real(random, 0.0, 2.0));
     rates.push_back(rates.back() + gain);
   }
   return rates;
@@ -56,12 +59,123 @@ TEST(rates_and_their_inverse) {
   CHECK_EQUAL(speedup.useful(0, 8.0), 8.0);
   CHECK_EQUAL(speedup.useful(1, 8.0), 3.0);
   CHECK_EQUAL(speedup.useful(2, 8.0), 1.0);
-  CHECK_EQUAL(speedup.best(1, 0.3, 8.0), 2.0);
-  CHECK_EQUAL(speedup.best(1, 0.2, 8.0), 3.0);
-  CHECK_NEAR(speedup.best(0, 0.25, 8.0), 4.0, 1e-12);
+  SpeedupHulls hulls;
+  hulls.build(speedup, Doubles(3, 0.0), Doubles(3, 8.0));
+  CHECK_EQUAL(hulls.best(speedup, 1, 0.3, 8.0), 2.0);
+  CHECK_EQUAL(hulls.best(speedup, 1, 0.2, 8.0), 3.0);
+  CHECK_NEAR(hulls.best(speedup, 0, 0.25, 8.0), 4.0, 1e-12);
+  CHECK(!hulls.rough());
   CHECK_EQUAL(speedup.steepest(0), 0.5);
   CHECK_NEAR(speedup.steepest(1), std::log2(1.5), 1e-12);
   CHECK(speedup.curved() && !SpeedupView{}.curved());
+}
+
+// Corners by definition: whole numbers at which no line between two others is higher.
+TEST(hulls_meet_their_tables_at_corners) {
+  Random random(9);
+  for (int round = 0; round < 500; ++round) {
+    const double low = static_cast<double>(integer(random, 0, 3));
+    const double high = low + static_cast<double>(integer(random, 0, 8));
+    const bool gang = chance(random, 0.3);
+    SpeedupColumns columns;
+    columns.add(1.0, random_rates(random));
+    const SpeedupView speedup = columns.view();
+    SpeedupHulls hulls;
+    hulls.build(speedup, Doubles{low}, Doubles{high}, gang);
+    const SpeedupHulls::Corners own = hulls.of(0);
+    Doubles counts = {gang ? 0.0 : low};
+    for (double s = std::max({1.0, low, counts[0] + 1.0}); s <= high; s += 1.0) counts.push_back(s);
+    CHECK_EQUAL(own.slots[0], counts[0]);
+    double after = kInfinity;
+    for (std::size_t k = 1; k < own.slots.size(); ++k) {
+      const double gain = (own.rate[k] - own.rate[k - 1]) / (own.slots[k] - own.slots[k - 1]);
+      CHECK_AT_MOST(gain, after, 1e-9);
+      CHECK(gain > 0.0);
+      after = gain;
+      CHECK_EQUAL(own.rate[k], speedup.at(0, own.slots[k]));
+    }
+    for (const double s : counts) {
+      const double rate = speedup.at(0, s);
+      const auto next = std::upper_bound(own.slots.begin(), own.slots.end(), s);
+      if (next == own.slots.end()) {
+        CHECK_EQUAL(rate, own.rate.back());
+        continue;
+      }
+      const auto k = static_cast<std::size_t>(next - own.slots.begin());
+      const double gain = (own.rate[k] - own.rate[k - 1]) / (own.slots[k] - own.slots[k - 1]);
+      CHECK_AT_MOST(rate, own.rate[k - 1] + gain * (s - own.slots[k - 1]), 1e-9);
+    }
+  }
+}
+
+// Against the best of all ways to give the slots, by value times rate.
+TEST(gains_do_the_most) {
+  Random random(10);
+  double lost = 0.0;
+  for (int round = 0; round < 400; ++round) {
+    const std::int64_t slots = integer(random, 1, 8);
+    const Table table = curved_table(random, 3, {.slots = slots, .idle = false});
+    const Problem problem = table.problem(slots);
+    const SpeedupView speedup = table.speedup.view();
+    const Doubles value = {real(random, 0.1, 2.0), real(random, 0.1, 2.0), real(random, 0.1, 2.0)};
+    MarginalGains gains;
+    gains.prepare(problem, speedup);
+    Doubles given(3);
+    gains.allocate(problem, {}, value, given);
+    double used = 0.0, found = 0.0, best = 0.0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      CHECK(given[j] == std::floor(given[j]) && given[j] <= problem.high[j]);
+      CHECK(given[j] >= problem.low[j]);
+      used += given[j];
+      found += value[j] * speedup.at(j, given[j]);
+    }
+    CHECK_AT_MOST(used, problem.slots, 0.0);
+    for (double a = problem.low[0]; a <= problem.high[0]; ++a) {
+      for (double b = problem.low[1]; b <= problem.high[1]; ++b) {
+        for (double c = problem.low[2]; c <= problem.high[2] && a + b + c <= problem.slots; ++c) {
+          best = std::max(best, value[0] * speedup.at(0, a) + value[1] * speedup.at(1, b) +
+                                    value[2] * speedup.at(2, c));
+        }
+      }
+    }
+    CHECK_AT_MOST(found, best, 1e-9 * best);
+    lost += 1.0 - found / best;
+  }
+  CHECK_AT_MOST(lost / 400.0, 0.02, 0.0);
+}
+
+// With many slots most are given at one price at once: the same as step by step.
+TEST(gains_of_many_slots) {
+  Random random(11);
+  for (int round = 0; round < 50; ++round) {
+    const std::int64_t slots = integer(random, 200, 5000);
+    Table table = curved_table(random, 6, {.slots = slots, .idle = false});
+    for (std::size_t j = 0; j < 6; ++j) table.max_slots[j] = slots;
+    const Problem problem = table.problem(slots);
+    const SpeedupView speedup = table.speedup.view();
+    const Doubles value = {1.0, 2.0, 0.5, 1.3, 0.1, 3.0};
+    MarginalGains gains;
+    gains.prepare(problem, speedup);
+    Doubles given(6);
+    gains.allocate(problem, {}, value, given);
+    double used = 0.0;
+    for (const double a : given) used += a;
+    double dearest_next = 0.0, cheapest_last = kInfinity;
+    for (std::size_t j = 0; j < 6; ++j) {
+      const auto own = gains.hulls().of(j);
+      if (!own.slots.empty() || speedup.power(j) == 1.0) continue;
+      const double s = given[j];
+      if (s < problem.high[j]) {
+        dearest_next = std::max(dearest_next, value[j] * (speedup.at(j, s + 1) - speedup.at(j, s)));
+      }
+      if (s > problem.low[j] && s > 1.0) {
+        cheapest_last =
+            std::min(cheapest_last, value[j] * (speedup.at(j, s) - speedup.at(j, s - 1)));
+      }
+    }
+    CHECK_AT_MOST(used, problem.slots, 0.0);
+    CHECK_AT_MOST(dearest_next, 1.1 * cheapest_last, 0.0);
+  }
 }
 
 TEST(what_all_slots_do_together) {

@@ -8,10 +8,9 @@
 #include <new>
 #include <numeric>
 
-#include "check.hpp"
+#include "embed_calls.hpp"
 #include "malleable/embed/handle.hpp"
 #include "malleable/kernel/schedule_check.hpp"
-#include "malleable/malleable.h"
 
 // What these are is seen where they are inlined, and taken for a mistake.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -40,19 +39,8 @@ void operator delete(void* place, std::size_t, std::align_val_t) noexcept { std:
 namespace malleable::check {
 namespace {
 
-using Reals = std::vector<double>;
-using Wholes = std::vector<std::int64_t>;
-using Bytes = std::vector<std::uint8_t>;
-
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-
-#define OK(call) CHECK_EQUAL(std::string((call) == MALLEABLE_OK ? "" : malleable_message()), "")
-
-bool refused(int status, const std::string& message) {
-  return status == MALLEABLE_INVALID &&
-         std::string(malleable_message()).find(message) != std::string::npos;
-}
 
 struct Jobs {
   Reals work, arrival, weight, deadline;

@@ -58,6 +58,19 @@ struct Mirror {
     return linear && options.aggregate == Aggregate::kSum && !options.effort && !instance.gang &&
            !instance.minima_scaled;
   }
+  // The apparent tardiness cost, in logarithms; what holds slots is so many times as urgent.
+  double apparent_cost(std::int64_t id, const Problem& instance, std::size_t k) const {
+    const Row& row = rows.at(id);
+    if (row.work == 0.0) return -kInfinity;
+    if (row.weight == 0.0 || row.deadline == kInfinity) return kInfinity;
+    double total = 0.0;
+    for (const double work : instance.work) total += work;
+    const double patience = 2.0 * total / instance.slots / static_cast<double>(instance.size());
+    const double due = row.deadline + tolerance(row.deadline) - instance.now;
+    const double wait = std::max(0.0, due - row.work / instance.high[k]) / patience;
+    const double held = holds(id, instance.low[k]) ? std::log1p(options.hysteresis) : 0.0;
+    return rounded_key(std::log(row.work / row.weight) - held + wait);
+  }
   // What those have who have nothing left: max(1, min_slots), as far as minima leave it; and the
   // instance of all others.
   std::pair<Doubles, Problem> kept(std::span<const std::int64_t> ids, double now) const {
@@ -112,6 +125,10 @@ struct Mirror {
         key[k] = row.weight * size > 0.0 ? row.work * (size / row.weight) : kInfinity;
         if (holds(ids[k], instance.low[k])) key[k] /= 1.0 + options.hysteresis;
       }
+    } else if (options.hysteresis > 0.0 && options.kind == Kind::kTardiness &&
+               options.aggregate == Aggregate::kSum && !options.effort && !instance.gang &&
+               !instance.minima_scaled) {
+      for (std::size_t k = 0; k < n; ++k) key[k] = apparent_cost(ids[k], instance, k);
     } else {
       Order order(n);
       if (options.effort) {

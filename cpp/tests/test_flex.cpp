@@ -46,7 +46,9 @@ TEST(sums_get_the_best_order) {
     for (const Penalties& penalties : objectives_of(table)) {
       const double best = best_of_all_orders(problem, penalties, Aggregate::kSum);
       const Plan plan = plan_of(problem, penalties, Aggregate::kSum);
-      CHECK_NEAR(plan.value, best, 1e-7 * scale_of(best));
+      // Packing for deadlines may beat every order.
+      CHECK_AT_MOST(plan.value, best, 1e-7 * scale_of(best));
+      if (penalties.linear() || problem.gang) CHECK_NEAR(plan.value, best, 1e-7 * scale_of(best));
     }
   });
 }

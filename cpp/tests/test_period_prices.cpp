@@ -8,22 +8,37 @@ struct Held {
   double slots = 10.0, period = 1.0;
   Doubles work, low, high, value;
   HeldJobs jobs() const { return {slots, period, work, low, high, value}; }
-  Doubles run(double kappa) const {
+  Doubles run(double coming) const {
     PeriodPrices prices;
     Doubles slots_now(work.size(), -1.0);
-    prices.run(jobs(), kappa, 0.0, {}, slots_now);
+    prices.run(jobs(), coming, 0.0, {}, slots_now);
     return slots_now;
   }
 };
 
-// One job waits, so that a slot-period is worth kappa / 10: a third slot saves 1/3 of a second, a
-// fourth 1/6; of the other job a fourth 1/4, a fifth 3/20.
+// One job waits, so that a slot-period is worth (1.5 + coming) / 10 if nobody else comes: of one
+// job a third slot saves 1/3 of a second, a fourth 1/6; of the other job a fourth 1/4, a fifth
+// 3/20.
 TEST(by_hand) {
   const Held held{10.0, 1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0}, {}};
-  CHECK(held.run(2.0) == (Doubles{3.0, 4.0, 3.0}));
-  CHECK(held.run(1.0) == (Doubles{4.0, 5.0, 1.0}));
-  CHECK(held.run(9.0) == (Doubles{2.0, 3.0, 5.0}));
-  CHECK(held.run(0.0) == (Doubles{2.0, 3.0, 5.0}));
+  CHECK(held.run(0.5) == (Doubles{3.0, 4.0, 3.0}));
+  CHECK(held.run(0.1) == (Doubles{4.0, 4.0, 2.0}));
+  CHECK(held.run(7.5) == (Doubles{2.0, 3.0, 5.0}));
+  const Held cheap{10.0,           1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0},
+                   {1.0, 1.0, 0.6}};
+  CHECK(cheap.run(0.5) == (Doubles{4.0, 5.0, 1.0}));
+}
+
+// Jobs of the same size: whoever can use fewer slots would end later, and is first.
+TEST(narrow_jobs_first) {
+  const Held held{4.0, 1.0, {8.0, 8.0}, {0.0, 0.0}, {4.0, 2.0}, {}};
+  CHECK(held.run(0.0) == (Doubles{2.0, 2.0}));
+  PeriodPrices prices;
+  Doubles slots(2);
+  prices.run(held.jobs(), 0.0, 0.0, {}, slots);
+  // T = 16 / 8 + 2 s: 8 / (1 + 1/4) and 8 / (1 + 3/4).
+  CHECK_NEAR(prices.key()[0], 8.0 / 1.25, 1e-9);
+  CHECK_NEAR(prices.key()[1], 8.0 / 1.75, 1e-9);
 }
 
 TEST(nobody_waits) {

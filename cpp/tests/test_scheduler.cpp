@@ -39,18 +39,21 @@ struct Jobs {
     after_offset.push_back(0);
   }
   Scheduler::Additions view() const {
-    return {{},
-            arrival,
-            weight,
-            deadline,
-            {seconds[0], seconds[1]},
-            {tasks[0], tasks[1]},
-            {least, least},
-            user,
-            group,
-            flow,
-            after_offset,
-            after};
+    Scheduler::Additions added;
+    added.arrival = arrival;
+    added.weight = weight;
+    added.deadline = deadline;
+    for (const Phase p : {kMap, kReduce}) {
+      added.seconds[p] = seconds[p];
+      added.tasks[p] = tasks[p];
+      added.min_slots[p] = least;
+    }
+    added.user = user;
+    added.group = group;
+    added.flow = flow;
+    added.after_offset = after_offset;
+    added.after = after;
+    return added;
   }
 };
 

@@ -1,23 +1,48 @@
 """malleable: which job gets how many slots now, and how good that is.
 
-The stub beside this file lists the public names; each is imported once it is asked for.
+Each public name is imported once it is asked for. The stub beside this file shows the same names to
+type checkers.
 """
 
-import ast
 import importlib
-from pathlib import Path
+import sys
 from typing import Any
 
 from malleable import views
 
-_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-_HOMES = {
-    name.name: str(imports.module)
-    for imports in _STUB.body
-    if isinstance(imports, ast.ImportFrom)
-    for name in imports.names
+_NAMES = {
+    "malleable.jobs.table": "Jobs",
+    "malleable.flows.table": "Flows",
+    "malleable.jobs.plan": "plan Plan",
+    "malleable.flows.plan": "FlowPlan",
+    "malleable.jobs.epoch": "Epoch Decision",
+    "malleable.flows.epoch": "FlowEpoch",
+    "malleable.tandem.epoch": "OverlapEpoch",
+    "malleable.slotted.epoch": "SlottedEpoch",
+    "malleable.cluster.epoch": "AdaptiveEpoch",
+    "malleable.cluster.scheduler": "Scheduler",
+    "malleable.cluster.policy": "Adaptive",
+    "malleable.cluster.matching": "match_classes",
+    "malleable.simulation": "simulate",
+    "malleable.result": "SimulationResult",
+    "malleable.cluster.nodes": "Cluster read_cluster",
+    "malleable.cluster.table": "ClusterJobs cluster_flows generate_cluster_jobs",
+    "malleable.tandem.table": "MapShuffleJobs MapShuffleStream",
+    "malleable.slotted.table": "MapReduceJobs",
+    "malleable.slotted.generate": "MapReduceStream",
+    "malleable.traces": "read Trace",
+    "malleable.traces.job_table": "read_jobs write_jobs",
+    "malleable.traces.flow_files": "read_flows write_flows",
+    "malleable.live.executor": "Executor",
+    "malleable.live": "engines",
+    "malleable.live.joblib": "joblib_backend",
+    "malleable.replications": "replicate Replications",
+    "malleable.cluster.replay": "replay Replay record_simulation",
+    "malleable.embed": "get_include",
 }
-"""Modules of the public names."""
+"""The public names of each module."""
+
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = list(_HOMES)
 
@@ -29,16 +54,20 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, version("malleable"))
     if name not in _HOMES:
         raise AttributeError(f"module 'malleable' has no attribute {name!r}")
-    importlib.import_module(
-        "malleable._core"
-    )  # refuses a subinterpreter before NumPy is loaded in it
+    # The core refuses a subinterpreter before NumPy is loaded in it.
+    importlib.import_module("malleable._core")
     home = __import__(_HOMES[name], fromlist=[name])
     return globals().setdefault(name, getattr(home, name))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])
 
 
+if "joblib.parallel" in sys.modules:
+    sys.modules["joblib.parallel"].EXTERNAL_BACKENDS["malleable"] = lambda: importlib.import_module(
+        "malleable.live.joblib"
+    )._register()
+
+# Nothing optional is imported before it is needed.
 views.present_from(lambda: importlib.import_module("malleable.view"))
-"""Nothing optional is imported before it is needed."""

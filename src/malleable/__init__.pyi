@@ -1,4 +1,4 @@
-# The public names, grouped as the guide lists them: `__init__.py` imports each from here once it is asked for.
+# The public names, grouped as the guide lists them. `__init__.py` has the same names, and a test compares both.
 # ruff: noqa: I001 (an alias of its own name says that a name is passed on)
 
 __version__: str
@@ -44,6 +44,7 @@ from malleable.cluster.nodes import read_cluster as read_cluster
 # run
 from malleable.live.executor import Executor as Executor
 from malleable.live import engines as engines
+from malleable.live.joblib import joblib_backend as joblib_backend
 
 # compare
 from malleable.replications import replicate as replicate, Replications as Replications

@@ -1,5 +1,6 @@
 # The C interface for `cimport malleable`: types from the header (include_dirs=[malleable.get_include()]),
-# functions from the table that the extension publishes. What each does is said in the header.
+# functions from the table that the extension publishes. What each does is said in the header, from
+# which `python -m tests.embed.pxd` writes this file.
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "malleable/malleable.h" nogil:
@@ -145,6 +146,10 @@ cdef extern from "malleable/malleable.h" nogil:
         const double *new_user_minimum
         const double *new_user_priority
         int64_t new_classes
+    ctypedef struct malleable_column:
+        const char *name
+        const double *real
+        const int64_t *whole
     ctypedef struct malleable_adaptive_options:
         double by_slots
         double fallback
@@ -255,11 +260,18 @@ cdef int malleable_flow_epoch_remove(
     const int64_t *flow_ids
 ) noexcept nogil
 cdef int malleable_flow_epoch_decide(
-    malleable_flow_epoch *epoch, double now, int64_t slots, int64_t *ids, int64_t *given,
-    uint8_t *changed, uint8_t *ready, int64_t room, int64_t *rows
+    malleable_flow_epoch *epoch, double now, int64_t slots, int64_t *ids,
+    int64_t *given, uint8_t *changed, uint8_t *ready, int64_t room, int64_t *rows
 ) noexcept nogil
 cdef int malleable_flow_epoch_ended(
     malleable_flow_epoch *epoch, int64_t *flow_ids, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_flow_epoch_set_period(
+    malleable_flow_epoch *epoch, double period
+) noexcept nogil
+cdef int malleable_flow_epoch_order(
+    malleable_flow_epoch *epoch, int64_t *ids, int64_t room, int64_t *rows,
+    int64_t *overloaded
 ) noexcept nogil
 cdef int malleable_flow_epoch_plan(
     malleable_flow_epoch *epoch, malleable_plan **made
@@ -287,13 +299,23 @@ cdef int malleable_overlap_epoch_remove(
     malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids
 ) noexcept nogil
 cdef int malleable_overlap_epoch_decide(
-    malleable_overlap_epoch *epoch, double now, int64_t map_slots, int64_t shuffle_slots,
-    int64_t *ids, int64_t *given, uint8_t *changed, double *share, uint8_t *bound,
-    int64_t room, int64_t *rows
+    malleable_overlap_epoch *epoch, double now, int64_t map_slots,
+    int64_t shuffle_slots, int64_t *ids, int64_t *given, uint8_t *changed,
+    double *share, uint8_t *bound, int64_t room, int64_t *rows
 ) noexcept nogil
-cdef int malleable_overlap_epoch_size(malleable_overlap_epoch *epoch, int64_t *jobs) noexcept nogil
+cdef int malleable_overlap_epoch_set_period(
+    malleable_overlap_epoch *epoch, double period
+) noexcept nogil
+cdef int malleable_overlap_epoch_order(
+    malleable_overlap_epoch *epoch, int64_t map, int64_t *ids, int64_t room,
+    int64_t *rows, int64_t *overloaded
+) noexcept nogil
+cdef int malleable_overlap_epoch_size(
+    malleable_overlap_epoch *epoch, int64_t *jobs
+) noexcept nogil
 cdef int malleable_slotted_epoch_new(
-    int64_t slots, double slot_seconds, const char *policy, malleable_slotted_epoch **made
+    int64_t slots, double slot_seconds, const char *policy,
+    malleable_slotted_epoch **made
 ) noexcept nogil
 cdef void malleable_slotted_epoch_free(malleable_slotted_epoch *epoch) noexcept nogil
 cdef int malleable_slotted_epoch_add(
@@ -315,7 +337,16 @@ cdef int malleable_slotted_epoch_decide(
     int64_t *given, uint8_t *changed, int64_t *maps, int64_t *reduces, uint8_t *bound,
     int64_t room, int64_t *rows
 ) noexcept nogil
-cdef int malleable_slotted_epoch_size(malleable_slotted_epoch *epoch, int64_t *jobs) noexcept nogil
+cdef int malleable_slotted_epoch_set_period(
+    malleable_slotted_epoch *epoch, double period
+) noexcept nogil
+cdef int malleable_slotted_epoch_order(
+    malleable_slotted_epoch *epoch, int64_t *ids, int64_t room, int64_t *rows,
+    int64_t *overloaded
+) noexcept nogil
+cdef int malleable_slotted_epoch_size(
+    malleable_slotted_epoch *epoch, int64_t *jobs
+) noexcept nogil
 cdef int malleable_adaptive_epoch_new(
     const malleable_cluster *cluster, const malleable_adaptive_options *options,
     malleable_matcher matcher, void *context, malleable_adaptive_epoch **made
@@ -335,8 +366,8 @@ cdef int malleable_adaptive_epoch_update(
 ) noexcept nogil
 cdef int malleable_adaptive_epoch_ended(
     malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *node, const double *seconds, const int64_t *task,
-    const double *end, const uint8_t *done
+    const int64_t *phase, const int64_t *node, const double *seconds,
+    const int64_t *task, const double *end, const uint8_t *done
 ) noexcept nogil
 cdef int malleable_adaptive_epoch_finish(
     malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids
@@ -361,10 +392,18 @@ cdef int malleable_scheduler_new(
     const malleable_cluster *cluster, const char *policy, const char *objective,
     const malleable_scheduler_options *options, malleable_scheduler **made
 ) noexcept nogil
+cdef int malleable_scheduler_new_with(
+    const malleable_cluster *cluster, const char *policy, const char *objective,
+    const char *options, malleable_scheduler **made
+) noexcept nogil
 cdef void malleable_scheduler_free(malleable_scheduler *scheduler) noexcept nogil
 cdef int malleable_scheduler_add(
     malleable_scheduler *scheduler, double now, const malleable_cluster_jobs *jobs,
     int64_t *ids
+) noexcept nogil
+cdef int malleable_scheduler_add_with(
+    malleable_scheduler *scheduler, double now, const malleable_cluster_jobs *jobs,
+    int64_t columns, const malleable_column *more, int64_t *ids
 ) noexcept nogil
 cdef int malleable_scheduler_set_blocks(
     malleable_scheduler *scheduler, int64_t id, int64_t maps, int64_t copies,
@@ -380,6 +419,10 @@ cdef int malleable_scheduler_ended(
     const double *seconds, int64_t *ignored
 ) noexcept nogil
 cdef int malleable_scheduler_failed(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const int64_t *phase, const int64_t *tasks, const int64_t *task, int64_t *ignored
+) noexcept nogil
+cdef int malleable_scheduler_lost(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
     const int64_t *phase, const int64_t *tasks, const int64_t *task, int64_t *ignored
 ) noexcept nogil
@@ -427,11 +470,23 @@ cdef int malleable_scheduler_counts(
     malleable_scheduler *scheduler, int64_t count, const int64_t *ids, int64_t *waiting,
     int64_t *running, int64_t *finished, double *estimate
 ) noexcept nogil
-cdef int malleable_scheduler_next(malleable_scheduler *scheduler, double *time) noexcept nogil
-cdef int malleable_scheduler_size(malleable_scheduler *scheduler, int64_t *jobs) noexcept nogil
+cdef int malleable_scheduler_history(
+    malleable_scheduler *scheduler, double *common, int64_t room, int64_t *numbers,
+    double *maps, double *reduces, int64_t programs_room, int64_t *programs
+) noexcept nogil
+cdef int malleable_scheduler_recall(
+    malleable_scheduler *scheduler, int64_t numbers, const double *common,
+    int64_t programs, const double *maps, const double *reduces
+) noexcept nogil
+cdef int malleable_scheduler_next(
+    malleable_scheduler *scheduler, double *time
+) noexcept nogil
+cdef int malleable_scheduler_size(
+    malleable_scheduler *scheduler, int64_t *jobs
+) noexcept nogil
 cdef int malleable_plan_jobs(
-    const malleable_jobs *jobs, int64_t slots, const char *objective, const char *policy,
-    const char *min_mode, int64_t effort, double budget, double now,
+    const malleable_jobs *jobs, int64_t slots, const char *objective,
+    const char *policy, const char *min_mode, int64_t effort, double budget, double now,
     malleable_penalty penalty, malleable_plan **made
 ) noexcept nogil
 cdef int malleable_plan_flows(

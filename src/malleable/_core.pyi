@@ -222,7 +222,7 @@ class SlottedEpoch:
     def remove(self, ids: Any) -> None: ...
     def decide(
         self, now: float, slots: int | None, period: float | None
-    ) -> tuple[_Integers, _Integers, _Bools, _Integers, _Integers, _Integers, _Codes]: ...
+    ) -> tuple[_Integers, _Integers, _Bools, _Integers, _Integers, _Integers, bool, _Codes]: ...
 
 def validate_cluster_jobs(columns: dict[str, Any]) -> None: ...
 def validate_map_reduce(
@@ -284,7 +284,9 @@ class OverlapEpoch:
     def remove(self, ids: Any) -> None: ...
     def decide(
         self, now: float, slots: tuple[int, int] | None, period: float | None
-    ) -> tuple[_Integers, _Integers, _Bools, _Floats, tuple[_Integers, _Integers], _Codes]: ...
+    ) -> tuple[
+        _Integers, _Integers, _Bools, _Floats, tuple[_Integers, _Integers], bool, _Codes
+    ]: ...
 
 class ClusterState:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -323,41 +325,16 @@ class ClusterState:
 class ClusterPolicy:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
-class ClusterFifo(ClusterPolicy):
-    def __init__(self) -> None: ...
-
-class ClusterEpoch(ClusterPolicy):
-    def __init__(
-        self,
-        policy: str,
-        is_max: bool,
-        kind: int,
-        hysteresis: float,
-        effort: int | None,
-        at_least_one: bool,
-        by_user: bool,
-        gang: bool,
-        pool_minimum: float,
-    ) -> None: ...
-
-class ClusterSrpt(ClusterPolicy):
-    def __init__(
-        self,
-        policy: str,
-        speedup: float,
-        rates: list[float],
-        exponents: list[float],
-        useful: list[int],
-        by_user: bool,
-    ) -> None: ...
-
-class ClusterService(ClusterPolicy):
-    def __init__(self, policy: str, by_user: bool) -> None: ...
-
-class ClusterFlow(ClusterPolicy):
-    def __init__(
-        self, policy: str, is_max: bool, kind: int, effort: int, by_user: bool
-    ) -> None: ...
+def cluster_policy(
+    name: str,
+    is_max: bool,
+    kind: int,
+    options: dict[str, Any],
+    by_user: bool,
+    generic: bool,
+    exponents: list[float],
+    useful: list[int],
+) -> ClusterPolicy: ...
 
 class ClusterAdaptive(ClusterPolicy):
     def __init__(
@@ -416,9 +393,12 @@ class ClusterCallback(ClusterPolicy):
 class CompiledPolicy(ClusterPolicy):
     def __init__(self, address: int, depends_on_time: bool, owner: Any) -> None: ...
 
+OPTIONS: tuple[dict[str, Any], ...]
+CLUSTER_COLUMNS: tuple[dict[str, Any], ...]
 EVENT_CALLS: tuple[str, ...]
 EVENT_COLUMNS: tuple[str, ...]
 
+def scheduler_options(given: dict[str, Any]) -> dict[str, Any]: ...
 def replay(
     calls: bytes, at: int, fresh: Scheduler, other: Scheduler | None
 ) -> tuple[int, int, int, bool, int, float]: ...
@@ -592,6 +572,7 @@ class FlowEpoch:
         npt.NDArray[np.bool_],
         _Integers,
         _Integers,
+        bool,
     ]: ...
     def plan(
         self, version: int
@@ -636,6 +617,7 @@ def resource_allocation(
     table_duration: _Floats | None = None,
 ) -> tuple[_Integers, float, float, bool]: ...
 def malleable_packing(jobs: Jobs, slots: int, gang: bool, order: _Integers) -> _Floats: ...
+def laxity_packing(jobs: Jobs, slots: int, now: float, order: _Integers) -> _Floats: ...
 def waterline(jobs: Jobs, slots: int, weighted: bool, gang: bool) -> _Integers: ...
 
 FLOW_EFFORT: int

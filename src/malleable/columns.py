@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.domain import ALL_SLOTS, as_numbers, no_mask, refuse, shown
+from malleable.domain import ALL_SLOTS, as_numbers, moment_of, no_mask, refuse, shown
 from malleable.views import counted
 
 Floats = npt.NDArray[np.float64]
@@ -83,9 +83,41 @@ def floats_of(field: str, values: Any, count: int | None = None, beside: str = "
     """
     if values is None:
         return None
-    if field == "deadline" and isinstance(values, (list, tuple)):
-        values = [np.inf if value is None else value for value in values]
+    if field in _TIMES:
+        values = _moments(field, values)
     return np.ascontiguousarray(column(field, values, count, beside), dtype=np.float64)
+
+
+_TIMES = ("arrival", "deadline")
+
+
+def _moments(field: str, values: Any) -> Any:
+    """Dates as seconds since 1970 (UTC unless they say their zone), as in files; numbers as they are."""
+    array = array_of(field, values) if hasattr(values, "__array__") else None
+    if array is not None and array.dtype.kind in "fiub":
+        return values
+    if array is None or array.dtype.kind != "M":
+        array = np.asarray(values, dtype=object)
+    if array.ndim > 1:
+        return values
+    none = np.inf if field == "deadline" else None
+    rows = enumerate(np.atleast_1d(array).tolist() if array.dtype.kind == "O" else array.ravel())
+    found = [none if each is None else moment_of(f"{field}[{row}]", each) for row, each in rows]
+    return found if array.ndim else found[0]
+
+
+def without_nan(field: str, values: Any) -> Any:
+    """A column of a table, where data frames say NaN for a deadline or maximum that a job has not."""
+    none = {"deadline": np.inf, "max_slots": float(ALL_SLOTS)}.get(field)
+    if none is None or values is None:
+        return values
+    array_of(field, values)
+    values = _moments(field, values) if field in _TIMES else values
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        array = np.array([np.nan if each is None else each for each in array.ravel()])
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=np.bool_)
+    return np.where(missing, none, array) if missing.any() else values
 
 
 def _fractions(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -123,8 +155,10 @@ def integers_of(
         array = np.asarray(array, dtype=np.float64)
         refuse(field, array, _fractions(array), "must be a whole number")
     refuse(field, array, array < least, f"must be at least {least}")
-    # Clipped here it cannot wrap around in the cast.
-    return np.ascontiguousarray(np.clip(array, least, ALL_SLOTS), dtype=np.int64)
+    if array.dtype.itemsize < 8:  # whole numbers that the limit may not fit into
+        array = array.astype(np.int64)
+    # Cut here it cannot wrap around in the cast.
+    return np.ascontiguousarray(np.minimum(array, ALL_SLOTS), dtype=np.int64)
 
 
 _LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(

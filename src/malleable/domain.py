@@ -22,7 +22,9 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timezone
 from typing import Any
 
 import numpy as np
@@ -67,13 +69,16 @@ def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str 
 
 def refuse(field: str, values: Any, bad: npt.NDArray[np.bool_], reason: str) -> None:
     """ValueError for the first entry of a column that is bad."""
+    if not bad.any():
+        return
     for row in np.flatnonzero(bad)[:1]:
         raise ValueError(f"{field}[{row}] = {values[row]}: {reason}")
 
 
 def no_mask(field: str, values: Any) -> None:
     """ValueError for a masked array."""
-    if isinstance(values, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # not imported: there is no masked array
+    if masked and isinstance(values, masked.MaskedArray):
         raise ValueError(f"{field}: a masked array; fill what is missing, or leave the rows out")
 
 
@@ -100,9 +105,34 @@ def check_amount(field: str, value: Any, limits: _core.Range) -> float:
     )
 
 
+def moment_of(field: str, value: Any) -> Any:
+    """A date as seconds since 1970 (UTC unless it says its zone); NaN for none; others as they are.
+
+    Dates are texts such as ``2024-05-01T09:30``, and ``datetime``, ``date`` and NumPy's or pandas' own.
+    """
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, str) and value[4:5] == "-":
+        from malleable.files.reading import parse_moment
+
+        try:
+            return parse_moment(value)
+        except ValueError as error:
+            raise ValueError(f"{field} = {shown(value)}: {error}") from None
+    if isinstance(value, np.datetime64):
+        none = bool(np.isnat(value))
+        return math.nan if none else float((value - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
+    if isinstance(value, date):
+        if str(value) == "NaT":  # of pandas
+            return math.nan
+        moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    return value
+
+
 def check_time(field: str, value: Any) -> float:
-    """A time as a float; ValueError unless it is finite and within 1e12 seconds of 0."""
-    number = as_number(field, value)
+    """A time as a float, or a date (`moment_of`); ValueError unless it is finite, within 1e12 seconds of 0."""
+    number = as_number(field, moment_of(field, value))
     if not abs(number) <= LATEST_TIME:
         finite = math.isfinite(number)
         reason = "must be from -1e12 to 1e12 seconds" if finite else "must be finite"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,17 @@ from malleable.views import counted
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
 """Penalties of a job, in the order of the core's codes."""
 
+_OTHER_WORDS = {
+    "makespan": "max:completion", "min makespan": "max:completion", "cmax": "max:completion",
+    "flow time": "sum:response", "jct": "sum:response", "average jct": "sum:response",
+    "mean response": "sum:response", "latency": "sum:response", "response time": "sum:response",
+    "slowdown": "sum:stretch", "bounded slowdown": "sum:stretch", "max slowdown": "max:stretch",
+    "deadline": "sum:tardy", "deadlines": "sum:tardy", "late jobs": "sum:tardy",
+    "total tardiness": "sum:tardiness", "max lateness": "max:lateness", "lmax": "max:lateness",
+}  # fmt: skip
+"""What other fields call some of them."""
+_OF_DEADLINES = ("tardy", "tardiness", "strict")
+
 ObjectiveLike = str | Sequence[str]
 PenaltyLike = Callable[[int, float], float] | Any
 
@@ -31,11 +43,24 @@ def _parse_one(text: object) -> tuple[str, int]:
     aggregate, colon, kind = text.partition(":")
     if not colon or aggregate not in ("sum", "max") or kind not in KINDS:
         known = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS]
+        other = _OTHER_WORDS.get(text.lower().replace("_", " ").replace("-", " "))
+        hint = f"; did you mean {other!r}?" if other else near(text, known)
         raise ValueError(
-            f"objective = {text!r}: expected sum: or max: and one of"
-            f" {', '.join(KINDS)}{near(text, known)}"
+            f"objective = {text!r}: expected sum: or max: and one of {', '.join(KINDS)}{hint}"
         )
     return aggregate, KINDS.index(kind)
+
+
+def warn_without_deadlines(objective: Objective, jobs: Any, stacklevel: int = 3) -> None:
+    """A warning where an objective looks at deadlines, or steps of an SLA, and no job has any."""
+    kinds = {KINDS[code] for code in set(objective.kinds.tolist())}
+    if not len(jobs) or not kinds <= {*_OF_DEADLINES, "sla"}:
+        return
+    deadlines = kinds.isdisjoint(_OF_DEADLINES) or not np.isfinite(jobs.deadline).any()
+    if deadlines and ("sla" not in kinds or not len(jobs.sla_time)):
+        what = "steps of an SLA" if kinds == {"sla"} else "a deadline"
+        told = f"objective = {objective.text!r}: no job has {what}, so all plans are equally good"
+        warnings.warn(told, UserWarning, stacklevel=stacklevel)
 
 
 def kinds_of(

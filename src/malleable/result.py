@@ -31,9 +31,10 @@ class SimulationResult:
         kept.
     summary : dict of str to dict
         By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
-        ``mean_stretch``, ``max_response``, ``p50``, ``p90``, ``p99`` (response), ``map_utilisation``,
-        ``shuffle_utilisation``, ``lower_bound`` (of the mean response) and so on. Metrics of one user
-        have pairs as names: ``("response", user)``, ``("stretch", user)``.
+        ``mean_stretch``, ``max_response``, ``p50``, ``p95``, ``p99`` (response), ``longest_wait`` (for a
+        first slot), ``map_utilisation``, ``shuffle_utilisation``, ``lower_bound`` (of the mean response)
+        and so on. Metrics of one user have pairs as names: ``("response", user)``, ``("p95", user)``,
+        ``("longest_wait", user)``, ``("stretch", user)``.
     slowdown : dict of str to tuple of arrays
         By policy: number of jobs and mean stretch in each bucket of size max(map, shuffle).
     timing : dict of str to float

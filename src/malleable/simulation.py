@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster import simulate as cluster
-from malleable.cluster.named_policies import policy_name
+from malleable.cluster.named_policies import OPTIONS, policy_name
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
 from malleable.jobs import simulate as malleable_jobs
 from malleable.jobs.table import Jobs
+from malleable.objective import parse_objective, warn_without_deadlines
 from malleable.result import SimulationResult, merged, renamed
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import MapReduceStream
@@ -83,12 +84,18 @@ def simulate(
         An unknown model, policy or option, or a value out of its range; jobs that no model simulates.
     """
     if isinstance(jobs, (str, os.PathLike)):
-        jobs, ran_on = recorded_jobs(jobs)
+        try:
+            jobs, ran_on = recorded_jobs(jobs)
+        except ValueError as error:
+            told = "a path here is a file of events; mb.read(path) reads traces and tables"
+            raise ValueError(f"{error} ({told})") from None
         if options.get("cluster") is None and options.get("load") is None:
             options["cluster"] = ran_on
     run, _, converter, default = _MODELS[_model_of(jobs, model)]
     if isinstance(jobs, Trace):
         jobs = getattr(jobs, converter)()
+    if isinstance(jobs, Jobs) and "objective" in options:
+        warn_without_deadlines(parse_objective(options["objective"], len(jobs)), jobs)
     if policy is None:
         policy = default
     names: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
@@ -121,7 +128,8 @@ def own_options(policy: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def parsed_option(text: str, where: str) -> tuple[str, Any]:
-    """``name=value`` with a number or true, false; ``where`` it stands, for the error."""
+    """``name=value`` with a number, true or false, or what the option of that name takes; ``where`` it
+    stands, for the error."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"{where}: write NAME=VALUE")
@@ -132,6 +140,11 @@ def parsed_option(text: str, where: str) -> tuple[str, Any]:
             return name, kind(value)
         except ValueError:
             pass
+    kind_of = OPTIONS.get(name, {}).get("kind")
+    if kind_of == "word":
+        return name, value
+    if kind_of == "speedup" and ";" in value:
+        return name, [parsed_option(f"{name}={rate}", where)[1] for rate in value.split(";")]
     raise ValueError(f"{where}: not a number, true or false")
 
 
@@ -164,12 +177,17 @@ def other_fairs(jobs: Any, policies: Sequence[Any], options: Mapping[str, Any]) 
     ]
 
 
+def model_of(jobs: Any) -> str | None:
+    """The model whose table these jobs, or those of a trace, are."""
+    table = jobs.table if isinstance(jobs, Trace) else jobs
+    return next((name for name, one in _MODELS.items() if isinstance(table, one[1])), None)
+
+
 def _model_of(jobs: Any, model: str | None) -> str:
     """The model of a table, or the one that a trace is to become a table of."""
     if model is not None and model not in _MODELS:
         raise ValueError(f"model = {model!r}: expected one of {', '.join(_MODELS)}")
-    table = jobs.table if isinstance(jobs, Trace) else jobs
-    own = next((name for name, one in _MODELS.items() if isinstance(table, one[1])), None)
+    own = model_of(jobs)
     if own is not None and model in (None, own):
         return own
     if isinstance(jobs, Trace) and model is not None:

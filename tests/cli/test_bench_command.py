@@ -13,8 +13,8 @@ def test_bench(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "p99.9" in done.stdout
     read = json.loads((tmp_path / "b.json").read_text())
-    assert [one["instance"] for one in read["cases"]] == ["a"] * 8 + ["b"] * 8
-    assert [one["jobs"] for one in read["cases"]] == [40, 100] * 8
+    assert [one["instance"] for one in read["cases"]] == ["a"] * 8 + ["b"] * 8 + ["c"] * 8
+    assert [one["jobs"] for one in read["cases"]] == [40, 100] * 12
     assert {one["policy"] for one in read["cases"]} == {"flex", "fair", "fifo"}
     again = run(*SMALL, "--json", tmp_path / "b.json")
     check_one_line(again, "exists")
@@ -26,7 +26,7 @@ def test_wrong_arguments(capsys):
     check_one_line(call(capsys, "bench", "--jobs", 0), "jobs = 0")
     check_one_line(call(capsys, "bench", "--jobs", "10,x"), "--jobs 10,x: numbers")
     check_one_line(call(capsys, "bench", "--policy", "asrpt"), "policy = 'asrpt'")
-    check_one_line(call(capsys, "bench", "--instance", "c", "--jobs", 3), "instance = 'c'")
+    check_one_line(call(capsys, "bench", "--instance", "d", "--jobs", 3), "instance = 'd'")
     check_one_line(call(capsys, "bench", "--jobs", 3, "--epochs", 0), "epochs = 0")
 
 
@@ -49,7 +49,7 @@ def test_two_runs_are_compared(tmp_path, capsys):
     done = call(capsys, "bench", "--compare", first, second)
     assert done.returncode == 0
     assert "3 cases: " in done.stdout
-    assert "5 cases stand in one of the files only" in done.stdout
+    assert "9 cases stand in one of the files only" in done.stdout
     told = read_json(call(capsys, "bench", "--compare", first, second, "--json", "-"))
     assert [round(one["ratio"], 1) for one in told["cases"]] == [3.0] * 3
     assert (

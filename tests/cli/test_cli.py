@@ -143,7 +143,7 @@ def test_tables_keep_all_columns_on_a_narrow_terminal(columns, tmp_path):
             ("simulate", "--model", "slotted", "--generate", 50),
         ),
         (
-            "median p95 p99 makespan Jain dissatisfied users apart lost idle churn",
+            "median p95 p99 makespan (Jain) minimum users target idle taken",
             ("simulate", cluster, "--model", "cluster", "--load", 0.5, "--policy", three),
         ),
         ("slots start end penalty", ("plan", tmp_path / "t.csv", "--slots", 50)),

@@ -30,7 +30,7 @@ def test_plan_shows_value_bound_and_jobs(table):
     done = run("plan", table, "--slots", 50)
     assert (done.returncode, done.stderr) == (0, "")
     plan = mb.plan(mb.read_jobs(table), 50)
-    assert f"value {plan.value:.6g}, lower bound {plan.lower_bound:.6g}, gap 0.27 %" in done.stdout
+    assert f"value {plan.value:.4g}, lower bound {plan.lower_bound:.4g}, gap 0.27 %" in done.stdout
     assert [line.split()[0] for line in done.stdout.splitlines() if line.endswith(" 2")] == [
         "b",
         "c",

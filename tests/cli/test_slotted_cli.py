@@ -8,8 +8,8 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from malleable.slotted import simulate as slotted
+from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import MapReduceStream, section7
-from malleable.slotted.theory import efficiency_constants
 
 MIB = 2**20
 

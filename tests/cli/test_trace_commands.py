@@ -27,11 +27,11 @@ COMMANDS = {
     "plan rumen": ("plan trace --slots 5", BAD_RUMEN),
     "plan swim": ("plan trace --slots 5", BAD_SWIM),
     "plan flows": ("plan trace --slots 5", ALIBABA),
-    "tandem swim": ("simulate trace", BAD_SWIM),
-    "tandem rumen": ("simulate trace", BAD_RUMEN),
+    "tandem swim": ("simulate trace --model tandem", BAD_SWIM),
+    "tandem rumen": ("simulate trace --model tandem", BAD_RUMEN),
     "tandem google2011": ("simulate trace", GOOGLE),
     "tandem rumen without bytes": (
-        "simulate trace",
+        "simulate trace --model tandem",
         rumen("good", 0, 50, [(1, 20)])
         + rumen("none", 1, 60, [(2, 9)]).replace("mapTasks", "reduceTasks"),
     ),

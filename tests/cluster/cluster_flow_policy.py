@@ -20,18 +20,16 @@ __all__ = ["FlowFlexOnCluster"]
 class FlowFlexOnCluster:
     """FlowFlex's decisions as a policy of the cluster simulation (FlowFlex, section 5.2).
 
-    Every job of a flow that has come is in its plans from the start, its maps and, after them, its reduces,
+    Every job of a flow that has come is in its epoch from the start, its maps and, after them, its reduces,
     with what is known of their work; a phase of a job that runs has the work that is left of it, as
-    estimated, and as many slots at most as it has unfinished tasks. A decision plans all flows anew,
-    O(jobs log jobs).
+    estimated, and as many slots at most as it has unfinished tasks. A decision ranks the jobs by the epoch's
+    order of flows, within a flow the longest path first. O(jobs log jobs).
     """
 
     name = "flowflex"
-    style = "targets"
+    style = "ranks"
 
-    def __init__(
-        self, jobs: ClusterJobs, objective: str, effort: int | None, believed: Floats
-    ) -> None:
+    def __init__(self, jobs: ClusterJobs, objective: str, believed: Floats) -> None:
         flows = jobs.flow if jobs.flow is not None else [f"job{k}" for k in range(len(jobs))]
         names = list(dict.fromkeys(flows))
         number = {name: k for k, name in enumerate(names)}
@@ -40,7 +38,6 @@ class FlowFlexOnCluster:
         self._tasks = np.stack([jobs.maps, jobs.reduces], axis=1)
         self._work = believed * self._tasks
         self._objective = objective
-        self._effort = 0 if effort is None else effort
         self._ids = np.full((len(jobs), 2), -1, dtype=np.int64)  # by phase; -1: none, or done
         self._known: set[int] = set()
 
@@ -48,7 +45,7 @@ class FlowFlexOnCluster:
         """Remember the state, whose counts are live."""
         self._state = state
         slots = state.slots[0]
-        self._epoch = FlowEpoch(slots, self._objective, "flowflex", self._effort)
+        self._epoch = FlowEpoch(slots, self._objective)
         self._ids[:] = -1
         self._known = set()
 
@@ -98,7 +95,7 @@ class FlowFlexOnCluster:
             self._ids[job, phase] = -1
 
     def decide(self, view: dict[str, Any]) -> Floats:
-        """Slots of the jobs of the view."""
+        """Ranks of the jobs of the view."""
         state, rows = self._state, view["job"]
         unfinished = state.total[rows] - state.finished[rows]
         for k, row in enumerate(rows.tolist()):
@@ -107,9 +104,29 @@ class FlowFlexOnCluster:
         work = np.maximum(state.estimate[rows] * unfinished, 1e-9)
         there = self._ids[rows] >= 0
         self._epoch.update(self._ids[rows][there], work=work[there], max_slots=unfinished[there])
-        decision = self._epoch.decide(float(view["now"]), slots=int(view["slots"]))
-        given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
-        return np.array(
-            [sum(given.get(k, 0) for k in own) for own in self._ids[rows].tolist()],
-            dtype=np.float64,
-        )
+        plan = self._epoch.decide(float(view["now"]), slots=int(view["slots"])).plan()
+        rank = _ranks(plan.flows, plan.order, int(view["slots"]))
+        number = {row: k for k, row in enumerate(rows.tolist())}
+        ranks = np.full(len(rows), np.inf)
+        for name, place in rank.items():
+            row = int(name.rpartition("/j")[2].partition("p")[0])
+            if row in number:
+                ranks[number[row]] = min(ranks[number[row]], place)
+        return ranks
+
+
+def _ranks(flows: Flows, order: Any, slots: int) -> dict[str, float]:
+    """Places of unfinished phases: flow by flow in the order, in a flow the longest path first."""
+    places: dict[str, float] = {}
+    offset = flows.job_offset.tolist()
+    for flow in order.tolist():
+        jobs = range(offset[flow], offset[flow + 1])
+        path = dict.fromkeys(jobs, 0.0)
+        for job in reversed(jobs):  # parents stand before their children
+            path[job] += flows.work[job] / min(int(flows.max_slots[job]), slots)
+            for parent in flows.after(job):
+                path[parent] = max(path[parent], path[job])
+        left = [job for job in jobs if flows.work[job] > 0.0]
+        for job in sorted(left, key=lambda job: (-path[job], job)):
+            places[flows.job_name[job]] = float(len(places))
+    return places

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.cluster.named_policies import ASSIGNMENTS
+from malleable.cluster.named_policies import OPTIONS
 from malleable.cluster.simulate import CLUSTER_POLICIES
 
 BUILT_IN = [name for name in CLUSTER_POLICIES if not name.startswith("flowflex")]
@@ -94,7 +94,7 @@ def instances(draw):
         "speedup": draw(st.sampled_from([1, 1, 0.5])),
         "estimates": draw(st.sampled_from([None, 0.5, "learn"])),
         "in_order": draw(st.booleans()),
-        "assignment": draw(st.sampled_from(ASSIGNMENTS)),
+        "assignment": draw(st.sampled_from(OPTIONS["assignment"]["words"])),
     }
     return jobs, cluster, options
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.cluster.named_policies import ASSIGNMENTS
+from malleable.cluster.named_policies import OPTIONS
 from tests.cluster.cluster_runs import nodes, run
 
 TARGETS = np.array([5.0, 3.0])
@@ -56,7 +56,7 @@ def test_deficits_even_out_in_proportion_to_targets():
     assert np.abs(lacks[:, 0] - lacks[:, 1]).max() <= 4
 
 
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@pytest.mark.parametrize("assignment", OPTIONS["assignment"]["words"])
 def test_every_task_runs_and_no_slot_idles(assignment):
     jobs = mb.generate_cluster_jobs(30, 4, gap=5.0, mean_maps=8)
     for cluster in (nodes(3, 2), mb.Cluster([{"slots": 5}])):

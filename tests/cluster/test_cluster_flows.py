@@ -28,30 +28,36 @@ def random_flows(rng):
     "objective", ["sum:response", "sum:stretch", "max:stretch", "sum:tardiness", "sum:tardy"]
 )
 def test_decides_as_the_epoch_of_flows(objective):
-    """Both look for an order of the same flows, each in its own way, and nearly always find the same.
-
-    The epoch tries fixed orders as lists; the policy plans, by other recipes as well.
-    """
-    runs, same, ratios = 60, 0, []
-    for seed in range(runs):
+    """Decisions at once are those of the epoch; between two decisions this one ranks what is new at once."""
+    ratios = []
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         jobs = random_flows(rng)
         seconds = np.stack([jobs.map_seconds, jobs.reduce_seconds + jobs.shuffle], axis=1)
         options = {
             "cluster": mb.Cluster([{"slots": 3, "count": int(rng.integers(1, 4))}]),
-            "rng": 1, "epoch": int(rng.choice([0, 2])), "objective": objective,
+            "rng": 1, "epoch": 2 * (seed % 2), "objective": objective,
             "noise": float(rng.choice([0, 0.3])), "failure": float(rng.choice([0, 0.1])),
         }  # fmt: skip
-        oracle = FlowFlexOnCluster(jobs, objective, None, seconds)
+        oracle = FlowFlexOnCluster(jobs, objective, seconds)
         own, slow = mb.simulate(jobs, "flowflex", **options), mb.simulate(jobs, oracle, **options)
-        same += all(
-            own.records[column].tolist() == slow.records[column].tolist()
-            for column in ("starting_time", "map_completion", "completion")
-        )
+        for column in ("starting_time", "map_completion", "completion"):
+            if options["epoch"] == 0:
+                assert own.records[column].tolist() == slow.records[column].tolist()
         end = [found.summary["flowflex"]["mean_response"] + 1.0 for found in (own, slow)]
         ratios.append(end[0] / end[1])
-    assert same >= 0.85 * runs
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.02)
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.01)
+
+
+def test_what_is_new_between_decisions_has_its_place_at_once():
+    """One slot, decisions at 0 and 100: the short flow goes on at 1, another flow comes at 2."""
+    jobs = mb.ClusterJobs(
+        [1, 1, 20, 1], [1.0, 2.0, 5.0, 1.0], arrival=[0.0, 0.0, 0.0, 2.0],
+        after=[[], [0], [], []], flow=["short", "short", "long", "new"],
+    )  # fmt: skip
+    cluster = mb.Cluster([{"slots": 1}])
+    found = mb.simulate(jobs, "flowflex", cluster=cluster, epoch=100, rng=1).records
+    assert found["completion"].tolist() == [1.0, 3.0, 104.0, 4.0]
 
 
 def test_users_share_before_flows():
@@ -93,7 +99,11 @@ def test_jobs_wait_for_others():
     )
     result = run(jobs, "fifo", mb.Cluster([{"slots": 2}]))
     assert result.records["completion"].tolist() == [10, 20, 20, 25, 21]
-    assert result.summary["fifo"]["flow_response"] == (25 + 9) / 2
+    told = result.summary["fifo"]
+    assert told["flow_response"] == (25 + 9) / 2
+    # g waits for b and c to end at 20.
+    assert told["flow_p95"] == told["flow_max_response"] == 25
+    assert told["flow_longest_wait"] == 20 - 12
     with pytest.raises(ValueError, match=r"after\[0\] = 1: jobs that wait for each other"):
         run(mb.ClusterJobs([1, 1], 1, after=[[1], [0]]))
     with pytest.raises(ValueError, match=r"after\[1\] = 7: no such job"):

@@ -237,7 +237,9 @@ def test_gangs_keep_their_size(data):
 
 def test_where_most_jobs_starve_the_order_stays():
     # More work than the slots can do: nearly every job waits for longer than 10 s. Jobs that have waited
-    # so long go first in one slot of twenty; if they went first in all, FLEX would be FIFO.
+    # so long go first in one slot of twenty, and in one slot-second of a thousand when they have had what
+    # all slots do in 10 s. If they went first in all slots, FLEX would be FIFO; with one slot in twenty for
+    # all time, its mean would be 1.026 times as large.
     rng = np.random.default_rng(3)
     jobs = mb.ClusterJobs([1] * 3_000, rng.lognormal(3, 1.5, 3_000), arrival=np.arange(3_000))
     node = [{"map_slots": 40}]
@@ -246,4 +248,4 @@ def test_where_most_jobs_starve_the_order_stays():
         for policy, ageing in [("flex", 0), ("flex", 10), ("fifo", 0)]
     }  # fmt: skip
     assert mean["flex", 0] < 0.5 * mean["fifo", 0]
-    assert mean["flex", 10] < 1.2 * mean["flex", 0]
+    assert mean["flex", 0] < mean["flex", 10] < 1.02 * mean["flex", 0]

@@ -52,7 +52,7 @@ def test_wrong_columns(arguments, message):
     ("more", "message"),
     [
         ({"arrival": -1}, r"arrival\[0\] = -1"),
-        ({"deadline": math.nan}, r"deadline\[0\] = nan"),
+        ({"weight": math.nan}, r"weight\[0\] = nan"),
         ({"user": ["a", "b"]}, "user has 2 entries"),
         ({"after": [[], []]}, "after has 2 entries"),
         ({"min_map_slots": [0.5]}, r"min_map_slots\[0\] = 0.5"),
@@ -152,7 +152,7 @@ up = false
 
 def test_toml():
     cluster = mb.read_cluster(io.StringIO(TOML))
-    assert repr(cluster) == "Cluster(4 nodes, 10 map slots, 3 reduce slots)"
+    assert repr(cluster) == "Cluster(3 x (2 map, 1 reduce) + 1 x (4 map, 0 reduce))"
     assert cluster.rate.tolist() == [1, 1, 1, 2]
     assert cluster.type_names == ["type0", "big"]
     assert [cluster.rack_names[k] for k in cluster.rack] == ["a", "b", "a", "rack0"]
@@ -328,3 +328,9 @@ def test_facebook_day_flex_beats_fair_with_true_sizes():
         result = mb.simulate(jobs, ["flex", "fair"], load=load, rng=1)
         by = {name: s["mean_response"] for name, s in result.summary.items()}
         assert by["flex"] < by["fair"]
+
+
+@pytest.mark.parametrize("nodes", [3, "ab", {"slots": 2}, [4, 2]])
+def test_nodes_that_are_no_mappings(nodes):
+    with pytest.raises(ValueError, match=r"nodes = .*expected a list of mappings, such as"):
+        mb.Cluster(nodes)

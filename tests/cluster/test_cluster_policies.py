@@ -224,3 +224,9 @@ def test_max_srpt_looks_at_both_phases():
     found = mb.simulate(jobs, "max-srpt", cluster=cluster, rng=1, epoch=0, slow_start=1)
     # B maps until 20 and reduces until 25; A maps until 30, reduces until 70.
     assert found.records["completion"].tolist() == [70, 25]
+
+
+def test_a_name_with_half_a_pair_is_refused_by_name():
+    jobs = mb.ClusterJobs([1], 1.0)
+    with pytest.raises(ValueError, match="expected one of flex"):
+        mb.simulate(jobs, "\udcff", cluster=mb.Cluster([{"slots": 1}]))

@@ -46,3 +46,14 @@ def test_fairness_of_equal_users():
         "user_fairness"
     ] == pytest.approx(10)
     assert run(jobs, "fair", cluster).summary["fair"]["user_fairness"] == 0
+
+
+def test_what_is_told_of_a_user():
+    # FIFO on one slot: a's jobs end at 2 and 5, b's at 9, all of them there at 0.
+    jobs = mb.ClusterJobs([1, 1, 1], [2, 3, 4], user=["a", "a", "b"])
+    cluster = mb.Cluster([{"map_slots": 1}], [{"name": "a"}, {"name": "b"}])
+    told = run(jobs, "fifo", cluster, by_user=False).summary["fifo"]
+    assert told["response", "a"] == 3.5 and told["response", "b"] == 9
+    assert told["p95", "a"] == 5 and told["p95", "b"] == 9
+    assert told["longest_wait", "a"] == 2 and told["longest_wait", "b"] == 5
+    assert told["stretch", "a"] == (2 / 2 + 5 / 3) / 2

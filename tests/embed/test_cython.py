@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from malleable import _core, embed
-from tests.embed import loops
+from tests.embed import loops, pxd
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -55,6 +56,14 @@ def declared(text):
         joined = ", ".join(const) or "void"
         found[name] = f"{kind}({joined})" if kind.endswith("*") else f"{kind} ({joined})"
     return found
+
+
+def test_declarations_are_those_of_the_header():
+    """Line by line, so that a failure names the line to change."""
+    written = pxd.PXD.read_text(encoding="utf-8").splitlines()
+    meant = pxd.declarations(pxd.HEADER.read_text(encoding="utf-8")).splitlines()
+    for number, (own, line) in enumerate(zip_longest(written, meant), start=1):
+        assert own == line, f"_core.pxd, line {number}: run python -m tests.embed.pxd"
 
 
 def test_declarations_are_those_of_the_table():

@@ -71,6 +71,42 @@ def test_decisions_for_a_period():
     assert order(embed.handle(ours), 0, 4, 0) == 1
 
 
+@pytest.mark.parametrize("kind", ["flow", "overlap", "slotted"])
+def test_other_loops_are_held_for_a_period(kind):
+    """As from Python: who is next, by station, and whether there is overload."""
+    made = {
+        "flow": lambda: mb.FlowEpoch(4),
+        "overlap": lambda: mb.OverlapEpoch((4, 4)),
+        "slotted": lambda: mb.SlottedEpoch(4),
+    }[kind]
+    ours, theirs = made(), made()
+    for epoch in (ours, theirs):
+        if kind == "flow":
+            epoch.add(mb.Flows([[{"name": "a", "work": 9.0}], [{"name": "b", "work": 30.0}]]))
+        elif kind == "overlap":
+            epoch.add(map=[0.5, 9.0], shuffle=[1.0, 2.0])
+        else:
+            epoch.add(maps=[5, 40], reduce_left=[0.0, 0.0])
+    set_period = embed.function(f"malleable_{kind}_epoch_set_period")
+    order = embed.function(f"malleable_{kind}_epoch_order")
+    decide = embed.function(f"malleable_{kind}_epoch_decide")
+    assert set_period(embed.handle(ours), -1.0) == 1
+    assert b"period = -1" in embed.function("malleable_message")()
+    assert set_period(embed.handle(ours), 5.0) == 0
+    capacities = (-1, -1) if kind == "overlap" else (-1,)
+    columns = {"flow": 4, "overlap": 5, "slotted": 6}[kind]  # ids and what stands beside them
+    assert decide(embed.handle(ours), 0.0, *capacities, *([0] * columns), 8, 0) == 0
+    want = theirs.decide(0.0, period=5.0)
+    ids, rows, overloaded = np.zeros(8, np.int64), ctypes.c_int64(), ctypes.c_int64(-1)
+    for station, right in enumerate(want.order if kind == "overlap" else (want.order,)):
+        more = (1 - station,) if kind == "overlap" else ()
+        out = (ids.ctypes, 8, ctypes.byref(rows), ctypes.byref(overloaded))
+        assert order(embed.handle(ours), *more, *out) == 0
+        assert ids[: rows.value].tolist() == right.tolist()
+        assert overloaded.value == want.overloaded == 0
+    assert order(embed.handle(ours), *((1,) if kind == "overlap" else ()), ids.ctypes, 0, 0, 0) == 1
+
+
 def test_speedups():
     """By exponents alone and by tables, as from Python."""
     work, exponent = np.array([9.0, 5.0, 7.0]), np.array([0.5, 1.0, 1.0])
@@ -86,9 +122,9 @@ def test_speedups():
         theirs.add(work, speedup=rules)
         assert ours == theirs
         assert ours.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
-    rate[1] = 3.0
+    rate[1] = 3.0  # then three slots do less than two
     assert add(embed.handle(ours), jobs.ctypes, 0) == 1
-    assert b"speedup[2][1] = 3" in embed.function("malleable_message")()
+    assert b"speedup[2][2] = 1.75" in embed.function("malleable_message")()
 
 
 def test_errors_name_what_is_wrong():

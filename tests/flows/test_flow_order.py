@@ -100,11 +100,13 @@ def tight_flows(seed):
     return table._replaced(deadline=table.arrival + share * own)
 
 
-def test_tight_deadlines_cost_hardly_more_than_by_whole_plans():
-    """The order of the decision before is one of those that are compared: without it 1.14 times as much."""
-    table, objective = tight_flows(101), "sum:tardiness"
-    by_epoch = loop(table, objective, ByEpoch(table, objective))
-    assert by_epoch <= 1.02 * loop(table, objective, ByPlans(table, objective))
+def test_tight_deadlines_cost_no_more_than_by_whole_plans():
+    """Over two tables, 0.97 as much; the order of the decision before is one that is compared."""
+    objective, totals = "sum:tardiness", np.zeros(2)
+    for seed in (101, 1):
+        table = tight_flows(seed)
+        totals += [loop(table, objective, by(table, objective)) for by in (ByEpoch, ByPlans)]
+    assert totals[0] <= totals[1]
 
 
 @pytest.mark.parametrize("objective", ["sum:response", "sum:tardiness", "max:stretch"])

@@ -315,6 +315,39 @@ def overlap():
     )
 
 
+class HeldFlows(Flows):
+    """Decisions that are held have no plan."""
+
+    def decide(self, now, slots=None, value=False):
+        yield from super().decide(now, slots)
+
+
+def held():
+    """Loops that hold their decisions for a period: jobs by every policy and objective, and the others."""
+    of_jobs = [
+        {"slots": 24, "objective": objective, "policy": policy, "period": 3.0}
+        for policy in POLICIES
+        for objective in OBJECTIVES
+        if policy == "flex" or objective == "sum:response"
+    ]
+    of_flows = [
+        {"slots": 6, "objective": objective, "policy": policy, "effort": 0, "period": 2.0}
+        for policy in FLOW_POLICIES
+        for objective in ("sum:response", "max:stretch")
+    ]
+    of_phases = [
+        {"policy": policy, "map_slots": 5, "shuffle_slots": 4, "period": 2.0}
+        for policy in OVERLAP_POLICIES
+    ]
+    of_tasks = [{"machines": 10, "policy": policy, "period": 4.0} for policy in LOOP_POLICIES]
+    return [
+        *_all(Jobs, "jobs", of_jobs),
+        *_all(HeldFlows, "flows", of_flows),
+        *_all(Overlap, "overlap", of_phases),
+        *_all(Slotted, "slotted", of_tasks),
+    ]
+
+
 def slotted():
     """Every policy, in slots of two lengths."""
     return _all(

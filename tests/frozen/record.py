@@ -19,6 +19,7 @@ FILES = {
     "epochs/jobs-facebook": epochs.facebook,
     "epochs/many": epochs.many,
     "epochs/flows": epochs.flows,
+    "epochs/held": epochs.held,
     "epochs/overlap": epochs.overlap,
     "epochs/slotted": epochs.slotted,
     "epochs/adaptive": epochs.adaptive,

@@ -11,7 +11,7 @@ import pytest
 
 WHEEL = Path(os.environ["MALLEABLE_WHEEL"]).resolve()
 SETS = os.environ["MALLEABLE_EXTRAS"].split()
-EXTRAS = {"plot", "tables", "custom", "lp", "dask", "hyperqueue", "completion"}
+EXTRAS = {"plot", "tables", "custom", "lp", "dask", "hyperqueue", "completion", "report"}
 TABLE = "name,work,min_slots,max_slots,deadline\na,400,1,100,9\nb,40,1,20,3\nc,40,1,20,4\n"
 FLOWS = {
     "slots": 4,
@@ -62,7 +62,7 @@ CASES = {
     "help": (["--help"], None, "usage: malleable"),
     **{
         f"{command} help": ([command, "--help"], None, f"usage: malleable {command}")
-        for command in ("plan", "simulate", "bench", "reproduce", "demo")
+        for command in ("plan", "simulate", "bench", "reproduce", "demo", "report")
     },
     "plan": (["plan", "jobs.csv", "--slots", "100", "--explain"], None, "lower bound"),
     "plan json": (["plan", "jobs.csv", "--slots", "100", "--json", "-"], None, '"value"'),
@@ -90,6 +90,12 @@ CASES = {
         "x.png",
     ),
     "completion": (["completion", "bash"], "completion", "_shtab_malleable"),
+    "report": (["report", "cluster.csv", "--slots", "4", "--quick"], None, "FAIR at its best"),
+    "report page": (
+        ["report", "cluster.csv", "--slots", "4", "--quick", "--html", "r.html"],
+        "report",
+        "r.html",
+    ),
     "bench": (["bench", "--jobs", "500", "--epochs", "20"], None, "median"),
     "demo": (["demo"], None, "sum:response"),
     "custom penalty": (PENALTY, "custom", ""),

@@ -121,6 +121,20 @@ def test_huge_minima_leave_no_trace():
     assert epoch.decide(0.0).slots.tolist() == [5, 95]
 
 
+@pytest.mark.parametrize("policy", ["fair", "wdeq"])
+def test_equal_shares_go_to_the_oldest(policy):
+    """Whoever leaves, a slot goes to those who came first, and the plan says the same."""
+    epoch = mb.Epoch(2, policy=policy)
+    ids = epoch.add([5.0] * 4)
+    epoch.decide(0.0)
+    epoch.finish(ids[:1])
+    for expected in (ids[1:3], ids[2:4]):
+        decision = epoch.decide(1.0)
+        assert decision.ids[decision.slots > 0].tolist() == expected.tolist()
+        assert decision.plan().allocation.tolist() == decision.slots.tolist()
+        epoch.remove(expected[:1])
+
+
 def test_ids_stay_unique_over_many_jobs():
     epoch = mb.Epoch(50)
     rng = np.random.default_rng(100)

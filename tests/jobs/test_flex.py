@@ -21,6 +21,9 @@ from tests.strategies import (
     random_jobs,
 )
 
+# Sums of the others may be packed for deadlines instead.
+LINEAR = ["response", "completion", "stretch", "lateness"]
+
 
 def packed(plan, scheme=oracle.packing):
     """Completions of the plan's own order by the oracle."""
@@ -33,7 +36,7 @@ def packed(plan, scheme=oracle.packing):
 
 
 @settings(max_examples=200)
-@given(cases(extreme=False, deadlines=True), st.sampled_from(KINDS))
+@given(cases(extreme=False, deadlines=True), st.sampled_from(LINEAR))
 def test_a_sum_is_the_packing_of_its_order(case, kind):
     jobs, slots, now = case
     plan = mb.plan(jobs, slots, f"sum:{kind}", effort=30, now=now)
@@ -63,7 +66,8 @@ def test_the_best_of_all_orders_is_found_for_six_jobs(kind):
             ).value[0]
             value = mb.plan(jobs, slots, f"sum:{kind}").value
             scale = max(abs(best), 1e-3)
-            assert value >= best - 1e-9 * scale
+            if kind in LINEAR:
+                assert value >= best - 1e-9 * scale
             found.append(value <= best + 1e-9 * scale)
     assert np.mean(found) > 0.94
 

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import signal
-import socket
 import threading
 import time
 from concurrent import futures
@@ -254,14 +253,9 @@ def test_workers_come_and_go(threads):
         assert [each.result(PATIENCE) for each in many] == list(range(80))
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def test_a_scheduler_that_comes_back(threads):
-    port = free_port()
-    first = threads(scheduler_port=port)
+    first = threads(scheduler_port=0)
+    port = int(first.scheduler_address.rpartition(":")[2])
     with (
         distributed.Client(f"tcp://127.0.0.1:{port}", set_as_default=False) as client,
         mb.Executor(engine=mb.engines.Dask(client)) as pool,
@@ -275,8 +269,8 @@ def test_a_scheduler_that_comes_back(threads):
 
 def test_calls_that_wait_for_workers_say_so(threads, caplog, monkeypatch):
     monkeypatch.setattr("malleable.live.engines.dask._PATIENCE", 0.2)
-    port = free_port()
-    first = threads(scheduler_port=port)
+    first = threads(scheduler_port=0)
+    port = int(first.scheduler_address.rpartition(":")[2])
     with (
         distributed.Client(f"tcp://127.0.0.1:{port}", set_as_default=False) as client,
         mb.Executor(engine=mb.engines.Dask(client)) as pool,

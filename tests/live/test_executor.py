@@ -89,12 +89,12 @@ def test_map_takes_no_more_than_its_buffer(pool):
 
 
 def test_a_map_that_is_left_cancels_the_rest(pool):
-    results = pool.map(calls.slow, range(400))
+    results = pool.map(calls.slow, range(8000))
     next(results)
     began = time.monotonic()
     results.close()
     pool.shutdown()
-    assert time.monotonic() - began < 5.0  # all of them take ten
+    assert time.monotonic() - began < PATIENCE  # all of them take 200 s
 
 
 def test_exceptions_come_with_their_traceback(pool):

@@ -252,3 +252,20 @@ def test_children_of_calls_that_fork_are_gone(processes):
     assert os.getpid() == own
     assert not gone(engine._keeper.pid)
     assert len(engine._workers) <= 2
+
+
+def test_each_end_of_a_worker_is_told(processes):
+    """Also of one that ends while another is started: none of these calls waits for ever."""
+    for _ in range(15):
+        ended = [processes.submit(calls.die, "exit") for _ in range(3)]
+        assert answered(processes, 3)
+        for future in ended:
+            assert isinstance(future.exception(PATIENCE), BrokenProcessPool)
+
+
+def test_a_call_that_closes_all_descriptors_says_no_more_than_that(capfd, processes):
+    for _ in range(3):
+        gone = processes.submit(os.closerange, 3, 500)
+        assert isinstance(gone.exception(PATIENCE), BrokenProcessPool)
+        assert answered(processes, 3)
+    assert "Traceback" not in capfd.readouterr().err

@@ -77,7 +77,8 @@ def test_a_command_that_does_not_want_to_end(tmp_path):
         until(lambda: gone(pid))
 
 
-DAEMON = "setsid sh -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 & sleep 0.2; "
+WRITTEN = "until [ -s pid ]; do sleep 0.01; done; "
+DAEMON = "setsid sh -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 & " + WRITTEN
 
 
 def test_what_a_command_leaves_behind_is_killed(tmp_path):
@@ -88,14 +89,23 @@ def test_what_a_command_leaves_behind_is_killed(tmp_path):
         until(lambda: gone(pid))
 
 
-BARE = "(env -i setsid sh -c 'echo $$ >$0; exec sleep 60' {} >/dev/null 2>&1 &) ; sleep 0.2; "
+BARE = "(env -i setsid sh -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 &) ; " + WRITTEN
 
 
-def test_the_end_of_a_command_leaves_daemons_of_others_alone(tmp_path):
+LEFT = (
+    "(env -i setsid sh -c 'sh -c \"echo \\$\\$ >pid; exec sleep 60\" &' >/dev/null 2>&1 &) ; "
+    + WRITTEN
+)
+
+
+@pytest.mark.parametrize(
+    "daemon", [BARE, LEFT], ids=["leads its session", "its session's leader is gone"]
+)
+def test_the_end_of_a_command_leaves_daemons_of_others_alone(tmp_path, daemon):
     """Such without our environment, too; and these end when their own command does."""
     os.mkfifo(tmp_path / "fifo")
     with engine() as made:
-        made.start([sh("long", BARE.format("pid") + "cat fifo", folder=str(tmp_path))])
+        made.start([sh("long", daemon + "cat fifo", folder=str(tmp_path))])
         (pid,) = pids_in(tmp_path / "pid")
         for k in range(20):
             made.start([sh(f"short{k}", "(exit 0); exit 0")])
@@ -112,7 +122,7 @@ def test_daemons_of_unknown_commands_end_with_the_last_that_may_be_theirs(tmp_pa
     with engine() as made:
         made.start([sh("old", "cat fifo", folder=str(tmp_path))])
         time.sleep(0.1)
-        made.start([sh("parent", BARE.format("pid"), folder=str(tmp_path))])
+        made.start([sh("parent", BARE, folder=str(tmp_path))])
         (pid,) = pids_in(tmp_path / "pid")
         assert ends(made, 1)["parent"].status == 0
         time.sleep(0.1)
@@ -129,19 +139,23 @@ def test_what_is_left_in_the_session_of_a_command_ends_with_it(tmp_path):
         "import os; os.setpgid(0, 0); open('pid', 'w').write(f'{os.getpid()}\\n');"
         " os.execlp('sleep', 'sleep', '60')"
     )
+    os.mkfifo(tmp_path / "fifo")
     with engine() as made:
         made.start([sh("old", "sleep 60")])
-        made.start(
-            [sh("a", f'env -i {sys.executable} -c "{group}" & sleep 1', folder=str(tmp_path))]
-        )
+        text = f'env -i {sys.executable} -c "{group}" & cat fifo'
+        made.start([sh("a", text, folder=str(tmp_path))])
         (pid,) = pids_in(tmp_path / "pid")
         assert not gone(pid)
+        (tmp_path / "fifo").write_text("")
         assert ends(made, 1)["a"].status == 0
         until(lambda: gone(pid))
 
 
 def test_daemons_of_daemons_end(tmp_path):
-    text = "setsid sh -c '(setsid sh -c \"echo \\$\\$ >pid; exec sleep 60\" &) ; exec sleep 60' & sleep 0.4"
+    text = (
+        "setsid sh -c '(setsid sh -c \"echo \\$\\$ >pid; exec sleep 60\" &) ; exec sleep 60' & "
+        + WRITTEN
+    )
     with engine() as made:
         made.start([sh("old", "sleep 60"), sh("parent", text, folder=str(tmp_path))])
         (pid,) = pids_in(tmp_path / "pid")

@@ -187,9 +187,9 @@ def test_a_guard_tells_once_and_lets_interrupts_go():
 def test_views_that_fail_end_no_run(tmp_path, watch):
     script = (
         "import sys\n"
-        "from malleable.cli import main, run_command, watch_command\n"
+        "from malleable.cli import main, run_command, run_screen\n"
         "def fails(*_): raise ZeroDivisionError('drawn badly')\n"
-        "run_command._line = run_command.run_status = fails\n"
+        "run_screen.line_text = run_command.run_status = fails\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     (tmp_path / "jobs.toml").write_text(
@@ -225,7 +225,7 @@ def test_ends_that_cannot_be_predicted_are_not_told(tmp_path, monkeypatch):
         rows = rows_of([{"name": "a", "command": "x", "over": {"range": 5}}], tmp_path)
         number = journal.begin(2, "sum:response", "flex", rows)
         journal.record(number, 3.0, [Attempt(0, 0, 0, 0, 0.0, 2.0)])
-        monkeypatch.setattr(status_module, "expected_ends", fails)
+        monkeypatch.setattr(status_module, "outlook", fails)
         found = run_status(journal)
     assert (found.jobs[0].done, found.jobs[0].left) == (1, 4)
     assert found.jobs[0].end != found.jobs[0].end

@@ -31,6 +31,22 @@ def test_three_jobs_of_section_2_1():
     assert records["completion"].tolist() == pytest.approx([2, 4, 6], abs=1e-12)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_summary_says_what_records_do(policy):
+    rng = np.random.default_rng(5)
+    jobs = mb.MapShuffleJobs(
+        rng.exponential(1, 400),
+        rng.exponential(1, 400),
+        arrival=np.cumsum(rng.exponential(1.3, 400)),
+    )
+    result = mb.simulate(jobs, policy=policy)
+    records, found = result.records, result.summary[policy]
+    wait = (records["starting_time"] - records["submission_time"]).max()
+    assert found["longest_wait"] == pytest.approx(wait, abs=1e-12)
+    response = records["completion"] - records["submission_time"]
+    assert found["p95"] == pytest.approx(np.quantile(response, 0.95, method="higher"), rel=0.07)
+
+
 STEP = 1 / 2000
 
 

@@ -150,7 +150,7 @@ BAD = {
     "work\n-1\n": r"work\[0\] = -1",
     "work\n1\nnan\n": r"work\[1\] = nan",
     "work\ninf\n": r"work\[0\] = inf",
-    "work,deadline\n1,nan\n": r"deadline\[0\] = nan",
+    "work,weight\n1,nan\n": r"weight\[0\] = nan",
     "work,min_slots,max_slots\n1,3,2\n": r"min_slots\[0\] = 3",
     "work,max_slots\n1,-2\n": r"max_slots\[0\]",
     "work,sla\n1,5:2;4:3\n": r"sla\[0\]",

@@ -1,6 +1,7 @@
 """How moments read: as they are near 0, from an origin beyond."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -62,7 +63,8 @@ def stamped(request):
 
 def test_people_read_small_numbers(stamped):
     """No exponent, and nothing that only differs in digits that are not shown."""
-    for text in (*stamped.explain(), stamped._repr_html_()):
+    page = re.sub("<img [^>]*>", "", stamped._repr_html_())
+    for text in (*stamped.explain(), page):
         assert "e+" not in text
         assert "ends at 1" not in text
     ends = [line.split("ends at ")[1].split(" s")[0] for line in stamped.explain()]

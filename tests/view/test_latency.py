@@ -12,6 +12,7 @@ from malleable.view.latency import (
     cases_of,
     instance_a,
     instance_b,
+    instance_c,
     measure,
     rounds_of,
 )
@@ -36,6 +37,15 @@ def test_instances():
     assert set(more.min_slots) == {0}
     assert set(more.max_slots) == {ALL_SLOTS}
     assert more.work.tolist() == jobs.work.tolist()  # the same seed
+    held, few = instance_c(1000)
+    assert (few, set(held.min_slots), held.max_slots.max()) == (100, {0}, 64)
+
+
+def test_a_stream_of_decisions_that_are_held():
+    stream = DecisionStream("c", 300)
+    assert stream.decide().slots.sum() == stream.slots
+    stream.change()
+    assert stream.decide().now == 5.0
 
 
 def test_a_stream_keeps_its_size_and_changes_one_per_cent():
@@ -127,7 +137,7 @@ def test_rounds_that_were_ended_are_kept():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"instance": "c"}, "instance = 'c'"),
+        ({"instance": "d"}, "instance = 'd'"),
         ({"jobs": 0}, "jobs = 0: must be at least 1"),
         ({"objective": "sum:x"}, "objective = 'sum:x'"),
     ],

@@ -39,8 +39,8 @@ def test_blocks_cover_the_work(jobs, policy):
 def test_title_has_value_bound_and_gap():
     plan = mb.plan(section41(rng=1, weighted=False), 100)
     title = plan.plot().axes[0].get_title(loc="left")
-    assert f"{plan.value:.6g}" in title
-    assert f"{plan.lower_bound:.6g}" in title
+    assert f"{plan.value:.4g}" in title
+    assert f"{plan.lower_bound:.4g}" in title
     assert f"{100 * plan.gap:.2f} %" in title
 
 

@@ -33,7 +33,9 @@ def test_wall_time(seconds, text):
 
 def test_words():
     assert [counted(n, "slot") for n in (0, 1, 2000)] == ["0 slots", "1 slot", "2,000 slots"]
-    assert number(192.0695624) == "192.07"
+    assert [number(x) for x in (192.0695624, 2285.98, 0.034412, 12345.6)] == [
+        "192.1", "2286", "0.03441", "12346",
+    ]  # fmt: skip
     assert printable("plain ä") == "plain ä"
     assert printable("a\tb\udc80") == "a\\tb\\udc80"
 

@@ -19,6 +19,7 @@ from benchmarks.ground.table import Row, section
 from benchmarks.instances import (
     batch,
     changing_times,
+    copying_world,
     mixed_speeds,
     mixed_stream,
     short_history,
@@ -27,7 +28,7 @@ from benchmarks.instances import (
     stream,
     two_phase,
 )
-from malleable.cluster.named_policies import _OPTIONS
+from malleable.cluster.named_policies import OPTIONS
 
 FAIRS = ("FAIR .05", "FAIR .8", "FAIR ended")
 _STARTS = {".05": 0.05, ".8": 0.8, "ended": 1.0}
@@ -72,7 +73,7 @@ def run(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster, said: Any, **optio
 
 def _option(name: str) -> bool:
     """Whether simulations take it by now."""
-    return name in _OPTIONS
+    return name in OPTIONS
 
 
 _SMALL = {
@@ -171,6 +172,30 @@ def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
     # Floors start reduces once all maps have ended, as the default has become.
     late = {"slow_start": 1.0} if rule.endswith("right sizes") else {}
     return run(rule, jobs, cluster, "learn", **late)
+
+
+@section(
+    "reduce-starts",
+    "copying_world: mean response [s], nothing known; ours over its own best of the fixed settings",
+)
+def starts_rows(quick: bool) -> Iterator[Row]:
+    for label, copying in (("copying 0.3 of a map", 0), ("copying 3 maps", 1)):
+        for sigma in (1,) if quick else (0, 1, 2, 3, 4):
+            first = 9 * (2 * sigma + copying)  # nine worlds: slots and loads
+            yield Row(
+                f"sigma {0.5 * sigma:g}, {label}",
+                _copying,
+                ours=("auto",),
+                rivals=("auto .05", "auto .8", "auto ended", *FAIRS),
+                seeds=range(first, first + (2 if quick else 9)),
+            )
+
+
+def _copying(rule: str, world: int) -> float:
+    name, _, start = rule.partition(" ")
+    options = {"slow_start": _STARTS[start], "early_reduces": False} if start else {}
+    jobs, cluster = copying_world(world)
+    return run(name, jobs, cluster, "learn", **options)
 
 
 @section("short-histories", "short_history, 17 to 46 jobs: mean response [s], nothing known")

@@ -1,4 +1,4 @@
-"""Training jobs with measured speed-ups, as PCS published them: asked whenever a job comes or ends."""
+"""Jobs with measured speed-ups, training jobs as PCS published them: asked whenever a job comes or ends."""
 
 from __future__ import annotations
 
@@ -8,18 +8,28 @@ from typing import Any
 from benchmarks.ground import rivals
 from benchmarks.ground.loops import GpuEpoch, share_gpus
 from benchmarks.ground.table import Row, SkippedError, section
-from benchmarks.instances import GPU_WORKLOADS, gpu_jobs, traces
+from benchmarks.instances import (
+    GPU_WORKLOADS,
+    SPEEDUP_STREAMS,
+    GpuJobs,
+    gpu_jobs,
+    speedup_stream,
+    traces,
+)
 
 _PLAIN = {
     "AFS": rivals.elastic_shares,
     "SRSF": rivals.smallest_service,
     "FIFO": rivals.first_come,
     "FAIR": rivals.equal_shares,
+    "price": rivals.shares_by_price,
+    "like Themis": rivals.furthest_behind,
 }
+_SEEDS = (1, 2, 3)
 
 
-def _mean(rule: str, name: str, count: int | None) -> float:
-    jobs, slots = gpu_jobs(name, count)
+def _mean(rule: str, instance: tuple[GpuJobs, int]) -> float:
+    jobs, slots = instance
     asked: Any = _PLAIN.get(rule) or GpuEpoch(slots, told=rule == "FLEX, told tables")
     return float(share_gpus(*jobs, slots, asked).mean())
 
@@ -28,13 +38,30 @@ def _mean(rule: str, name: str, count: int | None) -> float:
     "speed-ups",
     "gpu_jobs: mean completion time [s] on 64 GPUs; AFS, SRSF and FIFO are those of PCS",
 )
-def rows(quick: bool) -> Iterator[Row]:
+def workloads(quick: bool) -> Iterator[Row]:
     if traces() is None:
         raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
     for name in GPU_WORKLOADS[:1] if quick else GPU_WORKLOADS:
         yield Row(
             name,
-            lambda rule, _, name=name: _mean(rule, name, 100 if quick else None),
+            lambda rule, _, name=name: _mean(rule, gpu_jobs(name, 100 if quick else None)),
             ours=("FLEX, told tables", "FLEX, linear"),
             rivals=tuple(_PLAIN),
+        )
+
+
+@section(
+    "speed-up-streams",
+    "speedup_stream: mean completion time [s] on 64 slots; tables of other shapes",
+)
+def streams(quick: bool) -> Iterator[Row]:
+    for kind in SPEEDUP_STREAMS:
+        yield Row(
+            kind,
+            lambda rule, seed, kind=kind: _mean(
+                rule, speedup_stream(kind, seed, 100 if quick else 1000)
+            ),
+            ours=("FLEX, told tables", "FLEX, linear"),
+            rivals=tuple(_PLAIN),
+            seeds=_SEEDS[:1] if quick else _SEEDS,
         )

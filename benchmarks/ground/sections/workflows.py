@@ -14,9 +14,11 @@ from benchmarks.instances import tpch_stream, traces, wf_stream
 _CASES = (
     ("TPC-H", tpch_stream, 0.5, 36, 100),
     ("TPC-H", tpch_stream, 0.8, 23, 100),
+    ("TPC-H", tpch_stream, 0.5, 92, 100),
     ("TPC-H", tpch_stream, 0.8, 58, 100),
     ("WfInstances", wf_stream, 0.5, 86, 20),
     ("WfInstances", wf_stream, 0.8, 54, 20),
+    ("WfInstances", wf_stream, 0.8, 215, 20),
 )
 
 

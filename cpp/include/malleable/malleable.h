@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* Grows with every function that is added. */
-#define MALLEABLE_API_VERSION 2
+#define MALLEABLE_API_VERSION 5
 
 /* max_slots of a job that may use every slot. */
 #define MALLEABLE_ALL_SLOTS (INT64_C(1) << 62)
@@ -223,6 +223,13 @@ typedef struct malleable_cluster_jobs {
   int64_t new_classes;             /* adaptive */
 } malleable_cluster_jobs;
 
+/* A column by its name: one of the two, `count` entries of the table that it belongs to. */
+typedef struct malleable_column {
+  const char* name;
+  const double* real;
+  const int64_t* whole;
+} malleable_column;
+
 typedef struct malleable_adaptive_options {
   double by_slots;  /* 1: rates are slots over time; 0, as printed: 1 over time */
   double fallback;  /* 1 or 0 */
@@ -233,22 +240,19 @@ typedef struct malleable_adaptive_options {
   double patience;  /* seconds */
 } malleable_adaptive_options;
 
+/* What malleable_scheduler_new takes; malleable_scheduler_new_with takes every option, by its name.
+ * -1 as effort: none; as by_user: where the cluster names users. speedup: p of s^p. */
+/* clang-format off */
+#define MALLEABLE_SCHEDULER_OPTIONS(X)                                                             \
+  X(double, hysteresis) X(int64_t, effort) X(int64_t, at_least_one) X(int64_t, by_user)            \
+  X(int64_t, learn) X(double, slow_start) X(int64_t, split_copy) X(double, delay)                  \
+  X(double, rack_delay) X(int64_t, replicas) X(double, ageing) X(int64_t, in_order)                \
+  X(int64_t, gang) X(double, pool_minimum) X(double, speedup)
+/* clang-format on */
 typedef struct malleable_scheduler_options {
-  double hysteresis;
-  int64_t effort; /* -1: none */
-  int64_t at_least_one;
-  int64_t by_user; /* -1: where the cluster names users */
-  int64_t learn;
-  double slow_start;
-  int64_t split_copy;
-  double delay;
-  double rack_delay;
-  int64_t replicas;
-  double ageing;
-  int64_t in_order;
-  int64_t gang;
-  double pool_minimum;
-  double speedup; /* p of s^p */
+#define MALLEABLE_MEMBER(type, name) type name;
+  MALLEABLE_SCHEDULER_OPTIONS(MALLEABLE_MEMBER)
+#undef MALLEABLE_MEMBER
 } malleable_scheduler_options;
 
 /* Tasks that wait, run, have ended well, and failed for good. Left out: 0. */
@@ -361,6 +365,14 @@ MALLEABLE_FUNCTION(int, malleable_flow_epoch_decide,
 /* Flows of which the last decision found nothing left. */
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_ended,
                    (malleable_flow_epoch * epoch, int64_t* flow_ids, int64_t room, int64_t* rows));
+/* Decisions from now on are held for so many seconds; 0: until something ends. */
+MALLEABLE_FUNCTION(int, malleable_flow_epoch_set_period,
+                   (malleable_flow_epoch * epoch, double period));
+/* Of the last decision, before anything else changes: who gets slots that become free before the
+ * next one. overloaded: as of malleable_epoch_decide_period. Room: the jobs that have not ended. */
+MALLEABLE_FUNCTION(int, malleable_flow_epoch_order,
+                   (malleable_flow_epoch * epoch, int64_t* ids, int64_t room, int64_t* rows,
+                    int64_t* overloaded));
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_plan,
                    (malleable_flow_epoch * epoch, malleable_plan** made));
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_size,
@@ -388,6 +400,12 @@ MALLEABLE_FUNCTION(int, malleable_overlap_epoch_decide,
                    (malleable_overlap_epoch * epoch, double now, int64_t map_slots,
                     int64_t shuffle_slots, int64_t* ids, int64_t* given, uint8_t* changed,
                     double* share, uint8_t* bound, int64_t room, int64_t* rows));
+/* As of flows; map: whether the order is that of the map station. Room: the size of the epoch. */
+MALLEABLE_FUNCTION(int, malleable_overlap_epoch_set_period,
+                   (malleable_overlap_epoch * epoch, double period));
+MALLEABLE_FUNCTION(int, malleable_overlap_epoch_order,
+                   (malleable_overlap_epoch * epoch, int64_t map, int64_t* ids, int64_t room,
+                    int64_t* rows, int64_t* overloaded));
 MALLEABLE_FUNCTION(int, malleable_overlap_epoch_size,
                    (malleable_overlap_epoch * epoch, int64_t* jobs));
 
@@ -413,6 +431,12 @@ MALLEABLE_FUNCTION(int, malleable_slotted_epoch_decide,
                    (malleable_slotted_epoch * epoch, double now, int64_t slots, int64_t* ids,
                     int64_t* given, uint8_t* changed, int64_t* maps, int64_t* reduces,
                     uint8_t* bound, int64_t room, int64_t* rows));
+/* As of flows. Room: the size of the epoch. */
+MALLEABLE_FUNCTION(int, malleable_slotted_epoch_set_period,
+                   (malleable_slotted_epoch * epoch, double period));
+MALLEABLE_FUNCTION(int, malleable_slotted_epoch_order,
+                   (malleable_slotted_epoch * epoch, int64_t* ids, int64_t room, int64_t* rows,
+                    int64_t* overloaded));
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_size,
                    (malleable_slotted_epoch * epoch, int64_t* jobs));
 
@@ -463,17 +487,27 @@ MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_size,
 /* ---- Scheduler: told what happens, it says who should have what, and which tasks start where ----
  */
 
-/* Sets the defaults. */
+/* Sets the defaults: those of the core's table of options. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_defaults, (malleable_scheduler_options * options));
 /* policy: auto, flex, fair, fifo, wdeq, srpt, max-srpt, split-srpt, asrpt, hesrpt, las, gittins,
  * psbs, flowflex, flowflex-fast; options: null for the defaults. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_new,
                    (const malleable_cluster* cluster, const char* policy, const char* objective,
                     const malleable_scheduler_options* options, malleable_scheduler** made));
+/* The same with options as "name=value" between spaces, as `malleable simulate --options` and
+ * docs/options.md list them for the scheduler ("prior=2 assignment=deficit speedup=1;1.9;2.7");
+ * null: the defaults. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_new_with,
+                   (const malleable_cluster* cluster, const char* policy, const char* objective,
+                    const char* options, malleable_scheduler** made));
 MALLEABLE_FUNCTION(void, malleable_scheduler_free, (malleable_scheduler * scheduler));
 MALLEABLE_FUNCTION(int, malleable_scheduler_add,
                    (malleable_scheduler * scheduler, double now, const malleable_cluster_jobs* jobs,
                     int64_t* ids));
+/* The same, and columns that the structure does not have: max_slots (whole), speedup (p, real). */
+MALLEABLE_FUNCTION(int, malleable_scheduler_add_with,
+                   (malleable_scheduler * scheduler, double now, const malleable_cluster_jobs* jobs,
+                    int64_t columns, const malleable_column* more, int64_t* ids));
 MALLEABLE_FUNCTION(int, malleable_scheduler_set_blocks,
                    (malleable_scheduler * scheduler, int64_t id, int64_t maps, int64_t copies,
                     const int64_t* nodes));
@@ -488,6 +522,11 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_ended,
                     const double* seconds, int64_t* ignored));
 /* They wait again; task: as started, for tasks with blocks, or -1. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_failed,
+                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
+                    const int64_t* phase, const int64_t* tasks, const int64_t* task,
+                    int64_t* ignored));
+/* Maps that had finished and will run again, as what they left is gone; as those that failed. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_lost,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, const int64_t* task,
                     int64_t* ignored));
@@ -535,6 +574,16 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_starts,
 MALLEABLE_FUNCTION(int, malleable_scheduler_counts,
                    (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
                     int64_t* waiting, int64_t* running, int64_t* finished, double* estimate));
+/* What was learnt, for a scheduler to come: `*numbers` in common, and by program three in `maps`
+ * and three in `reduces`, `*programs` of each. room, programs_room: numbers and programs that fit;
+ * with null columns the function says how many there are. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_history,
+                   (malleable_scheduler * scheduler, double* common, int64_t room, int64_t* numbers,
+                    double* maps, double* reduces, int64_t programs_room, int64_t* programs));
+/* Before any job came: what another scheduler had learnt, in place of what this one has. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_recall,
+                   (malleable_scheduler * scheduler, int64_t numbers, const double* common,
+                    int64_t programs, const double* maps, const double* reduces));
 /* When to ask again though nothing happens; infinity: then only. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_next, (malleable_scheduler * scheduler, double* time));
 MALLEABLE_FUNCTION(int, malleable_scheduler_size, (malleable_scheduler * scheduler, int64_t* jobs));
@@ -610,7 +659,10 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
   X(scheduler_starts) X(scheduler_counts) X(scheduler_next) X(scheduler_size) X(plan_jobs)         \
   X(plan_flows) X(plan_free) X(plan_value) X(plan_size) X(plan_job_columns) X(plan_flow_columns)   \
   X(plan_order) X(plan_pieces) X(check_jobs) X(check_flows)                                      \
-  X(epoch_decide_period) X(epoch_order)
+  X(epoch_decide_period) X(epoch_order) X(scheduler_new_with) X(scheduler_lost)                    \
+  X(scheduler_history) X(scheduler_recall) X(scheduler_add_with)                                   \
+  X(flow_epoch_set_period) X(flow_epoch_order) X(overlap_epoch_set_period) X(overlap_epoch_order)  \
+  X(slotted_epoch_set_period) X(slotted_epoch_order)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

@@ -129,6 +129,21 @@ int malleable_flow_epoch_decide(malleable_flow_epoch* epoch, double now, int64_t
   });
 }
 
+int malleable_flow_epoch_set_period(malleable_flow_epoch* epoch, double period) {
+  return with(epoch, [&](FlowEpoch& of) { of.set_period(period); });
+}
+
+int malleable_flow_epoch_order(malleable_flow_epoch* epoch, int64_t* ids, int64_t room,
+                               int64_t* rows, int64_t* overloaded) {
+  return with(epoch, [&](FlowEpoch& of) {
+    if (of.version() != epoch->decided) throw_moved_on();
+    check_room(room, of.decision().order.size());
+    put(ids, of.decision().order);
+    tell(rows, of.decision().order.size());
+    if (overloaded != nullptr) *overloaded = of.decision().overloaded ? 1 : 0;
+  });
+}
+
 int malleable_flow_epoch_ended(malleable_flow_epoch* epoch, int64_t* flow_ids, int64_t room,
                                int64_t* rows) {
   return with(epoch, [&](FlowEpoch&) {

@@ -82,6 +82,21 @@ int malleable_overlap_epoch_decide(malleable_overlap_epoch* epoch, double now, i
   });
 }
 
+int malleable_overlap_epoch_set_period(malleable_overlap_epoch* epoch, double period) {
+  return with(epoch, [&](OverlapEpoch& of) { of.set_period(period); });
+}
+
+int malleable_overlap_epoch_order(malleable_overlap_epoch* epoch, int64_t map, int64_t* ids,
+                                  int64_t room, int64_t* rows, int64_t* overloaded) {
+  return with(epoch, [&](OverlapEpoch& of) {
+    const auto order = of.order(map != 0);
+    check_room(room, order.size());
+    put(ids, order);
+    tell(rows, order.size());
+    if (overloaded != nullptr) *overloaded = of.overloaded() ? 1 : 0;
+  });
+}
+
 int malleable_overlap_epoch_size(malleable_overlap_epoch* epoch, int64_t* jobs) {
   return with(epoch, [&](OverlapEpoch& of) { tell(jobs, of.size()); });
 }

@@ -2,87 +2,103 @@
 #include <numeric>
 
 #include "malleable/embed/cluster.hpp"
-#include "malleable/policy/cluster_epoch.hpp"
-#include "malleable/policy/cluster_flow.hpp"
-#include "malleable/policy/cluster_service.hpp"
-#include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/registry.hpp"
 
 namespace malleable::embed {
 namespace {
 
-// Makes the policy that a row of the registry names, by the kind of its code.
-struct MakePolicy {
-  const Policy& row;
-  const malleable_scheduler_options& options;
-  Goal goal;
-  bool by_user, generic;
-
-  std::unique_ptr<ClusterPolicy> operator()(EpochPolicy policy) const {
-    if (policy == EpochPolicy::kFifo && !by_user) return std::make_unique<ClusterFifo>();
-    return std::make_unique<ClusterEpoch>(
-        EpochOptions{goal.aggregate, goal.kind, policy,
-                     options.gang != 0 ? MinMode::kGang : MinMode::kGuarantee, options.hysteresis,
-                     effort_of(options.effort)},
-        options.at_least_one != 0, by_user, options.pool_minimum, row.promises.learns);
+// Options as structures of numbers say them: flags are 0 or 1, words their codes, none is -1.
+template <typename T>
+void take(const Option& option, double given, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    value = given != 0.0;
+  } else if constexpr (std::is_same_v<T, CommonSpeedup>) {
+    take(option, given, value.p);
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    check_option(option, given);
+    value = static_cast<T>(given);
+  } else {
+    value.reset();
+    if (given != -1.0) take(option, given, value.emplace());
   }
-  std::unique_ptr<ClusterPolicy> operator()(FlowMethod method) const {
-    if (!generic) throw std::invalid_argument(std::string(row.name) + ": needs generic slots");
-    return std::make_unique<ClusterFlow>(ClusterFlowOptions{
-        method, goal.aggregate, goal.kind, effort_of(options.effort).value_or(0), by_user});
+}
+template <typename T>
+double number_from(const T& value) {
+  if constexpr (std::is_same_v<T, CommonSpeedup>) {
+    return value.p;
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    return static_cast<double>(value);
+  } else {
+    return value ? number_from(*value) : -1.0;
   }
-  std::unique_ptr<ClusterPolicy> operator()(SrptKind kind) const {
-    return std::make_unique<ClusterSrpt>(SrptOptions{kind, options.speedup, {}, {}, {}, by_user});
-  }
-  std::unique_ptr<ClusterPolicy> operator()(ServiceKind kind) const {
-    return std::make_unique<ClusterService>(kind, by_user);
-  }
-  template <typename Other>
-  std::unique_ptr<ClusterPolicy> operator()(Other) const {
-    throw std::invalid_argument("policy = '" + std::string(row.name) +
-                                "': has an epoch of its own, malleable_adaptive_epoch");
-  }
-};
-
-void check_share(const char* field, double value, double most) {
-  if (value >= 0.0 && value <= most) return;
-  throw std::invalid_argument(std::string(field) + " = " + std::to_string(value) +
-                              ": must be from 0 to " + std::to_string(most));
 }
 
-SchedulerOptions options_of(const malleable_scheduler_options& given) {
-  check_amount("hysteresis", given.hysteresis, kWeightRange);
-  check_share("slow_start", given.slow_start, 1.0);
-  check_share("pool_minimum", given.pool_minimum, 1.0);
-  check_share("delay", given.delay, kLatestTime);
-  check_share("rack_delay", given.rack_delay, kLatestTime);
-  check_share("ageing", given.ageing, kLatestTime);
-  if (given.replicas < 0 || given.replicas > 1000) {
-    throw std::invalid_argument("replicas = " + std::to_string(given.replicas) +
-                                ": must be from 0 to 1000");
-  }
-  if (!(given.speedup > 0.0 && given.speedup <= 1.0)) {
-    throw std::invalid_argument("speedup = " + std::to_string(given.speedup) +
-                                ": must be above 0 and at most 1");
-  }
+// Calls visit(option, member of the core, member of the structure) for all that the structure has.
+template <typename Given, typename Visit>
+void each_given(Given& given, SchedulerOptions& options, const Visit& visit) {
+  SchedulerOptions::each(options, [&](const Option& option, auto& member) {
+    const std::string_view name = option.name;
+#define MALLEABLE_OFFER(type, own) \
+  if (name == #own) visit(option, member, given.own);
+    MALLEABLE_SCHEDULER_OPTIONS(MALLEABLE_OFFER)
+#undef MALLEABLE_OFFER
+  });
+}
+
+SchedulerOptions defaults() {
   SchedulerOptions options;
-  options.slow_start = given.slow_start;
-  options.split_copy = given.split_copy != 0;
-  options.delay = given.delay;
-  options.rack_delay = given.rack_delay;
-  options.replicas = given.replicas;
-  options.learn = given.learn != 0;
-  options.ageing = given.ageing;
-  options.in_order = given.in_order != 0;
-  options.gang = given.gang != 0;
+  options.learn = true;
   return options;
 }
+
+std::unique_ptr<Owned<malleable_scheduler>> scheduler_of(const malleable_cluster* cluster,
+                                                         const char* policy, const char* objective,
+                                                         const SchedulerOptions& options) {
+  ClusterNodes nodes = nodes_of(needed("cluster", cluster));
+  const Goal goal = goal_of(objective);
+  if (info(goal.kind).uses_sla || info(goal.kind).custom) {
+    throw std::invalid_argument("objective = '" + std::string(objective) +
+                                "': not one that cluster jobs have data for");
+  }
+  const auto people =
+      people_of<Scheduler::Person>(cluster->users, cluster->user_minimum, cluster->user_priority);
+  auto asked = make_cluster_policy(text("policy", policy), options, goal.aggregate, goal.kind,
+                                   options.by_user.value_or(!people.empty()), nodes.generic);
+  return std::make_unique<Owned<malleable_scheduler>>(std::move(asked), std::move(nodes), people,
+                                                      options);
+}
+
+constexpr std::size_t kNumbersOfProgram = 3;  // of a history, see TaskEstimates
 
 // A column of every phase that is told, or zeros.
 void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_t n,
                Defaults& spare, std::span<const std::int64_t> (&pair)[2]) {
   pair[kMap] = column_or(maps, n, std::int64_t{0}, spare.none);
   pair[kReduce] = column_or(reduces, n, std::int64_t{0}, spare.none);
+}
+
+// A column by its name in the table.
+void take_column(const malleable_column& given, std::size_t n, ClusterJobsView& jobs) {
+  const std::string_view name = text("column", given.name);
+  std::string known;
+  bool found = false;
+  ClusterJobsView::each(
+      [&]<typename T>(const ClusterColumn& column, std::span<const T>& values) {
+        using Told = ClusterColumn::Of;
+        if (column.of != Told::kBoth) return;
+        known += (known.empty() ? "" : ", ") + std::string(column.name);
+        if (name != column.name) return;
+        found = true;
+        if constexpr (std::is_same_v<T, double>) {
+          values = needed(column.name, given.real, n);
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          values = needed(column.name, given.whole, n);
+        }
+      },
+      jobs);
+  if (!found) {
+    throw std::invalid_argument(std::string(name) + ": unknown column, expected one of " + known);
+  }
 }
 
 Scheduler::Tasks tasks_of(std::int64_t count, const std::int64_t* ids, const std::int64_t* phase,
@@ -95,22 +111,6 @@ void tell_ignored(std::int64_t* wanted, std::int64_t count) {
   if (wanted != nullptr) *wanted = count;
 }
 
-constexpr malleable_scheduler_options kDefaults = {.hysteresis = 0.0,
-                                                   .effort = -1,
-                                                   .at_least_one = 0,
-                                                   .by_user = -1,
-                                                   .learn = 1,
-                                                   .slow_start = SchedulerOptions{}.slow_start,
-                                                   .split_copy = 0,
-                                                   .delay = 0.0,
-                                                   .rack_delay = 0.0,
-                                                   .replicas = 0,
-                                                   .ageing = SchedulerOptions{}.ageing,
-                                                   .in_order = 0,
-                                                   .gang = 0,
-                                                   .pool_minimum = 0.0,
-                                                   .speedup = 1.0};
-
 }  // namespace
 }  // namespace malleable::embed
 
@@ -118,28 +118,36 @@ using namespace malleable;
 using namespace malleable::embed;
 
 int malleable_scheduler_defaults(malleable_scheduler_options* options) {
-  return guarded([&] { needed("options", options) = kDefaults; });
+  return guarded([&] {
+    SchedulerOptions known = defaults();
+    each_given(needed("options", options), known,
+               [](const Option&, const auto& member, auto& value) {
+                 value = static_cast<std::remove_reference_t<decltype(value)>>(number_from(member));
+               });
+  });
 }
 
 int malleable_scheduler_new(const malleable_cluster* cluster, const char* policy,
                             const char* objective, const malleable_scheduler_options* options,
                             malleable_scheduler** made) {
   return make(made, [&] {
-    ClusterNodes nodes = nodes_of(needed("cluster", cluster));
-    const auto& given = options == nullptr ? kDefaults : *options;
-    const SchedulerOptions how = options_of(given);
-    const Goal goal = goal_of(objective);
-    if (info(goal.kind).uses_sla || info(goal.kind).custom) {
-      throw std::invalid_argument("objective = '" + std::string(objective) +
-                                  "': not one that cluster jobs have data for");
+    SchedulerOptions how = defaults();
+    if (options != nullptr) {
+      each_given(*options, how, [](const Option& option, auto& member, auto value) {
+        take(option, static_cast<double>(value), member);
+      });
     }
-    const auto people =
-        people_of<Scheduler::Person>(cluster->users, cluster->user_minimum, cluster->user_priority);
-    const Policy& row = find_policy(Model::kCluster, text("policy", policy));
-    const bool by_user = given.by_user == -1 ? !people.empty() : given.by_user != 0;
-    const MakePolicy maker{row, given, goal, by_user, nodes.generic};
-    return std::make_unique<Owned<malleable_scheduler>>(std::visit(maker, row.code),
-                                                        std::move(nodes), people, how);
+    return scheduler_of(cluster, policy, objective, how);
+  });
+}
+
+int malleable_scheduler_new_with(const malleable_cluster* cluster, const char* policy,
+                                 const char* objective, const char* options,
+                                 malleable_scheduler** made) {
+  return make(made, [&] {
+    SchedulerOptions how = defaults();
+    if (options != nullptr) how.settle(read_options(options, how, "slow_start"));
+    return scheduler_of(cluster, policy, objective, how);
   });
 }
 
@@ -147,6 +155,12 @@ void malleable_scheduler_free(malleable_scheduler* scheduler) { release(schedule
 
 int malleable_scheduler_add(malleable_scheduler* scheduler, double now,
                             const malleable_cluster_jobs* jobs, int64_t* ids) {
+  return malleable_scheduler_add_with(scheduler, now, jobs, 0, nullptr, ids);
+}
+
+int malleable_scheduler_add_with(malleable_scheduler* scheduler, double now,
+                                 const malleable_cluster_jobs* jobs, int64_t columns,
+                                 const malleable_column* more, int64_t* ids) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     const malleable_cluster_jobs& table = needed("jobs", jobs);
     const std::size_t n = length("count", table.count);
@@ -157,15 +171,16 @@ int malleable_scheduler_add(malleable_scheduler* scheduler, double now,
     added.new_users = people;
     std::vector<double> moments;
     added.arrival = column_or(table.arrival, n, now, moments);
-    added.weight = column_or(table.weight, n, 1.0, spare.one);
-    added.deadline = column_or(table.deadline, n, kInfinity, spare.infinite);
+    added.weight = column(table.weight, n);
+    added.deadline = column(table.deadline, n);
     needed("maps", table.maps, n);
     read_pair(table.maps, table.reduces, n, spare, added.tasks);
-    read_pair(table.min_map_slots, table.min_reduce_slots, n, spare, added.min_slots);
+    added.min_slots[kMap] = column(table.min_map_slots, n);
+    added.min_slots[kReduce] = column(table.min_reduce_slots, n);
     added.seconds[kMap] = column_or(table.map_seconds, n, 0.0, spare.zero);
     added.seconds[kReduce] = column_or(table.reduce_seconds, n, 0.0, spare.zero);
-    added.user = column_or(table.user, n, std::int64_t{0}, spare.none);
-    added.group = column_or(table.program, n, std::int64_t{-1}, spare.all);
+    added.user = column(table.user, n);
+    added.group = column(table.program, n);
     if (table.flow == nullptr) {
       spare.first.resize(n);
       std::iota(spare.first.begin(), spare.first.end(), 0);
@@ -174,6 +189,9 @@ int malleable_scheduler_add(malleable_scheduler* scheduler, double now,
                                        : std::span<const std::int64_t>(table.flow, n);
     added.after_offset = column_or(table.after_offset, n + 1, std::int64_t{0}, spare.offset);
     added.after = needed("after", table.after, length("after_offset", added.after_offset[n]));
+    for (const malleable_column& one : needed("more", more, length("columns", columns))) {
+      take_column(one, n, added);
+    }
     put(ids, of.scheduler.add(added, now));
   });
 }
@@ -212,6 +230,16 @@ int malleable_scheduler_failed(malleable_scheduler* scheduler, double now, int64
     Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
     told.task = column(task, told.ids.size());
     tell_ignored(ignored, of.scheduler.failed(told, now));
+  });
+}
+
+int malleable_scheduler_lost(malleable_scheduler* scheduler, double now, int64_t count,
+                             const int64_t* ids, const int64_t* phase, const int64_t* tasks,
+                             const int64_t* task, int64_t* ignored) {
+  return with(scheduler, [&](PolicyAndScheduler& of) {
+    Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
+    told.task = column(task, told.ids.size());
+    tell_ignored(ignored, of.scheduler.lost(told, now));
   });
 }
 
@@ -349,6 +377,38 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
     both(running, &PhaseState::running);
     both(finished, &PhaseState::finished);
     both(estimate, &PhaseState::estimate);
+  });
+}
+
+int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, int64_t room,
+                                int64_t* numbers, double* maps, double* reduces,
+                                int64_t programs_room, int64_t* programs) {
+  return with(scheduler, [&](PolicyAndScheduler& of) {
+    TaskEstimates::History history = of.scheduler.history();
+    // A program whose tasks of one kind were never seen has zeros there.
+    const std::size_t most = std::max(history.runs[kMap].size(), history.runs[kReduce].size());
+    for (auto& runs : history.runs) runs.resize(most, 0.0);
+    tell(numbers, history.common.size());
+    tell(programs, most / kNumbersOfProgram);
+    if (common != nullptr) check_room(room, history.common.size());
+    if (maps != nullptr || reduces != nullptr) check_room(programs_room, most / kNumbersOfProgram);
+    put(common, history.common);
+    put(maps, history.runs[kMap]);
+    put(reduces, history.runs[kReduce]);
+  });
+}
+
+int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
+                               const double* common, int64_t programs, const double* maps,
+                               const double* reduces) {
+  return with(scheduler, [&](PolicyAndScheduler& of) {
+    const auto copied = [](const char* field, const double* values, std::size_t count) {
+      const auto given = needed(field, values, count);
+      return std::vector<double>(given.begin(), given.end());
+    };
+    const std::size_t rows = length("programs", programs) * kNumbersOfProgram;
+    of.scheduler.recall({copied("common", common, length("numbers", numbers)),
+                         {copied("maps", maps, rows), copied("reduces", reduces, rows)}});
   });
 }
 

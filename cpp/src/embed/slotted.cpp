@@ -70,6 +70,20 @@ int malleable_slotted_epoch_decide(malleable_slotted_epoch* epoch, double now, i
   });
 }
 
+int malleable_slotted_epoch_set_period(malleable_slotted_epoch* epoch, double period) {
+  return with(epoch, [&](SlottedEpoch& of) { of.set_period(period); });
+}
+
+int malleable_slotted_epoch_order(malleable_slotted_epoch* epoch, int64_t* ids, int64_t room,
+                                  int64_t* rows, int64_t* overloaded) {
+  return with(epoch, [&](SlottedEpoch& of) {
+    check_room(room, of.order().size());
+    put(ids, of.order());
+    tell(rows, of.order().size());
+    if (overloaded != nullptr) *overloaded = of.overloaded() ? 1 : 0;
+  });
+}
+
 int malleable_slotted_epoch_size(malleable_slotted_epoch* epoch, int64_t* jobs) {
   return with(epoch, [&](SlottedEpoch& of) { tell(jobs, of.size()); });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "malleable/kernel/forced_work.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -16,39 +17,58 @@ double whole_up(double x) { return std::ceil(x - kCount * std::max(1.0, std::fab
 
 }  // namespace
 
+HeldNeed held_need(double work, double high, double due, double period) {
+  // A deadline at the edge of a period is that edge: rounding must not make it the one before.
+  HeldNeed need;
+  need.edge = std::floor(due / period + kCount);
+  const double part = std::max(0.0, due / period - need.edge);
+  need.total = whole_up(work / period);
+  need.whole = std::max(0.0, whole_up(work / period - high * part));
+  if (need.total > high * need.edge && part > kCount) {
+    need.total = high * need.edge + whole_up((work / period - high * need.edge) / part);
+  }
+  need.total = std::max(need.total, need.whole);
+  // Its part begins in the period in which at most `high` of `whole` are due.
+  const double spans = std::ceil(need.whole / high);
+  need.first = std::max(0.0, need.edge - spans);
+  if (need.first < need.edge - 1.0) need.slope = high;
+  need.start = need.whole - need.slope * (need.edge - 1.0 - need.first);
+  return need;
+}
+
+// By period, without those after `last`.
+void HeldLevel::sort_events(double last) {
+  std::erase_if(events_, [last](const Event& event) { return event.period > last; });
+  if (last > 4.0 * static_cast<double>(events_.size())) {
+    std::sort(events_.begin(), events_.end(),
+              [](const Event& a, const Event& b) { return a.period < b.period; });
+    return;
+  }
+  places_.assign(static_cast<std::size_t>(last) + 2, 0);
+  for (const Event& event : events_) ++places_[static_cast<std::size_t>(event.period) + 1];
+  std::partial_sum(places_.begin(), places_.end(), places_.begin());
+  sorted_.resize(events_.size());
+  for (const Event& event : events_) {
+    sorted_[places_[static_cast<std::size_t>(event.period)]++] = event;
+  }
+  events_.swap(sorted_);
+}
+
 bool HeldLevel::may_meet(const Problem& problem, double period, std::span<const double> due) {
   events_.clear();
+  double total = 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const double work = problem.work[j], high = problem.high[j];
     if (work == 0.0 || due[j] == kInfinity) continue;
     if (!(work <= high * due[j] * (1.0 + kAmple))) return false;
-    // A deadline at the edge of a period is that edge: rounding must not make it the one before.
-    const double edge = std::floor(due[j] / period + kCount);
-    const double part = std::max(0.0, due[j] / period - edge);
-    const double need = whole_up(work / period);
-    const double whole = std::max(0.0, whole_up(work / period - high * part));
-    double total = need;
-    if (need > high * edge && part > kCount) {
-      total = high * edge + whole_up((work / period - high * edge) / part);
-    }
-    // Its part begins in the period in which at most `high` of `whole` are due.
-    const double spans = std::ceil(whole / high);
-    const double first = edge - spans;
-    double held = 0.0;
-    if (whole > 0.0) {
-      held = whole - high * (spans - 1.0);
-      if (spans > 1.0) {
-        events_.push_back({std::max(0.0, first), held, high});
-        events_.push_back({edge - 1.0, 0.0, -high});
-        held = whole;
-      } else {
-        events_.push_back({std::max(0.0, first), held, 0.0});
-      }
-    }
-    if (total > held) events_.push_back({edge, total - held, 0.0});
+    const HeldNeed need = held_need(work, high, due[j], period);
+    total += need.total;
+    if (need.whole > 0.0) events_.push_back({need.first, need.start, need.slope});
+    if (need.slope > 0.0) events_.push_back({need.edge - 1.0, 0.0, -need.slope});
+    if (need.total > need.whole) events_.push_back({need.edge, need.total - need.whole, 0.0});
   }
-  std::sort(events_.begin(), events_.end(),
-            [](const Event& a, const Event& b) { return a.period < b.period; });
+  // Later on all that is held fits.
+  sort_events(std::ceil(total / problem.slots));
   double at = 0.0, held = 0.0, slope = 0.0;
   const auto fits = [&](double k, double count) {
     return count <= problem.slots * (k + 1.0) * (1.0 + kRounding);

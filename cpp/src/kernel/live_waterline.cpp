@@ -10,7 +10,7 @@ namespace malleable {
 std::size_t LiveWaterline::add(Index item, double low, double high) {
   item_.push_back(item);
   low_.push_back(low);
-  high_.push_back(high);
+  room_.push_back(high - low);
   given_.push_back(0.0);
   ++live_;
   return item_.size() - 1;
@@ -18,7 +18,7 @@ std::size_t LiveWaterline::add(Index item, double low, double high) {
 
 void LiveWaterline::erase(std::size_t row) {
   item_[row] = kNone;
-  low_[row] = high_[row] = given_[row] = 0.0;
+  low_[row] = room_[row] = given_[row] = 0.0;
   --live_;
 }
 
@@ -28,21 +28,26 @@ void LiveWaterline::close_gaps() {
     if (item_[row] == kNone) continue;
     item_[kept] = item_[row];
     low_[kept] = low_[row];
-    high_[kept] = high_[row];
+    room_[kept] = room_[row];
     given_[kept++] = given_[row];
   }
   item_.resize(kept);
-  for (auto* column : {&low_, &high_, &given_}) column->resize(kept);
+  for (auto* column : {&low_, &room_, &given_}) column->resize(kept);
 }
 
+namespace {
+
+struct Sum {
+  double slots = 0.0;  // at a level
+  double more = 0.0;   // that one level more would take
+};
+
 MALLEABLE_VECTOR_CLONES
-LiveWaterline::Sum LiveWaterline::at(double level) const {
-  const std::size_t n = item_.size();
-  const double *const low = low_.data(), *const high = high_.data();
+Sum at(const double* low, const double* room, std::size_t n, double level) {
   double slots = 0.0, more = 0.0;
 #pragma omp simd reduction(+ : slots, more)
   for (std::size_t row = 0; row < n; ++row) {
-    const double m = low[row], most = high[row];
+    const double m = low[row], most = m + room[row];
     const double own = level < m ? m : level;
     slots += own < most ? own : most;
     more += ((level >= m) & (level < most)) ? 1.0 : 0.0;
@@ -50,39 +55,37 @@ LiveWaterline::Sum LiveWaterline::at(double level) const {
   return {slots, more};
 }
 
-bool LiveWaterline::find_level(double slots) {
-  double most = 0.0, least = 0.0;
-  for (std::size_t row = 0; row < item_.size(); ++row) {
-    most += high_[row];
-    least += low_[row];
-  }
-  if (least > slots) return false;
-  if (most <= slots) {
-    level_ = kInfinity;
-    left_ = 0.0;
-    return true;
-  }
+}  // namespace
+
+WholeLevel whole_level(std::span<const double> low, std::span<const double> room, double slots,
+                       double from) {
+  const std::size_t n = low.size();
+  const auto sum_at = [&](double level) { return at(low.data(), room.data(), n, level); };
+  if (sum_at(-1.0).slots > slots) return {};
+  if (sum_at(kInfinity).slots <= slots) return {kInfinity, 0.0, true};
   // sum(below) <= slots < sum(above); the level is below a maximum, as not everybody is at one.
   double below = 0.0, above = slots + 1.0;
-  double level = std::isfinite(level_) ? std::min(level_, slots) : 0.0;
+  double level = std::isfinite(from) ? std::min(from, slots) : 0.0;
   for (bool halve = false;; halve = !halve) {
-    const Sum sum = at(level);
+    const Sum sum = sum_at(level);
     const double error = slots - sum.slots;
-    if (error >= 0.0 && error < sum.more) {
-      level_ = level;
-      left_ = error;
-      return true;
-    }
+    if (error >= 0.0 && error < sum.more) return {level, error, true};
     (error >= 0.0 ? below : above) = level;
     double guess = sum.more > 0.0 ? level + std::floor(error / sum.more) : below;
     if (halve || !(guess > below && guess < above)) guess = std::floor((below + above) / 2.0);
     if (!(guess > below)) {  // above is the next level, and nothing is left over
-      level_ = below;
-      left_ = slots - at(below).slots;
-      return true;
+      return {below, slots - sum_at(below).slots, true};
     }
     level = guess;
   }
+}
+
+bool LiveWaterline::find_level(double slots) {
+  const WholeLevel found = whole_level(low_, room_, slots, level_);
+  if (!found.fits) return false;
+  level_ = found.level;
+  left_ = found.left;
+  return true;
 }
 
 }  // namespace malleable

@@ -122,6 +122,9 @@ void MalleablePacking::run(const Problem& problem, std::span<const Index> order,
   } else if (plan == nullptr) {
     simulate_into(completion);
   } else {
+    Pieces& pieces = plan->pieces;  // one a job at least
+    for (auto* column : {&pieces.job, &pieces.slots}) column->reserve(rows_.size());
+    for (auto* column : {&pieces.start, &pieces.end}) column->reserve(rows_.size());
     since_.assign(rows_.size() - 1, 0.0);
     held_.assign(rows_.size() - 1, 0.0);
     simulate(done, Trace{problem, since_, held_, *plan});

@@ -37,13 +37,14 @@ bool OrderSearch::better(const Score& a, const Score& b) {
   return a.secondary < b.secondary - kRounding * std::fabs(b.secondary);
 }
 
-Score OrderSearch::score(std::span<const Index> order, const Score& limit) {
+Score OrderSearch::score(std::span<const Index> order, const Score& limit,
+                         std::span<const double> due) {
   const Penalties& penalties = *penalties_;
   const double now = problem_->now;
   const double cut = limit.value + kRounding * std::fabs(limit.value);
   Score score{base_, 0.0};
   if (aggregate_ == Aggregate::kMax) {
-    packing_.run_until(*problem_, order, [&](Index j, double completion) {
+    pack(order, due, [&](Index j, double completion) {
       const double paid = penalties(j, now + completion);
       score.value = std::max(score.value, paid);
       score.secondary += paid;
@@ -52,7 +53,7 @@ Score OrderSearch::score(std::span<const Index> order, const Score& limit) {
     return score;
   }
   if (penalties.linear()) {
-    packing_.run_until(*problem_, order, [&](Index j, double completion) {
+    pack(order, due, [&](Index j, double completion) {
       score.value += penalties.line(j, now + completion) - earliest_[j];
       return score.value <= cut;
     });
@@ -61,7 +62,7 @@ Score OrderSearch::score(std::span<const Index> order, const Score& limit) {
   // On plateaus: how far behind the step just missed, as a share that saturates, so that the jobs
   // that missed it by little count.
   const double reach = 0.05 * horizon_;
-  packing_.run_until(*problem_, order, [&](Index j, double completion) {
+  pack(order, due, [&](Index j, double completion) {
     const double t = now + completion;
     score.value += penalties(j, t) - earliest_[j];
     if (!penalties.is_custom(j)) {
@@ -115,7 +116,8 @@ OrderSearch::Move OrderSearch::random_move() {
 }
 
 // Moves to better neighbours until none is left (few jobs) or none was found for long (many).
-void OrderSearch::descend(std::vector<Index>& order, Score& score) {
+void OrderSearch::descend(PackedOrder& packed, Score& score) {
+  std::vector<Index>& order = packed.order;
   const bool all = !moves_.empty();
   const std::size_t patience = all ? moves_.size() : 8 * active_;
   std::size_t failures = 0, next = moves_.size();
@@ -133,7 +135,7 @@ void OrderSearch::descend(std::vector<Index>& order, Score& score) {
     trial_ = order;
     apply(move, trial_);
     ++tried_;
-    const Score reached = this->score(trial_, score);
+    const Score reached = this->score(trial_, score, packed.due);
     if (better(reached, score)) {
       order.swap(trial_);
       score = reached;
@@ -157,7 +159,7 @@ void OrderSearch::list_moves() {
   }
 }
 
-std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Score& best,
+std::uint64_t OrderSearch::improve(std::vector<PackedOrder>& starts, Score& best,
                                    std::uint64_t effort, double bound,
                                    const std::function<bool()>& stop) {
   tried_ = 0;
@@ -167,7 +169,7 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
   goal_ = std::isfinite(bound) ? bound + kRounding * std::fabs(bound) : bound;
   // Jobs without work go last and stay there.
   active_ = 0;
-  for (auto& order : starts) {
+  for (auto& [order, due] : starts) {
     active_ = static_cast<std::size_t>(
         std::stable_partition(order.begin(), order.end(),
                               [&](Index j) { return problem_->work[j] > 0.0; }) -
@@ -175,10 +177,10 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
   }
   if (active_ < 2) return 0;
   list_moves();
-  std::vector<Index> current;
+  PackedOrder current;
   for (std::size_t k = 0; k < starts.size() && best.value > goal_ && !exhausted(); ++k) {
     current = starts[k];
-    Score reached = score(current);
+    Score reached = score(current.order, {}, current.due);
     descend(current, reached);
     if (better(reached, best)) {
       best = reached;
@@ -190,9 +192,9 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
   while (best.value > goal_ && !exhausted()) {
     current = starts[0];
     const std::size_t kicks = 2 + idle / 4 % 4;
-    for (std::size_t k = 0; k < kicks; ++k) apply(random_move(), current);
+    for (std::size_t k = 0; k < kicks; ++k) apply(random_move(), current.order);
     ++tried_;
-    Score reached = score(current);
+    Score reached = score(current.order, {}, current.due);
     descend(current, reached);
     ++idle;
     if (better(reached, best)) {

@@ -154,22 +154,26 @@ void PriceBound::sum_prices(std::span<const double> multiplier) {
   }
 }
 
-// The option that costs job j least. sum_k l_k f(t_k; C), where f = m t before `rising`, W before
-// `own`, W - M (C - t) before `before`, and W from there on.
-std::size_t PriceBound::choose(std::size_t j, double& cost) const {
-  const double work = problem_->work[j], high = problem_->high[j], low = low_[j];
+// Penalty and sum_k l_k f(t_k; C), where f = m t before `rising`, W before `own`, W - M (C - t)
+// before `before`, and W from there on.
+inline double PriceBound::cost_of(std::size_t j, const Option& option) const {
   const Sums* sums = sums_.data();
-  const Option* options = options_.data();
+  const Sums& rising = sums[option.rising];
+  double cost = option.penalty + low_[j] * rising.moment + problem_->work[j] * rising.after;
+  if (option.own < option.before) {  // a time lies within the job's last rush
+    const Sums &own = sums[option.own], &before = sums[option.before];
+    cost += problem_->high[j] *
+            ((before.moment - own.moment) - option.completion * (own.after - before.after));
+  }
+  return cost;
+}
+
+// The option that costs job j least.
+std::size_t PriceBound::choose(std::size_t j, double& cost) const {
   cost = kInfinity;
   std::size_t best = offset_[j];
   for (std::size_t o = offset_[j], end = offset_[j + 1]; o < end; ++o) {
-    const Option& option = options[o];
-    const Sums& rising = sums[option.rising];
-    double c = option.penalty + low * rising.moment + work * rising.after;
-    if (option.own < option.before) {  // a time lies within the job's last rush
-      const Sums &own = sums[option.own], &before = sums[option.before];
-      c += high * ((before.moment - own.moment) - option.completion * (own.after - before.after));
-    }
+    const double c = cost_of(j, options_[o]);
     if (c < cost) {
       cost = c;
       best = o;
@@ -251,6 +255,38 @@ double PriceBound::improve(double value, std::size_t steps) {
     }
   }
   return std::min(best_, value);
+}
+
+void PriceBound::refine(const Penalties& penalties, std::span<const double> earliest,
+                        std::span<const double> completion, std::size_t times) {
+  const std::vector<double> before = times_, multiplier = best_multiplier_;
+  begin(*problem_, penalties, earliest, completion, times);
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    const std::size_t at = std::min<std::size_t>(first_from(before[k]), times_.size() - 1);
+    multiplier_[at] += multiplier[k];
+  }
+  best_multiplier_ = multiplier_;
+}
+
+void PriceBound::worth(std::span<double> due, std::span<double> key) {
+  sum_prices(best_multiplier_);
+  for (std::size_t j = 0; j < problem_->size(); ++j) {
+    due[j] = key[j] = kInfinity;
+    if (offset_[j] == offset_[j + 1]) continue;
+    const Option& never = options_[offset_[j + 1] - 1];
+    const double idle = cost_of(j, never) - never.penalty;
+    double least = kInfinity;  // the price of a chosen end is less than what it saves
+    for (std::size_t o = offset_[j]; o + 1 < offset_[j + 1]; ++o) {
+      const Option& option = options_[o];
+      const double saved = never.penalty - option.penalty;
+      const double price = cost_of(j, option) - option.penalty - idle;
+      const double cost = price < saved ? price - saved : price / saved;
+      if (!(saved > 0.0) || !(cost < least)) continue;
+      least = cost;
+      due[j] = option.completion;
+      key[j] = std::max(0.0, price / saved);
+    }
+  }
 }
 
 void PriceBound::choices(std::span<double> due) {

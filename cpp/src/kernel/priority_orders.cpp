@@ -19,6 +19,25 @@ double due_of(const Problem& problem, const Penalties& penalties, std::size_t j,
   return std::isfinite(latest) ? latest + tolerance(latest) - problem.now : latest;
 }
 
+// As many times as let a set of so many jobs take a tenth of a second, and for decisions about one
+// of 10,000 jobs a millisecond.
+std::size_t times_of_set(std::size_t jobs, bool quick) {
+  const std::size_t most = quick ? 512 : 4096;
+  return std::clamp<std::size_t>((std::size_t{1} << (quick ? 21 : 27)) / (jobs + 1), 128, most);
+}
+
+// What the job loses for each second behind `from`, soon after it: a slope, or a jump spread over
+// `patience`.
+double loss_rate(const Problem& problem, const Penalties& penalties, std::size_t j, double from,
+                 double patience) {
+  if (!(from < kInfinity)) return 0.0;
+  const double due = problem.now + from;  // within its tolerance, so that a jump lies behind it
+  const double span = std::max(patience, 4.0 * tolerance(due));
+  // A penalty of one's own knows no tolerance: it has jumped there already.
+  const double before = penalties.is_custom(j) ? due - 2.0 * tolerance(due) : due;
+  return (penalties(j, due + span) - penalties(j, before)) / span;
+}
+
 double end_of_work(const Problem& problem) {
   double total = 0.0;
   for (const double work : problem.work) total += work;
@@ -64,6 +83,7 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
     return;
   }
   study(problem, penalties, earliest);
+  set_times_ = times_of_set(problem.size(), true);
   apply(rule, problem, penalties, earliest, order);
 }
 
@@ -71,6 +91,7 @@ void PriorityOrders::study(const Problem& problem, const Penalties& penalties,
                            std::span<const double> earliest) {
   const std::size_t n = problem.size();
   end_ = end_of_work(problem);
+  set_times_ = times_of_set(n, false);
   rate_.resize(n);
   due_.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
@@ -89,14 +110,18 @@ void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalti
     on_time_set(problem, penalties, order);
     return;
   }
+  if (rule == OrderRule::kFittingSet) {
+    fitting_set(problem, penalties, order);
+    return;
+  }
   const std::size_t n = problem.size();
   key_.resize(n);
-  // exp((D - p)+ / (k * mean p)); with a single machine of all slots, k = 2 is customary.
-  const double mean = std::max(end_ / static_cast<double>(n), 1e-300);
+  // exp(slack / (k mean p)); with a single machine of all slots, k = 2 is customary.
+  const double patience = 2.0 * std::max(end_ / static_cast<double>(n), 1e-300);
   const bool by_rate = rule != OrderRule::kDueDate && rule != OrderRule::kLeastSlack;
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], due = due_[j], p = work / problem.slots;
-    const double r = by_rate ? rate_[j] : 1.0;
+    double r = by_rate ? rate_[j] : 1.0;
     switch (rule) {
       case OrderRule::kSmith:
         key_[j] = work / r;
@@ -111,14 +136,23 @@ void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalti
         key_[j] = std::max(due, p) / r;
         break;
       case OrderRule::kApparentCost: {
-        const double wait = std::min(std::max(due - p, 0.0) / (2.0 * mean), 600.0);
-        key_[j] = p / r * std::exp(wait);
+        const double alone = work > 0.0 ? work / problem.high[j] : 0.0;
+        // Others' minima may make it late, but it is as urgent as if they did not.
+        const double first = problem.now + alone;
+        const double from = earliest[j] > alone && work > 0.0
+                                ? due_of(problem, penalties, j, penalties(j, first), first)
+                                : due;
+        const double slack = from - alone;  // a late job's is its tolerance
+        const double wait = slack > 2.0 * tolerance(first) ? slack / patience : 0.0;
+        r = loss_rate(problem, penalties, j, from, patience);
+        key_[j] = rounded_key(std::log(work / r) + wait);
         break;
       }
       case OrderRule::kLeastSlack:
         key_[j] = due - earliest[j];
         break;
       case OrderRule::kOnTimeSet:
+      case OrderRule::kFittingSet:
         break;
     }
     if (!(r > 0.0) || std::isnan(key_[j])) key_[j] = kInfinity;
@@ -212,10 +246,85 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
       }
     }
   }
-  // On time by target, the rest by Smith's ratio.
+  serve(problem, target_, order);
+}
+
+// Those join first whose next step costs most for their work.
+void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalties,
+                                 std::span<Index> order) {
+  const std::size_t n = problem.size();
+  loss_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    loss_[j] = kInfinity;
+    if (problem.work[j] == 0.0 || due_[j] == kInfinity) continue;
+    // The next step, or where there is a slope instead of a jump, what it pays by the end of all.
+    const double paid = penalties(j, problem.now + due_[j]);
+    const double above = penalties.next_value(j, paid);
+    const double step = above < kInfinity ? above - paid : 0.0;
+    const double by_end = penalties(j, problem.now + std::max(end_, due_[j])) - paid;
+    const double loss = step > 1e-6 * by_end ? step : by_end;
+    if (loss > 0.0) loss_[j] = problem.work[j] / loss;
+  }
+  set_by(problem, penalties, loss_, due_, order);
+}
+
+// The end of the step behind `due`; infinite where there is none.
+double PriorityOrders::next_due(const Problem& problem, const Penalties& penalties, std::size_t j,
+                                double due) const {
+  const double late = problem.now + due + 4.0 * tolerance(problem.now + due);
+  const double pays = std::max(penalties(j, late), penalties(j, problem.now + due));
+  const double next = due_of(problem, penalties, j, pays);
+  return next > due * (1.0 + 1e-6) ? next : kInfinity;  // a slope has no next step
+}
+
+// Jobs join one after the other at their due times, if they can be on time with those who joined
+// before. Then all try their first step and those after it, twice: others may have moved.
+void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
+                            std::span<const double> key, std::span<const double> due,
+                            std::span<Index> order) {
+  const std::size_t n = problem.size();
+  target_.assign(n, kInfinity);
+  std::vector<double> times(due_.begin(), due_.end());
+  times.insert(times.end(), due.begin(), due.end());
+  set_.begin(problem, times, set_times_);
+  first_.resize(n);
+  sorter_.sort(key, first_);
+  const auto seek = [&](Index j, double from, double before) {
+    for (double d = from; d < before; d = next_due(problem, penalties, j, d)) {
+      if (!set_.add(j, d)) continue;
+      target_[j] = d;
+      return true;
+    }
+    return false;
+  };
+  for (const Index j : first_) {
+    if (key[j] == kInfinity) break;
+    if (set_.add(j, due[j])) target_[j] = due[j];
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const Index j : first_) {
+      const double now = target_[j];
+      if (key[j] == kInfinity) break;
+      if (!(due_[j] < now)) continue;
+      if (now < kInfinity) set_.drop(j, now);
+      if (!seek(j, due_[j], now) && now < kInfinity) set_.add(j, now);
+    }
+  }
+  loss_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    loss_[j] = target_[j] - (problem.work[j] > 0.0 ? problem.work[j] / problem.high[j] : 0.0);
+  }
+  serve(problem, loss_, order);
+}
+
+// The set by `key`, the rest by Smith's ratio.
+void PriorityOrders::serve(const Problem& problem, std::span<const double> key,
+                           std::span<Index> order) {
+  const std::size_t n = problem.size();
   std::size_t on_time = 0;
-  sorter_.sort(target_, order);
+  sorter_.sort(key, order);
   while (on_time < n && target_[order[on_time]] < kInfinity) ++on_time;
+  key_.resize(n);
   for (std::size_t k = on_time; k < n; ++k) {
     const Index j = order[k];
     key_[j] = rate_[j] > 0.0 ? problem.work[j] / rate_[j] : kInfinity;

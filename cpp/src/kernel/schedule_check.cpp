@@ -172,7 +172,9 @@ void check_work(const JobsView& jobs, const JobPromises& of, std::size_t j, cons
     if (sum.done > 0.0) fail(j, "runs though it never ends");
     return;
   }
-  const auto most = static_cast<double>(std::min(jobs.max_slots[j], of.slots));
+  const std::int64_t widest = std::min(jobs.max_slots[j], of.slots);
+  double most = static_cast<double>(widest);  // what is done in a second, from above
+  if (jobs.speedup.given()) most = std::max(most, done_by(jobs.speedup, j, widest));
   const double blur = 4.0 * spacing(told) + kSame * std::fabs(told - of.now);
   const double lost = most * blur;
   if (!(std::fabs(sum.done - work) <= kShare * work + lost)) {

@@ -31,6 +31,8 @@ void SharedPacking::load(const Problem& problem, const Rule& rule) {
   order_.assign(rule.order.begin(), rule.order.end());
   factor_.assign(rule.share.begin(), rule.share.end());
   weight_.assign(rule.weight.begin(), rule.weight.end());
+  value_.assign(rule.value.begin(), rule.value.end());
+  gains_ = rule.gains;
   power_ = rule.power;
   ended_ = 0;
   share_.clear();
@@ -62,8 +64,17 @@ void SharedPacking::share_by_order() {
   }
 }
 
-// Slots of left_, by its shares or its order.
+// Slots of left_.
 void SharedPacking::split(std::span<double> slots) {
+  if (!value_.empty()) {
+    gains_->allocate(left_, row_, value_, slots);
+    return;
+  }
+  split_by_shares(slots);
+  if (gains_ != nullptr) gains_->settle(left_, row_, share_, slots);
+}
+
+void SharedPacking::split_by_shares(std::span<double> slots) {
   if (order_.empty() || power_ < kInfinity) {
     waterline_.allocate(left_, share_, slots);
     return;
@@ -96,7 +107,7 @@ void SharedPacking::compact() {
     place_.push_back(static_cast<Index>(k));
   }
   for (auto* column : {&left_.work, &left_.low, &left_.high, &left_.idle_end, &factor_, &weight_,
-                       &share_, &slots_, &rate_}) {
+                       &value_, &share_, &slots_, &rate_}) {
     keep_rows(*column, place_);
   }
   keep_rows(row_, place_);

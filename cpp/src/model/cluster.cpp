@@ -12,11 +12,12 @@
 namespace malleable {
 namespace {
 
-void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t most) {
+void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t most,
+                  std::int64_t least = 0) {
   for (std::size_t k = 0; k < values.size(); ++k) {
-    if (values[k] < 0 || values[k] > most) {
+    if (values[k] < least || values[k] > most) {
       throw FieldError(field, k, static_cast<long long>(values[k]),
-                       "must be from 0 to " + std::to_string(most));
+                       "must be from " + std::to_string(least) + " to " + std::to_string(most));
     }
   }
 }
@@ -70,7 +71,6 @@ void validate_after(const ClusterJobsView& jobs) {
   }
 }
 
-constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;  // of one phase of a job
 constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
 
@@ -111,97 +111,94 @@ void validate(const ClusterView& cluster) {
   if (racks > 0) check_counts("rack", cluster.rack, racks - 1);
 }
 
+namespace {
+
+// Lengths and ranges of all columns, as their table says them.
+void validate_columns(const ClusterJobsView& jobs) {
+  const std::size_t n = jobs.size();
+  ClusterJobsView::each(
+      [&]<typename T>(const ClusterColumn& column, std::span<const T> values) {
+        using enum ClusterColumn::Length;
+        if (column.length == kRows && (column.needed || !values.empty())) {
+          check_length(column.name, values.size(), n, "arrival");
+        }
+        if (column.length == kOffsets && !values.empty()) {
+          check_length(column.name, values.size(), n + 1, "arrival and one more");
+        }
+        if constexpr (std::is_same_v<T, double>) {
+          if (column.range != nullptr) check_amounts(column.name, values, *column.range);
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          if (column.most < column.least) return;
+          check_counts(column.name, values, column.most, column.least);
+        }
+      },
+      jobs);
+}
+
+void validate_phase(const ClusterJobsView& jobs, Phase p) {
+  const std::size_t n = jobs.size();
+  const char* const tasks = p == kMap ? "maps" : "reduces";
+  const char* const seconds = p == kMap ? "map_seconds" : "reduce_seconds";
+  if (jobs.offset[p].empty()) {
+    check_length(seconds, jobs.seconds[p].size(), n, "arrival");
+  } else {
+    for (std::size_t j = 0; j < n; ++j) {
+      if (jobs.offset[p][j + 1] - jobs.offset[p][j] != jobs.tasks[p][j]) {
+        throw FieldError(tasks, j, static_cast<long long>(jobs.tasks[p][j]),
+                         "is not the number of task times given");
+      }
+    }
+    if (jobs.offset[p].front() != 0 ||
+        jobs.offset[p].back() != static_cast<std::int64_t>(jobs.seconds[p].size())) {
+      throw std::invalid_argument("offsets do not match the task times");
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = jobs.work_of(p, j);
+    if (work > kWorkRange.most) {
+      throw FieldError(seconds, j, work, "the tasks' times must add up to at most 1e15");
+    }
+  }
+}
+
+void validate_speedups(const ClusterJobsView& jobs) {
+  const std::size_t n = jobs.size();
+  if (jobs.rate_offset.front() != 0 ||
+      jobs.rate_offset.back() != static_cast<std::int64_t>(jobs.rates.size())) {
+    throw std::invalid_argument("speedup: offsets do not match the rates");
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    if (jobs.rate_offset[j] > jobs.rate_offset[j + 1]) {
+      throw std::invalid_argument("speedup: offsets decrease");
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto first = static_cast<std::size_t>(jobs.rate_offset[j]);
+    const auto last = static_cast<std::size_t>(jobs.rate_offset[j + 1]);
+    validate_rates(jobs.rates.subspan(first, last - first), j);
+  }
+}
+
+}  // namespace
+
 void validate(const ClusterJobsView& jobs) {
   const std::size_t n = jobs.size();
   check_moments("arrival", jobs.arrival);
-  static const char* const kTasks[] = {"maps", "reduces"};
-  static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
-  static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
-  for (const Phase p : {kMap, kReduce}) {
-    check_length(kTasks[p], jobs.tasks[p].size(), n, "arrival");
-    check_counts(kTasks[p], jobs.tasks[p], kMostTasks);
-    if (jobs.offset[p].empty()) {
-      check_length(kSeconds[p], jobs.seconds[p].size(), n, "arrival");
-    } else {
-      check_length("offset", jobs.offset[p].size(), n + 1, "arrival and one more");
-      for (std::size_t j = 0; j < n; ++j) {
-        if (jobs.offset[p][j + 1] - jobs.offset[p][j] != jobs.tasks[p][j]) {
-          throw FieldError(kTasks[p], j, static_cast<long long>(jobs.tasks[p][j]),
-                           "is not the number of task times given");
-        }
-      }
-      if (jobs.offset[p].front() != 0 ||
-          jobs.offset[p].back() != static_cast<std::int64_t>(jobs.seconds[p].size())) {
-        throw std::invalid_argument("offsets do not match the task times");
-      }
-    }
-    check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
-    for (std::size_t j = 0; j < n; ++j) {
-      const double work = jobs.work_of(p, j);
-      if (work > kWorkRange.most) {
-        throw FieldError(kSeconds[p], j, work, "the tasks' times must add up to at most 1e15");
-      }
-    }
-    if (!jobs.min_slots[p].empty()) {
-      check_length(kMinima[p], jobs.min_slots[p].size(), n, "arrival");
-      check_counts(kMinima[p], jobs.min_slots[p], kMostSlots);
-    }
-  }
-  for (const auto& [field, values] :
-       {std::pair{"shuffle", jobs.shuffle}, std::pair{"block", jobs.block},
-        std::pair{"shuffle_bytes", jobs.shuffle_bytes}, std::pair{"weight", jobs.weight}}) {
-    if (!values.empty()) check_length(field, values.size(), n, "arrival");
-  }
-  check_amounts("shuffle", jobs.shuffle, kWorkRange);
-  check_amounts("block", jobs.block, kBytesRange);
-  check_amounts("shuffle_bytes", jobs.shuffle_bytes, kBytesRange);
-  check_amounts("weight", jobs.weight, kWeightRange);
-  if (!jobs.deadline.empty()) {
-    check_length("deadline", jobs.deadline.size(), n, "arrival");
-    check_deadlines(jobs.deadline);
-  }
+  validate_columns(jobs);
+  for (const Phase p : {kMap, kReduce}) validate_phase(jobs, p);
+  check_deadlines(jobs.deadline);
   if (jobs.sla.given()) validate(jobs.sla, n, "arrival");
-  if (!jobs.kind.empty()) {
-    check_length("kind", jobs.kind.size(), n, "arrival");
-    for (std::size_t j = 0; j < n; ++j) {
-      const Kind kind = kind_of(jobs.kind[j]);
-      if (info(kind).needs_deadline) check_needed_deadline(kind, j, jobs.deadline_of(j));
-    }
+  for (std::size_t j = 0; j < jobs.kind.size(); ++j) {
+    const Kind kind = kind_of(jobs.kind[j]);
+    if (info(kind).needs_deadline) check_needed_deadline(kind, j, jobs.deadline_of(j));
   }
-  if (!jobs.flow.empty()) {
-    check_length("flow", jobs.flow.size(), n, "arrival");
-    check_counts("flow", jobs.flow, static_cast<std::int64_t>(n));
-  }
-  if (!jobs.group.empty()) {
-    check_length("group", jobs.group.size(), n, "arrival");
-    check_counts("group", jobs.group, kMostRows);
-  }
+  check_counts("flow", jobs.flow, static_cast<std::int64_t>(n));
+  check_counts("group", jobs.group, kMostRows);
   if (!jobs.after_offset.empty()) validate_after(jobs);
-  if (!jobs.rate_offset.empty()) {
-    check_length("rate_offset", jobs.rate_offset.size(), n + 1, "arrival and one more");
-    if (jobs.rate_offset.front() != 0 ||
-        jobs.rate_offset.back() != static_cast<std::int64_t>(jobs.rates.size())) {
-      throw std::invalid_argument("speedup: offsets do not match the rates");
-    }
-    for (std::size_t j = 0; j < n; ++j) {
-      if (jobs.rate_offset[j] > jobs.rate_offset[j + 1]) {
-        throw std::invalid_argument("speedup: offsets decrease");
-      }
-    }
-    for (std::size_t j = 0; j < n; ++j) {
-      const auto first = static_cast<std::size_t>(jobs.rate_offset[j]);
-      const auto last = static_cast<std::size_t>(jobs.rate_offset[j + 1]);
-      validate_rates(jobs.rates.subspan(first, last - first), j);
-    }
-  }
+  if (!jobs.rate_offset.empty()) validate_speedups(jobs);
   const std::size_t users = jobs.user_priority.size();
   check_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
-  check_amounts("user_minimum", jobs.user_minimum, kWeightRange);
-  check_amounts("user_priority", jobs.user_priority, kRateRange);
-  if (!jobs.user.empty()) {
-    check_length("user", jobs.user.size(), n, "arrival");
-    check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
-  }
+  check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
 }
 
 void validate_rates(std::span<const double> rates, std::size_t row) {

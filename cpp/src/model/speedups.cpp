@@ -51,29 +51,19 @@ double SpeedupView::slots_for(std::size_t row, double wanted) const {
 
 double SpeedupView::useful(std::size_t row, double most) const {
   if (const auto own = table(row); !own.empty()) {
-    const auto top = std::lower_bound(own.begin(), own.end(), own.back());
+    const auto top = std::lower_bound(own.begin(), own.end(), at(row, most));
     return std::min(most, static_cast<double>(top - own.begin()) + 1.0);
   }
   return power(row) > 0.0 ? most : std::min(most, 1.0);
 }
 
-double SpeedupView::best(std::size_t row, double price, double most) const {
-  if (const auto own = table(row); !own.empty()) {
-    // Gains fall: as many slots as bring in more than they cost.
-    std::size_t from = 1, to = std::min(own.size(), static_cast<std::size_t>(most));
-    while (from < to) {
-      const std::size_t middle = from + (to - from) / 2;
-      if (own[middle] - own[middle - 1] > price) {
-        from = middle + 1;
-      } else {
-        to = middle;
-      }
-    }
-    return static_cast<double>(from);
+double SpeedupView::each(std::size_t row) const {
+  const auto own = table(row);
+  double most = 1.0;
+  for (std::size_t k = 1; k < own.size(); ++k) {
+    most = std::max(most, own[k] / static_cast<double>(k + 1));
   }
-  const double p = power(row);
-  if (p == 1.0) return price < 1.0 ? most : 1.0;
-  return std::clamp(std::pow(p / price, 1.0 / (1.0 - p)), 1.0, most);
+  return most;
 }
 
 double SpeedupView::steepest(std::size_t row) const {
@@ -84,6 +74,82 @@ double SpeedupView::steepest(std::size_t row) const {
     p = std::max(p, std::log(own[k]) / std::log(static_cast<double>(k + 1)));
   }
   return std::min(p, 1.0);
+}
+
+void SpeedupHulls::build(const SpeedupView& speedup, std::span<const double> low,
+                         std::span<const double> high, bool gang) {
+  offset_.assign(1, 0);
+  rough_ = false;
+  slots_.clear();
+  rate_.clear();
+  for (std::size_t j = 0; j < low.size(); ++j) {
+    const auto own = speedup.table(j);
+    const std::size_t first = slots_.size();
+    const double start = gang ? 0.0 : low[j];
+    const auto add = [&](double s) {
+      const double rate = speedup.at(j, s);
+      while (slots_.size() >= first + 2) {  // the last one lies below the line over it
+        const double s1 = slots_.back(), s0 = slots_[slots_.size() - 2];
+        const double r1 = rate_.back(), r0 = rate_[rate_.size() - 2];
+        if ((r1 - r0) * (s - s0) >= (rate - r0) * (s1 - s0)) break;
+        slots_.pop_back();
+        rate_.pop_back();
+        rough_ = true;
+      }
+      slots_.push_back(s);
+      rate_.push_back(rate);
+    };
+    if (!own.empty()) {
+      const double least = std::max({1.0, low[j], start + 1.0});
+      double last = speedup.useful(j, high[j]);
+      if (gang) last = std::min(high[j], std::max(least, last));
+      add(start);
+      for (double s = least; s <= last; s += 1.0) add(s);
+    }
+    offset_.push_back(slots_.size());
+  }
+}
+
+double SpeedupHulls::best(const SpeedupView& speedup, std::size_t row, double price,
+                          double most) const {
+  const Corners own = of(row);
+  if (own.slots.empty()) {
+    const double p = speedup.power(row);
+    if (p == 1.0) return price < 1.0 ? most : 1.0;
+    return std::clamp(std::pow(p / price, 1.0 / (1.0 - p)), 1.0, most);
+  }
+  // Gains fall: as many slots as bring in more than they cost.
+  std::size_t from = own.slots[0] == 0.0 && own.slots.size() > 1 ? 1 : 0;
+  std::size_t to = own.slots.size() - 1;
+  while (from < to) {
+    const std::size_t k = from + (to - from) / 2;
+    if (own.rate[k + 1] - own.rate[k] > price * (own.slots[k + 1] - own.slots[k])) {
+      from = k + 1;
+    } else {
+      to = k;
+    }
+  }
+  return std::max(1.0, own.slots[from]);
+}
+
+double SpeedupHulls::cost(const SpeedupView& speedup, std::size_t row, double value, double price,
+                          double most) const {
+  const Corners own = of(row);
+  double least = kInfinity;
+  const auto consider = [&](double s, double rate) {
+    if (rate > 0.0) least = std::min(least, (value + price * s) / rate);
+  };
+  for (std::size_t k = 0; k < own.slots.size(); ++k) consider(own.slots[k], own.rate[k]);
+  if (!own.slots.empty() || most < 1.0) return least;
+  const double p = speedup.power(row);
+  double near = most;
+  if (p < 1.0 && price > 0.0) {
+    near = std::clamp(std::floor(p * value / ((1.0 - p) * price)), 1.0, most);
+  }
+  consider(near, speedup.at(row, near));
+  const double next = std::min(near + 1.0, most);
+  consider(next, speedup.at(row, next));
+  return least;
 }
 
 void SpeedupColumns::clear() {
@@ -102,6 +168,23 @@ void SpeedupColumns::add(double p, std::span<const double> rates) {
   offset.push_back(static_cast<std::int64_t>(rate.size()));
 }
 
+void SpeedupColumns::add_hulls(const SpeedupView& from, const SpeedupHulls& hulls) {
+  std::vector<double> rates;
+  for (std::size_t j = 0; j < from.exponent.size(); ++j) {
+    const SpeedupHulls::Corners own = hulls.of(j);
+    rates.clear();
+    for (std::size_t k = 1; k < own.slots.size(); ++k) {
+      const double s0 = own.slots[k - 1], s1 = own.slots[k];
+      const double gain = (own.rate[k] - own.rate[k - 1]) / (s1 - s0);
+      for (double s = s0 + 1.0; s < s1; s += 1.0)
+        rates.push_back(own.rate[k - 1] + gain * (s - s0));
+      rates.push_back(own.rate[k]);
+    }
+    if (own.slots.size() == 1) rates.push_back(1.0);  // it may have no slots
+    add(from.exponent[j], rates);
+  }
+}
+
 void SpeedupColumns::add(const SpeedupView& from, std::size_t row) {
   add(from.given() ? from.exponent[row] : 1.0, from.table(row));
 }
@@ -110,17 +193,15 @@ namespace {
 
 // The table of row j.
 void check_table(std::size_t j, std::span<const double> own) {
-  double before = 0.0, gain = 1.0;
+  double before = 0.0;
   for (std::size_t k = 0; k < own.size(); ++k) {
-    const double more = own[k] - before, slack = kAmple * std::max(1.0, std::fabs(own[k]));
-    const char* wrong = !std::isfinite(own[k])    ? "must be finite"
-                        : k == 0 && own[k] != 1.0 ? "one slot does 1"
-                        : more < 0.0              ? "more slots must not do less than fewer do"
-                        : more > gain + slack     ? "adds more than the slot before"
-                                                  : nullptr;
+    const char* wrong = !std::isfinite(own[k])     ? "must be finite"
+                        : k == 0 && own[k] != 1.0  ? "one slot does 1"
+                        : own[k] < before          ? "more slots must not do less than fewer do"
+                        : own[k] > kRateRange.most ? kRateRange.text
+                                                   : nullptr;
     if (wrong != nullptr) throw FieldError("speedup[" + std::to_string(j) + "]", k, own[k], wrong);
     before = own[k];
-    gain = more;
   }
 }
 

@@ -252,7 +252,7 @@ void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64
       ones_[row] = job == kNone ? 0.0 : 1.0;
       if (weighted_) weight_[row] = job == kNone ? 1.0 : state.jobs.weight_of(job);
       low_[row] = static_cast<std::int64_t>(share.fair.low()[row]);
-      high_[row] = std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row]));
+      high_[row] = std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high(row)));
     }
     crowded_.build(ones_, ones_, low_, high_, slots, state.now, MinMode::kGuarantee);
     waterline_.allocate(crowded_, weight_, fair_slots_);

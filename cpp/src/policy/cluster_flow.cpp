@@ -1,6 +1,7 @@
 #include "malleable/policy/cluster_flow.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +12,9 @@ namespace {
 constexpr std::int64_t kFewJobs = 300;
 // Tasks that take no time are work all the same.
 constexpr double kLeastWork = 1e-9;
+// Ranks of a flow's jobs, of the flow's price: closer than prices of two flows are as a rule. A
+// rank of infinity would mean none.
+constexpr double kApart = 1e-12, kHighestPrice = 1e9;
 
 bool is_guessed(const ClusterState& state, Index job, Phase p) {
   return state.believed[2 * job + p] <= 0.0 && state.jobs.tasks[p][job] > 0;
@@ -44,6 +48,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
   const std::size_t n = state.jobs.size(), users = options_.by_user ? state.user_running.size() : 1;
   place_.resize(n, Place::kOutside);
   for (auto* column : {&most_, &room_, &given_}) column->resize(n, 0.0);
+  rank_.resize(n, kInfinity);
   for (auto* column : {&first_row_, &last_row_}) column->resize(n, 0);
   if (sides_.size() < users) sides_.resize(users);
   if (options_.by_user) between_.begin(state);
@@ -57,6 +62,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
       flow.user = state.jobs.user_of(job);
     }
     place_[job] = Place::kOutside;
+    rank_[job] = kInfinity;
     flow.size += believed_work(state, job, kMap) + believed_work(state, job, kReduce);
     flow.jobs.push_back(job);
     ++flow.unfinished;
@@ -65,7 +71,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
 }
 
 void ClusterFlow::keep(const ClusterState& state, State& s) {
-  s(sides_, flows_, place_, served_);
+  s(sides_, flows_, place_, served_, rank_);
   if (!s.reading()) return;
   at_.resize(flows_.size(), 0);
   std::fill(most_.begin(), most_.end(), 0.0);
@@ -73,6 +79,7 @@ void ClusterFlow::keep(const ClusterState& state, State& s) {
   for (Side& side : sides_) {
     side.stale = true;
     side.most = 0.0;
+    side.exponent = kNoExponent;
     side.touched.clear();
     side.front.resize(side.flows.size());
     for (Index at = 0; at < side.flows.size(); ++at) at_[side.flows[at]] = at;
@@ -166,15 +173,10 @@ void ClusterFlow::look_at_demand(const ClusterState& state, Index job, int pool)
 
 void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) look_at_demand(state, job, pool);
-  before_.swap(served_);
-  served_.clear();
-  for (const Index job : before_) given_[job] = 0.0;
   usable_.clear();
-  bool any = false;
   for (Side& side : sides_) {
     tidy(side);
     usable_.push_back(side.most);
-    any |= side.most > 0.0;
   }
   const bool learnt = !std::equal(guess_, guess_ + 2, state.learned.seconds);
   std::copy(state.learned.seconds, state.learned.seconds + 2, guess_);
@@ -183,12 +185,19 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
       if (flows_[number].guessed) touch(number);
     }
   }
-  if (any && !options_.by_user) {
-    decide(state, sides_[0], state.slots[pool]);
-  } else if (any) {
+  if (style() == Style::kRanks) {
+    rank(state, sides_[0], state.slots[pool], answer);
+    return;
+  }
+  before_.swap(served_);
+  served_.clear();
+  for (const Index job : before_) given_[job] = 0.0;
+  if (!options_.by_user) {
+    serve(state, sides_[0], state.slots[pool]);
+  } else {
     const std::span<const double> parts = between_.of(state, pool, usable_);
     for (std::size_t user = 0; user < sides_.size(); ++user) {
-      decide(state, sides_[user], static_cast<std::int64_t>(parts[user]));
+      serve(state, sides_[user], static_cast<std::int64_t>(parts[user]));
     }
   }
   for (const auto* jobs : {&before_, &served_}) {
@@ -196,19 +205,86 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   }
 }
 
-void ClusterFlow::decide(const ClusterState& state, Side& side, std::int64_t slots) {
-  if (slots == 0 || side.flows.empty()) return;
-  if (options_.effort > 0 || side.jobs <= kFewJobs) {
+// Whether flows of the side stand by prices that are kept, without an order of all.
+bool ClusterFlow::priced(const Side& side) const {
+  return steady_ && !plans() && side.jobs > kFewJobs;
+}
+
+void ClusterFlow::order_flows(const ClusterState& state, Side& side, std::int64_t slots) {
+  if (plans()) {
     plan(state, side, slots);
+  } else if (side.jobs <= kFewJobs) {
+    compare_lists(state, side, slots);
+  } else {
+    look_at_touched(state, side, slots);
+    if (!steady_) relaxed_order(state, side, slots);
+  }
+}
+
+// Ranks of jobs: places in the order, or prices, which stay what they were for flows that did not
+// change.
+void ClusterFlow::rank(const ClusterState& state, Side& side, std::int64_t slots, Answer& answer) {
+  if (slots == 0 || side.most <= 0.0) return;
+  order_flows(state, side, slots);
+  const auto put = [&](Index number, double first, double apart) {
+    for (const Index job : flows_[number].line) {
+      answer.set(job, rank_[job] = first);
+      first += apart;
+    }
+  };
+  if (!priced(side)) {
+    side.exponent = kNoExponent;
+    double place = 0.0;
+    for (const Index number : side.order) {
+      put(number, place, 1.0);
+      place += static_cast<double>(flows_[number].line.size());
+    }
     return;
   }
-  look_at_touched(state, side, slots);
-  if (!steady_) {
-    line_up(state, side, slots);
+  const double exponent = side.front.exponent(static_cast<double>(slots));
+  const bool all = exponent != std::exchange(side.exponent, exponent);
+  const std::span<const double> prices = side.front.keys(exponent);
+  for (const Index number : all ? side.flows : looked_at_) {
+    const double price = std::min(prices[at_[number]], kHighestPrice);
+    put(number, price, kApart * std::max(1.0, std::fabs(price)));
+  }
+}
+
+// A flow that comes between two decisions goes before the first one that has more work left.
+double ClusterFlow::first_rank(const ClusterState& state, Index job, int) {
+  if (rank_[job] < kInfinity) return rank_[job];
+  const Flow& own = flows_[flow_of(state, job)];
+  const auto price = [&](const Flow& flow) {
+    double left = 0.0, weight = 0.0;
+    for (const Index other : flow.jobs) {
+      left += place_[other] == Place::kHere
+                  ? state.phase(other, kMap).remaining() + state.phase(other, kReduce).remaining()
+                  : believed_work(state, other, kMap) + believed_work(state, other, kReduce);
+      weight = std::max(weight, state.jobs.weight_of(other));
+    }
+    return weight > 0.0 ? left / weight : kInfinity;
+  };
+  const double mine = price(own);
+  double rank = kInfinity;
+  for (const Index number : sides_[side_of(own)].order) {
+    const Flow& flow = flows_[number];
+    if (&flow == &own || flow.line.empty() || price(flow) <= mine) continue;
+    rank = std::min(rank, rank_[flow.line.front()]);
+  }
+  return rank < kInfinity ? rank - kApart : rank;
+}
+
+// Targets: slots go down the order, but where a plan has handed out its own.
+void ClusterFlow::serve(const ClusterState& state, Side& side, std::int64_t slots) {
+  if (slots == 0 || side.most <= 0.0) return;
+  order_flows(state, side, slots);
+  if (literal()) return;
+  double free = static_cast<double>(slots);
+  if (priced(side)) {
+    side.front.hand_out(free, [&](Index at, double more) { serve(flows_[side.flows[at]], more); });
     return;
   }
-  side.front.hand_out(static_cast<double>(slots),
-                      [&](Index at, double more) { serve(flows_[side.flows[at]], more); });
+  for (const Index number : side.order) free -= serve(flows_[number], free);
 }
 
 void ClusterFlow::serve(Index job, double slots) {
@@ -217,13 +293,15 @@ void ClusterFlow::serve(Index job, double slots) {
   served_.push_back(job);
 }
 
-// Its slots go down its queue.
-void ClusterFlow::serve(const Flow& flow, double slots) {
-  for (const Index job : flow.queue) {
-    const double own = std::min(slots, room_[job]);
+// Slots go down its line; returns those that it took.
+double ClusterFlow::serve(const Flow& flow, double slots) {
+  double left = slots;
+  for (const Index job : flow.line) {
+    const double own = std::min(left, most_[job] > 0.0 ? room_[job] : 0.0);
     serve(job, own);
-    slots -= own;
+    left -= own;
   }
+  return slots - left;
 }
 
 // The unfinished phases of a job; one without work where all is done.
@@ -300,17 +378,17 @@ void ClusterFlow::build(const ClusterState& state, std::span<const Index> flows,
 
 void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots) {
   build(state, side.flows, slots);
-  warm_.clear();
-  for (const Index number : side.order) warm_.push_back(at_[number]);
+  places_before(side);
   FlowOptions how;
   how.method = options_.method;
   how.effort = options_.effort;
   how.warm = warm_;
   side.flowflex.plan(problem_, penalties_, options_.aggregate, how, side.plan);
-  side.order.clear();
-  for (const Index at : side.plan.order) side.order.push_back(side.flows[at]);
+  set_order(side, side.plan.order);
+  for (const Index number : side.flows) line_up(flows_[number]);
+  if (!literal()) return;
   for (const Index number : side.flows) {
-    for (const Index job : flows_[number].jobs) {
+    for (const Index job : flows_[number].line) {
       if (most_[job] == 0.0) continue;
       const auto row = static_cast<std::size_t>(first_row_[job]);
       serve(job, static_cast<double>(side.plan.allocation[row]));
@@ -318,58 +396,95 @@ void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots
   }
 }
 
-// Prices and queues of flows that changed.
-void ClusterFlow::look_at_touched(const ClusterState& state, Side& side, std::int64_t slots) {
-  if (std::exchange(side.slots, slots) != slots) touch_all(side);
-  if (side.touched.empty()) return;
-  build(state, side.touched, slots);
+// The last order, by places among the side's flows.
+void ClusterFlow::places_before(const Side& side) {
+  warm_.clear();
+  for (const Index number : side.order) warm_.push_back(at_[number]);
+}
+
+void ClusterFlow::set_order(Side& side, std::span<const Index> places) {
+  side.order.clear();
+  for (const Index at : places) side.order.push_back(side.flows[at]);
+}
+
+// The flows as malleable jobs.
+void ClusterFlow::relax(const ClusterState& state, std::span<const double> work,
+                        std::span<const double> high, std::int64_t slots) {
+  relaxed_.now = state.now;
+  relaxed_.slots = static_cast<double>(slots);
+  relaxed_.work.assign(work.begin(), work.end());
+  relaxed_.high.assign(high.begin(), high.end());
+  relaxed_.low.assign(work.size(), 0.0);
+  relaxed_.idle_end.assign(work.size(), state.now);
+  placed_.resize(work.size());
+}
+
+// The best of flow_order's orders by the lists that they make, the last decision's among them.
+void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int64_t slots) {
+  build(state, side.flows, slots);
+  lists_.begin(problem_);
+  places_before(side);
+  relax(state, problem_.volume, problem_.volume, slots);
+  for (std::size_t k = 0; k < side.flows.size(); ++k) {
+    relaxed_.high[k] = std::min(problem_.slots, problem_.volume[k] / problem_.alone[k]);
+  }
+  const FlowOrder::Exact exact = [this](std::span<const Index> order, const Penalties& penalties,
+                                        Aggregate aggregate) {
+    return lists_.value(order, penalties, aggregate);
+  };
+  flow_order_.decide(relaxed_, penalties_, options_.aggregate, warm_, 0.0, exact, placed_);
+  set_order(side, placed_);
+  for (const Index number : side.flows) line_up(flows_[number]);
+}
+
+// Many flows in order, whatever they pay.
+void ClusterFlow::relaxed_order(const ClusterState& state, Side& side, std::int64_t slots) {
+  study_terms(state, side.flows);
+  relax(state, side.front.work(), side.front.high(), slots);
+  flow_order_.decide(relaxed_, penalties_, options_.aggregate, {}, 0.0, {}, placed_);
+  set_order(side, placed_);
+}
+
+// Jobs of a flow that is in the problem, the longest path first.
+void ClusterFlow::line_up(Flow& flow) {
   const auto path = [&](Index job) {
     const auto row = static_cast<std::size_t>(first_row_[job]);
     return problem_.tail[row] + problem_.work[row] / problem_.high[row];
   };
-  for (std::size_t k = 0; k < side.touched.size(); ++k) {
-    Flow& flow = flows_[side.touched[k]];
+  flow.line.clear();
+  for (const Index job : flow.jobs) {
+    if (place_[job] == Place::kDone) continue;
+    room_[job] = problem_.high[static_cast<std::size_t>(first_row_[job])];
+    flow.line.push_back(job);
+  }
+  std::sort(flow.line.begin(), flow.line.end(), [&](Index a, Index b) {
+    const double longer = path(a), shorter = path(b);
+    return longer != shorter ? longer > shorter : first_row_[a] < first_row_[b];
+  });
+}
+
+// Prices and lines of flows that changed.
+void ClusterFlow::look_at_touched(const ClusterState& state, Side& side, std::int64_t slots) {
+  if (std::exchange(side.slots, slots) != slots) touch_all(side);
+  looked_at_.swap(side.touched);
+  side.touched.clear();
+  if (looked_at_.empty()) return;
+  build(state, looked_at_, slots);
+  for (std::size_t k = 0; k < looked_at_.size(); ++k) {
+    Flow& flow = flows_[looked_at_[k]];
     flow.touched = flow.guessed = false;
-    flow.queue.clear();
+    line_up(flow);
     double room = 0.0;
-    for (const Index job : flow.jobs) {
+    for (const Index job : flow.line) {
+      if (most_[job] > 0.0) room += room_[job];
       if (place_[job] == Place::kOutside) {
         flow.guessed |= is_guessed(state, job, kMap) || is_guessed(state, job, kReduce);
       }
-      if (most_[job] == 0.0) continue;
-      room_[job] = problem_.high[static_cast<std::size_t>(first_row_[job])];
-      room += room_[job];
-      flow.queue.push_back(job);
     }
-    std::sort(flow.queue.begin(), flow.queue.end(), [&](Index a, Index b) {
-      const double longer = path(a), shorter = path(b);
-      return longer != shorter ? longer > shorter : first_row_[a] < first_row_[b];
-    });
     const double rate = steady_ ? penalties_.slope()[k] : 1.0;
     const double work = std::max(problem_.volume[k], kLeastWork);
     const double wide = std::min(problem_.slots, work / problem_.alone[k]);
-    side.front.set(at_[side.touched[k]], work, wide, rate, problem_.slots, room);
-  }
-  side.touched.clear();
-}
-
-// All flows in order, whatever they pay.
-void ClusterFlow::line_up(const ClusterState& state, Side& side, std::int64_t slots) {
-  study_terms(state, side.flows);
-  const std::size_t n = side.flows.size();
-  relaxed_.now = state.now;
-  relaxed_.slots = static_cast<double>(slots);
-  relaxed_.work.assign(side.front.work().begin(), side.front.work().end());
-  relaxed_.high.assign(side.front.high().begin(), side.front.high().end());
-  relaxed_.low.assign(n, 0.0);
-  relaxed_.idle_end.assign(n, state.now);
-  warm_.resize(n);
-  flow_order_.decide(relaxed_, penalties_, options_.aggregate, {}, 0.0, {}, warm_);
-  double free = relaxed_.slots;
-  for (std::size_t k = 0; k < n && free > 0.0; ++k) {
-    const double own = std::min(free, side.front.room()[warm_[k]]);
-    serve(flows_[side.flows[warm_[k]]], own);
-    free -= own;
+    side.front.set(at_[looked_at_[k]], work, wide, rate, problem_.slots, room);
   }
 }
 

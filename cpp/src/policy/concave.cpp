@@ -26,23 +26,38 @@ constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
 constexpr OrderRule kRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith, OrderRule::kModifiedDue,
                                 OrderRule::kApparentCost};
 
+// Prices of slots rise by this for each job behind, where jobs keep coming; by 1 in a batch.
+constexpr double kSteep = 3.0;
+// Of the mean weight, what a job without weight counts.
+constexpr double kLight = 1e-9;
+constexpr double kMostCost = 1e280;
+
+bool follows(const Concave::Task& task) {
+  return task.policy == EpochPolicy::kFlex || task.policy == EpochPolicy::kHeSrpt;
+}
+
 double steepness(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
 
 }  // namespace
 
 double most_together(const Problem& problem, const SpeedupView& speedup) {
-  double least = problem.slots, alone = 0.0;
-  for (std::size_t j = 0; j < problem.size(); ++j) {
-    if (problem.work[j] > 0.0) alone += speedup.at(j, problem.high[j]);
+  const std::size_t n = problem.size();
+  SpeedupHulls hulls;
+  hulls.build(speedup, std::vector<double>(n, 0.0), problem.high);
+  double alone = 0.0, each = 1.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!(problem.work[j] > 0.0)) continue;
+    alone += speedup.at(j, problem.high[j]);
+    each = std::max(each, speedup.each(j));
   }
-  least = std::min(least, alone);
-  double low = std::log(1e-18), high = 0.0;
+  double least = std::min(each * problem.slots, alone);
+  double low = std::log(1e-18), high = std::log(each);
   for (int step = 0; step < kPriceSteps; ++step) {
     const double middle = low + (high - low) / 2.0, price = std::exp(middle);
     double asked = 0.0, made = price * problem.slots;
-    for (std::size_t j = 0; j < problem.size(); ++j) {
+    for (std::size_t j = 0; j < n; ++j) {
       if (!(problem.work[j] > 0.0)) continue;
-      const double slots = speedup.best(j, price, problem.high[j]);
+      const double slots = hulls.best(speedup, j, price, problem.high[j]);
       made += std::max(0.0, speedup.at(j, slots) - price * slots);
       asked += slots;
     }
@@ -59,12 +74,13 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
   };
   std::vector<Row> rows;
   std::vector<double> weights;
-  double bound = 0.0, steepest = 0.0;
+  double bound = 0.0, steepest = 0.0, each = 1.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const bool works = problem.work[j] > 0.0;
     bound += penalties(j, works ? problem.now : problem.idle_end[j]);
     if (!works || !(penalties.slope()[j] > 0.0)) continue;
     steepest = std::max(steepest, speedup.steepest(j));
+    each = std::max(each, speedup.each(j));
     rows.push_back({problem.work[j], penalties.slope()[j]});
     weights.push_back(penalties.slope()[j]);
   }
@@ -78,6 +94,7 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
     weights.resize(kMostWeights);
   }
   // k jobs that end last have these parts of a job's time alone: k^q - (k - 1)^q to the 1 / q.
+  if (each > 1.0) steepest = 1.0;
   const double q = steepest < 1.0 ? 1.0 / (1.0 - steepest) : kInfinity;
   std::vector<double> part(rows.size());
   for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -85,7 +102,7 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
     part[k] = q == kInfinity ? count
                              : count * std::pow(-std::expm1(q * std::log1p(-1.0 / count)), 1.0 / q);
   }
-  const double speed = std::pow(problem.slots, steepest);
+  const double speed = each * std::pow(problem.slots, steepest);
   double before = 0.0, floor = 0.0;
   for (const double weight : weights) {
     double total = 0.0;
@@ -104,7 +121,13 @@ void Concave::look(const Task& task, bool for_bound) {
   const Problem& problem = task.problem;
   limited_ = relaxed_ = problem;
   relaxed_.gang = false;
-  if (for_bound) relaxed_.slots = std::max(most_together(problem, task.speedup), kTiny);
+  if (for_bound) {
+    relaxed_.slots = std::max(most_together(problem, task.speedup), kTiny);
+  } else {
+    double each = 1.0;
+    for (std::size_t j = 0; j < problem.size(); ++j) each = std::max(each, task.speedup.each(j));
+    relaxed_.slots *= each;
+  }
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const double high = problem.high[j];
     relaxed_.low[j] = 0.0;
@@ -112,17 +135,72 @@ void Concave::look(const Task& task, bool for_bound) {
     if (high > 0.0) limited_.high[j] = std::max(problem.low[j], task.speedup.useful(j, high));
   }
   slope_.assign(task.penalties.slope().begin(), task.penalties.slope().end());
+  hulls_.build(task.speedup, relaxed_.low, problem.high);
+  rough_ = hulls_.rough();
+  hulled_.clear();
+  if (rough_) hulled_.add_hulls(task.speedup, hulls_);
+  if (follows(task)) gains_.prepare(limited_, task.speedup);
 }
 
+// Of the jobs that more than one slot makes faster: all s^p with one p.
+bool Concave::alike(const Task& task) const {
+  double p = -1.0;
+  for (std::size_t j = 0; j < task.problem.size(); ++j) {
+    if (!(task.problem.work[j] > 0.0) || !(limited_.high[j] > 1.0)) continue;
+    const double own = task.speedup.power(j);
+    if (!task.speedup.table(j).empty() || (p >= 0.0 && own != p)) return false;
+    p = own;
+  }
+  return true;
+}
+
+// What a unit of each job's work is worth (see the header). `order` empty: by what a job costs at
+// the mean price, in seconds of its own weight.
+std::vector<double> Concave::values(const Task& task, bool linear, std::span<const Index> order,
+                                    double steep, double coming) {
+  const std::size_t n = task.problem.size();
+  std::vector<double> value(n, 0.0), weight(n, 0.0);
+  double count = 0.0, all = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!(task.problem.work[j] > 0.0)) continue;
+    weight[j] = linear ? slope_[j] : 1.0;
+    all += weight[j];
+    count += 1.0;
+  }
+  const double mean = all > 0.0 ? all / count : 1.0, slots = std::max(1.0, task.problem.slots);
+  // Whoever weighs nothing comes last, but comes.
+  for (double& w : weight) w = std::max(w, mean * kLight);
+  std::vector<Index> own;
+  if (order.empty()) {
+    const double price = steep * mean * (count / 2.0 + coming) / slots;
+    key_.resize(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      const double cost = hulls_.cost(task.speedup, j, 1.0, price / weight[j], limited_.high[j]);
+      key_[j] = task.problem.work[j] * std::min(cost, kMostCost);
+    }
+    own.resize(n);
+    sorter_.sort(key_, own);
+    order = own;
+  }
+  double behind = coming * mean;
+  for (std::size_t place = n; place-- > 0;) {
+    const Index j = order[place];
+    if (!(task.problem.work[j] > 0.0)) continue;
+    value[j] = hulls_.cost(task.speedup, j, weight[j], steep * behind / slots, limited_.high[j]);
+    if (!std::isfinite(value[j])) value[j] = weight[j];
+    behind += weight[j];
+  }
+  return value;
+}
+
+// Of the jobs that more than one slot makes faster.
 double Concave::mean_exponent(const Task& task) const {
   double sum = 0.0, count = 0.0;
   for (std::size_t j = 0; j < task.problem.size(); ++j) {
-    if (!(task.problem.work[j] > 0.0)) continue;
-    const auto own = task.speedup.table(j);
-    const double slots = std::min(task.problem.high[j], static_cast<double>(own.size()));
-    sum += own.empty()   ? task.speedup.power(j)
-           : slots > 1.0 ? std::log(task.speedup.at(j, slots)) / std::log(slots)
-                         : 0.0;
+    const double slots = task.speedup.useful(j, task.problem.high[j]);
+    if (!(task.problem.work[j] > 0.0) || !(slots > 1.0)) continue;
+    sum += task.speedup.table(j).empty() ? task.speedup.power(j)
+                                         : std::log(task.speedup.at(j, slots)) / std::log(slots);
     count += 1.0;
   }
   return count > 0.0 ? sum / count : 1.0;
@@ -134,6 +212,10 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
   flex_.own_order(relaxed_, penalties, task.aggregate, choice.order);
   if (task.aggregate == Aggregate::kMax) {
     fixed_slots(task, penalties, choice);
+  } else if (penalties.linear() && !alike(task)) {
+    const double steep = 1.0 + (kSteep - 1.0) * task.coming / (1.0 + task.coming);
+    choice.value = values(task, true, {}, steep, task.coming);
+    choice.order.clear();
   } else {
     choice.power = steepness(mean_exponent(task));
     choice.weighted = penalties.linear();
@@ -144,8 +226,9 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
 void Concave::fixed_slots(const Task& task, const Penalties& penalties, Choice& choice) {
   const std::vector<Index> order = std::exchange(choice.order, {});
   choice.share.resize(task.problem.size());
+  const SpeedupView speedup = seen(task.speedup);
   allocation_.run(limited_, penalties, task.aggregate, order, kKnapsackEffort / 16, choice.share,
-                  nullptr, false, &task.speedup);
+                  nullptr, false, &speedup);
 }
 
 void Concave::by_policy(const Task& task, Choice& choice) {
@@ -177,15 +260,18 @@ void Concave::by_policy(const Task& task, Choice& choice) {
   }
 }
 
-Concave::Rule Concave::rule_of(const Choice& choice) const {
-  return {choice.share, choice.order, choice.power,
-          choice.weighted ? std::span<const double>(slope_) : std::span<const double>()};
+Concave::Rule Concave::rule_of(const Task& task, const Choice& choice) {
+  const bool gains = !choice.value.empty() || (rough_ && follows(task));
+  return {
+      choice.share, choice.order,
+      choice.power, choice.weighted ? std::span<const double>(slope_) : std::span<const double>(),
+      choice.value, gains ? &gains_ : nullptr};
 }
 
 double Concave::value_of(const Task& task, const Penalties& penalties, const Choice& choice) {
   const Problem& problem = task.problem;
   completion_.resize(problem.size());
-  packing_.run(limited_, task.speedup, rule_of(choice), completion_);
+  packing_.run(limited_, task.speedup, rule_of(task, choice), completion_);
   absolute_.resize(problem.size());
   for (std::size_t j = 0; j < problem.size(); ++j) {
     absolute_[j] = problem.work[j] > 0.0 ? problem.now + completion_[j] : problem.idle_end[j];
@@ -215,14 +301,23 @@ void Concave::try_all(const Task& task, const Penalties& penalties, Choice& best
   const double p = mean_exponent(task);
   for (const auto& order : orders) {
     for (const double steep : {p, p / 2.0, (1.0 + p) / 2.0, 1.0}) {
-      consider({{}, order, steepness(steep), false});
+      consider({{}, order, steepness(steep), false, {}});
       if (penalties.linear() && steep < kNearlyLinear) {
-        consider({{}, order, steepness(steep), true});
+        consider({{}, order, steepness(steep), true, {}});
+      }
+    }
+  }
+  if (task.aggregate == Aggregate::kSum && !alike(task)) {
+    const bool linear = penalties.linear();
+    for (const auto& order : orders) {
+      const std::span<const Index> by = linear ? std::span<const Index>() : order;
+      for (const double steep : {1.0, kSteep}) {
+        consider({{}, {}, kInfinity, false, values(task, linear, by, steep, 0.0)});
       }
     }
   }
   consider({});
-  Choice fixed{{}, orders[0], kInfinity, false};
+  Choice fixed{{}, orders[0], kInfinity, false, {}};
   fixed_slots(task, penalties, fixed);
   consider(std::move(fixed));
 }
@@ -274,7 +369,7 @@ bool Concave::change_shares(const Search& search, double factor) {
   for (const Index j : turn) {
     if (search.done()) break;
     if (!(task.problem.work[j] > 0.0)) continue;
-    double& share = search.best.share[j];
+    double& share = search.best.factors()[j];
     const double before = share;
     const auto put_back = [&] { share = before; };
     better |= improves(
@@ -292,7 +387,7 @@ void Concave::refine(const Search& search) {
     }
     return;
   }
-  if (best.share.empty()) best.share.assign(search.task.problem.size(), 1.0);
+  if (best.factors().empty()) best.share.assign(search.task.problem.size(), 1.0);
   for (const double factor : kFactors) {
     while (!search.done() && change_shares(search, factor)) {
     }
@@ -301,13 +396,13 @@ void Concave::refine(const Search& search) {
 
 // FIFO, FAIR and WDEQ give slots to whoever may have them, whether or not they help.
 const Problem& Concave::limits(const Task& task) const {
-  const bool own = task.policy == EpochPolicy::kFlex || task.policy == EpochPolicy::kHeSrpt;
-  return own ? limited_ : task.problem;
+  return follows(task) ? limited_ : task.problem;
 }
 
 void Concave::finish(const Task& task, const Choice& choice, bool detail, Plan& plan) {
   completion_.resize(task.problem.size());
-  packing_.run(limits(task), task.speedup, rule_of(choice), completion_, detail ? &plan : nullptr);
+  packing_.run(limits(task), task.speedup, rule_of(task, choice), completion_,
+               detail ? &plan : nullptr);
   if (choice.order.empty()) {
     plan.order.resize(task.problem.size());
     sorter_.sort(completion_, plan.order);
@@ -354,15 +449,17 @@ void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
   by_policy(task, choice_);
   const std::size_t n = task.problem.size();
   if (hysteresis > 0.0) {
-    if (choice_.share.empty()) choice_.share.assign(n, 1.0);
+    std::vector<double>& factors = choice_.factors();
+    if (factors.empty()) factors.assign(n, 1.0);
     for (std::size_t j = 0; j < n; ++j) {
-      if (static_cast<double>(held[j]) > task.problem.low[j]) choice_.share[j] *= 1.0 + hysteresis;
+      if (static_cast<double>(held[j]) > task.problem.low[j]) factors[j] *= 1.0 + hysteresis;
     }
   }
   Problem now = beside;
   const Problem& limits_now = limits(task);
   for (std::size_t j = 0; j < n; ++j) now.high[j] = std::min(now.high[j], limits_now.high[j]);
-  packing_.allocate(now, rule_of(choice_), slots);
+  if (follows(task)) gains_.prepare(now, task.speedup);
+  packing_.allocate(now, rule_of(task, choice_), slots);
 }
 
 void Concave::plan_decided(const Task& task, bool detail, Plan& plan) {

@@ -7,10 +7,17 @@
 #include <stdexcept>
 #include <string>
 
+#include "malleable/kernel/live_waterline.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/registry.hpp"
 
 namespace malleable {
+namespace {
+
+// Of fewer jobs the whole order is made at once.
+constexpr std::size_t kManyLevels = 20'000;
+
+}  // namespace
 
 Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options), slots_(slots) {
   validate_capacity(slots);
@@ -21,6 +28,8 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
   }
   look_up();
+  // Where shares tie, the oldest is first.
+  options_.stable |= shares_ != Shares::kByOrder;
 }
 
 void Epoch::look_up() {
@@ -34,6 +43,7 @@ void Epoch::set_slots(std::int64_t slots) {
   if (slots == slots_) return;
   slots_ = slots;
   ++version_;
+  on_time_.clear();
   for (std::size_t r = 0; r < id_.size(); ++r) refresh(r);
   selection_.reset();
 }
@@ -43,10 +53,7 @@ bool Epoch::keyed() const {
   if (options_.min_mode == MinMode::kGang || options_.effort || concave()) return false;
   if (options_.policy == EpochPolicy::kFifo) return true;
   if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
-  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
-    if (of_kind_[k] > 0 && !kKinds[k].steady) return false;
-  }
-  return true;
+  return waits_by_key();
 }
 
 // Back to the minimum, remembering what the job had.
@@ -66,6 +73,7 @@ void Epoch::give(std::size_t row, double slots) {
 }
 
 void Epoch::decide_by_key() {
+  if (keys_ != Keys::kSmith) make_waiting_keys();
   // Where most rows are to be looked at, in their order.
   if (all_touched_ || 4 * (winners_.size() + touched_.size()) > id_.size()) {
     for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
@@ -85,7 +93,11 @@ void Epoch::decide_by_key() {
 void Epoch::build_instance(std::span<const double> left) {
   const std::size_t n = id_.size();
   sla_columns_.clear();
-  for (const HeldSteps::Range& row : sla_) sla_columns_.add(steps_.of(row));
+  if (!steps_.empty()) {
+    for (const HeldSteps::Range& row : sla_) sla_columns_.add(steps_.of(row));
+  } else {
+    sla_columns_.offset.assign(n + 1, 0);
+  }
   speedup_columns_.clear();
   for (std::size_t r = 0; r < exponent_.size(); ++r) {
     speedup_columns_.add(exponent_[r], rates_[r]);
@@ -216,7 +228,7 @@ void Epoch::decide_nothing() {
 
 Concave::Task Epoch::concave_task() const {
   return {options_.policy, problem_, speedup_columns_.view(), penalties_, options_.aggregate,
-          arrival_,        weight_};
+          arrival_,        weight_,  coming_.expected()};
 }
 
 void Epoch::decide_concave(const Problem& beside) {
@@ -232,6 +244,61 @@ void Epoch::decide_concave(const Problem& beside) {
   concave_.decide(concave_task(), beside, options_.hysteresis, given_, share_);
 }
 
+// Equal shares while everybody has work and minima fit: an integer waterline from the last level.
+// O(J), without an instance.
+bool Epoch::decide_fair() {
+  if (shares_ != Shares::kEqual || concave() || options_.min_mode == MinMode::kGang) return false;
+  if (std::find(work_.begin(), work_.end(), 0.0) != work_.end()) return false;
+  const WholeLevel found = whole_level(low_, room_, static_cast<double>(slots_), level_);
+  if (!found.fits) return false;
+  level_ = found.level;
+  double left = found.left;
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    const double low = low_[r], high = low + room_[r];
+    double own = std::max(low, found.level);
+    if (own >= high) {
+      own = high;
+    } else if (left > 0.0 && found.level >= low) {
+      own += 1.0;
+      left -= 1.0;
+    }
+    const auto slots = static_cast<std::int64_t>(own);
+    if (slots == given_[r]) continue;
+    reset(r);
+    given_[r] = slots;
+  }
+  built_ = false;
+  winners_.clear();
+  all_touched_ = true;
+  return true;
+}
+
+// A maximum: by the deadlines of the optimal level, ties by longest path, which a selection sees as
+// the last digits. Who is where behind those who get slots is looked up when it is asked for.
+bool Epoch::share_by_level(const Problem& problem) {
+  constexpr double kLess = 0.01;  // the level seldom falls by as much
+  if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kMax) return false;
+  if (options_.effort || options_.hysteresis > 0.0 || problem.gang || has_strict()) return false;
+  const std::size_t n = id_.size();
+  if (n < kManyLevels || &problem != &problem_) return false;
+  rank_.resize(n);
+  const double before = level_ - kLess * std::fabs(level_);
+  level_ = flex_.own_level(problem, penalties_, before, rank_);
+  double free = problem.slots;
+  rest_.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    const double path = problem.work[r] / problem.high[r], due = rank_[r];
+    if (due < kInfinity) rank_[r] = due - kSameTime * std::fabs(due) * path / (path + 1.0);
+    share_[r] = problem.low[r];
+    free -= problem.low[r];
+    rest_[r] = problem.high[r] - problem.low[r];
+  }
+  selection_.reset();
+  selection_.run(rank_, rest_, free, [&](Index r, double slots) { share_[r] += slots; });
+  order_.clear();
+  return true;
+}
+
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   build_instance(work_);
@@ -242,7 +309,7 @@ void Epoch::decide_by_instance() {
     decide_concave(problem);
   } else if (shares_ != Shares::kByOrder) {
     waterline_.allocate(problem, shared_by(), share_);
-  } else {
+  } else if (!share_by_level(problem)) {
     make_order();
     if (planned_ && &problem == &problem_) {  // water-filling may give what no order does
       share_.assign(planned_->allocation.begin(), planned_->allocation.end());
@@ -276,6 +343,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
   if (period) check_amount("period", *period, kWeightRange);
   check_now(now);
   count_service(now);
+  coming_.decide(now, next_id_);
   if (slots) set_slots(*slots);
   ++version_;
   now_ = now;
@@ -293,6 +361,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
   }
   std::fill(changed_.begin(), changed_.end(), 0);
   affected_.clear();
+  look_up_keys();
   by_key_ = slots_ > 0 && period_ == 0.0 && keyed() && minima_ <= static_cast<double>(slots_);
   if (slots_ == 0) {
     decide_nothing();
@@ -300,7 +369,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
     decide_for_period();
   } else if (by_key_) {
     decide_by_key();
-  } else {
+  } else if (!decide_fair()) {
     decide_by_instance();
   }
   touched_.clear();
@@ -325,6 +394,7 @@ void Epoch::recall() {
   if (!by_key_) {
     if (!built_) build_instance(work_);
     built_ = true;
+    if (!concave() && order_.size() < id_.size()) make_order();
     return;
   }
   build_instance(work_);
@@ -371,10 +441,11 @@ Plan Epoch::plan() {
 void Epoch::state(State& s) {
   s(options_, slots_, now_, period_, latest_arrival_, version_, next_id_, id_, arrival_, work_,
     size_);
-  s(done_, history_, prices_);
+  s(done_, history_, coming_, prices_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
+  s(keys_, lead_, start_, on_time_, changes_, level_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (concave()) s(concave_);

@@ -31,7 +31,7 @@ void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_ma
 }  // namespace
 
 // Small is urgent.
-double Epoch::key_of(std::size_t row) const {
+double Epoch::smith_key(std::size_t row) const {
   const bool fifo = options_.policy == EpochPolicy::kFifo;
   if (!(work_[row] > 0.0)) return fifo ? -2.0 * kLatestTime : 0.0;  // before all others
   if (fifo) return arrival_[row];
@@ -45,6 +45,21 @@ double Epoch::key_of(std::size_t row) const {
   return key;
 }
 
+void Epoch::set_key(std::size_t row) {
+  switch (keys_) {
+    case Keys::kSmith:
+      key_[row] = smith_key(row);
+      break;
+    case Keys::kApparentCost:
+      aim(row, -kInfinity);
+      break;
+    case Keys::kLatestStart:
+      ++changes_;
+      if (!on_time_.empty()) place(row);
+      break;
+  }
+}
+
 // Brings what is derived from a row's columns up to date.
 void Epoch::refresh(std::size_t row) {
   const double low = ignores_minima_ ? 0.0 : static_cast<double>(min_slots_[row]);
@@ -56,7 +71,7 @@ void Epoch::refresh(std::size_t row) {
   }
   const std::int64_t most = work_[row] > 0.0 ? max_slots_[row] : kept_by(row);
   room_[row] = std::max(0.0, static_cast<double>(std::min(most, slots_)) - low);
-  key_[row] = key_of(row);
+  set_key(row);
 }
 
 std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
@@ -86,15 +101,18 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   append(max_slots_, jobs.max_slots);
   add_speedups(jobs);
   const std::size_t rows = id_.size() + jobs.size();
-  for (auto* column : {&low_, &room_, &key_}) column->resize(rows, 0.0);
+  for (auto* column : {&low_, &room_, &key_, &lead_, &start_}) column->resize(rows, 0.0);
   seen_.resize(rows);
   for (auto* column : {&given_, &before_}) column->resize(rows, 0);
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
     done_.push_back(std::max(0.0, jobs.original[j] - jobs.work[j]));
-    if (period_ > 0.0) history_.arrive(period_ * slot_periods(jobs.work[j], period_));
     kind_.push_back(kind_at(j));
+    if (period_ > 0.0) {
+      history_.arrive(period_ * slot_periods(jobs.work[j], period_), size_[row],
+                      value_of_second(row));
+    }
     ++of_kind_[static_cast<std::size_t>(kind_at(j))];
     steps_.replace(sla_.emplace_back(), jobs.sla.of(j));
     latest_arrival_ = std::max(latest_arrival_, jobs.arrival[j]);
@@ -103,6 +121,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
     if (pages_[page].rows.empty()) pages_[page].rows.assign(kPage, kNone);
     ++pages_[page].live;
     slot_of(next_id_) = static_cast<Index>(row);
+    coming_.add(next_id_);
     id_.push_back(next_id_++);
     refresh(row);
   }
@@ -193,7 +212,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     if (limits || had_work != (work_[row] > 0.0)) {
       refresh(row);
     } else {
-      key_[row] = key_of(row);
+      set_key(row);
     }
   }
   tidy_steps();
@@ -213,9 +232,11 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     Page& page = pages_[static_cast<std::size_t>(id) / kPage];
     const std::size_t next_page = (static_cast<std::size_t>(id) / kPage + 1) * kPage;
     if (--page.live == 0 && next_page <= static_cast<std::size_t>(next_id_)) page.rows = {};
+    ++changes_;
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
     steps_.drop(sla_[row]);
+    coming_.remove(id);
     if (!exponent_.empty() && (exponent_[row] < 1.0 || !rates_[row].empty())) --curved_;
     --of_kind_[static_cast<std::size_t>(kind_[row])];
     if (options_.stable) {
@@ -236,7 +257,8 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
 
 template <typename Close>
 void Epoch::each_column(Close close) {
-  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
+  for (auto* column :
+       {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_, &lead_, &start_}) {
     close(*column);
   }
   for (auto* column : {&id_, &min_slots_, &max_slots_}) close(*column);

@@ -1,12 +1,14 @@
 // Decisions that the caller holds for a period.
 //
 // FLEX with sums of response, completion, stretch and lateness goes by prices (kernel
-// period_prices); if sizes err much, it shares like FAIR. All else is decided as ever, with maxima
-// cut to whole slot-periods, orders that look ahead in whole slot-periods, and slots left over for
-// jobs that end sooner by them (kernel slot_periods). O(J) beside that.
+// period_prices); if sizes err much, it shares like FAIR. With maxima, with tardy weight, and with
+// tardiness if all deadlines can be met, it goes by deadlines (kernel period_levels), as long as
+// sizes are right. All else is decided as ever, with maxima cut to whole slot-periods, orders that
+// look ahead in whole slot-periods, and slots left over for jobs that end sooner by them (kernel
+// slot_periods). O(J) beside that.
 //
-// What is left of a job that outlives its estimate is a quarter of what it has done; where shares
-// are equal, what a lognormal error of the spread seen so far (period_history) lets expect.
+// What is left of a job that outlives its estimate is a part of what it has done; where shares are
+// equal, what a lognormal error of the spread seen so far (period_history) lets expect.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -18,11 +20,9 @@
 namespace malleable {
 namespace {
 
-// Of the work done so far, what is left of a job whose estimate has run out.
-constexpr double kStillLeft = 0.25;
-// Spreads of sizes from which an order by them is worse than equal shares, and below which an
-// estimate is taken as it is.
-constexpr double kMuch = 0.75, kLittle = 0.2;
+// Spreads of sizes from which an order by them is worse than equal shares, from which deadlines
+// cannot be tested, and below which an estimate is taken as it is.
+constexpr double kMuch = 0.75, kSome = 0.4, kLittle = 0.2;
 
 double tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
 
@@ -68,7 +68,7 @@ void Epoch::note_size(std::size_t row) {
 double Epoch::left_of_row(std::size_t row, double spread) const {
   const bool outlived = !(work_[row] > 0.0);
   const double done = outlived ? std::max(done_[row], size_[row]) : done_[row];
-  double left = outlived ? kStillLeft * done : work_[row];
+  double left = outlived ? still_left(done) : work_[row];
   if (spread > kLittle) left = expected_left(outlived ? size_[row] : done + left, done, spread);
   return std::max(kWorkRange.least, left);
 }
@@ -95,12 +95,23 @@ bool Epoch::overloaded() const {
 std::span<const double> Epoch::value_of_seconds() {
   if (shares_ == Shares::kWeighted) return weight_;
   if (!find_policy(options_.policy).promises.follows_objective) return {};
-  value_.assign(weight_.begin(), weight_.end());
-  if (of_kind_[static_cast<std::size_t>(Kind::kStretch)] == 0) return value_;
-  for (std::size_t r = 0; r < value_.size(); ++r) {
-    if (info(kind_[r]).per_size && size_[r] > 0.0) value_[r] /= size_[r];
-  }
+  value_.resize(weight_.size());
+  for (std::size_t r = 0; r < value_.size(); ++r) value_[r] = value_of_second(r);
   return value_;
+}
+
+double Epoch::value_of_second(std::size_t row) const {
+  return info(kind_[row]).per_size && size_[row] > 0.0 ? weight_[row] / size_[row] : weight_[row];
+}
+
+// Of the jobs that come within a period; if nothing is known of any, they are like those here.
+double Epoch::coming_value() {
+  double size = 0.0, worth = 0.0;
+  for (std::size_t r = 0; r < size_.size(); ++r) {
+    size += size_[r];
+    worth += size_[r] * value_of_second(r);
+  }
+  return history_.coming(period_, id_.size(), size > 0.0 ? worth / size : 0.0);
 }
 
 void Epoch::share_by_price() {
@@ -118,8 +129,24 @@ void Epoch::share_by_price() {
   rank_.clear();  // what they hold
   if (options_.hysteresis > 0.0) rank_.assign(given_.begin(), given_.end());
   const auto slots = static_cast<double>(slots_);
-  prices_.run({slots, period_, left_, low, kept_, value_of_seconds()}, history_.scarcity(slots),
+  prices_.run({slots, period_, left_, low, kept_, value_of_seconds()}, coming_value(),
               options_.hysteresis, rank_, share_);
+}
+
+// The deadlines by which FLEX decides, in levels_; false: it goes by something else.
+bool Epoch::find_levels() {
+  if (options_.policy != EpochPolicy::kFlex || options_.hysteresis > 0.0) return false;
+  if (options_.min_mode == MinMode::kGang || concave() || penalties_.may_be_infinite())
+    return false;
+  if (history_.spread() > kSome) return false;
+  const auto all = [&](Kind kind) {
+    return of_kind_[static_cast<std::size_t>(kind)] == id_.size();
+  };
+  if (options_.aggregate == Aggregate::kMax) return levels_.least(problem_, penalties_, period_);
+  if (all(Kind::kTardiness)) return levels_.meet(problem_, penalties_, period_);
+  if (!all(Kind::kTardy)) return false;
+  levels_.give_up(problem_, penalties_, period_, weight_);
+  return true;
 }
 
 // By any policy, as if maxima were those of beside_.
@@ -146,11 +173,19 @@ void Epoch::share_by_instance() {
   build_instance(left_);
   built_ = true;
   const SpeedupView speedup = concave() ? speedup_columns_.view() : SpeedupView{};
+  if (find_levels()) {
+    order_.clear();
+    levels_.share(
+        {problem_.slots, period_, problem_.work, problem_.low, problem_.high, value_of_seconds()},
+        share_);
+    return;
+  }
   beside_ = problem_;
   cap_at_period(beside_, period_, speedup);
   std::fill(share_.begin(), share_.end(), 0.0);
   share_capped();
-  left_over_.hand_out(problem_, period_, value_of_seconds(), share_, speedup);
+  left_over_.hand_out(problem_, period_, value_of_seconds(), share_,
+                      concave() ? concave_.seen(speedup) : speedup);
 }
 
 void Epoch::estimate_left() {
@@ -205,6 +240,9 @@ std::vector<std::int64_t> Epoch::order() {
   } else if (priced()) {
     const auto value = value_of_seconds();
     for (std::size_t r = 0; r < n; ++r) key[r] = slot_periods(left_[r], period_) / value[r];
+  } else if (order_.empty()) {
+    recall();
+    if (find_levels()) key.assign(levels_.key().begin(), levels_.key().end());
   } else {
     for (std::size_t p = 0; p < n; ++p) key[order_[p]] = static_cast<double>(p);
   }

@@ -56,11 +56,10 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     return;
   }
   plan.value = evaluate(penalties, aggregate, plan.completion);
-  // One bound is enough, but for mean busy times: they gain by a better schedule to start from.
-  if (plan.lower_bound == -kInfinity || (aggregate == Aggregate::kSum && penalties.linear())) {
-    plan.lower_bound =
-        std::max(plan.lower_bound, lower_bound.run(problem, penalties, aggregate, completion,
-                                                   plan.value, quick_bound, earliest));
+  // A bound that is there stays, so that none depends on how long somebody searched.
+  if (plan.lower_bound == -kInfinity) {
+    plan.lower_bound = lower_bound.run(problem, penalties, aggregate, completion, plan.value,
+                                       quick_bound, earliest);
   }
   plan.lower_bound = std::min(plan.lower_bound, plan.value);
   plan.status = problem.beyond_reach                ? Status::kInfeasible

@@ -19,15 +19,19 @@ bool reaches(double value, double bound, Aggregate aggregate) {
          bound + (aggregate == Aggregate::kMax ? kOptimalLevel : kOptimal) * std::fabs(bound);
 }
 
-// From this effort on prices are set for as many times as they bear.
-constexpr std::uint64_t kPricedEffort = 500;
+// Packing for deadlines takes several times as long: local search does so for few jobs only.
+constexpr std::size_t kFewPacked = 200;
+constexpr std::size_t kStarts = 8;  // of local search
+
+// Of more jobs, what orders were made with makes room for the schedule.
+constexpr std::size_t kKeptWarm = 200'000;
 
 // For those who share the slots with strict deadlines, in times of the plan that is there.
 constexpr double kTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out: the on-time set is at least as good, order by order.
-constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
+constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kFittingSet, OrderRule::kSmith,
                                    OrderRule::kModifiedDue, OrderRule::kApparentCost};
 
 }  // namespace
@@ -52,35 +56,47 @@ double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggre
   if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
     return own_order(problem, strict.finite(), Aggregate::kSum, order);
   }
-  earliest_.resize(n);
-  earliest_completions(problem, earliest_);
   if (aggregate == Aggregate::kSum) {
+    earliest_.resize(n);
+    earliest_completions(problem, earliest_);
     bool steps = !penalties.linear();
     for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);
     const OrderRule rule = penalties.linear() ? OrderRule::kSmith
-                           : steps            ? OrderRule::kOnTimeSet
-                                              : OrderRule::kModifiedDue;
+                           : steps            ? OrderRule::kFittingSet
+                                              : OrderRule::kApparentCost;
     orders_.make(rule, problem, penalties, earliest_, order);
     return -kInfinity;
   }
-  // The level up to which some schedule exists, found without one: double until the test passes.
   due_.resize(n);
+  const double level = own_level(problem, penalties, -kInfinity, due_);
+  orders_.by_due(problem, due_, order);
+  return level;
+}
+
+double Flex::own_level(const Problem& problem, const Penalties& penalties, double before,
+                       std::span<double> due) {
+  // Up to the level at which everybody ends with the last; from `before` if that does not pass.
+  const std::size_t n = problem.size();
+  earliest_.resize(n);
+  earliest_completions(problem, earliest_);
   double low = -kInfinity;
+  double total = 0.0, longest = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
     low = std::max(low, penalties(j, problem.work[j] > 0.0 ? problem.now + earliest_[j]
                                                            : problem.idle_end[j]));
-  }
-  double total = 0.0, longest = 0.0, high = low;
-  for (std::size_t j = 0; j < n; ++j) {
     total += problem.work[j];
     longest = std::max(longest, earliest_[j]);
   }
+  double high = low;
   for (std::size_t j = 0; j < n; ++j) {
     high = std::max(high, penalties(j, problem.now + total / problem.slots + longest));
   }
-  const double level = forced_work_.level(problem, penalties, low, high, 1.0);
-  forced_work_.deadlines_found(problem, penalties, level, 1.0, due_);
-  orders_.by_due(problem, due_, order);
+  double level = -kInfinity;
+  if (before > low && before < high) {
+    level = forced_work_.level(problem, penalties, before, high, 1.0);
+  }
+  if (!(level > before)) level = forced_work_.level(problem, penalties, low, high, 1.0);
+  forced_work_.deadlines_found(problem, penalties, level, 1.0, due);
   return level;
 }
 
@@ -243,11 +259,21 @@ void Flex::plan_strict_order(const Problem& problem, const Penalties& penalties,
 
 // Packs an order and keeps it at its place among the others. A later order is given up once it is
 // worse than the best so far.
-void Flex::consider(std::vector<Index> order) {
-  const Score score = search_.score(order, scores_.empty() ? Score{} : scores_[0]);
+void Flex::consider(std::vector<Index> order, std::vector<double> due) {
+  const Score score = search_.score(order, scores_.empty() ? Score{} : scores_[0], due);
   const auto at = std::upper_bound(scores_.begin(), scores_.end(), score, OrderSearch::better);
-  starts_.insert(starts_.begin() + (at - scores_.begin()), std::move(order));
+  starts_.insert(starts_.begin() + (at - scores_.begin()), {std::move(order), std::move(due)});
   scores_.insert(at, score);
+}
+
+// The schedule of the best candidate.
+void Flex::pack_best(const Problem& problem, Plan* plan) {
+  const auto& [order, due] = starts_[0];
+  if (due.empty()) {
+    packing_.run(problem, order, completion_, plan);
+  } else {
+    laxity_.run(problem, order, due, completion_, plan);
+  }
 }
 
 // Fixed orders for a maximum, until one attains the optimal level.
@@ -266,9 +292,37 @@ void Flex::try_levels(const Task& task) {
     consider(order);
   }
   if (!reached()) {
-    generic_order(problem, task.penalties, Aggregate::kMax, starts_[0], order);
+    generic_order(problem, task.penalties, Aggregate::kMax, starts_[0].order, order);
     consider(order);
   }
+  // Water-filling solves smaller tables below.
+  if (!reached() && !problem.gang && problem.size() > kMostDeadlinePacked) {
+    for (std::size_t j = 0; j < problem.size(); ++j) due_[j] += earliest_[j];
+    orders_.by_due(problem, due_, order);
+    consider(order, {due_.begin(), due_.end()});
+  }
+}
+
+// Schedules for a sum in which nobody is late, in so far as there are such. True if one is found.
+bool Flex::try_deadlines(const Task& task) {
+  const Problem& problem = task.problem;
+  const std::size_t n = problem.size();
+  std::vector<Index> order(n);
+  std::vector<double> due(orders_.due().begin(), orders_.due().end());
+  for (double& d : due) {
+    if (std::isfinite(d)) d -= 0.5 * tolerance(problem.now + d);
+  }
+  if (!problem.gang) {
+    orders_.by_due(problem, due, order);
+    consider(order, due);
+    if (search_.least(scores_[0])) return true;
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    if (problem.work[j] > 0.0) due[j] -= problem.work[j] / problem.high[j];
+  }
+  orders_.by_due(problem, due, order);
+  consider(order);
+  return search_.least(scores_[0]);
 }
 
 // Fixed orders for a sum.
@@ -278,58 +332,43 @@ void Flex::try_rules(const Task& task) {
   const std::span<const OrderRule> rules =
       task.penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
   orders_.study(problem, task.penalties, earliest_);
+  if (!task.penalties.linear() && try_deadlines(task)) return;
   for (const OrderRule rule : rules) {
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
+    if (rule == OrderRule::kFittingSet && !problem.gang) {
+      consider(order, {orders_.target().begin(), orders_.target().end()});
+    }
   }
-  generic_order(problem, task.penalties, Aggregate::kSum, starts_[0], order);
+  generic_order(problem, task.penalties, Aggregate::kSum, starts_[0].order, order);
   consider(order);
-}
-
-// Completions that prices lead to, after few steps and after many. A step costs about as much as a
-// candidate; the search keeps most of the effort.
-void Flex::try_prices(const Task& task) {
-  const Problem& problem = task.problem;
-  const std::size_t n = problem.size(), few = PriceBound::steps(n, true);
-  const std::uint64_t effort = task.options.effort;
-  std::vector<Index> order(n);
-  packing_.run(problem, starts_[0], completion_);
-  if (!prices_.begin(problem, task.penalties, earliest_, completion_,
-                     PriceBound::times(n, effort < kPricedEffort))) {
-    return;
-  }
-  std::size_t left = std::clamp<std::size_t>(effort / 8, few, PriceBound::steps(n, false));
-  for (std::size_t most = few; left > 0; most *= 2) {
-    const std::size_t steps = std::min(left, most);
-    left = task.late() ? 0 : left - steps;
-    task.plan.lower_bound = prices_.improve(scores_[0].value, steps);
-    orders_.by_due(problem, prices_.average(), order);
-    consider(order);
-    if (effort == 0) break;
-    due_.resize(n);
-    prices_.choices(due_);
-    orders_.by_due(problem, due_, order);
-    consider(order);
-  }
 }
 
 // Local search, unless the bound says that there is nothing to gain.
 void Flex::search(const Task& task) {
   const auto& [problem, penalties, aggregate, options, late, plan] = task;
-  packing_.run(problem, starts_[0], completion_);
+  pack_best(problem);
   if (plan.lower_bound == -kInfinity) {
     plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_,
                                         scores_[0].value, false, earliest_);
   }
   if (reaches(scores_[0].value, plan.lower_bound, aggregate)) return;
   Score best = scores_[0];
-  std::uint64_t tried = 0;
+  std::uint64_t tried = plan.candidates;
   const std::function<bool()> stop = [&task, &tried] {
     if (task.options.progress) task.options.progress(tried++);
     return task.late();
   };
-  plan.candidates = search_.improve(starts_, best, options.effort, plan.lower_bound, stop);
-  if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
+  std::vector<PackedOrder> starts;
+  for (const PackedOrder& start : starts_) {
+    if (starts.size() < kStarts && (start.due.empty() || problem.size() <= kFewPacked)) {
+      starts.push_back(start);
+    }
+  }
+  const std::uint64_t found = search_.improve(starts, best, left_, plan.lower_bound, stop);
+  plan.candidates += found;
+  if (OrderSearch::better(best, scores_[0])) starts_[0] = std::move(starts[0]);
+  if (found < left_ && late()) plan.status = Status::kTruncated;
 }
 
 void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -348,17 +387,28 @@ void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggre
   starts_.clear();
   scores_.clear();
   const Task task{problem, penalties, aggregate, options, late, plan};
+  left_ = options.effort;
   const bool max = aggregate == Aggregate::kMax;
   if (max) {
     try_levels(task);
   } else {
     try_rules(task);
-    if (!penalties.linear()) try_prices(task);
+    if (!penalties.linear() && !search_.least(scores_[0])) {
+      try_prices(task);
+    }
   }
   // A max objective without gangs is solved exactly below: water-filling is its one candidate.
-  if (options.effort > 0 && (!max || problem.gang)) search(task);
-  packing_.run(problem, starts_[0], completion_, &plan);
-  plan.order = starts_[0];
+  if (left_ > 0 && (!max || problem.gang)) search(task);
+  if (n > kKeptWarm) {
+    starts_.resize(1);
+    search_ = OrderSearch();
+    allocation_ = ResourceAllocation();
+    orders_ = PriorityOrders();
+    density_ = PriceDensity();
+    prices_ = PriceBound();
+  }
+  pack_best(problem, &plan);
+  plan.order = starts_[0].order;
   const auto finish = [&] {
     finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, false, earliest_);
   };

@@ -24,7 +24,7 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
     : options_(options), slots_(slots) {
   if (slots != 0) validate_slots(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
-  check_amount("period", options.period, kWeightRange);
+  set_period(options.period);
   if (!(options.ready_fraction >= 0.0 && options.ready_fraction <= 1.0)) {
     throw FieldError("ready_fraction", options.ready_fraction, "must be 0 to 1");
   }
@@ -39,7 +39,11 @@ bool FlowEpoch::plans() const {
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
   const Ids ids{table_.next_flow(), table_.next_job()};
   const std::size_t flows = added.flows.flows();
+  const std::size_t before = table_.work.size();
   const std::size_t first = table_.add(std::move(added), custom_ != nullptr);
+  for (std::size_t row = before; period_ > 0.0 && row < table_.work.size(); ++row) {
+    load_.arrive(period_ * slot_periods(table_.work[row], period_));
+  }
   for (std::size_t j = 0; j < flows; ++j) {
     touched_.push_back(static_cast<Index>(first + j));
     order_.push_back(ids.first_flow + static_cast<std::int64_t>(j));
@@ -66,6 +70,12 @@ void FlowEpoch::remove(std::span<const std::int64_t> jobs, std::span<const std::
 
 void FlowEpoch::set_task_work(double task_work) {
   table_.set_task_work(task_work, touched_);
+  ++version_;
+}
+
+void FlowEpoch::set_period(double period) {
+  check_amount("period", period, kWeightRange);
+  options_.period = period;
   ++version_;
 }
 
@@ -188,44 +198,6 @@ void FlowEpoch::study_flows(std::span<const std::size_t> rows, Table& columns) c
   }
 }
 
-// What lists are made from: the jobs of each flow, longest path first.
-void FlowEpoch::begin_lists() {
-  flow_problem_.build(columns_.flows.view(), slots_, now_);
-  const std::size_t n = flow_problem_.jobs();
-  inside_.resize(n);
-  std::iota(inside_.begin(), inside_.end(), Index{0});
-  const auto longer = [&](Index a, Index b) {
-    const FlowProblem& p = flow_problem_;
-    const double first = p.tail[a] + p.work[a] / p.high[a];
-    const double second = p.tail[b] + p.work[b] / p.high[b];
-    return first != second ? first > second : a < b;
-  };
-  for (std::size_t j = 0; j < flow_problem_.flows(); ++j) {
-    std::sort(inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j]),
-              inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j + 1]),
-              longer);
-  }
-  rank_.resize(n);
-  job_end_.resize(n);
-  flow_end_.resize(flow_problem_.flows());
-}
-
-// The value of the list that an order of flows makes.
-double FlowEpoch::list_value(std::span<const Index> order, const Penalties& penalties,
-                             Aggregate aggregate) {
-  Index next = 0;
-  for (const Index j : order) {
-    for (std::size_t k = flow_problem_.job_offset[j]; k < flow_problem_.job_offset[j + 1]; ++k) {
-      rank_[inside_[k]] = next++;
-    }
-  }
-  list_.run(flow_problem_, rank_, job_end_, [this](Index j, double end) {
-    flow_end_[j] = now_ + end;
-    return true;
-  });
-  return evaluate(penalties, aggregate, flow_end_);
-}
-
 // Fills ordered_ without a plan: flows with work that have come by priority, then the others.
 void FlowEpoch::order_flows() {
   const std::span<const FlowTable::Flow> flows = table_.rows();
@@ -245,7 +217,8 @@ void FlowEpoch::order_flows() {
     const bool few = table_.open_jobs() <= kFewJobs;
     if (few) {
       build_table(arrived_, columns_);
-      begin_lists();
+      flow_problem_.build(columns_.flows.view(), slots_, now_);
+      lists_.begin(flow_problem_);
     } else {
       study_flows(arrived_, columns_);
     }
@@ -273,7 +246,7 @@ void FlowEpoch::order_flows() {
     FlowOrder::Exact exact;
     if (few) {
       exact = [this](std::span<const Index> order, const Penalties& penalties,
-                     Aggregate aggregate) { return list_value(order, penalties, aggregate); };
+                     Aggregate aggregate) { return lists_.value(order, penalties, aggregate); };
     }
     flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, options_.hysteresis, exact,
                        sorted_);
@@ -496,6 +469,7 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
     }
   }
   report();
+  decision_.overloaded = period_ > 0.0 && load_.overloaded(static_cast<double>(slots_));
   return decision_;
 }
 
@@ -584,7 +558,7 @@ void FlowEpoch::plan(Table& table, FlowPlan& plan, std::vector<double>& penalty)
 }
 
 void FlowEpoch::state(State& s) {
-  s(options_, table_, slots_, now_, period_, version_, order_, planned_);
+  s(options_, table_, slots_, now_, period_, load_, version_, order_, planned_);
   if (s.reading()) touch_all();
 }
 

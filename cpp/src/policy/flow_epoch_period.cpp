@@ -11,17 +11,12 @@
 #include "malleable/policy/flow_epoch.hpp"
 
 namespace malleable {
-namespace {
-
-// Of the work done so far, what is left of a job whose estimate has run out.
-constexpr double kStillLeft = 0.25;
-
-}  // namespace
 
 // What jobs held since the decision before; a job that has outlived its estimate is seen anew.
 void FlowEpoch::count_held(double now) {
   if (!(period_ > 0.0) || !(now > now_)) return;
   const double elapsed = now - now_;
+  load_.pass(elapsed);
   for (std::size_t j = 0; j < table_.rows().size(); ++j) {
     const FlowTable::Flow& flow = table_.rows()[j];
     if (!flow.there) continue;
@@ -39,7 +34,7 @@ void FlowEpoch::count_held(double now) {
 double FlowEpoch::left_of(std::size_t row) const {
   const double work = table_.work[row];
   if (work > 0.0 || period_ == 0.0) return work;
-  return std::max(kWorkRange.least, kStillLeft * std::max(table_.attained[row], table_.whole[row]));
+  return std::max(kWorkRange.least, still_left(std::max(table_.attained[row], table_.whole[row])));
 }
 
 // Whole periods from the start of each job to the end of its flow, if nothing else runs; the most.

@@ -15,9 +15,6 @@
 namespace malleable {
 namespace {
 
-// Of the work done so far, what is left of a phase whose estimate has run out.
-constexpr double kStillLeft = 0.25;
-
 // What is left of a phase, or below 0: by how much it has overrun its estimate.
 void check_left(const char* field, std::span<const double> values) {
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -61,7 +58,17 @@ OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
     : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {
   check_capacity(0, options.map_slots);
   check_capacity(1, options.shuffle_slots);
-  check_amount("period", options.period, kWeightRange);
+  set_period(options.period);
+}
+
+void OverlapEpoch::set_period(double period) {
+  check_amount("period", period, kWeightRange);
+  options_.period = period;
+}
+
+bool OverlapEpoch::overloaded() const {
+  return period_ > 0.0 && (load_[0].overloaded(static_cast<double>(options_.map_slots)) ||
+                           load_[1].overloaded(static_cast<double>(options_.shuffle_slots)));
 }
 
 void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
@@ -108,6 +115,12 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
     job.ready_given = !columns.ready.empty();
     job.ready = job.ready_given ? columns.ready[k] : 0.0;
     job.sequence = sequence_++;
+    for (const bool map : {true, false}) {
+      const auto slots = static_cast<double>(map ? options_.map_slots : options_.shuffle_slots);
+      if (!(period_ > 0.0)) break;
+      const double work = slots * (map ? job.map : job.shuffle);
+      load_[map ? 0 : 1].arrive(period_ * slot_periods(work, period_));
+    }
     job.shuffle_heavy = job.map_size < job.shuffle_size;
     latest_arrival_ = std::max(latest_arrival_, job.arrival);
     ids[k] = ids_.id_of(row);
@@ -334,7 +347,7 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
 double OverlapEpoch::usable(Row row, bool map, double slots) const {
   const Job& job = jobs_[row];
   const double seconds = map ? job.map : job.shuffle, size = map ? job.map_size : job.shuffle_size;
-  double left = seconds >= 0.0 ? seconds : kStillLeft * (size - seconds);
+  double left = seconds >= 0.0 ? seconds : still_left(size - seconds);
   if (!map && job.map != 0.0) {
     const double share = service_at_[row] == 0 ? 0.0 : service_[service_at_[row] - 1].map;
     const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
@@ -417,6 +430,9 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));
   }
+  if (period_ > 0.0) {
+    for (PeriodHistory& load : load_) load.pass(now - now_);
+  }
   now_ = now;
   period_ = period.value_or(options_.period);
   options_.map_slots = map_slots;
@@ -488,7 +504,7 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
 }
 
 void OverlapEpoch::state(State& s) {
-  s(options_, jobs_, ids_, held_, now_, sequence_);
+  s(options_, jobs_, ids_, held_, now_, sequence_, period_, load_[0], load_[1]);
   if (!s.reading()) return;
   split_ = options_.policy == OverlapPolicy::kSplitSrpt;
   for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {

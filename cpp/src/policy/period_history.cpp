@@ -9,8 +9,6 @@ namespace {
 constexpr double kArrivals = 500.0, kJobs = 200.0;
 // Fewer arrivals do not show a load: sizes differ too much.
 constexpr double kFewArrivals = 50.0;
-// Factors of the price: in a batch, and where more would not help.
-constexpr double kLeastScarcity = 2.0, kMostScarcity = 8.0;
 // What a small spread is believed ahead of a large one, as a logarithm a unit.
 constexpr double kTrust = 6.0;
 // Odds of a job whose size was not an estimate at all.
@@ -20,11 +18,13 @@ double part_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
 }  // namespace
 
-void PeriodHistory::arrive(double work) {
+void PeriodHistory::arrive(double work, double size, double value) {
   constexpr double kKept = 1.0 - 1.0 / kArrivals;
   arrivals_ = arrivals_ * kKept + 1.0;
   work_ = work_ * kKept + work;
   seconds_ *= kKept;
+  size_ = size_ * kKept + size;
+  worth_ = worth_ * kKept + size * value;
 }
 
 void PeriodHistory::finish(double estimate, double least, double most) {
@@ -46,12 +46,9 @@ bool PeriodHistory::overloaded(double slots) const {
   return arrivals_ >= kFewArrivals && load(slots) > 1.0;
 }
 
-double PeriodHistory::scarcity(double slots) const {
-  const double free = 1.0 - load(slots);
-  const double seen = arrivals_ / (arrivals_ + 10.0);
-  const double factor =
-      std::clamp(free > 0.0 ? 1.0 / free : kMostScarcity, kLeastScarcity, kMostScarcity);
-  return kLeastScarcity + seen * (factor - kLeastScarcity);
+double PeriodHistory::coming(double seconds, std::size_t here, double value) const {
+  const double jobs = seconds_ > 0.0 ? seconds * arrivals_ / seconds_ : static_cast<double>(here);
+  return jobs * (size_ > 0.0 ? worth_ / size_ : value);
 }
 
 double PeriodHistory::spread() const {

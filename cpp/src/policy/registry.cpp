@@ -3,6 +3,10 @@
 #include <iterator>
 
 #include "malleable/policy/asrpt.hpp"
+#include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_flow.hpp"
+#include "malleable/policy/cluster_service.hpp"
+#include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/fair_share.hpp"
 #include "malleable/policy/greedy_order.hpp"
 #include "malleable/policy/unlock.hpp"
@@ -22,6 +26,41 @@ std::unique_ptr<SlottedPolicy> make_lrpt() {
 }
 std::unique_ptr<SlottedPolicy> make_fifo() {
   return std::make_unique<GreedyOrder>([](const SlottedJob&) { return 0.0; });
+}
+
+using Made = std::unique_ptr<ClusterPolicy>;
+
+template <EpochPolicy policy>
+Made epoch_with(const ClusterRequest& r) {
+  if (policy == EpochPolicy::kFifo && !r.by_user) return std::make_unique<ClusterFifo>();
+  EpochOptions options;
+  options.aggregate = r.aggregate;
+  options.kind = r.kind;
+  options.policy = policy;
+  options.min_mode = r.options.gang ? MinMode::kGang : MinMode::kGuarantee;
+  options.hysteresis = r.options.hysteresis;
+  options.effort = r.options.effort;
+  return std::make_unique<ClusterEpoch>(options, r.options.at_least_one, r.by_user,
+                                        r.options.pool_minimum, r.row.promises.learns);
+}
+template <FlowMethod method>
+Made flow_with(const ClusterRequest& r) {
+  if (!r.generic) throw std::invalid_argument(std::string(r.row.name) + ": needs generic slots");
+  return std::make_unique<ClusterFlow>(
+      ClusterFlowOptions{method, r.aggregate, r.kind, r.options.effort.value_or(0), r.by_user});
+}
+template <SrptKind kind>
+Made srpt_with(const ClusterRequest& r) {
+  SrptOptions options{kind, r.options.speedup.p, r.options.speedup.rates, {}, {}, r.by_user};
+  if (kind == SrptKind::kHeSrpt) {
+    options.exponents = r.exponents;
+    options.useful = r.useful;
+  }
+  return std::make_unique<ClusterSrpt>(std::move(options));
+}
+template <ServiceKind kind>
+Made service_with(const ClusterRequest& r) {
+  return std::make_unique<ClusterService>(kind, r.by_user);
 }
 
 // Of a cluster; nobody there but the epoch's policies guarantees minima.
@@ -85,24 +124,24 @@ const Policy kPolicies[] = {
     {"fifo", kSlotted, make_fifo, {.in_loop = true}},
     {"fair", kSlotted, make<FairShare>, shares(Shares::kEqual)},
 
-    {"flex", kCluster, EpochPolicy::kFlex, searching(objective())},
-    {"auto", kCluster, EpochPolicy::kFlex, searching(learning(objective()))},
-    {"fair", kCluster, EpochPolicy::kFair, shares(Shares::kEqual)},
-    {"fifo", kCluster, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
-    {"wdeq", kCluster, EpochPolicy::kWdeq, shares(Shares::kWeighted)},
-    {"srpt", kCluster, SrptKind::kSrpt, sizes()},
-    {"max-srpt", kCluster, SrptKind::kMaxSrpt, sizes()},
-    {"split-srpt", kCluster, SrptKind::kSplitSrpt, sizes()},
-    {"asrpt", kCluster, SrptKind::kAsrpt, sizes()},
-    {"hesrpt", kCluster, SrptKind::kHeSrpt, sizes()},
-    {"las", kCluster, ServiceKind::kLas, {.ignores_minima = true}},
-    {"gittins", kCluster, ServiceKind::kGittins, learning({.ignores_minima = true})},
-    {"psbs", kCluster, ServiceKind::kPsbs, sizes()},
-    {"flowflex", kCluster, FlowMethod::kBest,
+    {"flex", kCluster, epoch_with<EpochPolicy::kFlex>, searching(objective())},
+    {"auto", kCluster, epoch_with<EpochPolicy::kFlex>, searching(learning(objective()))},
+    {"fair", kCluster, epoch_with<EpochPolicy::kFair>, shares(Shares::kEqual)},
+    {"fifo", kCluster, epoch_with<EpochPolicy::kFifo>, {.ignores_minima = true, .in_loop = true}},
+    {"wdeq", kCluster, epoch_with<EpochPolicy::kWdeq>, shares(Shares::kWeighted)},
+    {"srpt", kCluster, srpt_with<SrptKind::kSrpt>, sizes()},
+    {"max-srpt", kCluster, srpt_with<SrptKind::kMaxSrpt>, sizes()},
+    {"split-srpt", kCluster, srpt_with<SrptKind::kSplitSrpt>, sizes()},
+    {"asrpt", kCluster, srpt_with<SrptKind::kAsrpt>, sizes()},
+    {"hesrpt", kCluster, srpt_with<SrptKind::kHeSrpt>, sizes()},
+    {"las", kCluster, service_with<ServiceKind::kLas>, {.ignores_minima = true}},
+    {"gittins", kCluster, service_with<ServiceKind::kGittins>, learning({.ignores_minima = true})},
+    {"psbs", kCluster, service_with<ServiceKind::kPsbs>, sizes()},
+    {"flowflex", kCluster, flow_with<FlowMethod::kBest>,
      searching({.needs_sizes = true, .follows_objective = true, .ignores_minima = true})},
     {"flowflex-fast",
      kCluster,
-     FlowMethod::kFast,
+     flow_with<FlowMethod::kFast>,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
     {"adaptive", kCluster, {}, sizes()},
     {"adaptive-literal", kCluster, {}, sizes()},
@@ -110,8 +149,7 @@ const Policy kPolicies[] = {
 
 constexpr const char* kModels[] = {"jobs", "flows", "tandem", "slotted", "cluster"};
 // By index in PolicyCode.
-constexpr const char* kFamilies[] = {"",        "epoch", "flow",    "flow",
-                                     "overlap", "srpt",  "slotted", "service"};
+constexpr const char* kFamilies[] = {"", "epoch", "flow", "flow", "overlap", "slotted", "cluster"};
 static_assert(std::size(kFamilies) == std::variant_size_v<PolicyCode>);
 
 }  // namespace
@@ -143,6 +181,21 @@ const Policy& find_policy(EpochPolicy policy) {
 void throw_other_family(const Policy& policy) {
   throw std::invalid_argument("policy = '" + std::string(policy.name) + "': of another family (" +
                               family_of(policy) + ")");
+}
+
+std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
+                                                   const PolicyOptions& options,
+                                                   Aggregate aggregate, Kind kind, bool by_user,
+                                                   bool generic, std::vector<double> exponents,
+                                                   std::vector<std::int64_t> useful) {
+  const Policy& row = find_policy(Model::kCluster, name);
+  const auto* make = std::get_if<MakeCluster>(&row.code);
+  if (make == nullptr) {
+    throw std::invalid_argument("policy = '" + std::string(row.name) +
+                                "': has an epoch of its own");
+  }
+  return (*make)(
+      {row, options, aggregate, kind, by_user, generic, std::move(exponents), std::move(useful)});
 }
 
 std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive) {

@@ -49,11 +49,22 @@ SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::s
     : slots_(slots),
       slot_seconds_(slot_seconds),
       policy_name_(policy),
-      policy_(make_slotted_policy(policy, false)),
-      period_(period) {
+      policy_(make_slotted_policy(policy, false)) {
   check_slots(slots);
-  check_amount("period", period, kWeightRange);
+  set_period(period);
   check_amount("slot_seconds", slot_seconds, kRateRange);
+}
+
+void SlottedEpoch::set_period(double period) {
+  check_amount("period", period, kWeightRange);
+  period_ = period;
+}
+
+// In slots of machines that run tasks of one job for whole periods.
+void SlottedEpoch::count_arrival(const SlottedJob& job) {
+  if (!(held_for_ > 0.0)) return;
+  const double whole = std::max(1.0, std::floor(held_for_ / slot_seconds_ + kCount));
+  load_.arrive(whole * (slot_periods(job.map_left, whole) + slot_periods(job.reduce_left, whole)));
 }
 
 std::int64_t SlottedEpoch::slot_of(double now) const {
@@ -116,6 +127,7 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
     running_ += columns.running[k];
     if (columns.running[k] > 0) held_.note(row);
     ids[k] = ids_.id_of(row);
+    count_arrival(jobs_[row]);
     policy_->arrive(jobs_, row);
   }
 }
@@ -219,14 +231,16 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   check_now(now, now_);
   if (!in_reach(now, now))
     throw FieldError("now", now, "more than 2^50 slots after the first call");
+  if (held_for_ > 0.0) load_.pass((now - decided_) / slot_seconds_);
+  decided_ = now;
   hear(now);
   const std::int64_t slot = slot_of(now);
   tell(slot - 1);
   slots_ = slots.value_or(slots_);
   grants_.clear();
   std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
-  const double held = period.value_or(period_);
-  const double whole = std::floor(held / slot_seconds_ + kCount);  // slots
+  held_for_ = period.value_or(period_);
+  const double whole = std::floor(held_for_ / slot_seconds_ + kCount);  // slots
   if (slots_ > 0) {
     policy_->decide(cap(whole), slots_, idle, told_ < slot, grants_);
     told_ = slot;
@@ -234,7 +248,7 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
   idle = hand_out_rest(whole, idle);
   order_.clear();
-  if (held > 0.0) line_up();
+  if (held_for_ > 0.0) line_up();
   shown_.clear();
   held_.begin();
   for (const SlottedGrant& grant : grants_) {
@@ -263,7 +277,7 @@ void SlottedEpoch::state(State& s) {
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
   s(slots_, slot_seconds_, period_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_,
-    running_, told_);
+    running_, told_, held_for_, decided_, load_);
 }
 
 }  // namespace malleable

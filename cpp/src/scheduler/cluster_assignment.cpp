@@ -11,8 +11,10 @@ namespace {
 
 constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
 constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
-// Jobs that starve hold one slot in so many.
-constexpr std::int64_t kAgedPart = 20;
+// Jobs that starve hold one slot in so many at a time, and one slot-second in so many in the long
+// run.
+constexpr std::int64_t kAgedSlots = 20;
+constexpr double kAgedSeconds = 1000.0;
 
 }  // namespace
 
@@ -30,15 +32,7 @@ void ClusterScheduler::settle(Index job, int pool) {
 }
 
 double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
-  if (aged(job, pool)) return -kNoTarget;
-  if (options_.gang) {
-    for (const Phase p : {kMap, kReduce}) {
-      // A gang that ran short fills up before anything else.
-      if (pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0) {
-        return -kNoTarget;
-      }
-    }
-  }
+  if (aged(job, pool) || ran_short(job, pool)) return -kNoTarget;
   const double value = value_[pool][job];
   if (style_ == ClusterPolicy::Style::kNode) return -value;
   if (style_ == ClusterPolicy::Style::kRanks) return value;
@@ -87,14 +81,33 @@ bool ClusterScheduler::starves_for_long(Index job, int pool) {
 
 void ClusterScheduler::mark_aged(Index job, int pool, std::uint8_t how) {
   const bool was = aged_[pool][job] != 0, is = how != 0;
-  helped_[pool] += static_cast<std::int64_t>(is) - static_cast<std::int64_t>(was);
   aged_[pool][job] = how;
+  if (was == is) return;
+  aged_seconds_[pool] = aged_seconds(pool);
+  aged_until_[pool] = state_.now;
+  helped_[pool] += is ? 1 : -1;
+}
+
+// What jobs that starved have had so far.
+double ClusterScheduler::aged_seconds(int pool) const {
+  return aged_seconds_[pool] +
+         static_cast<double>(helped_[pool]) * (state_.now - aged_until_[pool]);
+}
+
+// Whether one job more may go first. What all slots do in `ageing` seconds is granted at once, so
+// that in a run of some hours every job that starves gets its task. A policy that chooses for nodes
+// leaves slots idle: the help costs others little there, and may be all that such a job ever gets.
+bool ClusterScheduler::may_help(int pool) const {
+  const std::int64_t slots = state_.slots[pool];
+  if (helped_[pool] >= std::max<std::int64_t>(1, slots / kAgedSlots)) return false;
+  if (style_ == ClusterPolicy::Style::kNode) return true;
+  const double granted = options_.ageing + state_.now / kAgedSeconds;
+  return aged_seconds(pool) <= static_cast<double>(slots) * granted;
 }
 
 void ClusterScheduler::let_aged_go_first(int pool) {
   auto& overdue = overdue_[pool];
-  const std::int64_t most = std::max<std::int64_t>(1, state_.slots[pool] / kAgedPart);
-  while (!overdue.empty() && helped_[pool] < most) {
+  while (!overdue.empty() && may_help(pool)) {
     const Index job = overdue.front().second;
     std::pop_heap(overdue.begin(), overdue.end(), std::greater<>());
     overdue.pop_back();
@@ -183,7 +196,7 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
     const Phase p = next_phase(job, pool);
     const std::int64_t most =
         std::min({state_.free[pool], state_.phases[2 * job + p].waiting, state_.room(job, pool)});
-    const std::int64_t gang = options_.gang ? needs(job, p) : 0;
+    const std::int64_t gang = least(job, p);
     if (gang > state_.free[pool] && aged(job, pool)) {
       gather(job, p, pool);
       while (state_.free[pool] > 0) hold_first();
@@ -281,10 +294,12 @@ void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
 }
 
 // Delay scheduling: whether a job leaves this node's slot to others and waits for one that is
-// nearer to a block of its own, `delay` for the node itself and then `rack_delay` for its rack.
+// nearer to a block of its own, `delay` for the node itself and then `rack_delay` for its rack. A
+// job that has starved for `ageing` takes any.
 bool ClusterScheduler::waits_for_block(Index job, Index node) {
   const double rack_delay = racks_ ? options_.rack_delay : 0.0;
   if (!placed(job, kMap) || options_.delay + rack_delay <= 0.0) return false;
+  if (aged(job, pool_of(kMap))) return false;
   double& skipped = jobs_[job].skipped;
   if (state_.blocks.find(job, node) != kNone) {
     skipped = -1.0;

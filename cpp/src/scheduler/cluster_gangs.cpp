@@ -27,6 +27,14 @@ std::int64_t ClusterScheduler::least(Index job, Phase p) const {
   return options_.gang ? std::max<std::int64_t>(needs(job, p), 1) : 1;
 }
 
+// Whether it lacks tasks of a gang that runs: it fills up before anything else.
+bool ClusterScheduler::ran_short(Index job, int pool) const {
+  const auto lacks = [&](Phase p) {
+    return pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0;
+  };
+  return options_.gang && (lacks(kMap) || lacks(kReduce));
+}
+
 std::int64_t ClusterScheduler::gathered(Index job, Phase p) const {
   const Gathering& gang = gathering_[pool_of(p)];
   return gang.job == job && gang.phase == p ? static_cast<std::int64_t>(gang.nodes.size()) : 0;

@@ -15,6 +15,8 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       style_(policy.style()),
       by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode),
       owes_(style_ == ClusterPolicy::Style::kTargets && options.assignment == Assignment::kDeficit),
+      foresees_(options.learn && options.early_reduces && !options.split_copy &&
+                options.slow_start >= 1.0),
       estimates_(options.learn, options.prior) {
   options_.in_order |= policy.fills_in_order();
   const std::size_t n = jobs.size();
@@ -216,6 +218,7 @@ void ClusterScheduler::leave(Index job) {
   if (options_.replicas > 0) state_.blocks.remove(job);
   if (racks_) rack_blocks_.remove(job);
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
+  std::vector<double>().swap(jobs_[job].began);
   if (estimates_.used()) estimates_.forget(job);
   policy_->job_finished(state_, job);
 }
@@ -237,7 +240,10 @@ void ClusterScheduler::drop(Index job) {
 
 void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
   count(job, p, -tasks, tasks);
-  if (p == kMap) start_slowly(job);
+  if (p == kMap) {
+    map_began(job, tasks, state_.now);
+    start_slowly(job);
+  }
   refresh(job, pool_of(p));
 }
 
@@ -255,18 +261,13 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
     s.waiting = waiting;
   }
   if (estimates_.used()) learn(job, p);
-  if (p == kMap) start_slowly(job);
+  if (p == kMap) {
+    const std::int64_t more = running - static_cast<std::int64_t>(jobs_[job].began.size());
+    map_began(job, more, more > 0 ? state_.now : 0.0);
+    start_slowly(job);
+  }
   mark(job, p);
   refresh(job, pool_of(p));
-}
-
-// Reduces may start once enough maps have finished.
-void ClusterScheduler::start_slowly(Index job) {
-  const PhaseState& reduces = state_.phases[2 * job + 1];
-  if (options_.split_copy || reduces.ready || reduces.total == 0) return;
-  const PhaseState& maps = state_.phases[2 * job];
-  const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
-  if (static_cast<double>(maps.finished) >= enough) make_ready(job, kReduce);
 }
 
 void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double seconds,
@@ -288,7 +289,11 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
   if (policy_->listens() && !std::isnan(seconds)) {
     for (const Index node : nodes) policy_->task_finished(state_, job, p, node, seconds);
   }
-  if (p == kMap) start_slowly(job);
+  if (p == kMap) {
+    // Where nobody says when they began, the oldest ended.
+    map_began(job, -done, std::isnan(seconds) ? 0.0 : state_.now - seconds);
+    start_slowly(job);
+  }
   mark(job, p);
   refresh(job, pool_of(p));
 }
@@ -304,6 +309,7 @@ void ClusterScheduler::put_back(Index job, Phase p, Index task) {
 
 void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
   count(job, p, tasks, -tasks);
+  if (p == kMap) map_began(job, -tasks, 0.0);
   mark(job, p);
   refresh(job, pool_of(p));
   news_ = true;
@@ -406,11 +412,11 @@ void ClusterScheduler::clear_changes() {
 }
 
 void ClusterScheduler::state(State& s) {
-  s(state_, jobs_, value_, marked_, starving_, timed_, aged_, overdue_, helped_, short_, all_short_,
-    running_, ready_);
+  s(state_, jobs_, value_, marked_, starving_, timed_, aged_, overdue_, helped_, aged_seconds_,
+    aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, rack_blocks_, news_, arrivals_);
+  s(estimates_, rack_blocks_, news_, arrivals_, copying_, looks_);
   if (s.reading()) {
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     policy_->added(state_, {});  // room for all
@@ -432,6 +438,7 @@ void ClusterScheduler::add_timer(double time, Index what) {
 }
 
 void ClusterScheduler::expire() {
+  look_at_maps();
   while (!timers_.empty() && timers_.front().first <= state_.now) {
     const Index what = timers_.front().second;
     std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());

@@ -24,6 +24,16 @@ struct Called {
 struct Named {
   std::uint8_t code;
   consteval Named(const char* name) : code(place_of(kEventColumns, name)) {}
+  // Of a column that a scheduler is told, all of which have a place in the list.
+  static Named of(std::string_view name) {
+    std::size_t k = 0;
+    while (k < kEventColumns.size() && kEventColumns[k] != name) ++k;
+    if (k == kEventColumns.size()) throw std::logic_error("a column without a place in records");
+    return Named(static_cast<std::uint8_t>(k));
+  }
+
+ private:
+  explicit Named(std::uint8_t place) : code(place) {}
 };
 
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
@@ -179,22 +189,16 @@ class Reader {
 std::int64_t add(Reader& r, Scheduler& scheduler) {
   Scheduler::Additions jobs;
   jobs.new_users = r.people("new_users");
-  jobs.arrival = r.doubles("arrival");
-  jobs.weight = r.doubles("weight");
-  jobs.deadline = r.doubles("deadline");
-  jobs.seconds[kMap] = r.doubles("map_seconds");
-  jobs.seconds[kReduce] = r.doubles("reduce_seconds");
-  jobs.tasks[kMap] = r.integers("maps");
-  jobs.tasks[kReduce] = r.integers("reduces");
-  jobs.min_slots[kMap] = r.integers("min_map_slots");
-  jobs.min_slots[kReduce] = r.integers("min_reduce_slots");
-  jobs.user = r.integers("user");
-  jobs.group = r.integers("group");
-  jobs.flow = r.integers("flow");
-  jobs.after_offset = r.integers("after_offset");
-  jobs.after = r.integers("after");
-  jobs.max_slots = r.integers("max_slots");
-  jobs.speedup = r.doubles("speedup");
+  ClusterJobsView::each(
+      [&]<typename T>(const ClusterColumn& column, std::span<const T>& values) {
+        if (column.of == ClusterColumn::Of::kSimulation) return;
+        if constexpr (std::is_same_v<T, double>) {
+          values = r.doubles(Named::of(column.name));
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          values = r.integers(Named::of(column.name));
+        }
+      },
+      static_cast<ClusterJobsView&>(jobs));
   const auto ids = r.integers("ids");  // which all that follows is about
   const auto made = scheduler.add(jobs, r.now());
   if (!std::ranges::equal(made, ids)) r.damaged();

@@ -26,31 +26,24 @@ ClusterTable table_of(std::span<const Scheduler::Person> users) {
 
 ClusterJobsView ClusterTable::view() const {
   ClusterJobsView view;
-  view.arrival = arrival;
-  view.weight = weight;
-  view.deadline = deadline;
-  view.block = block;
-  view.user_minimum = user_minimum;
-  view.user_priority = user_priority;
-  view.user = user;
-  view.group = group;
-  view.flow = flow;
-  for (const Phase p : {kMap, kReduce}) {
-    view.tasks[p] = tasks[p];
-    view.min_slots[p] = min_slots[p];
-  }
-  view.max_slots = max_slots;
-  view.exponent = exponent;
+  each([](const ClusterColumn&, const auto& own, auto& seen) { seen = own; }, *this, view);
   view.id = id;
   return view;
 }
 
 void ClusterTable::resize(std::size_t rows) {
-  for (auto* column : {&arrival, &weight, &deadline, &block, &exponent}) column->resize(rows);
-  for (auto* column : {&id, &tasks[0], &tasks[1], &min_slots[0], &min_slots[1], &max_slots, &user,
-                       &group, &flow}) {
-    column->resize(rows);
-  }
+  each(
+      [&](const ClusterColumn& column, auto& own) {
+        if (column.of == ClusterColumn::Of::kBoth) own.resize(rows);
+      },
+      *this);
+  block.resize(rows);
+  id.resize(rows);
+}
+
+void ClusterTable::state(State& s) {
+  each([&](const ClusterColumn&, auto& own) { s(own); }, *this);
+  s(id);
 }
 
 Scheduler::Scheduler(ClusterNodes nodes, std::span<const Person> users,
@@ -111,18 +104,16 @@ void Scheduler::make_rows(std::size_t count) {
   }
 }
 
-void Scheduler::fill_row(Index row, const Additions& jobs, std::size_t k) {
-  table_.weight[row] = jobs.weight[k];
-  table_.deadline[row] = jobs.deadline[k];
-  table_.block[row] = 0.0;
-  table_.max_slots[row] = jobs.max_slots.empty() ? kAllSlots : jobs.max_slots[k];
-  table_.exponent[row] = jobs.speedup.empty() ? 1.0 : jobs.speedup[k];
-  table_.user[row] = jobs.user[k];
-  table_.group[row] = jobs.group[k];
-  for (const Phase p : {kMap, kReduce}) {
-    table_.tasks[p][row] = jobs.tasks[p][k];
-    table_.min_slots[p][row] = jobs.min_slots[p][k];
-  }
+void Scheduler::fill_rows(const Additions& jobs) {
+  ClusterTable::each(
+      [&]<typename T>(const ClusterColumn& column, std::vector<T>& own, std::span<const T> given) {
+        if (column.of != ClusterColumn::Of::kBoth) return;
+        for (std::size_t k = 0; k < fresh_.size(); ++k) {
+          own[fresh_[k]] = given.empty() ? static_cast<T>(column.spare) : given[k];
+        }
+      },
+      table_, static_cast<const ClusterJobsView&>(jobs));
+  for (const Index row : fresh_) table_.block[row] = 0.0;
 }
 
 std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) {
@@ -133,13 +124,13 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
 
   add_users(jobs.new_users);
   make_rows(count);
+  fill_rows(jobs);
   std::vector<Index> rank(count), number(count, kNone);
   std::vector<double> believed(2 * count);
   std::vector<std::vector<Index>> parents(count);
   for (std::size_t k = 0; k < count; ++k) {
     const Index row = fresh_[k];
     rank[k] = next_rank_++;
-    fill_row(row, jobs, k);
     table_.arrival[row] = std::min(jobs.arrival[k], std::max(now, this->now()));
     Index& flow = number[static_cast<std::size_t>(jobs.flow[k])];
     if (flow == kNone) flow = take_flow();

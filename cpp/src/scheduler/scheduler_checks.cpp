@@ -46,42 +46,30 @@ void Scheduler::check_users(std::span<const std::int64_t> users,
 void Scheduler::check(const Additions& jobs) const {
   const std::size_t count = jobs.arrival.size();
   const auto last = static_cast<std::int64_t>(count) - 1;
-  static const char* const kTasks[] = {"maps", "reduces"};
-  static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
-  static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
   check_times("arrival", jobs.arrival);
-  for (const auto& [field, column] :
-       {std::pair{"user", jobs.user}, std::pair{"program", jobs.group},
-        std::pair{"flow", jobs.flow}, std::pair{kTasks[0], jobs.tasks[0]},
-        std::pair{kTasks[1], jobs.tasks[1]}, std::pair{kMinima[0], jobs.min_slots[0]},
-        std::pair{kMinima[1], jobs.min_slots[1]}}) {
-    check_length(field, column.size(), count);
-  }
-  for (const auto& [field, column] :
-       {std::pair{"weight", jobs.weight}, std::pair{"deadline", jobs.deadline},
-        std::pair{kSeconds[0], jobs.seconds[0]}, std::pair{kSeconds[1], jobs.seconds[1]}}) {
-    check_length(field, column.size(), count);
-  }
-  for (const Phase p : {kMap, kReduce}) {
-    check_whole(kTasks[p], jobs.tasks[p], 0, kMostTasks);
-    check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
-    check_whole(kMinima[p], jobs.min_slots[p], 0, kMostSlots);
-  }
-  check_given("speedup", jobs.speedup, count);
-  for (std::size_t k = 0; k < jobs.speedup.size(); ++k) {
-    if (jobs.speedup[k] >= 0.0 && jobs.speedup[k] <= 1.0) continue;
-    throw FieldError("speedup", k, jobs.speedup[k], "must be from 0 to 1");
-  }
-  check_given("max_slots", jobs.max_slots, count);
-  check_whole("max_slots", jobs.max_slots, 1, kAllSlots);
+  ClusterJobsView::each(
+      [&]<typename T>(const ClusterColumn& column, std::span<const T> values) {
+        if (column.of == ClusterColumn::Of::kSimulation) return;
+        if (column.needed) check_length(column.name, values.size(), count);
+        if (column.length == ClusterColumn::Length::kRows) check_given(column.name, values, count);
+        if constexpr (std::is_same_v<T, double>) {
+          if (column.range != nullptr) check_amounts(column.name, values, *column.range);
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          if (column.most < column.least) return;
+          check_whole(column.name, values, column.least, column.most);
+        }
+      },
+      static_cast<const ClusterJobsView&>(jobs));
   for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
-    const std::int64_t least = std::max(jobs.min_slots[kMap][k], jobs.min_slots[kReduce][k]);
-    if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t least = jobs.minimum_of(p, k);
+      if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
+    }
   }
-  check_amounts("weight", jobs.weight, kWeightRange);
   check_deadlines(jobs.deadline);
   check_users(jobs.user, jobs.new_users);
   check_whole("program", jobs.group, -1, kMostTasks);
+  check_length("flow", jobs.flow.size(), count);
   check_whole("flow", jobs.flow, 0, last);
   check_offsets("after", jobs.after_offset, count, jobs.after.size());
   check_whole("after", jobs.after, 0, last);

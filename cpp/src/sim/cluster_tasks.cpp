@@ -126,6 +126,7 @@ void ClusterSimulation::finish(Index group) {
   const bool fails = g.fails;
   // As an engine would see it.
   const double seconds = clocks_.used() ? state().now - g.began : g.seconds;
+  const double copying = g.copying;
   groups_.clear(group, last);
   if (fails) {
     totals_.failed += done;
@@ -134,6 +135,7 @@ void ClusterSimulation::finish(Index group) {
     totals_.tasks += done;
     const std::int64_t before = s.finished;
     if (p == kMap) outputs_.ended(job, before, state().now);
+    if (p == kReduce) scheduler_.copied(job, copying);
     scheduler_.ended(job, p, done, seconds, nodes_);
     if (p == kMap && options_.split_copy) maps_ended(job);
   }

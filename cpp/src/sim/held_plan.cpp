@@ -50,8 +50,12 @@ Plan plan_of(HeldLoop& loop, const JobsView& jobs, const Penalties& penalties,
   problem.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, slots, now,
                 epoch.min_mode);
   if (find_policy(epoch.policy).promises.ignores_minima) problem.drop_minima();
-  // The bounds take every job for linear. It would then end earlier, and its minimum with it.
-  if (jobs.speedup.curved()) std::fill(problem.low.begin(), problem.low.end(), 0.0);
+  // The bounds take every job for linear, a slot for the most that one does. It would then end
+  // earlier, and its minimum with it.
+  if (jobs.speedup.curved()) {
+    std::fill(problem.low.begin(), problem.low.end(), 0.0);
+    for (std::size_t j = 0; j < n; ++j) problem.work[j] /= jobs.speedup.each(j);
+  }
   Plan plan;
   plan.pieces = loop.pieces();
   plan.start.assign(loop.start().begin(), loop.start().end());

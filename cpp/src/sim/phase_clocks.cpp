@@ -10,8 +10,8 @@ namespace malleable {
 PhaseClocks::PhaseClocks(const ClusterView& cluster, const ClusterJobsView& jobs,
                          const ClusterOptions& options)
     : jobs_(jobs) {
-  validate_rates(options.rates, 0);
-  if (options.speedup >= 1.0 && options.rates.empty() && jobs.rates.empty()) return;
+  validate_rates(options.speedup.rates, 0);
+  if (options.speedup.p >= 1.0 && options.speedup.rates.empty() && jobs.rates.empty()) return;
   clocks_.resize(2 * jobs.size());
   ends_.reset(std::vector<Index>(2 * jobs.size(), 0));
   std::int64_t slots[2] = {0, 0};
@@ -21,9 +21,9 @@ PhaseClocks::PhaseClocks(const ClusterView& cluster, const ClusterJobsView& jobs
   pace_.assign(most + 1, 0.0);
   for (std::size_t k = 1; k <= most; ++k) {
     const auto running = static_cast<double>(k);
-    pace_[k] = options.rates.empty()
-                   ? std::pow(running, options.speedup - 1.0)
-                   : options.rates[std::min(k, options.rates.size()) - 1] / running;
+    pace_[k] = options.speedup.rates.empty()
+                   ? std::pow(running, options.speedup.p - 1.0)
+                   : options.speedup.rates[std::min(k, options.speedup.rates.size()) - 1] / running;
   }
 }
 

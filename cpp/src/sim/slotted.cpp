@@ -269,6 +269,7 @@ void SlottedSim::record(const Truth& truth, std::int64_t finish) {
   totals_.flow += static_cast<double>(flow);
   totals_.flow_squares += static_cast<double>(flow) * static_cast<double>(flow);
   totals_.longest_flow = std::max(totals_.longest_flow, flow);
+  totals_.longest_wait = std::max(totals_.longest_wait, truth.start - truth.arrival);
   totals_.last_finish = std::max(totals_.last_finish, finish);
   const std::size_t bin = std::min(static_cast<std::size_t>(flow), kHistogram - 1);
   if (bin >= histogram_.size()) histogram_.resize(bin + 1, 0);

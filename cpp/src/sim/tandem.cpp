@@ -192,6 +192,9 @@ void TandemQueue::complete(std::uint32_t slot) {
   totals_.weighted_response += job.weight * response;
   totals_.stretch += stretch;
   totals_.max_response = std::max(totals_.max_response, response);
+  if (job.start > job.arrival) {
+    totals_.longest_wait = std::max(totals_.longest_wait, job.start - job.arrival);
+  }
   if (options_.histogram) {
     ++response_histogram[std::bit_cast<std::uint64_t>(response) >> kHistogramShift];
   }

@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     streams.speak(streams.Manner())
     try:
         arguments = build_parser().parse_args(argv)
+        arguments.words = list(sys.argv[1:] if argv is None else argv)
         streams.speak(streams.Manner(arguments.quiet, arguments.no_color))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -45,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.flush()
         os._exit(_INTERRUPTED)
     except KeyboardInterrupt:
+        streams.clear_line()
         streams.note("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:

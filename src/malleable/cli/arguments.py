@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import Any
+import re
+from typing import Any, NoReturn
 
 from malleable.cli.version import show_version
 
@@ -12,9 +13,15 @@ from malleable.cli.version import show_version
 _COMMANDS = {
     "plan": "plan a job table or a snapshot of a trace",
     "simulate": "policies side by side on arriving jobs",
+    "report": "what another policy would have done, on a page",
     "run": "jobs of commands on this machine",
     "status": "how far a run is",
+    "logs": "what tasks printed, and why one failed",
     "watch": "how far a run is, until it has ended",
+    "pause": "no more tasks of a job of a run start",
+    "resume": "a job that was paused goes on",
+    "cancel": "a job of a run is ended",
+    "set": "weight, deadline, slots of a job of a run",
     "submit": "jobs of commands, handed over to a Slurm",
     "govern": "one's own arrays on a shared Slurm",
     "bench": "measure what decisions take on this machine, compare with before",
@@ -23,6 +30,10 @@ _COMMANDS = {
     "demo": "FLEX against FAIR and FIFO, with a picture",
     "completion": "a shell's completion of all of this",
 }
+
+
+_SHARED = dict.fromkeys(("pause", "resume", "cancel", "set"), "order")
+"""Commands that share a file."""
 
 
 class _Version(argparse.Action):
@@ -42,14 +53,29 @@ class _Parser(argparse.ArgumentParser):
     def fill(self) -> None:
         """Import the command's file and have it add its arguments."""
         if self._awaited:
-            module = importlib.import_module(f"malleable.cli.{self._awaited}_command")
+            stem = _SHARED.get(self._awaited, self._awaited)
+            module = importlib.import_module(f"malleable.cli.{stem}_command")
             self._awaited = ""
             module.arguments(self)
             _manners(self, argparse.SUPPRESS)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        command = bool(self._awaited)
         self.fill()
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if command and rest:  # told with this command's usage, not with that of all
+            from malleable.domain import near
+
+            hint = near(rest[0], self._option_string_actions) if rest[0][0:1] == "-" else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        return found, rest
+
+    def error(self, message: str) -> NoReturn:
+        for kind, expected in (("int", "a whole number"), ("float", "a number")):
+            message = re.sub(
+                rf"invalid {kind} value: ('.*')$", rf"\1: expected {expected}", message
+            )
+        super().error(message)
 
 
 def _manners(parser: argparse.ArgumentParser, default: Any) -> None:

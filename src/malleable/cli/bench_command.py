@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--objective X,Y", "of flex", default="sum:response,max:stretch")
     instances = "; ".join(f"{name}: {told}" for name, told in INSTANCES.items())
-    add("--instance A,B", instances, default="a,b")
+    add("--instance A,B", instances, default="a,b,c")
     add("--epochs N", "decisions of each", int, 1000)
     parser.add_argument(
         "--compare",

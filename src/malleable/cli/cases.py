@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from malleable.cli.terminal import read_file
-from malleable.simulation import parsed_option
+from malleable.simulation import model_of, parsed_option
 from malleable.traces import Trace
+from malleable.traces.formats import reading_options
 from malleable.views import counted
 
 
@@ -23,6 +24,43 @@ class Case(NamedTuple):
     told: tuple[str, ...] = ()
     facts: Mapping[str, Any] = {}
     below: tuple[str, ...] = ()
+
+
+def trace_of(asked: argparse.Namespace) -> Trace:
+    """The trace of FILE, which is read once."""
+    if asked.source is None:
+        given = dict(option(text, "read") for text in asked.read or ())
+        if asked.graphs is not None:
+            given["graphs"] = asked.graphs
+        own = {name: given[name] for name in reading_options() & given.keys()}
+        asked.source = read_file(asked.file, asked, **own)
+    found: Trace = asked.source
+    return found
+
+
+def guessed_model(asked: argparse.Namespace) -> tuple[str, str]:
+    """The model that the file is for, and where others would do a note that says which was taken."""
+    trace = trace_of(asked)
+    model = model_of(trace) or "cluster"
+    others = []
+    if trace.columns and trace.known is not None and not trace.known.any():
+        return "tandem", ""  # of requests alone
+    if model == "jobs":
+        if asked.cluster is not None:
+            return "cluster", ""
+        others = ["cluster"]
+    elif model == "cluster" and (
+        trace.columns or (trace.table is None and trace.reduce is not None)
+    ):
+        others = ["tandem", "slotted"]
+    if not others:
+        return model, ""
+    ways = " or ".join(f"--model {other}" for other in others)
+    meant = f"--model {model} ({_MEANT[model]})"
+    return model, f"a {trace.format}, simulated with {meant}; {ways} is possible, too"
+
+
+_MEANT = {"jobs": "malleable jobs", "cluster": "tasks on slots"}
 
 
 def estimates_of(
@@ -47,5 +85,5 @@ def estimates_of(
 
 
 def option(text: str, of: str = "set") -> tuple[str, Any]:
-    """``name=value`` with a number or true, false."""
+    """``name=value`` with a number, true or false, or a word or a list where the option takes one."""
     return parsed_option(text, f"--{of} {text}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from malleable.cli.cases import Case, estimates_of, option
-from malleable.cli.terminal import read_file, warnings_as_notes
+from malleable.cli.cases import Case, estimates_of, option, trace_of
+from malleable.cli.terminal import warnings_as_notes
 from malleable.cluster.events import is_events
-from malleable.cluster.nodes import read_cluster
+from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
+from malleable.report.study import spread_jobs
 from malleable.traces.formats import reading_options
 
 DEFAULT_POLICIES = "auto,flex,fair,fifo"
@@ -23,12 +24,12 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
         jobs, asked.ran_on = recorded_jobs(asked.file)
         return jobs, f"{jobs!r}, recorded events"
     given = dict(option(text, "read") for text in asked.read or ())
-    if asked.graphs is not None:
-        given["graphs"] = asked.graphs
-    own = {name: given.pop(name) for name in reading_options() & given.keys()}
-    trace = read_file(asked.file, asked, **own)
+    trace = trace_of(asked)
+    given = {name: value for name, value in given.items() if name not in reading_options()}
     with warnings_as_notes():
         jobs = trace.tasks(**given)
+    if asked.spread is not None:
+        jobs = spread_jobs(jobs, asked.spread, asked.seed)
     stated = {**trace.options} | trace.assumptions("tasks") | given
     shown = ", ".join(
         f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
@@ -38,13 +39,25 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
     return jobs, f"{jobs!r}, read as {trace.format}" + (f" with {shown}" if shown else "")
 
 
+def _place(asked: argparse.Namespace) -> Cluster | None:
+    """The cluster; none where a load says how large it is."""
+    if asked.slots is not None and (asked.cluster, asked.load) != (None, None):
+        raise ValueError("one of --slots, --load and --cluster says how large the cluster is")
+    if asked.cluster is not None:
+        return read_cluster(asked.cluster, max_size=asked.max_size)
+    if asked.slots is not None:
+        return Cluster([{"name": "node", "slots": asked.slots}])
+    ran_on: Cluster | None = getattr(asked, "ran_on", None)
+    if asked.load is asked.loads is ran_on is None:
+        raise ValueError("how large is the cluster? --slots N, --load L or --cluster FILE says it")
+    return ran_on if asked.load is None else None
+
+
 def case(asked: argparse.Namespace) -> Case:
     """Jobs of a trace on the nodes of a cluster."""
     jobs, how_read = _jobs(asked)
-    cluster = asked.cluster
-    ran_on = getattr(asked, "ran_on", None) if asked.load is None else None
     options = {
-        "cluster": read_cluster(cluster, max_size=asked.max_size) if cluster else ran_on,
+        "cluster": _place(asked),
         "load": asked.load,
         "objective": asked.objective or "sum:response",
         "estimates": estimates_of(asked, jobs, "learn"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from malleable.cli.cases import Case, estimates_of, option
-from malleable.cli.terminal import read_file, warnings_as_notes
+from malleable.cli.cases import Case, estimates_of, option, trace_of
+from malleable.cli.terminal import warnings_as_notes
 from malleable.jobs.simulate import PARTS
 from malleable.jobs.table import Jobs
 from malleable.traces import Trace
@@ -20,7 +20,7 @@ def case(asked: argparse.Namespace) -> Case:
     if asked.file is None:
         raise ValueError("FILE is needed: a table of jobs or a trace")
     with warnings_as_notes():
-        jobs: Jobs = read_file(asked.file, asked).jobs()
+        jobs: Jobs = trace_of(asked).jobs()
     options = {
         **fields_of(asked, "slots", "load"),
         "period": asked.period or 0.0,

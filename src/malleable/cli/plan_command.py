@@ -17,6 +17,7 @@ from malleable.cli.terminal import (
     interruptible,
     read_file,
     reading_arguments,
+    warnings_as_notes,
 )
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
@@ -116,9 +117,10 @@ def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) 
     """The plan, made so that Ctrl-C is heard meanwhile."""
     common = fields_of(asked, "objective", "effort", "budget", "period")
     model = "flows" if isinstance(table, Flows) else "jobs"
-    made = interruptible(
-        f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
-    )
+    with warnings_as_notes():
+        made = interruptible(
+            f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
+        )
     if idle := idle_effort(model, [options["policy"]], asked.effort):
         note(idle)
     return made

@@ -7,33 +7,44 @@ import math
 import os
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import INTERRUPTED, Outputs, output_arguments
+from malleable.cli.run_habits import Halt, JobLog, Shown, halt
+from malleable.cli.run_screen import FailureTeller, ProgressLine, Screen, Thrift
 from malleable.cli.status_command import JOURNAL
-from malleable.cli.streams import note, watched
-from malleable.cli.terminal import size
+from malleable.cli.streams import note, quiet, watched
+from malleable.cli.terminal import duration, size
 from malleable.cli.watch_command import check_terminal, view
 from malleable.cli.workers import engine_of
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
-from malleable.live.decider import SchedulerDecider, seconds_of
+from malleable.files.writing import check_targets
+from malleable.live.control import Control
+from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Engine
-from malleable.live.engines.local import Local, machine_memory
-from malleable.live.expected import expected_ends
+from malleable.live.engines.local import Local
+from malleable.live.failures import failures
 from malleable.live.guard import Guard
 from malleable.live.history import Earlier
-from malleable.live.jobs_file import Job, check_memory, parse_jobs, read_rows
-from malleable.live.journal import Journal
+from malleable.live.jobs_file import Job, check_memory, check_minima, parse_jobs, read_rows
+from malleable.live.journal import Flying, Journal, Run
 from malleable.live.loop import Loop, Progress, Work
+from malleable.live.machine import machine_memory, other_runs, processors
+from malleable.live.orders import obey
+from malleable.live.outlook import NONE, fresh_job, outlook
 from malleable.live.output import output_folder
 from malleable.live.run import FAILED, CommandRun
-from malleable.live.status import JobStatus, not_begun, run_status
-from malleable.view.live import plan_json, plan_table
+from malleable.live.slots_used import SlotsUsed
+from malleable.live.status import JobStatus, run_status
+from malleable.view.failures import failure_json, failure_table, ways_text
+from malleable.view.live import NOT_DONE, plan_json, plan_table, task_text
 from malleable.view.text import (
     Column,
     columns_table,
@@ -45,22 +56,20 @@ from malleable.view.text import (
 )
 
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
-_WIDTH = 80  # of a terminal that does not say
+_FEW = 10  # tasks that did not end well in the table at the end
 _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Run the jobs of FILE, or with --job COMMAND for each line ({}) of standard input."
-    )
+    parser.description = "Run the jobs of FILE, or COMMAND for each line ({}) of standard input."
     parser.epilog = (
         "Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed; 130 interrupted: what has ended is kept, "
         "--resume goes on. A second Ctrl-C ends tasks at once."
     )
     add = parser.add_argument
     source_arguments(parser)
-    add("--slots", type=int, metavar="N", help="tasks at once (default: processors)")
+    add("-j", "--slots", type=int, metavar="N", help="tasks at once (default: processors)")
     add("--objective", help="{sum,max}:KIND (default: sum:response)")
     add("--policy", help="default: auto")
     add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
@@ -70,6 +79,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "of all tasks together (default: this machine's)"
     add("--memory", type=size, metavar="SIZE", help=told)
     add("--engine", metavar="NAME", help="where: hyperqueue (a server here) or hyperqueue:FOLDER")
+    told = "give up: never, soon,fail=1 (then what runs may end), now,fail=10%%, now,success=1 ..."
+    add("--halt", type=halt, metavar="WHEN", help=told)
+    add("--joblog", metavar="FILE", help="a line a task, with GNU parallel's columns")
+    told = "of tasks: keep it in files, stream it when they end as well, or none (default: keep)"
+    add("--output", choices=("keep", "stream", "none"), default="keep", help=told)
+    add("--keep-order", action="store_true", help="stream, in the order of tasks")
     add("--watch", action="store_true", help="show all jobs in place instead of a line")
     add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
     job_arguments(parser, "after the start")
@@ -82,18 +97,21 @@ def source_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
     add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
+    parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False)
 
 
 def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
     """What can be said of the one job of ``--job``; its deadline counts ``since`` something."""
     job = parser.add_argument_group("of the one job")
     job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
-    job.add_argument("--timeout", type=float, metavar="S", help="of a task [s] (default: none)")
+    job.add_argument(
+        "--timeout", type=duration, metavar="S", help="of a task, as 90s or 10m (default: none)"
+    )
     job.add_argument("--weight", type=float, metavar="W", help="default: 1")
-    job.add_argument("--deadline", type=float, metavar="S", help=f"{since} (default: none)")
+    job.add_argument("--deadline", type=duration, metavar="S", help=f"{since} (default: none)")
     job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
     job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
-    job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
+    job.add_argument("--seconds", type=duration, metavar="S", help="that a task takes, if known")
 
 
 def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
@@ -105,11 +123,18 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
         for key in of_job:
             asked.usage(f"--{key.replace('_', '-')}: goes with --job; a file says it itself")
         source = asked.file or "jobs.toml"
-        return read_rows(source), str(Path(source).parent.absolute())
+        try:
+            return read_rows(source), str(Path(source).parent.absolute())
+        except FileNotFoundError:
+            if asked.file and not Path(source).suffix:
+                told = f"no such file; --job NAME {source} runs it as a command for each line of standard input"
+                raise ValueError(f"{source}: {told}") from None
+            raise
     if not asked.file:
         asked.usage("--job NAME: needs a COMMAND")
     if sys.stdin is None or sys.stdin.isatty():
-        raise ValueError("--job: values are lines of standard input; a terminal has none")
+        told = "the values of a command are lines of standard input, and a terminal has none"
+        raise ValueError(f"{told}: printf '%s\\n' a b c | malleable run ...")
     data = os.fsdecode(sys.stdin.buffer.read(MAX_SIZE + 1))
     if len(data) > MAX_SIZE:
         raise ValueError("standard input: too large; write a file of jobs over lines")
@@ -120,8 +145,21 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     return rows, os.getcwd()  # noqa: PTH109
 
 
+def name_command(asked: argparse.Namespace) -> None:
+    """A command instead of a file is a job with the name of its program."""
+    text = asked.file or ""
+    is_text = not text.endswith(".toml") and (" " in text.strip() or "{" in text)
+    if asked.job is None and is_text and not Path(text).exists():
+        asked.job = Path(text.split()[0]).name.replace("{}", "") or "job"
+
+
 def run(asked: argparse.Namespace) -> int:
     """Begin or go on with a run, and see it to its end."""
+    name_command(asked)
+    asked.output = "stream" if asked.keep_order else asked.output
+    again = asked.resume or asked.rerun_failed
+    if asked.joblog:
+        check_targets({"--joblog": asked.joblog}, asked.force or again)
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
     if asked.engine and not asked.engine.startswith("hyperqueue"):
         raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
@@ -129,32 +167,38 @@ def run(asked: argparse.Namespace) -> int:
         check_terminal()
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
-    if asked.resume or asked.rerun_failed:
+    if again:
         for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
             value = getattr(asked, name)
             if value is not None and value is not False:
                 asked.usage(f"--resume: a run goes on as it was begun, without {name}")
+        if not os.path.lexists(
+            asked.journal
+        ):  # nothing is made where there is nothing to go on with
+            raise ValueError(f"{asked.journal}: no journal there")
         with Journal(asked.journal, durable=asked.durable) as journal:
             if journal.run().status == "done" and not asked.rerun_failed:
                 return _tell_again(journal, outputs)
-            begun = CommandRun.resume(journal, again=asked.rerun_failed, guard=_guard())
+            begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
             check_memory(begun.jobs, memory)
             return _go(begun, memory, asked, outputs)
     rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
     check_memory(jobs, memory)
-    slots = len(os.sched_getaffinity(0)) if asked.slots is None else check_slots(asked.slots)
+    slots = processors() if asked.slots is None else check_slots(asked.slots)
+    check_minima(jobs, slots)
     how = asked.objective or "sum:response", asked.policy or "auto"
     SchedulerDecider(slots, *reversed(how))  # which refuses what it does not know
     if asked.dry_run:
         return _show_plan(jobs, slots, how, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
-        begun = CommandRun.begin(journal, jobs, rows, slots, *how, guard=_guard())
+        begun = CommandRun.begin(journal, jobs, rows, slots, *how, **_options(asked))
         return _go(begun, memory, asked, outputs)
 
 
-def _guard() -> Guard:
-    return Guard(lambda text: note(text, grave=True))
+def _options(asked: argparse.Namespace) -> dict[str, Any]:
+    guard = Guard(lambda text: note(text, grave=True))
+    return {"guard": guard, "keep": asked.output != "none"}
 
 
 def _show_plan(
@@ -165,11 +209,13 @@ def _show_plan(
     known = Journal(journal, write=False) if Path(journal).exists() else None
     with known or nullcontext():
         earlier = Earlier(known)
-    left = [not_begun(job, own, earlier) for job, own in zip(jobs, after, strict=True)]
-    ends = expected_ends(left, slots, *how)
+    fresh = [fresh_job(job, own, earlier) for job, own in zip(jobs, after, strict=True)]
+    none = [NONE] * len(jobs), [0] * len(jobs), dict[int, Flying]()
+    expected = outlook(fresh, *none, (slots, *how))
     result = {"slots": slots, "objective": how[0], "policy": how[1]}
-    rows = plan_json(jobs, left, ends)
-    return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, left, ends, slots)])
+    result |= dict(zip(("end", "early", "late"), plain(tuple(expected.end)), strict=True))
+    rows = plan_json(jobs, expected)
+    return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, expected, slots)])
 
 
 class _Interrupts:
@@ -198,59 +244,72 @@ def _interrupts() -> Iterator[_Interrupts]:
             signal.signal(which, handler)
 
 
-def _rest(loop: Progress) -> str:
-    """Seconds until all is done at the pace of tasks that have ended; in words."""
-    done, taken = sum(job.done for job in loop.jobs), sum(job.taken for job in loop.jobs)
-    if not done and not all(job.seconds for job in loop.jobs if job.left):
-        return ""
-    work = sum(job.left * seconds_of(job, taken / max(1, done)) for job in loop.jobs)
-    return f", some {wall_time(work / loop.slots)} left" if work else ""
-
-
-def _line(progress: Progress) -> None:
-    counts = zip(*((job.done, job.failed, job.tasks) for job in progress.jobs), strict=True)
-    done, failed, total = map(sum, counts)
-    failures = f", {failed:,} failed" if failed else ""
-    text = (
-        f"{done:,} of {total:,} tasks done{failures}, {progress.running:,} running{_rest(progress)}"
-    )
-    with suppress(OSError):
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns or _WIDTH
-        sys.stderr.write(f"\r{text[: columns - 1]}\x1b[K")
-        sys.stderr.flush()
-
-
 @contextmanager
-def _progress(begun: CommandRun, watch: bool) -> Iterator[Callable[[Progress], object] | None]:
-    """What is told of progress: all jobs, a line, or nothing where nobody looks."""
-    told: Callable[[Progress], object] | None = None
+def _progress(
+    begun: CommandRun, asked: argparse.Namespace
+) -> Iterator[Callable[[Progress], object]]:
+    """What is told of progress: all jobs, or a line that moves; a line a minute where nobody looks."""
+    screen = Screen(watched(sys.stderr) and not asked.watch)
+    line = ProgressLine(begun, screen)
     with ExitStack() as views:
-        if watch:
-            show = begun.guard("the view of the run", lambda: views.enter_context(view()))
+        show = None
+        if asked.watch:
+            show = begun.guard(
+                "the view of the run", lambda: views.enter_context(view(passing=True))
+            )
+        streams = asked.output == "stream"
+        above = show.above if show else screen.above
+        failing = FailureTeller(above, not streams)
+        begun.tell_failure = failing
+        if not asked.engine and not quiet():
+            say = lambda text: above([f"malleable: {text}"])  # noqa: E731
+            used = SlotsUsed(begun.run.slots, processors(), say, time.monotonic)
+            begun.hearers["the look at processors"] = used
+        thrift = Thrift()
+        if streams:
+            earlier: set[tuple[int, int]] | None = set() if asked.keep_order else None
+            begun.earlier = earlier
+            shown = Shown(begun.jobs, begun.folders, screen, earlier)
+            views.callback(shown.rest)
+            begun.hearers["the output of tasks"] = shown
+        if asked.joblog:
+            log = JobLog(asked.joblog, begun.jobs, begun.folders)
+            views.callback(log.close)
+            begun.hearers["the log of tasks"] = log
+
+        def told(progress: Progress) -> None:
+            failing.flush()
             if show:
-                told = lambda _: show(run_status(begun.journal, begun.number))  # noqa: E731
-        elif watched(sys.stderr):
-            told = _line
+                over = not any(job.left for job in progress.jobs)
+                thrift(lambda: show(run_status(begun.journal, begun.number)), at_once=over)
+            else:
+                line(progress)
+
         try:
             yield told
         finally:
+            begun.guard("the view of the run", failing.flush)
             begun.guard("the view of the run", views.close)
-            if told is _line:
-                begun.guard("the view of the run", lambda: sys.stderr.write("\r\x1b[K"))
+            begun.guard("the view of the run", screen.close)
 
 
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
+    if not asked.engine:
+        begun.guard("the look at other runs", lambda: _tell_others(run.slots))
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
     for text in engine.abilities.lost():
         note(f"--engine {asked.engine}: {text}")
-    with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
+    halted = False
+    with _interrupts() as interrupts, _progress(begun, asked) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard}
         decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
         decider.guard = begun.guard
         try:
             loop = begun.loop(engine, decider, **how)
-            left = _loop_to_its_end(loop, interrupts)
+            with _controlled(begun, loop, decider) as serve:
+                halted = _loop_to_its_end(loop, interrupts, asked.halt, serve)
+                left = _stop(loop, interrupts)
         except BaseException:
             engine.close(0.0)
             raise
@@ -258,13 +317,54 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
         loop.tell()
     if left:
         note(f"{counted(left, 'process')} would not end", grave=True)
-    return _tell(begun.number, begun.outputs, loop.now, loop.jobs, loop.finished, outputs)
+    state = "halted" if halted else "finished" if loop.finished else "interrupted"
+    return _tell(
+        begun.journal, begun.run, loop.now, loop.jobs, state, outputs, asked.output == "stream"
+    )
 
 
-def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
-    """Until all is done or somebody interrupts; how many processes would not go."""
+def _tell_others(slots: int) -> None:
+    others = other_runs()
+    if others:
+        both = f"{sum(others):,} + {slots:,} slots on {counted(processors(), 'processor')}"
+        which = "another run" if len(others) == 1 else f"{len(others):,} other runs"
+        go = "is" if len(others) == 1 else "are"
+        note(f"{which} of yours {go} at work on this machine: {both}")
+
+
+@contextmanager
+def _controlled(
+    begun: CommandRun, loop: Loop, decider: SchedulerDecider
+) -> Iterator[Callable[[], object]]:
+    """Yields what looks for orders from other terminals."""
+    about = "the control from other terminals"
+    path = begun.journal.path
+    control = begun.guard(about, lambda: Control(path, lambda it: obey(begun, loop, decider, it)))
+    try:
+        yield (lambda: begun.guard(about, control.serve)) if control else (lambda: None)
+    finally:
+        if control:
+            begun.guard(about, control.close)
+
+
+def _loop_to_its_end(
+    loop: Loop, interrupts: _Interrupts, limit: Halt | None, serve: Callable[[], object]
+) -> bool:
+    """Until all is done, somebody interrupts, or it gives up; whether it does."""
     while not loop.finished and not interrupts.heard:
         loop.step()
+        serve()
+        if limit and not loop.draining and limit.reached(loop.jobs):
+            loop.draining = True
+            if limit.at_once:
+                break
+        if loop.draining and not loop.busy:
+            break
+    return loop.draining and not loop.finished and not interrupts.heard
+
+
+def _stop(loop: Loop, interrupts: _Interrupts) -> int:
+    """End what runs; how many processes would not go."""
     if loop.finished:
         interrupts.heard = True  # nothing is left to be ended with care
     try:
@@ -276,37 +376,77 @@ def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
 def _tell_again(journal: Journal, outputs: Outputs) -> int:
     """What came of a run that has ended, perhaps a moment before somebody could be told."""
     status = run_status(journal)
-    folder = output_folder(journal.path, journal.run())
     note(f"run {status.number} has ended; nothing is left to do")
-    return _tell(
-        status.number, folder or journal.path.parent, status.now, status.jobs, True, outputs
-    )
+    return _tell(journal, journal.run(), status.now, status.jobs, "finished", outputs)
 
 
 def _tell(
-    run: int,
-    folder: Path,
+    journal: Journal,
+    run: Run,
     seconds: float,
     jobs: Sequence[Work] | Sequence[JobStatus],
-    finished: bool,
+    how: str,
     outputs: Outputs,
+    streamed: bool = False,
 ) -> int:
+    finished = how == "finished"
     failed = sum(job.failed for job in jobs)
-    kept = ("name", "tasks", "done", "failed", "began", "ended", "cancelled")
-    result = {"run": run, "finished": finished, "seconds": seconds,
-              "jobs": [fields_of(job, *kept) for job in jobs]}  # fmt: skip
+    run = journal.run(run.id)
+    kept = ("name", "tasks", "done", "failed", "ways", "retried", "began", "ended", "cancelled")
+    told_of = failures(journal, run) if failed else iter(())
+
+    def result() -> dict[str, Any]:
+        return {
+            "run": run.id, "finished": finished, "seconds": seconds,
+            "jobs": [plain(fields_of(job, *kept)) for job in jobs],
+            "failures": [failure_json(each) for each in chain(few, told_of)],
+        }  # fmt: skip
+
+    few = list(islice(told_of, _FEW))
     columns: list[Column] = [
         ("job", lambda job: job.name),
         ("tasks", lambda job: number(job.tasks)),
         ("done", lambda job: number(job.done)),
-        ("failed", lambda job: number(job.failed)),
-        ("ended [s]", lambda job: "-" if math.isnan(job.ended) else number(round(job.ended, 1))),
+        (NOT_DONE, lambda job: ways_text([job])),
+        ("retried", lambda job: number(job.retried) if job.retried else ""),
+        ("task [s]", _task_seconds),
+        ("ended [s]", lambda job: number(round(job.ended, 1)) if _ended(job) else ""),
+        ("deadline [s]", _met),
     ]
-    title = f"run {run}: {wall_time(seconds)}; output in {folder}"
-    status = outputs.give(lambda: plain(result), [columns_table(title, jobs, columns)])
+    folder = output_folder(journal.path, run) or journal.path.parent
+    title = f"run {run.id}: {wall_time(seconds)}; output in {folder}"
+    red = lambda head, job: "red" if head == NOT_DONE else ""  # noqa: E731
+    parts = [columns_table(title, jobs, columns, style=red)]
+    if few:
+        shown = sum(each.tasks for each in few)
+        parts.append(failure_table(few, ways_text(jobs), failed - shown))
+    status = outputs.give(result, [] if streamed else parts)
+    if how == "halted":
+        note(f"halted, {ways_text(jobs) or 'as asked'}; what has ended is kept, --resume goes on")
+        return status or (FAILED if failed else 0)
     if not finished:
         note("interrupted; what has ended is kept, --resume goes on")
         return INTERRUPTED
     if failed:
-        note(f"{counted(failed, 'task')} failed or did not start; --rerun-failed tries again")
+        note(f"{ways_text(jobs)}: malleable logs JOB TASK tells more, --rerun-failed tries again")
     return status or (FAILED if failed else 0)
+
+
+def _ended(job: Work | JobStatus) -> bool:
+    return not math.isnan(job.ended + job.began)
+
+
+def _task_seconds(job: Work | JobStatus) -> str:
+    """What its tasks took in the mean."""
+    if not job.done:
+        return ""
+    return task_text(job.taken / job.done if isinstance(job, Work) else job.seconds, 0.0)
+
+
+def _met(job: Work | JobStatus) -> str:
+    """Its deadline, if it has one, and whether that was missed."""
+    if math.isinf(job.deadline):
+        return ""
+    last = job.deadline + 1e-9 * max(1.0, abs(job.deadline))
+    met = not job.left and not job.failed and job.ended <= last
+    return number(job.deadline) + ("" if met else ", missed")

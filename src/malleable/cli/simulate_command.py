@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from typing import Any
 
 from malleable.cli import cluster_command, jobs_command, slotted_command
-from malleable.cli.cases import Case, estimates_of
+from malleable.cli.cases import Case, estimates_of, guessed_model, trace_of
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.replicated import replicated, several
 from malleable.cli.streams import note
 from malleable.cli.terminal import (
     adder,
+    duration,
     progress_bar,
-    read_file,
     reading_arguments,
     warnings_as_notes,
 )
@@ -28,6 +29,7 @@ from malleable.tandem.simulate import chunks_of
 from malleable.tandem.table import MapShuffleStream
 from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
+from malleable.view.option_page import option_page
 from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
 from malleable.view.text import fields_of
@@ -64,7 +66,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's"
     )
     own("tandem slotted", "--generate N", generated, int)
-    add("--model", default=models[0], choices=models)
+    add("--model", "default: what the file is for; of --generate tandem", choices=models)
     own_usual = (slotted_command, cluster_command, jobs_command)
     usual = (DEFAULT_POLICIES, *(each.DEFAULT_POLICIES for each in own_usual))
     add("--policy A,B", f"default: {'; '.join(usual)}")
@@ -103,7 +105,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
     own("cluster", "--cluster FILE", "its nodes (TOML; or give --load)")
     own("cluster jobs", "--objective", "of flex (default: sum:response)")
-    own("cluster jobs", "--set NAME=VALUE", "any other option", action="append")
+    own("cluster jobs", "--set NAME=VALUE", "an option by name", action="append")
+    add("--options", "list all options by name, of clusters and of traces, and stop", bool)
     own("cluster", "--read NAME=VALUE", "an option of the trace", action="append")
     own("cluster", "--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
     add("--replications N", "seeds, with intervals (cluster, jobs)", int, 1)
@@ -116,12 +119,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     own("cluster", "--task-records FILE", "one row a task, with its slot, CSV or .parquet")
     own("cluster", "--plot-load FILE", "utilisation and jobs in the system over time")
 
-    own("jobs", "--slots N", "capacity (or give --load)", int)
+    own("cluster jobs", "--slots N", "capacity (or give --load)", int)
+    own(
+        "cluster",
+        "--spread S",
+        "jobs that all come at one time come at random within S s",
+        duration,
+    )
     own("jobs", "--period S", "the loop asks every S seconds (default: at every event)", float)
     own("jobs", "--untold", "policies do not know the period", bool)
     own("jobs", "--periods S,S", "a grid of periods; --plot draws it")
     output_arguments(parser)
-    parser.set_defaults(run=run, only=only)
+    parser.set_defaults(run=run, only=only, source=None)
 
 
 def _check(asked: argparse.Namespace) -> None:
@@ -138,8 +147,15 @@ def _check(asked: argparse.Namespace) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
+    if asked.options:
+        sys.stdout.write(option_page())
+        return 0
     if asked.file is not None and is_events(asked.file):
         asked.model = "cluster"
+    guessed = ""
+    if asked.model is None:
+        alone = asked.file is not None and asked.generate is None
+        asked.model, guessed = guessed_model(asked) if alone else (_MODELS[0], "")
     _check(asked)
     inputs = [asked.file, asked.cluster]
     outputs = Outputs(asked, tables=_TABLES, pictures=_PICTURES, inputs=inputs)
@@ -149,6 +165,8 @@ def run(asked: argparse.Namespace) -> int:
         "jobs": jobs_command.case,
     }
     case = prepare.get(asked.model, _tandem)(asked)
+    if guessed:  # an error stands alone
+        note(guessed)
     if asked.model in _REPLICATED and several(asked):
         return replicated(asked, outputs, case)
     if isinstance(case.jobs, (MapShuffleStream, MapReduceStream)):
@@ -202,7 +220,7 @@ def _tandem(asked: argparse.Namespace) -> Case:
         jobs = MapShuffleStream(asked.generate, 0.75 if asked.load is None else asked.load)
     else:
         with warnings_as_notes():
-            jobs = read_file(asked.file, asked).map_shuffle()
+            jobs = trace_of(asked).map_shuffle()
         options["load"] = asked.load
     guessed = estimates_of(asked, jobs, "column", Trace.map_shuffle)
     known = isinstance(guessed, type(jobs))

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cli.cases import Case, estimates_of
-from malleable.cli.terminal import read_file, warnings_as_notes
+from malleable.cli.cases import Case, estimates_of, trace_of
+from malleable.cli.terminal import warnings_as_notes
 from malleable.domain import checked_positive
+from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
-from malleable.slotted.theory import efficiency_constants
 from malleable.traces import Trace
 from malleable.view.simulations import constants_lines
 from malleable.view.text import plain
@@ -62,7 +62,7 @@ def case(asked: argparse.Namespace) -> Case:
         jobs = _generated(asked, machines)
     else:
         with warnings_as_notes():
-            jobs = read_file(asked.file, asked).map_reduce(asked.slot_seconds)
+            jobs = trace_of(asked).map_reduce(asked.slot_seconds)
         machines = machines if asked.load is None else _machines(asked, jobs)
     preemptive = not asked.non_preemptive
     guessed = estimates_of(asked, jobs, "column", Trace.map_reduce)

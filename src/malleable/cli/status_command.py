@@ -6,9 +6,12 @@ import argparse
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.streams import note
+from malleable.live.failures import failures
 from malleable.live.journal import Journal
 from malleable.live.status import run_status
+from malleable.view.failures import failure_json, failure_lines
 from malleable.view.live import status_json, status_table
+from malleable.view.run_picture import draw_run, title_of_run
 
 JOURNAL = ".malleable/journal.sqlite"
 
@@ -24,15 +27,41 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Jobs of a run: slots, why, how far, and when they are expected to end."
     journal_arguments(parser)
+    told = "tasks that did not end well: how, command, last lines of standard error"
+    parser.add_argument("--failed", action="store_true", help=told)
+    parser.add_argument(
+        "--plot", metavar="FILE", help="a picture: tasks over time (PNG, SVG, PDF ...)"
+    )
     output_arguments(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, usage=parser.error)
 
 
 def run(asked: argparse.Namespace) -> int:
     """Read the journal; nothing is written to it."""
-    outputs = Outputs(asked, inputs=[asked.journal])
+    outputs = Outputs(asked, pictures=["plot"], inputs=[asked.journal])
     with Journal(asked.journal, write=False) as journal:
+        if asked.failed and asked.plot:
+            asked.usage("--plot: shows all tasks, not with --failed")
+        if asked.failed:
+            return _failed(journal, asked.number, outputs)
         status = run_status(journal, asked.number)
+        attempts = list(journal.attempts(status.number)) if asked.plot else []
     if status.trouble:
         note(status.trouble)
-    return outputs.give(lambda: status_json(status), [status_table(status)])
+
+    def plot(path: str) -> None:
+        names = [job.name for job in status.jobs]
+        title = title_of_run(status.number, status.status, status.now)
+        draw_run(attempts, path, outputs.force, names=names, title=title)
+
+    return outputs.give(lambda: status_json(status), [status_table(status)], plot=plot)
+
+
+def _failed(journal: Journal, number: int | None, outputs: Outputs) -> int:
+    run = journal.run(number)
+    found = list(failures(journal, run))
+    lines = [line for each in found for line in failure_lines(each)]
+    if not found:
+        lines = [f"run {run.id}: no task has failed"]
+    result = {"run": run.id, "failures": [failure_json(each) for each in found]}
+    return outputs.give(lambda: result, [lines])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,6 +47,18 @@ def watched(stream: TextIO) -> bool:
     return not _manner.quiet and stream.isatty()
 
 
+def ready(stream: TextIO) -> bool:
+    """Whether writing there would not wait, as it does on a terminal that is stopped (Ctrl-S)."""
+    with suppress(OSError, ValueError):
+        return bool(select.select([], [stream], [], 0.0)[1])
+    return True
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether colours are wanted there."""
+    return stream.isatty() and not _manner.no_color and not os.environ.get("NO_COLOR")
+
+
 def console(stream: TextIO) -> Console:
     """What prints on a stream for people."""
     from malleable.view.text import console_for
@@ -72,6 +85,13 @@ def discard_output() -> None:
             target = os.open(os.devnull, os.O_WRONLY)
             os.dup2(target, sys.stdout.fileno())
             os.close(target)
+
+
+def clear_line() -> None:
+    """What Ctrl-C wrote on a terminal goes."""
+    if watched(sys.stderr):
+        with suppress(OSError):
+            sys.stderr.write("\r\x1b[K")
 
 
 def note(text: str, grave: bool = False) -> None:

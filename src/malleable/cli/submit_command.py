@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import job_arguments, rows_of, source_arguments
+from malleable.cli.run_command import job_arguments, name_command, rows_of, source_arguments
 from malleable.cli.status_command import JOURNAL
 from malleable.domain import check_slots
 from malleable.live.engines.slurm import Slurm
@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Hand over, and tell which arrays they became."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
+    name_command(asked)
     jobs = parse_jobs(*rows_of(asked))
     cpus = check_slots(asked.cpus, "cpus")
     stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"

@@ -18,7 +18,7 @@ from malleable.cli.streams import (
     quiet,
     watched,
 )
-from malleable.files.reading import MAX_SIZE, parse_size
+from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size
 from malleable.traces import Trace, read
 from malleable.view.text import Table, printable
 
@@ -41,7 +41,7 @@ def show(*parts: Table | str | list[str]) -> None:
             sys.stdout.write("".join(line + "\n" for line in part))
         elif isinstance(part, Table) and part.title:
             _print(on, part.title)  # which may be wider than the table
-            _print(on, Table("", part.heads, part.rows, part.left))
+            _print(on, part.without_title())
         else:
             _print(on, part)
 
@@ -74,6 +74,22 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
             progress.update(task, advance=1, total=total, description=label)
 
         yield advance
+
+
+@contextmanager
+def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error with the time left, if it is a terminal.
+
+    Yields ``tell(done, total)``, which several threads may call.
+    """
+    if not watched(sys.stderr):
+        yield lambda done, total: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(sys.stderr), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 @contextmanager
@@ -145,7 +161,8 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
     from rich import progress as bars
 
     text, clock = bars.TextColumn("{task.description}"), bars.TimeElapsedColumn()
-    columns = bars.SpinnerColumn(), text, bars.BarColumn(), bars.MofNCompleteColumn(), clock
+    left = bars.TimeRemainingColumn()
+    columns = bars.SpinnerColumn(), text, bars.BarColumn(), bars.MofNCompleteColumn(), clock, left
     with bars.Progress(*columns, console=console(sys.stderr), transient=True) as progress:
         task = progress.add_task(what, total=None)
         while thread.is_alive():
@@ -158,6 +175,14 @@ def size(text: str) -> int:
     """Bytes, as an argument says them."""
     try:
         return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def duration(text: str) -> float:
+    """Seconds, as an argument says them."""
+    try:
+        return parse_seconds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -1,9 +1,9 @@
 """What ``malleable --version`` prints."""
 
-from importlib.metadata import version
-
 
 def show_version() -> int:
     """The exit status."""
+    from importlib.metadata import version
+
     print(f"malleable {version('malleable')}")
     return 0

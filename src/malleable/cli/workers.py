@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -50,5 +50,7 @@ def workers(count: int | None, engine: str | None = None) -> Iterator[Executor |
     elif count is None or count == 1:
         yield None
     else:
+        from concurrent.futures import ProcessPoolExecutor  # slow to import
+
         with ProcessPoolExecutor(count) as pool:
             yield pool

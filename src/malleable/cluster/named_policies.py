@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.columns import Floats
 from malleable.domain import check_whole, checked_choice, checked_flag
 from malleable.objective import Objective, ObjectiveLike, parse_objective
-from malleable.policies import policy_of
 
 _Speedups = tuple[float | Floats | None, ...] | None
 
@@ -71,13 +69,11 @@ def _takes_time(function: Any) -> bool:
 def core_policy(
     policy: Any,
     goal: Objective,
-    hysteresis: float,
-    effort: int | None,
-    at_least_one: bool,
     by_user: bool,
     settings: Mapping[str, Any],
-    tables: _Speedups,
     generic: bool,
+    tables: _Speedups = None,
+    jobs: int = 0,
 ) -> Any:
     """What the core asks: a policy by its name, an `Adaptive`, or one of your own."""
     if isinstance(policy, _core.ClusterPolicy):
@@ -90,32 +86,20 @@ def core_policy(
         )
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
+    policy = policy.encode(
+        "ascii", "backslashreplace"
+    ).decode()  # the core takes no halves of pairs
     code = int(goal.kinds[0])  # where jobs have kinds of their own, the table says so
-    family = policy_of("cluster", policy).family
-    if policy == "fifo" and not by_user:
-        return _core.ClusterFifo()
-    if family == "epoch":
-        return _core.ClusterEpoch(
-            policy,
-            goal.is_max,
-            code,
-            float(hysteresis),
-            effort,
-            bool(at_least_one),
-            by_user,
-            settings.get("gang", False),
-            settings.get("pool_minimum", 0.0),
-        )
-    if family == "flow":
-        return _core.ClusterFlow(policy, goal.is_max, code, int(effort or 0), by_user)
-    if family == "service":
-        return _core.ClusterService(policy, by_user)
     exponents: list[float] = []
     useful: list[int] = []
-    if policy == "hesrpt" and (tables is not None or "rates" in settings):
-        exponents, useful = _exponents(tables, settings)
-    speedup, rates = settings.get("speedup", 1.0), settings.get("rates", [])
-    return _core.ClusterSrpt(policy, speedup, rates, exponents, useful, by_user)
+    common = settings.get("speedup", 1.0)
+    if tables is not None or (jobs and not isinstance(common, float)):
+        exponents, useful = _exponents(tables, settings, jobs)
+    elif policy == "hesrpt":  # jobs are not known yet
+        settings = {**settings, "speedup": _exponent(common)[0]}
+    return _core.cluster_policy(
+        policy, goal.is_max, code, dict(settings), by_user, generic, exponents, useful
+    )
 
 
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
@@ -151,17 +135,19 @@ def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
 
 def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -> Floats | None:
     """The p of s^p by job, or of rates what comes nearest to it; None: 1 for all."""
-    if speedups is None and "rates" not in settings and "speedup" not in settings:
+    if speedups is None and "speedup" not in settings:
         return None
-    return np.array(_exponents(speedups, {**settings, "jobs": count})[0], dtype=np.float64)
+    return np.array(_exponents(speedups, settings, count)[0], dtype=np.float64)
 
 
-def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
+def _exponents(
+    speedups: _Speedups, settings: Mapping[str, Any], jobs: int
+) -> tuple[list[float], list[int]]:
     """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
-    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
+    common = settings.get("speedup", 1.0)
     known: dict[int, tuple[float, int]] = {}
     rows = []
-    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
+    for given in speedups if speedups is not None else (None,) * jobs:
         own = common if given is None else given
         if id(own) not in known:
             known[id(own)] = _exponent(own)
@@ -179,60 +165,49 @@ def _exponent(rates: float | Floats) -> tuple[float, int]:
     return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
 
 
-def _number(field: str, value: Any, high: float = math.inf) -> float:
+def _number(row: Mapping[str, Any], value: Any) -> float:
+    field, low, high = row["name"], row["low"], row["high"]
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise ValueError(f"{field} = {value!r}: not a number")
-    if not 0.0 <= float(value) <= high or math.isinf(float(value)):
-        raise ValueError(f"{field} = {value}: must be from 0 to {high:g}, and finite")
+    if not low <= float(value) <= high or math.isinf(float(value)):
+        raise ValueError(f"{field} = {value}: must be from {low:g} to {high:g}, and finite")
     return float(value)
 
 
-ASSIGNMENTS = ("ratio", "difference", "deficit")
-"""Of the assignment layer, in the order of the core's codes."""
-
-
-def _assignment(field: str, value: Any) -> int:
-    return ASSIGNMENTS.index(checked_choice(field, value, ASSIGNMENTS))
-
-
-_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
-    "epoch": _number,
-    "heartbeat": _number,
-    "slow_start": partial(_number, high=1.0),
-    "delay": _number,
-    "rack_delay": _number,
-    "network_epoch": _number,
-    "noise": partial(_number, high=10.0),
-    "straggler_share": partial(_number, high=1.0),
-    "straggler_factor": _number,
-    "failure": partial(_number, high=0.99),
-    "prior": _number,
-    "ageing": _number,
-    "pool_minimum": partial(_number, high=1.0),
-    "shuffle_steps": partial(check_whole, low=0, high=1 << 31),
-    "replicas": partial(check_whole, low=0, high=1000),
-    "assignment": _assignment,
-    "tasks_per_heartbeat": partial(check_whole, low=0, high=1 << 20),
-    **dict.fromkeys(("split_copy", "gang", "in_order", "lose_output"), checked_flag),
+_CHECKS: dict[str, Callable[[Mapping[str, Any], Any], Any]] = {
+    "number": _number,
+    "whole": lambda row, value: check_whole(
+        row["name"], value, low=int(row["low"]), high=int(row["high"])
+    ),
+    "flag": lambda row, value: checked_flag(row["name"], value),
+    "word": lambda row, value: checked_choice(row["name"], value, row["words"]),
+    "speedup": lambda row, value: checked_rates(row["name"], value),
 }
+_ARGUMENTS = ("hysteresis", "effort", "at_least_one", "by_user", "learn")
+OPTIONS: dict[str, Mapping[str, Any]] = {
+    row["name"]: row for row in _core.OPTIONS if row["name"] not in _ARGUMENTS
+}
+"""Rows of the core's table of options by name, but for those that are arguments of their own."""
 
 
-DEFAULTS = {"slow_start": 1.0, "ageing": 600.0}
-"""As in the core, for records: what they were made with stays what it was."""
-
-
-def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict[str, Any]:
     """Options of a cluster as the core takes them; ValueError that names the first wrong one."""
+    known = {name: row for name, row in OPTIONS.items() if simulated or row["of"] != "simulation"}
     checked: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "speedup":
-            rates = checked_rates("speedup", value)
-            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
-        elif name in _OPTIONS:
-            checked[name] = _OPTIONS[name](name, value)
-        else:
-            known = ", ".join(["speedup", *_OPTIONS])
-            raise ValueError(f"{name}: unknown option, expected one of {known}")
-    if checked.get("split_copy"):  # copying that takes no slot may begin early
-        checked.setdefault("slow_start", 0.05)
+        if name not in known:
+            raise ValueError(f"{name}: unknown option, expected one of {', '.join(known)}")
+        checked[name] = _CHECKS[known[name]["kind"]](known[name], value)
     return checked
+
+
+def policy_settings(
+    hysteresis: float, effort: int | None, at_least_one: bool, by_user: bool
+) -> dict[str, Any]:
+    """Arguments of their own as the core takes options."""
+    return {
+        "hysteresis": float(hysteresis),
+        "effort": effort,
+        "at_least_one": bool(at_least_one),
+        "by_user": bool(by_user),
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, cycle, groupby, islice
 from typing import Any
@@ -25,6 +26,7 @@ from malleable.domain import (
     checked_positive,
     shown,
 )
+from malleable.files.advice import AdvisedError
 from malleable.files.json import is_number, text_of
 from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
 from malleable.values import by_value
@@ -36,6 +38,7 @@ else:
     import tomli as tomllib
 
 _MOST_NODES = 1 << 20
+_KINDS = 4  # of nodes that a line shows one by one
 _LISTS = ("node", "user", "change", "rack")
 _TABLES = ("node", "user", "change", "options", "rack")  # as `Cluster` takes them
 _NEEDED: Any = object()
@@ -147,6 +150,9 @@ def _entries(
 
 def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Groups of equal nodes, each with a name and with slots of both kinds."""
+    if not isinstance(nodes, Sequence) or not all(isinstance(node, Mapping) for node in nodes):
+        like = "[{'count': 3, 'slots': 2}]"
+        raise ValueError(f"nodes = {shown(nodes)}: expected a list of mappings, such as {like}")
     if not nodes:
         raise ValueError("cluster: needs at least one node")
     if len({"slots" in node for node in nodes}) == 2:
@@ -266,6 +272,15 @@ class Cluster(Table):
 
     def __repr__(self) -> str:
         nodes = counted(len(self), "node")
+        both = list(zip(self.map_slots.tolist(), self.reduce_slots.tolist(), strict=True))
+        kinds = Counter(both)
+        if len(kinds) <= _KINDS:
+            words = (counted(maps, "slot") if self.generic else f"({maps:,} map, {reduces:,} reduce)"
+                     for maps, reduces in kinds)  # fmt: skip
+            each = " + ".join(
+                f"{n:,} x {own}" for own, n in zip(words, kinds.values(), strict=True)
+            )
+            return f"Cluster({each})"
         maps, reduces = int(self.map_slots.sum()), int(self.reduce_slots.sum())
         if self.generic:
             return f"Cluster({nodes}, {counted(maps, 'slot')})"
@@ -296,7 +311,9 @@ class Cluster(Table):
         target = checked_positive("load", load)
         span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
         if not span > 0.0:
-            raise ValueError("load: needs arrivals at different times; give a cluster instead")
+            told = "load: needs arrivals at different times"
+            ways = "--slots N instead, or --spread SECONDS, which lets them come one after another"
+            raise AdvisedError(told, "give a cluster instead", ways)
         each = _count("map_slots_per_node", map_slots_per_node, 1)
         work = jobs.map_work.sum(), jobs.reduce_work.sum()
         if generic:

@@ -86,6 +86,8 @@ def summary_of(
             own = owner == user
             if own.any():
                 summary["response", user] = float(response[own].mean())
+                summary["p95", user] = quantile(np.sort(response[own]), 0.95)
+                summary["longest_wait", user] = float(wait[own].max())
                 summary["stretch", user] = float(stretch[own].mean())
     return summary
 
@@ -116,17 +118,21 @@ def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, floa
     flow = np.array([number.setdefault(name, len(number)) for name in jobs.flow or ()])
     count = len(number)
     arrival, work = np.full(count, math.inf), np.zeros(count)
-    completion = np.full(count, -math.inf)
+    completion, start = np.full(count, -math.inf), np.full(count, math.inf)
     np.minimum.at(arrival, flow, jobs.arrival)
+    np.fmin.at(start, flow, found["start"])
     np.add.at(work, flow, jobs.map_work + jobs.reduce_work)
     np.maximum.at(completion, flow, np.nan_to_num(found["completion"], nan=math.inf))
     done = np.isfinite(completion)
     response = np.maximum(completion - arrival, 0.0)[done]
+    wait = np.maximum(start - arrival, 0.0)[done]
     stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
     return {
         "flows": float(done.sum()),
         "flow_response": float(response.mean()) if len(response) else math.nan,
+        "flow_p95": quantile(np.sort(response), 0.95),
         "flow_max_response": float(response.max()) if len(response) else math.nan,
+        "flow_longest_wait": float(wait.max()) if len(response) else math.nan,
         "flow_stretch": float(stretch.mean()) if len(stretch) else math.nan,
         "flow_max_stretch": float(stretch.max()) if len(stretch) else math.nan,
     }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from malleable.cluster.events import calls_of, cluster_header, cluster_of, read_events
 from malleable.cluster.nodes import Cluster
-from malleable.cluster.table import ClusterJobs
+from malleable.cluster.table import TOLD, ClusterJobs
 from malleable.jobs.table import Floats
 
 __all__ = ["recorded_jobs"]
@@ -23,12 +23,10 @@ class _Job:
     """What is known of a job at the end of a record."""
 
     def __init__(self, columns: dict[str, npt.NDArray[Any]], row: int, now: float) -> None:
+        self.told = {name: columns[name][row] for name in TOLD if name in columns}
         self.arrival = min(float(columns["arrival"][row]), now)
         self.tasks = [int(columns[name][row]) for name, _ in _PHASES]
         self.estimate = [float(columns[name][row]) for _, name in _PHASES]
-        self.least = [int(columns[f"min_{name}_slots"][row]) for name in ("map", "reduce")]
-        self.weight = float(columns["weight"][row])
-        self.deadline = float(columns["deadline"][row])
         self.user = int(columns["user"][row])
         self.program = int(columns["group"][row])
         self.speedup = float(columns["speedup"][row]) if "speedup" in columns else None
@@ -125,17 +123,12 @@ def _updated(
 ) -> None:
     for k, number in enumerate(columns["ids"].tolist()):
         job = jobs[row_of[number]]
-        if "weight" in columns:
-            job.weight = float(columns["weight"][k])
-        if "deadline" in columns:
-            job.deadline = float(columns["deadline"][k])
+        job.told |= {name: columns[name][k] for name in TOLD if name in columns}
         if "user" in columns:
             job.user = int(columns["user"][k])
         for p, name in enumerate(("map", "reduce")):
             if f"{name}_seconds" in columns:
                 job.estimate[p] = float(columns[f"{name}_seconds"][k])
-            if f"min_{name}_slots" in columns:
-                job.least[p] = int(columns[f"min_{name}_slots"][k])
 
 
 def _changed(
@@ -176,16 +169,11 @@ def _table(jobs: list[_Job], cluster: Cluster) -> ClusterJobs:
     if len({job.flow for job in jobs}) < len(jobs):
         more["flow"] = [f"{call}-{number}" for call, number in column("flow")]
         more["after"] = [[place[other] for other in job.after] for job in jobs_in_order]
-    tasks, least = np.array(column("tasks")), np.array(column("least"))
+    told = {
+        name: [job.told[name] for job in jobs_in_order] for name in TOLD if name in jobs[0].told
+    }
     return ClusterJobs(
-        tasks[:, 0],
-        [job.seconds(0) for job in jobs_in_order],
-        tasks[:, 1],
-        [job.seconds(1) for job in jobs_in_order],
-        arrival=column("arrival"),
-        weight=column("weight"),
-        deadline=column("deadline"),
-        min_map_slots=least[:, 0],
-        min_reduce_slots=least[:, 1],
-        **more,
+        map_seconds=[job.seconds(0) for job in jobs_in_order],
+        reduce_seconds=[job.seconds(1) for job in jobs_in_order],
+        **{**told, "arrival": column("arrival"), **more},
     )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.cluster.events import cluster_of, read_events
-from malleable.cluster.named_policies import policy_name
+from malleable.cluster.named_policies import OPTIONS, policy_name
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
@@ -115,7 +115,7 @@ def _scheduler(header: Mapping[str, Any], policy: Any, objective: str | None) ->
 
 
 # What counted when records did not say it yet.
-_UNSAID = {"slow_start": 0.05, "ageing": 0.0}
+_UNSAID = {name: row["unsaid"] for name, row in OPTIONS.items() if row["unsaid"] is not None}
 
 
 _START, _END, _FAILED, _KILLED, _LOST = range(5)
@@ -244,14 +244,8 @@ def _some(jobs: ClusterJobs, rows: npt.NDArray[np.int64]) -> ClusterJobs:
             for a, b in zip(first, last, strict=True)
         ]
     return ClusterJobs(
-        jobs.maps[rows],
-        mean(jobs.map_work, jobs.maps),
-        jobs.reduces[rows],
-        mean(jobs.reduce_work, jobs.reduces),
-        arrival=jobs.arrival[rows],
-        weight=jobs.weight[rows],
-        deadline=jobs.deadline[rows],
-        min_map_slots=jobs.min_map_slots[rows],
-        min_reduce_slots=jobs.min_reduce_slots[rows],
+        map_seconds=mean(jobs.map_work, jobs.maps),
+        reduce_seconds=mean(jobs.reduce_work, jobs.reduces),
+        **{name: column[rows] for name, column in jobs.told().items()},
         **words,
     )

@@ -16,12 +16,12 @@ from malleable.cluster.epoch import TaskStarts
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
 from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
-    DEFAULTS,
     checked_options,
     core_policy,
     exponents_of,
     goal_of,
     policy_name,
+    policy_settings,
     programs_of,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
@@ -36,11 +36,6 @@ from malleable.views import counted
 __all__ = ["Scheduler", "SchedulerDecision"]
 
 _Name = TypeVar("_Name", str, tuple[str, str])
-
-_OPTIONS = (
-    "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "assignment", "in_order",
-    "gang", "pool_minimum", "prior", "speedup",
-)  # fmt: skip
 
 
 class SchedulerDecision(ExplainedDecision):
@@ -91,9 +86,8 @@ class Scheduler(Kept):
     record : path, optional
         A file that all calls are written to, for `malleable.replay`; `close` ends it.
     **options
-        ``slow_start`` [1], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
-        ``delay``, ``rack_delay``, ``replicas``, ``ageing`` [600 s], ``assignment``, ``in_order``, ``gang``,
-        ``pool_minimum``, ``prior``, ``speedup`` as for `malleable.simulate`.
+        Those of policies and of the scheduler that the page ``docs/options.md`` and ``malleable simulate
+        --options`` list, by name, with what they mean and their defaults.
 
     Notes
     -----
@@ -138,20 +132,16 @@ class Scheduler(Kept):
         **options: Any,
     ) -> None:
         place = cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
-        for name in options:
-            if name not in _OPTIONS:
-                raise ValueError(f"{name}: unknown option, expected one of {', '.join(_OPTIONS)}")
         name = policy_name(policy)
         if name.startswith("flowflex") and not place.generic:
             raise ValueError(f"{name}: needs a cluster with generic slots (nodes with 'slots')")
         self._cluster = place
         self._policy, self._objective = policy, objective
-        self._settings = checked_options(options) | {"learn": bool(learn)}
-        self._how: dict[str, Any] = {
-            "hysteresis": hysteresis,
-            "effort": effort,
-            "at_least_one": at_least_one,
-            "by_user": bool(place.users) if by_user is None else bool(by_user),
+        shared = bool(place.users) if by_user is None else bool(by_user)
+        self._settings = {
+            **checked_options(options, simulated=False),
+            **policy_settings(hysteresis, effort, at_least_one, shared),
+            "learn": bool(learn),
         }
         self._users: dict[str, int] = {user: k for k, user in enumerate(place.users)}
         self._programs: dict[tuple[str, str], int] = {}
@@ -166,9 +156,7 @@ class Scheduler(Kept):
                 "cluster": cluster_header(place),
                 "policy": name,
                 "objective": objective,
-                "options": plain_options(
-                    {**DEFAULTS, **options, **self._how, "learn": bool(learn)}
-                ),
+                "options": plain_options(_core.scheduler_options(self._settings)),
             }
             if known is not None:
                 header["history"] = known.plain()
@@ -190,10 +178,9 @@ class Scheduler(Kept):
         asked = core_policy(
             self._policy,
             goal_of(self._objective),
-            settings=self._settings,
-            tables=None,
-            generic=place.generic,
-            **self._how,
+            self._settings["by_user"],
+            self._settings,
+            place.generic,
         )
         nodes = {
             name: getattr(place, name)
@@ -289,16 +276,9 @@ class Scheduler(Kept):
         flows, _ = _numbered({}, jobs.flow or tuple(map(str, range(count))))
         after = jobs.after is not None
         people = self._people(new_users)
-        columns = {
-            "arrival": jobs.arrival,
-            "maps": jobs.maps,
-            "reduces": jobs.reduces,
+        columns = jobs.told() | {
             "map_seconds": mean[0],
             "reduce_seconds": mean[1],
-            "min_map_slots": jobs.min_map_slots,
-            "min_reduce_slots": jobs.min_reduce_slots,
-            "weight": jobs.weight,
-            "deadline": jobs.deadline,
             "user": users,
             "group": programs if jobs.program else np.full(count, -1),
             "flow": flows,

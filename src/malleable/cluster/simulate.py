@@ -17,6 +17,7 @@ from malleable.cluster.named_policies import (
     exponents_of,
     goal_of,
     policy_name,
+    policy_settings,
     programs_of,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
@@ -176,27 +177,8 @@ def run(
     progress : callable, optional
         Called with finished jobs and all jobs.
     **options
-        ``epoch`` [0.5 s] between decisions (0: at every event); ``heartbeat`` [0 s] of nodes (0: free
-        slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [1: all] of the maps
-        that have finished when reduces may start (a reduce task that starts earlier holds its slot until the
-        last map has ended); ``split_copy`` [False]: copying takes no slot, and begins when ``slow_start``
-        [then 0.05] of the maps have finished; ``shuffle_steps`` [64], so
-        many times reduce tasks hear of map output to fetch (0: of every map); ``network_epoch`` [0 s: at
-        once] between changes of transfers' rates, for large networks; ``replicas`` [0] of each
-        block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
-        a rack with a block of its own; ``noise`` [0], standard deviation of
-        the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
-        probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
-        while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
-        tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
-        goes first); ``assignment`` ["ratio"]: which job below its target gets a free slot, the one with
-        the least running / target; ``"difference"``: with the largest target - running; ``"deficit"``: with
-        the most slot-seconds below its targets so far; ``in_order`` [False]: FLEX's targets are filled in
-        its order, the first job's wholly before the next one's, instead of evenly; ``prior`` [1 s];
-        ``ageing`` [600 s; 0: never]: a job whose ready tasks have waited so long without one that runs
-        goes first, with one task (such jobs hold one slot in twenty at most); ``gang`` [False]: minima are
-        gang sizes, of a phase run no tasks or at least so many; ``pool_minimum`` [0]: the part of each kind
-        of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
+        All that the page ``docs/options.md`` and ``malleable simulate --options`` list, by name, with what
+        they mean and their defaults.
 
     Returns
     -------
@@ -224,8 +206,9 @@ def run(
     if unknown and learn is False:
         raise ValueError("learn = False: beside estimates = 'learn'")
     learns = learn if learn is not None else unknown or _learns(policy)
-    settings = _settings(jobs, place, options, checked_flag("learn", learns), trace, seed)
+    settings = _settings(place, options, checked_flag("learn", learns), trace, seed)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
+    settings |= policy_settings(hysteresis, effort, at_least_one, shared)
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
     end = math.inf if horizon is None else float(horizon)
@@ -240,7 +223,7 @@ def run(
         _check_deadlines(jobs, goal)
     exponents = exponents_of(jobs.speedup, settings, len(jobs))
     if exponents is not None:
-        columns["exponent"] = exponents
+        columns["speedup"] = exponents
     if isinstance(policy, str) and policy.startswith("flowflex") and not place.generic:
         raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
     simulation = _core.ClusterSimulation(
@@ -249,17 +232,7 @@ def run(
         settings,
         _changes(place),
         believed,
-        core_policy(
-            policy,
-            goal,
-            hysteresis,
-            effort,
-            at_least_one,
-            shared,
-            settings,
-            jobs.speedup,
-            place.generic,
-        ),
+        core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs)),
     )
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
@@ -291,7 +264,6 @@ def _learns(policy: Any) -> bool:
 
 
 def _settings(
-    jobs: ClusterJobs,
     place: Cluster,
     options: Mapping[str, Any],
     learn: bool,
@@ -302,7 +274,7 @@ def _settings(
     settings = checked_options({**place.options, **options})
     if trace not in (True, False, "batches"):
         raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
-    settings |= {"jobs": len(jobs), "seed": seed, "learn": learn}
+    settings |= {"seed": seed, "learn": learn}
     return settings | {"trace": trace is True, "batches": trace == "batches"}
 
 

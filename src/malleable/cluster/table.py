@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from malleable.columns import (
     ids_of,
     names_of,
     wholes_of,
+    without_nan,
 )
 from malleable.domain import (
     ALL_SLOTS,
@@ -45,6 +47,13 @@ _COLUMNS = (
     *("min_map_slots", "min_reduce_slots", "after_offset", "after"),
     *("sla_offset", "sla_time", "sla_penalty"),
 )
+
+TOLD = tuple(
+    row["name"]
+    for row in _core.CLUSTER_COLUMNS
+    if row["told"] and row["by_row"] and row["name"] in _COLUMNS
+)
+"""Columns of numbers that a scheduler is told as they are, one number a job."""
 
 
 def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats, Integers | None]:
@@ -227,7 +236,7 @@ class ClusterJobs(Table):
         self.shuffle_bytes = column("shuffle_bytes", shuffle_bytes)
         self.block = column("block", block)
         self.weight = column("weight", weight)
-        self.deadline = column("deadline", deadline)
+        self.deadline = column("deadline", without_nan("deadline", deadline))
         steps = {} if sla is None else flat_sla(sla, count, "maps")
         self.sla_offset: Integers | None = steps.get("sla_offset")
         self.sla_time: Floats | None = steps.get("sla_time")
@@ -270,10 +279,28 @@ class ClusterJobs(Table):
             found[:, :, at] = self.rates[:, :, k, None]
         return found
 
+    def changed(self, **columns: npt.ArrayLike) -> ClusterJobs:
+        """The same jobs with other columns of one number a job, by their names; ValueError as for the table."""
+        made = copy.copy(self)
+        for field, values in columns.items():
+            whole = getattr(self, field).dtype.kind == "i"
+            if whole:
+                column: Any = wholes_of(field, values, len(self), 0, _MOST_TASKS, "maps")
+            else:
+                column = np.array(floats_of(field, values, len(self), "maps"))
+            setattr(made, field, column)
+        made._validate()
+        made._freeze()
+        return made
+
     def columns(self) -> dict[str, Any]:
         """Columns of numbers by name, as the core takes them, without those that are not given."""
         found = {field: getattr(self, field) for field in _COLUMNS}
         return {field: column for field, column in found.items() if column is not None}
+
+    def told(self) -> dict[str, Any]:
+        """Those of `TOLD`."""
+        return {name: getattr(self, name) for name in TOLD}
 
     def _validate(self) -> None:
         _core.validate_cluster_jobs(self.columns())

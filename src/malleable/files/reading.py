@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -54,6 +55,20 @@ def parse_size(text: str) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 18 and int(digits) > 0):
         raise ValueError(f"{shown(text)}: not a size such as 500M or 4G")
     return int(digits) << _UNITS[unit]
+
+
+_LASTS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(s|min|m|h|d)\s*", re.ASCII)
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of a duration: ``90``, ``90s``, ``10m`` (``min``), ``2h``, ``1d``, ``1h30m``; else ValueError."""
+    with suppress(ValueError):
+        return parse_number(text)
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text.strip()):
+        raise ValueError(f"{shown(text)}: not a duration such as 90s, 10m, 2h or 1h30m")
+    return sum(float(count) * _LASTS[unit] for count, unit in parts)
 
 
 def _told_size(size: int) -> str:

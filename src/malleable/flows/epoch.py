@@ -46,18 +46,30 @@ class FlowDecision(BaseDecision):
     order : ndarray of int64
         With a period: ready jobs, first the one that should get a slot that becomes free before the
         next decision. Empty otherwise.
+    overloaded : bool
+        With a period: the jobs that keep coming need more whole slot-periods than there are.
     value, lower_bound : float
         The plan's, worked out with it when first asked for.
     gap : float or None
         As a plan's.
     """
 
-    __slots__ = ("_epoch", "_planned", "_version", "ended", "order", "period", "ready")
-    _more = ("ready", "ended", "period", "order", "_epoch", "_version", "_planned")
+    __slots__ = (
+        "_epoch",
+        "_planned",
+        "_version",
+        "ended",
+        "order",
+        "overloaded",
+        "period",
+        "ready",
+    )
+    _more = ("ready", "ended", "period", "order", "overloaded", "_epoch", "_version", "_planned")
     ready: npt.NDArray[np.bool_]
     ended: Integers
     period: float
     order: Integers
+    overloaded: bool
     _epoch: FlowEpoch
     _version: int
     _planned: FlowPlan | None
@@ -294,12 +306,11 @@ class FlowEpoch(PlannedEpoch):
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
         held = self._period if period is None else check_amount("period", period, WEIGHT)
-        version, ids, given, changed, ready, ended, order = self._core.decide(
+        version, ids, given, changed, ready, ended, order, overloaded = self._core.decide(
             moment, capacity, held
         )
-        return FlowDecision(
-            moment, ids, given, changed, ready, ended, held, order, self, version, None
-        )
+        more = (ready, ended, held, order, overloaded, self, version, None)
+        return FlowDecision(moment, ids, given, changed, *more)
 
     def _plan(self, version: int, now: float) -> FlowPlan:
         began = time.perf_counter()

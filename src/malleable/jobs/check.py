@@ -122,7 +122,9 @@ def check_schedule(plan: Schedule) -> None:
     if jobs.speedup is not None:
         done = _done(jobs.speedup, pieces.held())
     # What the clock does not show: how far from one another instants may be that count as one.
-    maxima = np.minimum(jobs.max_slots, plan.slots)
+    maxima = np.minimum(jobs.max_slots, plan.slots).astype(float)
+    if jobs.speedup is not None:  # what is done in a second, from above
+        maxima = np.maximum(maxima, jobs.rates(np.minimum(jobs.max_slots, plan.slots)))
     ends = np.where(runs, plan.completion, plan.now)
     blur = 4 * np.spacing(np.abs(ends)) + _SAME * np.abs(ends - plan.now)
     lost = maxima * blur

@@ -13,13 +13,14 @@ from malleable.domain import WEIGHT, check_amount, check_count, refuse, shown
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.check import check_schedule
-from malleable.jobs.table import Jobs, check_min_mode
+from malleable.jobs.table import Jobs, check_min_mode, refuse_source
 from malleable.objective import (
     Objective,
     ObjectiveLike,
     Penalty,
     PenaltyLike,
     parse_objective,
+    warn_without_deadlines,
 )
 from malleable.policies import policy_names
 from malleable.schedule import BasePlan, Request
@@ -97,6 +98,14 @@ class Plan(BasePlan):
         check_schedule(self)
 
 
+def _of_frame(jobs: Any) -> Any:
+    """The table of a data frame; all else as it is."""
+    from malleable.traces.arrow_columns import is_frame
+    from malleable.traces.job_table import read_jobs
+
+    return read_jobs(jobs) if is_frame(jobs) else jobs
+
+
 @overload
 def plan(
     jobs: Jobs,
@@ -149,8 +158,8 @@ def plan(
 
     Parameters
     ----------
-    jobs : Jobs or Flows
-        Jobs have all arrived by ``now``; flows may come later.
+    jobs : Jobs, Flows or data frame
+        A frame as for `malleable.read_jobs`. Jobs have all arrived by ``now``; flows may come later.
     slots : int
         Capacity, at least 1.
     objective : str or sequence of str
@@ -161,14 +170,16 @@ def plan(
         as steep as the speed-up allows); for flows ``flowflex`` (the default), ``flowflex-fast``,
         ``flowflex-literal``, ``fair`` or ``fifo``.
     effort : int, optional
-        FLEX: candidates tried after the fixed orders; 0: none; by default `DEFAULT_EFFORT`, fewer for
+        FLEX: candidates tried after the fixed orders; 0: none; more are never worse, and no bound falls.
+        With deadlines, prices of slots come first, in stages that cost as many candidates as they take
+        time for. By default `DEFAULT_EFFORT`, fewer for
         more than 2,000 jobs, or 100 whose speed-up is below linear (`default_effort`), so that plans
         take seconds. A max objective needs
         one: water-filling for the deadlines of its optimal level.
     budget : float, optional
         FLEX, FlowFlex: ceiling in seconds of wall-clock time, checked between candidates and, for flows,
         within the bounds that take longer than a few orders; fixed orders and a quick bound are always
-        worked out. 0: nothing else.
+        worked out. 0: nothing else. Prices are stopped between their steps.
     now : float
         Absolute time [s].
     period : float
@@ -199,6 +210,8 @@ def plan(
     decision for each until the last job ends, and some seconds at most for the bound. FLEX: Wolf et al.,
     Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
     """
+    if not isinstance(jobs, (Jobs, Flows)):
+        jobs = _of_frame(jobs)
     if isinstance(jobs, Flows):
         check_min_mode(min_mode)
         if min_mode != "guarantee":
@@ -208,9 +221,11 @@ def plan(
         chosen = "flowflex" if policy is None else policy
         return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
     policy = "flex" if policy is None else policy
+    refuse_source("jobs", jobs, "mb.read_jobs")
     if not isinstance(jobs, Jobs):
         raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
     goal = parse_objective(objective, len(jobs))
+    warn_without_deadlines(goal, jobs)
     tries = check_effort(effort, len(jobs), jobs.speedup is not None)
     check_min_mode(min_mode)
     held = check_amount("period", period, WEIGHT)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +22,7 @@ from malleable.columns import (
     lists_of,
     names_of as names_of,
     rows_of,
+    without_nan,
 )
 from malleable.domain import (
     ALL_SLOTS as ALL_SLOTS,
@@ -94,6 +96,21 @@ def speedup_columns(speedup: Any, count: int) -> dict[str, Any]:
     return columns
 
 
+def _has_nan(values: Any) -> bool:
+    array = np.asarray(values)
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+def refuse_source(name: str, value: Any, reader: str) -> None:
+    """ValueError that leads on for a path or a data frame in the place of numbers or a table."""
+    if isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name} = {shown(value)}: a path; {reader}(path) reads it")
+    if hasattr(value, "columns") and any(
+        hasattr(value, way) for way in ("__dataframe__", "__arrow_c_stream__")
+    ):
+        raise ValueError(f"{name}: a data frame; {reader}(frame) makes a table of it")
+
+
 class CoreTable:
     """What tables of the core have in common; goes before the core's class in a table's bases.
 
@@ -122,6 +139,10 @@ class CoreTable:
             self._hold(columns)
         except TypeError:
             return False
+        except ValueError:
+            if any(_has_nan(columns.get(field)) for field in ("max_slots", "deadline")):
+                return False  # which means none there
+            raise
         return True
 
     def _columns(self) -> dict[str, Any]:
@@ -173,18 +194,20 @@ class Jobs(CoreTable, _core.Jobs):
         When each job came [s], from -1e12 to 1e12.
     min_slots, max_slots : array_like or int
         Limits of the slots that a job uses at once: minima up to 2^50, maxima from 1;
-        ``max_slots=None``: all there are.
+        ``max_slots=None``, or NaN in an entry: all there are.
     weight : array_like or float
         0, or from 1e-12 to 1e12.
     deadline : array_like or float, optional
-        Absolute [s], from -1e12 to 1e12; ``None`` or infinite entries: none.
+        Absolute [s], from -1e12 to 1e12; ``None``, NaN or infinite entries: none. Dates, as of arrivals,
+        count from 1970 (UTC unless they say their zone).
     sla : sequence of sequences of (time, penalty), optional
         Steps of each job: absolute times [s], increasing; penalties cumulative, in the
         ranges of deadlines and weights.
     speedup : float or sequence, optional
         Of each job, or of all: None (linear); p, from 0 to 1 (s slots do s^p); or the rates of 1, 2, ...
-        slots together: 1 first, never falling, each step no larger than the one before; beyond the
-        last as there. ``work`` is what one slot needs.
+        slots together as measured: 1 first, then whatever does not fall, up to 1e12; beyond the last as
+        there. ``work`` is what one slot needs. A table that falls is refused: if a job may leave slots
+        idle, its running maximum (``np.maximum.accumulate``) says so, otherwise ``max_slots`` ends before.
     name, user : sequence of str, optional
         Names must be unique; ``job0``, ``job1``, ... by default.
     size : array_like, optional
@@ -223,6 +246,7 @@ class Jobs(CoreTable, _core.Jobs):
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> None:
+        refuse_source("work", work, "mb.read_jobs")
         columns: dict[str, Any] = {
             "work": work,
             "arrival": arrival,
@@ -308,6 +332,7 @@ def job_columns(
     columns: Mapping[str, Any], sla: Sequence[SlaSteps | None] | None = None, speedup: Any = None
 ) -> dict[str, Any]:
     """A job table's columns of any kind as the core reads them."""
+    columns = {field: without_nan(field, values) for field, values in columns.items()}
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
     steps = {} if sla is None else flat_sla(sla, len(work))

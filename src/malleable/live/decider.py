@@ -42,7 +42,11 @@ def seconds_of(work: Work, common: float = UNKNOWN) -> float:
 def _most(works: Sequence[Work]) -> list[int]:
     """Slots that jobs may have at most, and not fewer than their minimum."""
     return [
-        MOST_SLOTS if work.max_slots is None else max(work.max_slots, work.min_slots)
+        max(1, work.running * work.width)
+        if work.paused
+        else MOST_SLOTS
+        if work.max_slots is None
+        else max(work.max_slots, work.min_slots)
         for work in works
     ]
 
@@ -90,7 +94,7 @@ class SchedulerDecider:
 
     def _shown(self, work: Work) -> tuple[int, float]:
         """Waiting tasks, in slots, as the scheduler sees them, and seconds of a task then."""
-        waiting = 0 if work.cancelled else work.waiting * work.width
+        waiting = 0 if work.cancelled or work.paused else work.waiting * work.width
         running = work.running * work.width
         most = self._free // work.memory * work.width if work.memory > 0.0 else math.inf
         seconds = seconds_of(work, self._common)
@@ -110,7 +114,7 @@ class SchedulerDecider:
             arrival=np.fmin([work.arrival for work in works], now),
             weight=[work.weight for work in works],
             deadline=[work.deadline for work in works],
-            min_map_slots=[work.min_slots for work in works],
+            min_map_slots=[0 if work.paused else work.min_slots for work in works],
             user=[work.user for work in works],
         )
         numbers = self._scheduler.add(table, now, max_slots=_most(works)).tolist()
@@ -133,6 +137,18 @@ class SchedulerDecider:
         """Counts or times of a job are others than before."""
         if row in self._works:
             self._changed.add(row)
+
+    def terms(self, row: int, now: float) -> None:
+        """Weight, deadline or limits of a job are others than before, or whether it is paused."""
+        if row not in self._works:
+            return
+        work, ids = self._works[row], [self._id_of[row]]
+        least = 0 if work.paused else work.min_slots
+        terms: dict[str, Any] = {"weight": [work.weight], "deadline": [work.deadline]}
+        self._scheduler.update(
+            ids, min_map_slots=[least], max_slots=_most([work]), now=now, **terms
+        )
+        self.changed(row)
 
     def _look_at_memory(self) -> None:
         """Jobs that say their memory are shown as many tasks as there is memory for."""

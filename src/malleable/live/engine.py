@@ -163,6 +163,11 @@ class Event:
     text: str = ""
     result: Any = None
 
+    @property
+    def how(self) -> str:
+        """How its task ended, as journals say it; empty: by itself."""
+        return "late" if self.late else "" if self.kind == "ended" else self.kind
+
 
 def heard(said: queue.SimpleQueue[Any], seconds: float) -> Iterator[Any]:
     """What is said: waits at most so long for the first, and takes what else is there."""

@@ -25,10 +25,11 @@ from malleable.domain import check_slots, check_whole
 from malleable.live.calls import CallJob, CallRun
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import CallEngine
-from malleable.live.expected import Left, expected_ends
 from malleable.live.futures import Future
 from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import Journal
+from malleable.live.machine import processors
+from malleable.live.outlook import counted, fresh_work, outlook
 
 __all__ = ["Executor", "ExecutorJob", "Progress"]
 
@@ -151,7 +152,7 @@ class Executor(futures.Executor):
         The last run of the journal goes on, if not all of it was done: what a call of the same job, place,
         function and arguments returned there is its result at once.
     engine : CallEngine, optional
-        What runs calls instead, such as ``mb.engines.Dask(client)`` and ``mb.engines.HyperQueue(48)``;
+        What runs calls instead, such as ``mb.engines.Dask(client)`` and ``mb.engines.Ray()``;
         ``slots`` and how workers start are its own. One engine is one pool's, which closes it.
 
     Raises
@@ -210,7 +211,7 @@ class Executor(futures.Executor):
                 raise ValueError("engine: runs commands only")
             slots = engine.slots
         elif slots is None:
-            slots = len(os.sched_getaffinity(0))
+            slots = processors()
             slots = min(32, slots + 4) if threads else slots
         self._slots = check_slots(slots, least=0 if engine else 1)
         self._engine, self._threads = engine, threads
@@ -235,6 +236,16 @@ class Executor(futures.Executor):
     def slots(self) -> int:
         """Calls at once; of an engine whose workers come and go, now."""
         return self._engine.slots if self._engine else self._slots
+
+    @property
+    def threads(self) -> bool:
+        """Whether calls run in this process."""
+        return self._threads and self._engine is None
+
+    @property
+    def remote(self) -> bool:
+        """Whether calls may run on other machines."""
+        return self._engine is not None
 
     def _begun(self) -> CallRun:
         """The run; it begins with the first call or job, in the thread that has it."""
@@ -355,23 +366,19 @@ class Executor(futures.Executor):
         run = self._begun()
         jobs = list(run.jobs.values())
         now = run.loop.now
-        counts, left = [], []
-        returned = sum(job.work.done for job in jobs)
-        common = sum(job.work.taken for job in jobs) / returned if returned else 0.0
-        for job in jobs:
-            work, done, failed = job.work, job.work.done, job.work.failed
-            seconds = work.taken / done if done else work.seconds or common
-            terms = work.weight, work.deadline, work.min_slots, work.max_slots, work.after
-            left.append(Left(job.count - done - failed, seconds, *terms))
-            counts.append((done, failed))
-        ends = expected_ends(left, max(1, self.slots), *self._described, now, draws=0)
+        works = [job.work for job in jobs]
+        sums, failed = [counted(work) for work in works], [work.failed for work in works]
+        fresh = [fresh_work(job.work, job.count) for job in jobs]
+        flying = {own.job: own for own in run.loop.flying()}
+        expected = outlook(fresh, sums, failed, flying, (self.slots, *self._described), now)
         found = {}
         waits = getattr(self._engine, "waits", "")
-        for job, count, own, end in zip(jobs, counts, left, ends, strict=True):
-            work = job.work
+        for row, (work, own, end) in enumerate(
+            zip(works, expected.left, expected.ends, strict=True)
+        ):
             why = waits if waits and own.tasks else work.why
             found[work.name] = Progress(
-                *(*count, own.tasks, work.slots, work.running, why),
+                *(sums[row].done, failed[row], own.tasks, work.slots, work.running, why),
                 *(own.seconds or math.nan, end.at - now),
             )
         return found

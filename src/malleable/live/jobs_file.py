@@ -11,7 +11,7 @@ import glob
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from malleable.domain import (
     near,
     shown,
 )
-from malleable.files.reading import Source, open_text, parse_size, telling_of
+from malleable.files.reading import Source, open_text, parse_seconds, parse_size, telling_of
 from malleable.live.recorded import JobRow
 from malleable.live.templates import Template
 
@@ -36,12 +36,15 @@ else:
     import tomli as tomllib
 
 __all__ = [
-    "UNRECORDED", "Job", "check_memory", "checked_settings", "depends_on_files", "described_jobs",
-    "parents_first", "parse_jobs", "read_rows", "recalled", "recorded",
+    "CANCELLED", "PAUSED", "UNRECORDED", "Job", "check_memory", "check_minima", "checked_settings",
+    "depends_on_files", "described_jobs", "parents_first", "parse_jobs", "read_rows", "recalled", "recorded",
 ]  # fmt: skip
 
 UNRECORDED = "unrecorded"
 """In the description of a job of version 1 whose tasks were not recorded: what they were made of."""
+PAUSED, CANCELLED = "paused", "cancelled"
+"""What was ordered of a job while it ran."""
+_HELD = "held"  # in the description of a job: one of these
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
 
@@ -77,6 +80,8 @@ class Job:
         Where its tasks run.
     environment : mapping
         Variables beside those of the run.
+    held : str
+        `PAUSED` or `CANCELLED` by somebody while it ran, else empty.
     """
 
     name: str
@@ -96,6 +101,7 @@ class Job:
     seconds: float = 0.0
     folder: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    held: str = ""
 
     def __len__(self) -> int:
         return len(self.commands) if self.commands else len(self.values)
@@ -239,6 +245,11 @@ def _command(name: str, value: Any, names: Sequence[str], valued: bool = True) -
 
 
 def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, str):
+        try:
+            value = parse_seconds(value)
+        except ValueError as error:
+            raise ValueError(f"{name} = {error}") from None
     number = check_amount(name, value, WORK)
     if number > LATEST_TIME:
         raise ValueError(f"{name} = {shown(value)}: must be at most 1e12 seconds")
@@ -288,7 +299,8 @@ _KEYS = ("name", "command", "commands", "over", *_CHECKS)
 def _check_known(keys: Iterable[str], known: Sequence[str], where: str = "") -> None:
     for key in keys:
         if key not in known:
-            raise ValueError(f"{where}{key}: unknown{near(key, known)}")
+            hint = near(key, known) or f"; expected one of {', '.join(known)}"
+            raise ValueError(f"{where}{key}: unknown{hint}")
 
 
 def checked_settings(
@@ -354,11 +366,23 @@ def recalled(rows: Sequence[JobRow]) -> list[Job]:
                 f"job {shown(row.described.get('name'))}: an older version began this run, and did not record "
                 f"which tasks over.{over} gave; they cannot be known now. Begin a new run with what is left"
             )
-    jobs = parse_jobs([{**row.described, **(row.content or {})} for row in rows], "/")
+    plain = [{key: each for key, each in row.described.items() if key != _HELD} for row in rows]
+    tables = [{**own, **(row.content or {})} for own, row in zip(plain, rows, strict=True)]
+    jobs = [
+        replace(job, held=_held(row))
+        for job, row in zip(parse_jobs(tables, "/"), rows, strict=True)
+    ]
     for job, row in zip(jobs, rows, strict=True):
         if len(job) != row.tasks:
             raise ValueError(f"job {job.name!r}: {row.tasks:,} tasks, but values for {len(job):,}")
     return jobs
+
+
+def _held(row: JobRow) -> str:
+    held = row.described.get(_HELD) or ""
+    if held not in ("", PAUSED, CANCELLED):
+        raise ValueError(f"{_HELD} = {shown(held)}: expected {PAUSED} or {CANCELLED}")
+    return str(held)
 
 
 def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
@@ -370,10 +394,10 @@ def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
         settings = {
             key: each
             for key, each in row.described.items()
-            if key not in ("name", "command", UNRECORDED) and each is not None
+            if key not in ("name", "command", _HELD, UNRECORDED) and each is not None
         }
         checked = checked_settings(settings, _KEYS, f"{where}.")
-        jobs.append(Job(name, values=range(row.tasks), **checked))
+        jobs.append(Job(name, values=range(row.tasks), held=_held(row), **checked))
     _check_order(jobs)
     return jobs
 
@@ -470,6 +494,15 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     if total > MOST_TASKS:
         raise ValueError(f"{total:,} tasks: at most {MOST_TASKS:,}")
     return jobs
+
+
+def check_minima(jobs: Sequence[Job], slots: int) -> None:
+    """ValueError for a job that is guaranteed more slots than there are."""
+    for k, job in enumerate(jobs):
+        if job.min_slots > slots:
+            raise ValueError(
+                f"job[{k}].min_slots = {job.min_slots}: above the {slots} slots of the run"
+            )
 
 
 def check_memory(jobs: Sequence[Job], memory: float) -> None:

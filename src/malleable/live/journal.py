@@ -295,6 +295,17 @@ class Journal:
         if slots is not None:
             self._do("update run set slots = ? where id = ?", slots, run)
 
+    def change(self, run: int, job: int, settings: Mapping[str, Any]) -> None:
+        """Other settings of a job from now on; None: not set."""
+        for (described,) in self._each(
+            "select described from job where run = ? and job = ?", run, job
+        ):
+            known = {**json.loads(described), **settings}
+            text = json.dumps({key: value for key, value in known.items() if value is not None})
+            self._do("update job set described = ? where run = ? and job = ?", text, run, job)
+            self._told.pop((run, job), None)
+            return
+
     def enter(self, run: int) -> float:
         """A process goes on with a run; how long the run has lasted."""
         at = self.run(run).lasted
@@ -389,6 +400,10 @@ class Journal:
             return isinstance(error, BlockingIOError)
         return False
 
+    def goes_on(self, run: int) -> bool:
+        """Whether a process is at work on this run."""
+        return self.run(run).status == "running" and self.written()
+
     # What happened.
 
     def record(
@@ -473,8 +488,9 @@ class Journal:
             "count({0}), ifnull(sum({0}), 0.0), ifnull(sum({0} * {0}), 0.0), min(began), max({1})"
         )
         good, ended = "case when status = 0 then seconds end", "began + seconds"
+        again = "sum(attempt > 0 and backup_of is null)"
         rows = self._each(
-            f"select max(attempt), job, {sums.format(good, ended)}"
+            f"select max(attempt), job, {again}, {sums.format(good, ended)}"
             " from attempt where run = ? group by job",
             run,
         )
@@ -483,18 +499,21 @@ class Journal:
             f" began, max({ended}) as ended from attempt where run = ? and job = ? group by task)"
         )
         found = {}
-        for attempts, job, *counts in rows:  # of several attempts two may have ended well
-            found[job] = Counted(*(next(self._each(each_once, run, job)) if attempts else counts))
+        for attempts, job, retried, *counts in rows:  # of several attempts two may have ended well
+            sums = next(self._each(each_once, run, job)) if attempts else counts
+            found[job] = Counted._make([*sums, retried])
         return found
 
-    def failing(self, run: int) -> Iterator[tuple[int, int]]:
-        """Job, and attempts that count, of all tasks that were tried and have not ended well."""
-        return self._each(
-            f"select job, max(attempt) - min({LOST_AGAIN}, sum(how = 'lost'))"
-            " - sum(backup_of is not null) from attempt where run = ?"
-            " group by job, task having min(status <> 0)",
+    def failing(self, run: int) -> Iterator[Tried]:
+        """What became of all tasks that were tried and have not ended well, by job and task."""
+        rows = self._each(
+            "select job, task, max(attempt), status, began, seconds, cpu, memory, how, why, backup_of,"
+            f" min({LOST_AGAIN}, sum(how = 'lost')) + sum(backup_of is not null)"
+            " from attempt where run = ? group by job, task having sum(status = 0) = 0",
             run,
         )
+        for *last, lost in rows:
+            yield Tried(Attempt._make(last), lost, False)
 
     def fly(self, run: int, at: float, flying: Iterable[Flying]) -> None:
         """What runs now, in place of what ran before."""

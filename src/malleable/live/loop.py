@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from typing import Literal, Protocol
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.guard import Guard
 from malleable.live.journal import Attempt, Decided, Flying, Journal
-from malleable.live.recorded import LOST_AGAIN
+from malleable.live.recorded import LOST_AGAIN, WORDS
 
 __all__ = ["Decider", "Loop", "Progress", "Work"]
 
@@ -100,15 +100,19 @@ class Work:
     running: int = 0  # slots that it holds
     done: int = 0
     failed: int = 0
+    ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"
+    retried: int = 0  # attempts at tasks beyond the first
     taken: float = 0.0  # seconds of tasks that ended well, in all
+    squares: float = 0.0  # of these seconds
     recent: float = math.inf  # seconds of a task, of late
     slots: int = 0
     why: str = ""
     came: float = math.nan  # when an earlier session began it, if one did
-    last: float = math.nan  # when its last task ended in an earlier session
+    last: float = math.nan  # when a task ended last
     began: float = math.nan
     ended: float = math.nan
     cancelled: bool = False
+    paused: bool = False  # nothing of it starts for now
     open: bool = False  # more tasks may come
     here: bool = False  # the scheduler knows it
 
@@ -116,6 +120,12 @@ class Work:
     def left(self) -> int:
         """Tasks that have not ended for good."""
         return self.tasks - self.done - self.failed
+
+    def fail(self, how: str, count: int = 1) -> None:
+        """So many tasks did not end well."""
+        self.failed += count
+        if count and how in WORDS:
+            self.ways[WORDS[how]] += count
 
     @property
     def waiting(self) -> int:
@@ -131,6 +141,7 @@ class Progress:
     jobs: Sequence[Work]
     running: int
     slots: int
+    flying: Sequence[Flying]
 
 
 class Loop:
@@ -195,6 +206,7 @@ class Loop:
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
         self.stopping = False
+        self.draining = False  # nothing starts any more
 
     @property
     def now(self) -> float:
@@ -211,13 +223,15 @@ class Loop:
         self._touched.add(row)
         return row
 
-    def over(self, row: int, number: int, status: int) -> None:
+    def over(self, row: int, number: int, status: int, how: str = "") -> None:
         """An earlier session ended this task for good; a job's are told in the order of their numbers."""
         work = self.jobs[row]
         work.again.extend(range(work.next, number))
         work.next = number + 1
-        work.done += status == 0
-        work.failed += status != 0
+        if status == 0:
+            work.done += 1
+        else:
+            work.fail(how)
 
     def tried(self, row: int, number: int, attempts: int, lost: int = 0) -> None:
         """So many attempts at a task were made by earlier sessions, and so many of them were lost."""
@@ -245,8 +259,10 @@ class Loop:
         count = -len(work.dropped)
         work.dropped.update(numbers)
         count += len(work.dropped)
-        work.done += count * good
-        work.failed += count * (not good)
+        if good:
+            work.done += count
+        else:
+            work.fail("cancelled", count)
         self._counts_changed(row)
 
     def _counts_changed(self, row: int) -> None:
@@ -256,8 +272,11 @@ class Loop:
         if not work.here or work.left == 0:
             self._touched.add(row)
 
-    def cancel(self, row: int) -> list[int]:
-        """Nothing of a job starts any more, and what runs is ended; numbers that never started."""
+    def cancel(self, row: int, how: str = "cancelled") -> list[int]:
+        """Nothing of a job starts any more, and what runs is ended; numbers that never started.
+
+        ``how``: "cancelled", or "skipped" if a job that it waits for failed.
+        """
         work = self.jobs[row]
         if work.cancelled:
             return []
@@ -267,7 +286,7 @@ class Loop:
         work.again.clear()
         work.dropped.clear()
         work.next = work.tasks
-        work.failed += len(dropped)
+        work.fail(how, len(dropped))
         if work.here:
             self.decider.changed(row)
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
@@ -288,7 +307,7 @@ class Loop:
             if not work.here and not work.cancelled and (work.left or not work.open):
                 outlook = self._outlook(row)
                 if outlook == "dead":
-                    self.cancel(row)
+                    self.cancel(row, "skipped")
                 elif outlook == "free":
                     if math.isnan(work.began):
                         work.began = self.now if math.isnan(work.came) else work.came
@@ -300,8 +319,8 @@ class Loop:
                 self._idle.add(row)
             came_once = work.cancelled or not math.isnan(work.began)
             if came_once and not work.open and work.left == 0:
-                earlier = not work.here and not math.isnan(work.last)
-                work.ended, work.slots = work.last if earlier else self.now, 0
+                work.ended = self.now if math.isnan(work.last) else work.last
+                work.slots = 0
                 if work.here:
                     self.decider.gone(row, self.now)
                     self._due = True
@@ -342,7 +361,8 @@ class Loop:
                 return
             if self._due or (self._flying and self.now >= self._decided + self._epoch):
                 self._decide()
-            self._start()
+            if not self.draining:
+                self._start()
         self._record()
         if self._flying and not self.stopping:
             most = min(most, self._decided + self._epoch - self.now)
@@ -415,7 +435,7 @@ class Loop:
                 share = 1
             made = work.make(number, attempt)
             if made is None:
-                work.failed += 1
+                work.fail("cancelled")
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
             self._flying[made.key] = row, number, attempt, now, self._slot
@@ -440,7 +460,7 @@ class Loop:
         if not work.cancelled:
             work.again.append(number)
             return
-        work.failed += 1
+        work.fail("cancelled")
         self._dropped(row, [number])
 
     def _hear(self, events: Sequence[Event]) -> None:
@@ -459,8 +479,9 @@ class Loop:
             if event.kind == "returned":
                 self._given_back(row, number)
                 continue
-            how = "late" if event.late else "" if event.kind == "ended" else event.kind
+            work.last = max(since + event.seconds, work.last)
             good = event.kind == "ended" and event.status == 0
+            how = event.how or "cancelled" * (work.cancelled and event.status < 0)
             status = event.status if good or event.status else 1
             if self._journal:
                 used = event.seconds, event.cpu, event.memory
@@ -470,15 +491,17 @@ class Loop:
                 )
             if not good and self._tried_again(row, number, attempt, event):
                 work.again.append(number)
+                work.retried += 1
                 continue
             self._tries.pop((row, number), None)
             if good:
                 work.done += 1
                 work.taken += event.seconds
+                work.squares += event.seconds * event.seconds
                 past = work.recent if work.recent < math.inf else event.seconds
                 work.recent = past + _WEIGHT * (event.seconds - past)
             else:
-                work.failed += 1
+                work.fail(how)
             self._settled(row, number, event)
         self._keep_pace(freed)
         for row in heard:
@@ -518,7 +541,7 @@ class Loop:
     def flying(self) -> list[Flying]:
         """What runs, by job; O(tasks that run)."""
         found: dict[int, Flying] = {}
-        for row, _, _, since, _ in self._flying.values():
+        for row, _, _, since, _ in list(self._flying.values()):  # at once, from any thread
             known = found.get(row, Flying(row, 0, 0.0, 0.0))
             count = known.tasks + 1
             mean = known.began + (since - known.began) / count
@@ -530,7 +553,8 @@ class Loop:
         self._told = self.now
         view = self._progress
         if view:
-            now = Progress(self.now, self.jobs, len(self._flying), self.engine.slots)
+            running = len(self._flying), self.engine.slots, self.flying()
+            now = Progress(self.now, self.jobs, *running)
             self.guard("the view of the run", lambda: view(now))
 
     def go(self) -> None:

@@ -6,17 +6,27 @@ people alone, short and without anything but letters, digits and ``. _ + = @ -``
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 from malleable.live.journal import Journal, JournalError, Run
 from malleable.live.own_files import make_folder, own_folder
 
-__all__ = ["job_folder", "output_folder", "own_output_folder", "stream_of"]
+__all__ = [
+    "SUFFIXES",
+    "job_folder",
+    "kept_attempts",
+    "output_folder",
+    "own_output_folder",
+    "stream_of",
+]
 
 _NAME = 40  # characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
+_OF_TASK = re.compile(r"(\d+)\.(\d+)\.(?:out|err)", re.ASCII)
 _OF_RUN = re.compile(r"\d+(-\d+)?", re.ASCII)
 SUFFIXES = ("out", "err")
 """Of a task's streams."""
@@ -63,3 +73,17 @@ def own_output_folder(journal: Journal, run: Run) -> Path:
 def stream_of(folder: str, number: int, attempt: int, suffix: str) -> str:
     """A stream of an attempt at a task, below its job's folder."""
     return f"{folder}/{number}.{attempt}.{suffix}"
+
+
+def kept_attempts(folder: str, task: int | None = None) -> list[tuple[int, int]]:
+    """Tasks of a job, or this one, and the last attempt of each that has a stream in the folder; in order."""
+    last: dict[int, int] = {}
+    if not folder:
+        return []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = _OF_TASK.fullmatch(entry.name)
+            if found and (task is None or int(found[1]) == task):
+                number = int(found[1])
+                last[number] = max(last.get(number, 0), int(found[2]))
+    return sorted(last.items())

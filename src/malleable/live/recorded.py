@@ -12,7 +12,7 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
 from malleable.files.json import is_number, parse_json
 
 __all__ = [
-    "KINDS", "LOST_AGAIN", "SOUND", "Attempt", "Counted", "Decided", "Flying", "JobRow",
+    "KINDS", "LOST_AGAIN", "SOUND", "WORDS", "Attempt", "Counted", "Decided", "Flying", "JobRow",
     "JournalError", "Run", "Tried", "checked_run", "packed", "unpacked",
 ]  # fmt: skip
 
@@ -23,6 +23,10 @@ LOST_AGAIN = 3
 """Times that a task may be lost without its own doing, beyond its retries."""
 _MOST_TASKS = 2**53
 _LARGEST = 1 << 32  # bytes of a job's tasks, unpacked
+
+
+WORDS = {"late": "timed out", "lost": "lost", "skipped": "skipped", "cancelled": "cancelled"}
+"""What people read of tasks that did not end well, by how they did; all others have failed."""
 
 
 class JournalError(ValueError):
@@ -98,13 +102,14 @@ class Flying(NamedTuple):
 
 class Counted(NamedTuple):
     """Tasks of a job that ended well: their number, seconds in all, and the seconds' squares; when the first
-    attempt at any of its tasks began, and when the last one ended."""
+    attempt at any of its tasks began, and when the last one ended; attempts beyond each task's first."""
 
     done: int
     seconds: float
     squares: float
     began: float = math.nan
     ended: float = math.nan
+    retried: int = 0
 
 
 class Run(NamedTuple):

@@ -7,19 +7,23 @@ attempt (`malleable.live.output`); empty ones are removed.
 
 from __future__ import annotations
 
+import math
 import os
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from malleable.live.engine import Engine, Event, Task
+from malleable.live.expected import Left
+from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
 from malleable.live.history import Earlier, Took, learnt
-from malleable.live.jobs_file import Job, recalled, recorded
-from malleable.live.journal import Journal, JournalError, Run
-from malleable.live.loop import Decider, Loop, Work
+from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
+from malleable.live.journal import Attempt, Journal, JournalError, Run
+from malleable.live.loop import Decider, Loop, Progress, Work
+from malleable.live.outlook import Outlook, fresh_job, outlook_of
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
 
@@ -44,6 +48,8 @@ class CommandRun:
         Whether tasks that failed are run again.
     guard : Guard, optional
         Of what only shows or predicts.
+    keep : bool
+        Whether what tasks print is kept.
     """
 
     def __init__(
@@ -53,13 +59,22 @@ class CommandRun:
         jobs: Sequence[Job],
         again: bool = False,
         guard: Guard | None = None,
+        keep: bool = True,
     ) -> None:
+        self.keep = keep
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.guard = guard or Guard()
+        self.tell_failure: Callable[[Failure], object] | None = None
+        # Told of each task that has ended or, with None, never starts; by what they are for.
+        self.hearers: dict[str, Callable[[int, int, Event | None], object]] = {}
+        # Job and number of tasks that earlier sessions ended, if somebody wants to know.
+        self.earlier: set[tuple[int, int]] | None = None
+        self._works: Sequence[Work] = ()
+        self._expected: list[Left] = []  # before anything has ended
         self._again = again
         self._last = journal.check(run.id)
         self.outputs = own_output_folder(journal, run)
-        self._folders = [
+        self.folders = [
             str(self.outputs / job_folder(row, job.name)) for row, job in enumerate(jobs)
         ]
         self._took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
@@ -75,35 +90,29 @@ class CommandRun:
         slots: int,
         objective: str,
         policy: str,
-        guard: Guard | None = None,
+        **options: Any,
     ) -> CommandRun:
         """A new run of jobs, and of the tables that they were made of; from now on the journal has them."""
         number = journal.begin(slots, objective, policy, recorded(jobs, rows))
         journal.commit()
-        return cls(journal, journal.run(number), jobs, guard=guard)
+        return cls(journal, journal.run(number), jobs, **options)
 
     @classmethod
-    def resume(
-        cls, journal: Journal, again: bool = False, guard: Guard | None = None
-    ) -> CommandRun:
+    def resume(cls, journal: Journal, **options: Any) -> CommandRun:
         """The last run of the journal, as it was begun."""
         run = journal.run()
         if run.kind != "commands":
             raise JournalError(
                 f"{journal.path}: run {run.id} is of {run.kind}; what began it goes on with it"
             )
-        try:
-            jobs = recalled(journal.jobs(run.id, content=True))
-        except JournalError:
-            raise
-        except ValueError as error:
-            raise JournalError(f"{journal.path}: run {run.id}: {error}") from None
-        return cls(journal, run, jobs, again, guard)
+        return cls(journal, run, recalled_jobs(journal, run), **options)
 
     def loop(self, engine: Engine, decider: Decider, **options: Any) -> Loop:
         """The loop with all jobs, and what earlier sessions ended."""
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
+        of_run["dropped"] = self._skipped
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
+        self._works = loop.jobs
         place = {job.name: row for row, job in enumerate(self.jobs)}
         counted = self.journal.counted(self.number)
         for row, last in self._last.items():
@@ -112,26 +121,51 @@ class CommandRun:
                 raise JournalError(f"{self.journal.path}: {told}")
         earlier = self.guard("the history of programs", lambda: Earlier(self.journal))
         earlier = earlier or Earlier(None)
+        learnt = lambda: [self._fresh(job, place, earlier) for job in self.jobs]  # noqa: E731
+        plain = [self._fresh(job, place, None) for job in self.jobs]
+        self._expected = self.guard("the history of programs", learnt, plain) or plain
         for row, job in enumerate(self.jobs):
             work = self._work(row, job, [place[name] for name in job.after], earlier)
             if row in counted:
-                work.taken, work.came, work.last = counted[row].seconds, *counted[row][-2:]
-            own_folder(Path(self._folders[row]))
+                sums = counted[row]
+                work.taken, work.squares, work.retried = sums.seconds, sums.squares, sums.retried
+                work.came, work.last = sums.began, sums.ended
+            own_folder(Path(self.folders[row]))
             loop.add(work)
+            if job.held and self._again:
+                self.hold(row, "")
+            else:
+                work.paused = job.held == PAUSED
         for row, number, task in self.journal.tried(self.number):
             if task.good or (not self._again and task.over(self.jobs[row].retries)):
-                loop.over(row, number, 0 if task.good else 1)
+                loop.over(row, number, 0 if task.good else 1, task.last.how)
+                if self.earlier is not None:
+                    self.earlier.add((row, number))
             else:
                 loop.tried(row, number, task.last.attempt + 1, task.lost)
+        for row, job in enumerate(self.jobs):
+            if job.held == CANCELLED and not self._again:
+                loop.cancel(row)
         return loop
+
+    @staticmethod
+    def _fresh(job: Job, place: Mapping[str, int], earlier: Earlier | None) -> Left:
+        return fresh_job(job, [place[name] for name in job.after], earlier)
+
+    def outlook(self, progress: Progress) -> Outlook:
+        """When the jobs are expected to end; some plans."""
+        how = progress.slots, self.run.objective, self.run.policy
+        return outlook_of(self._expected, progress.jobs, progress.flying, how, progress.now)
 
     def _work(self, row: int, job: Job, after: Sequence[int], earlier: Earlier) -> Work:
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:
             own = {"MALLEABLE_NUMBER": str(number), "MALLEABLE_ATTEMPT": str(attempt)}
-            output, errors = (stream_of(self._folders[row], number, attempt, s) for s in SUFFIXES)
-            streams: dict[str, Any] = {"output": output, "errors": errors}
+            streams: dict[str, Any] = {}
+            if self.keep:
+                paths = (stream_of(self.folders[row], number, attempt, s) for s in SUFFIXES)
+                streams = dict(zip(("output", "errors"), paths, strict=True))
             arguments = job.arguments(number)
             return Task(
                 "", arguments, environment | own, job.folder, seconds=job.timeout, **streams
@@ -159,10 +193,49 @@ class CommandRun:
         attempts = int(event.key.rpartition(".")[2]) + 1
         for attempt in range(max(0, attempts - _LOOKED_AT), attempts):
             for suffix in SUFFIXES:
-                path = stream_of(self._folders[row], number, attempt, suffix)
+                path = stream_of(self.folders[row], number, attempt, suffix)
                 with suppress(OSError):  # it was removed, or never made
                     if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
                         os.unlink(path)  # noqa: PTH108
+        for about, hear in self.hearers.items():
+            self.guard(about, lambda: hear(row, number, event))  # noqa: B023 - called at once
+        if event.how or event.status:
+            self._tell_failure(row, number, event)
+
+    def _tell_failure(self, row: int, number: int, event: Event) -> None:
+        tell = self.tell_failure
+        if not tell or self._works[row].cancelled:
+            return
+        attempt = int(event.key.rpartition(".")[2])
+        of_task = row, number, attempt, event.status, math.nan, event.seconds
+        last = Attempt(*of_task, how=event.how, why=event.text)
+
+        def told() -> None:
+            tell(failure(self.jobs[row], last, attempt + 1, self.folders[row]))
+
+        self.guard("the view of the run", told)
+
+    def _skipped(self, row: int, numbers: Sequence[int]) -> None:
+        for about, hear in self.hearers.items():
+            for number in numbers:
+                self.guard(about, lambda: hear(row, number, None))  # noqa: B023 - called at once
+        tell, job = self.tell_failure, self.jobs[row]
+        if tell and numbers and self._works[row].ways["skipped"]:
+            bad = [
+                self.jobs[parent].name
+                for parent in self._works[row].after
+                if self._works[parent].failed
+            ]
+            self.guard("the view of the run", lambda: tell(skipped(job, len(numbers), bad)))
+
+    def change(self, row: int, settings: Mapping[str, Any]) -> None:
+        """Settings of a job from now on, also when another session goes on; None: not set."""
+        self.journal.change(self.number, row, settings)
+        self.journal.commit()
+
+    def hold(self, row: int, held: str) -> None:
+        """What is ordered of a job: `PAUSED`, `CANCELLED`, or nothing."""
+        self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
         """The run's last words: its status, and what its programs' tasks took."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from malleable.domain import MOST_SLOTS
-from malleable.live.expected import End, Left, expected_ends, task_seconds
+from malleable.live.expected import End, task_seconds
 from malleable.live.guard import Guard
 from malleable.live.history import Earlier
-from malleable.live.jobs_file import UNRECORDED, Job, described_jobs, parents_first
+from malleable.live.jobs_file import CANCELLED, UNRECORDED, Job, described_jobs, parents_first
 from malleable.live.journal import Counted, Decided, Flying, JobRow, Journal, JournalError, Run
+from malleable.live.outlook import NONE, UNKNOWN, Outlook, fresh_job, left_now, outlook
 from malleable.live.output import job_folder, output_folder
+from malleable.live.recorded import WORDS
 
-__all__ = ["JobStatus", "RunStatus", "not_begun", "run_status"]
+__all__ = ["JobStatus", "RunStatus", "run_status"]
 
 
 class JobStatus(NamedTuple):
@@ -27,7 +29,9 @@ class JobStatus(NamedTuple):
     times; NaN if no task of the run has ended and nobody said what its own take. ``deadline``
     is infinite if there is none. ``began`` is when the first of its tasks did, ``ended`` when the last one did
     of a job that has ended; NaN: no task has begun, or the job has not ended. ``end`` of such a job is that.
-    ``output`` is the folder of its tasks' output, empty if there is none.
+    ``output`` is the folder of its tasks' output, empty if there is none. ``ways`` says of those ``failed`` how
+    many were timed out, lost, skipped (a job that they wait for failed) or cancelled; ``retried`` are
+    attempts beyond the first at each task.
     """
 
     name: str
@@ -48,6 +52,8 @@ class JobStatus(NamedTuple):
     ended: float
     now: float
     output: str
+    ways: Mapping[str, int]
+    retried: int
 
     @property
     def tasks(self) -> int:
@@ -77,22 +83,16 @@ class JobStatus(NamedTuple):
 
 
 class RunStatus(NamedTuple):
-    """How far a run is; ``status`` running, stopped, killed or done; ``trouble`` why something is not told."""
+    """How far a run is; ``status`` running, stopped, killed or done; ``end``: when its last job ends, or the
+    run did, NaN if that of any job is not known; ``trouble`` why something is not told."""
 
     number: int
     status: str
     now: float
     slots: int
     jobs: list[JobStatus]
+    end: End
     trouble: str = ""
-
-    @property
-    def end(self) -> End:
-        """When the last job ends, or when the run did; NaN if the end of any job is not known."""
-        ends = [End(job.end, job.early, job.late) for job in self.jobs if job.left]
-        ends = ends or [End(*[self.now] * 3)]
-        unknown = any(math.isnan(end.at) for end in ends)
-        return End(*[math.nan] * 3 if unknown else map(max, zip(*ends, strict=True)))
 
 
 class _Facts(NamedTuple):
@@ -102,13 +102,10 @@ class _Facts(NamedTuple):
     jobs: list[Job]
     rows: list[JobRow]
     counted: list[Counted]  # by row
-    failed: list[int]
+    failed: list[Counter[str]]  # tasks by how they did not end well
     flying: dict[int, Flying]
     held: dict[int, Decided]
     status: str
-
-
-_NONE = Counted(0, 0.0, 0.0)
 
 
 def _facts(journal: Journal, number: int | None) -> _Facts:
@@ -120,17 +117,16 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
         except ValueError as error:
             raise JournalError(f"{journal.path}: run {run.id}: {error}") from None
         counted = journal.counted(run.id)
-        again = Counter(
-            row
-            for row, tried in journal.failing(run.id)
-            if row < len(jobs) and tried >= jobs[row].retries
-        )
-        live = run.status == "running" and journal.written()
+        failed: list[Counter[str]] = [Counter() for _ in jobs]
+        for tried in journal.failing(run.id):
+            if tried.over(jobs[tried.last.job].retries):
+                failed[tried.last.job][WORDS.get(tried.last.how, "")] += 1
+        live = journal.goes_on(run.id)
         flying = journal.flying(run.id) if live else {}
         held = journal.held(run.id) if live else {}
     status = "killed" if run.status == "running" and not live else run.status
-    sums = [counted.get(row, _NONE) for row in range(len(jobs))]
-    return _Facts(run, jobs, rows, sums, [again[k] for k in range(len(jobs))], flying, held, status)
+    sums = [counted.get(row, NONE) for row in range(len(jobs))]
+    return _Facts(run, jobs, rows, sums, failed, flying, held, status)
 
 
 def _whole(journal: Journal, run: Run, rows: list[JobRow], last: dict[int, int]) -> list[JobRow]:
@@ -157,27 +153,30 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
         The journal has what no run of ours writes.
     """
     facts = _facts(journal, number)
-    run, jobs, sums, failed = facts.run, facts.jobs, facts.counted, facts.failed
-    every = Counted(
-        *(sum(column) for column in zip(_NONE[:3], *(own[:3] for own in sums), strict=True))
-    )
+    run, jobs, sums, ways = facts.run, facts.jobs, facts.counted, facts.failed
+    failed = [own.total() for own in ways]
     place = {job.name: row for row, job in enumerate(jobs)}
     after = [[place[name] for name in job.after] for job in jobs]
-    for row in range(len(jobs)) if run.status == "done" else _dropped(after, failed):
-        failed[row] = max(0, len(jobs[row]) - sums[row].done)
+    bad = [count > 0 or job.held == CANCELLED for count, job in zip(failed, jobs, strict=True)]
+    dropped = _dropped(after, bad)
+    dropped = dropped - {row for row, job in enumerate(jobs) if job.held == CANCELLED}
+    over = dropped | {row for row, job in enumerate(jobs) if job.held == CANCELLED}
+    for row in range(len(jobs)) if run.status == "done" else over:
+        never = max(0, len(jobs[row]) - sums[row].done - failed[row])
+        ways[row]["skipped" if row in dropped else "cancelled"] += never
+        failed[row] += never
     told: list[str] = []
     guard = Guard(told.append)
     earlier = guard("the history of programs", lambda: Earlier(journal))
-    left = []
-    for row, (job, own) in enumerate(zip(jobs, after, strict=True)):
-        plain = not_begun(job, own, None)
-        fresh = guard("the history of programs", lambda: not_begun(job, own, earlier), plain)  # noqa: B023 - called at once
-        assert fresh is not None
-        left.append(_left(fresh, sums[row], every, failed[row], facts.flying.get(row), run.lasted))
-    slots = min(max(1, run.slots), MOST_SLOTS)
-    unknown = [End(*[math.nan] * 3)] * len(jobs)
-    plan = lambda: expected_ends(left, slots, run.objective, run.policy, run.lasted)  # noqa: E731
-    ends = guard("the prediction of ends", plan, unknown) or unknown
+    fresh = [fresh_job(job, own, None) for job, own in zip(jobs, after, strict=True)]
+    learnt = lambda: [fresh_job(job, own, earlier) for job, own in zip(jobs, after, strict=True)]  # noqa: E731
+    fresh = guard("the history of programs", learnt, fresh) or fresh
+    how = min(run.slots, MOST_SLOTS), run.objective, run.policy
+    left = left_now(fresh, sums, failed, facts.flying, run.lasted)
+    unknown = Outlook(left, [UNKNOWN] * len(jobs), UNKNOWN)
+    plan = lambda: outlook(fresh, sums, failed, facts.flying, how, run.lasted)  # noqa: E731
+    expected = guard("the prediction of ends", plan, unknown) or unknown
+    ends = list(expected.ends)
     folder = output_folder(journal.path, run)
     rows = []
     for row, job in enumerate(jobs):
@@ -186,6 +185,8 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
             ends[row] = End(*[ended] * 3)
         held = facts.held.get(row) if left[row].tasks else None
         slots, why = (held.slots, held.why) if held else (0, "")
+        if left[row].tasks:
+            why = job.held or why
         if UNRECORDED in facts.rows[row].described:
             why = "tasks were not recorded"
         seconds = guard("the prediction of ends", lambda: task_seconds(left[row]), (0.0, 0.0))  # noqa: B023
@@ -194,42 +195,13 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
         far = sums[row].done, failed[row], left[row].tasks, *seconds
         output = str(folder / job_folder(row, job.name)) if folder else ""
         times = sums[row].began, ended, run.lasted
-        rows.append(JobStatus(*here, *far, job.deadline, *ends[row], *times, output))
+        told_of = {way: ways[row][way] for way in WORDS.values()}, sums[row].retried
+        rows.append(JobStatus(*here, *far, job.deadline, *ends[row], *times, output, *told_of))
     trouble = "; ".join(told).replace(", the run goes on", "")
-    return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, trouble)
+    return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, expected.end, trouble)
 
 
-def not_begun(job: Job, after: list[int], earlier: Earlier | None) -> Left:
-    """A job of whose tasks none has ended; earlier runs count as one task that has."""
-    seconds, spread = (
-        (job.seconds, 0.0) if job.seconds or not earlier else earlier(job.called, job.user)
-    )
-    return Left(
-        len(job), seconds, job.weight, job.deadline, job.min_slots, job.max_slots, after,
-        int(spread > 0.0), spread,
-    )  # fmt: skip
-
-
-def _left(
-    fresh: Left, sums: Counted, every: Counted, failed: int, flying: Flying | None, now: float
-) -> Left:
-    tasks = max(0, fresh.tasks - sums.done - failed)
-    if flying:
-        fresh = replace(
-            fresh,
-            running=min(tasks, flying.tasks),
-            elapsed=max(0.0, now - flying.began),
-            least=max(0.0, now - flying.latest),
-        )
-    known = sums if sums.done or fresh.seconds else every  # tasks of others, which count as one
-    if known.done:
-        mean = known.seconds / known.done
-        spread = math.sqrt(max(0.0, known.squares / known.done - mean * mean))
-        fresh = replace(fresh, seconds=mean, seen=sums.done or 1, deviation=spread)
-    return replace(fresh, tasks=tasks)
-
-
-def _dropped(after: list[list[int]], failed: list[int]) -> set[int]:
+def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:
     """Jobs that never run, as a job that they wait for failed; O(jobs + edges)."""
     found: set[int] = set()
     for row in parents_first(after):

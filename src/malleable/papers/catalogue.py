@@ -36,7 +36,7 @@ CATALOGUE: dict[str, dict[str, str]] = {
         "figure 12": "flowflex-fig12",
     },
     "ASRPT 2013": {
-        "figure 1": f"{_DRAWING}: section IV's arrivals, malleable.slotted.simulate.adversarial_jobs",
+        "figure 1": f"{_DRAWING}: section IV's arrivals, malleable.papers.asrpt_proofs.adversarial_jobs",
         "figure 2": f"{_DRAWING}: intervals of a work-conserving schedule",
         "figure 3": f"{_DRAWING}: a job in them",
         "figure 4": f"{_DRAWING}: ASRPT and DSRPT from SRPT",

@@ -29,13 +29,16 @@ class SlottedDecision(ExplainedDecision):
     order : ndarray of int64
         With a period: jobs whose tasks wait, first the one that should get a machine that becomes idle
         before the next decision. Empty otherwise.
+    overloaded : bool
+        With a period: the jobs that keep coming need more machines, each for whole periods, than there are.
     """
 
-    __slots__ = ("maps", "order", "reduces")
-    _more = ("maps", "reduces", "order", "_bound")
+    __slots__ = ("maps", "order", "overloaded", "reduces")
+    _more = ("maps", "reduces", "order", "overloaded", "_bound")
     maps: Integers
     reduces: Integers
     order: Integers
+    overloaded: bool
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:

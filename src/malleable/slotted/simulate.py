@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -317,69 +315,3 @@ def efficiency_over_time(
             policy: np.cumsum(_in_system(jobs.arrival, finish, slots)) / least
             for policy, finish in finishes.items()
         }
-
-
-@dataclass(frozen=True)
-class Adversary:
-    """Arrivals of section IV against one policy, and what a scheduler that knows them needs.
-
-    Attributes
-    ----------
-    jobs : MapReduceJobs
-        For one machine and non-preemptive reduce tasks.
-    case : int
-        1: the policy hesitated, nobody else comes; 2: it began the long reduce task, and short jobs
-        arrive while it runs.
-    flow : float
-        The policy's total flow time [slots].
-    better_flow : float
-        Total flow time of the scheduler S1 or S2 of the paper, which is feasible.
-    """
-
-    jobs: MapReduceJobs
-    case: int
-    flow: float
-    better_flow: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times better one could have been; no policy keeps it below a constant."""
-        return self.flow / self.better_flow
-
-
-def adversarial_jobs(policy: str, ratio: float) -> Adversary:
-    """Arrivals on which a policy is more than ``ratio`` times worse than it could have been.
-
-    Parameters
-    ----------
-    policy : str
-        One of `POLICIES` that is defined for non-preemptive reduce tasks.
-    ratio : float
-        c0, from 1 to 1000; there are about as many jobs as its square.
-
-    Returns
-    -------
-    Adversary
-
-    Notes
-    -----
-    One job with 1 map task and a reduce task of 2 Q + 1 slots, Q > c0^2 + 2 c0; what else arrives
-    depends on when the policy starts its tasks. The paper counts one slot less for S2 than it
-    takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
-    """
-    if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
-        raise ValueError(f"ratio = {ratio!r}: must be from 1 to 1000")
-    q = math.floor(ratio * ratio + 2.0 * ratio) + 1
-    alone = MapReduceJobs([1], [[2 * q + 1]], arrival=1)
-    seen = run(alone, policy, machines=1, preemptive=False)
-    assert seen.records is not None
-    reduce_begins = int(seen.records["completion"][0]) - 2 * q
-    waited = reduce_begins - 1  # H + L
-    if waited > 2.0 * (ratio - 1.0) * (q + 1) + 1.0:
-        return Adversary(alone, 1, float(seen.summary[policy]["total_response"]), 2.0 * q + 2.0)
-    arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]
-    jobs = MapReduceJobs([1] * (q + 1), [[2 * q + 1]] + [[1]] * q, arrival=arrival)
-    found = run(jobs, policy, machines=1, preemptive=False).summary[policy]
-    # S2: the short jobs run as they come, two slots each; then the long task.
-    better = 2.0 * q + (waited + 2 * q + 2) + 2 * q
-    return Adversary(jobs, 2, float(found["total_response"]), better)

@@ -32,13 +32,16 @@ class OverlapDecision(ExplainedDecision):
     order : (ndarray of int64, ndarray of int64)
         With a period: for each station the jobs that wait there, first the one that should get a
         slot that becomes free before the next decision. Empty otherwise.
+    overloaded : bool
+        With a period: the jobs that keep coming need more whole slot-periods of a station than there are.
     """
 
-    __slots__ = ("order", "share")
-    _more = ("share", "order", "_bound")
+    __slots__ = ("order", "overloaded", "share")
+    _more = ("share", "order", "overloaded", "_bound")
     kinds = ("map slot", "shuffle slot")
     share: Floats
     order: tuple[Integers, Integers]
+    overloaded: bool
 
 
 class OverlapEpoch(BaseEpoch):

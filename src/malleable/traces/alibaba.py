@@ -62,4 +62,9 @@ def _flow(line: str, taken: set[str]) -> tuple[float, str, list[dict[str, Any]]]
     return arrival, flow, jobs
 
 
-register("Alibaba DAG", lambda head: '"tasks"' in head.line and '"job"' in head.line, _read)
+register(
+    "Alibaba DAG",
+    lambda head: '"tasks"' in head.line and '"job"' in head.line,
+    _read,
+    most="stop after so many flows",
+)

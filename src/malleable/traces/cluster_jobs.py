@@ -7,10 +7,12 @@ running tasks (``r1;`` where they are one); ``sla`` is ``t:p;t:p``. Not ``after`
 
 from __future__ import annotations
 
+import inspect
 import math
 from itertools import compress
 from typing import Any
 
+from malleable import _core
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.files.csv import without_apostrophe
 from malleable.files.reading import parse_number
@@ -21,15 +23,16 @@ from malleable.traces.trace import Trace
 from malleable.views import counted
 
 _WORDS = ("name", "user", "program")
-_COUNTS = ("maps", "reduces", "min_map_slots", "min_reduce_slots")
+_COUNTS = tuple(row["name"] for row in _core.CLUSTER_COLUMNS if row["whole"] and row["by_row"])
 _TIMES = ("map_seconds", "reduce_seconds")
 _MOST = 1 << 31  # tasks of a job
 _MOST_TIMED = 1 << 26  # tasks of all jobs, where tasks have times of their own
-_COLUMNS = (
-    "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
-    "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline",
-    "sla", "speedup", "user", "program",
-)  # fmt: skip
+# Parameters of the table, but for what lists of words and flows say.
+_COLUMNS = tuple(
+    name
+    for name in inspect.signature(ClusterJobs).parameters
+    if name not in ("rate", "after", "flow")
+)
 
 
 def _amount(cell: str, whole: bool) -> float:

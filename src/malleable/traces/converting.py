@@ -22,28 +22,56 @@ if TYPE_CHECKING:
 
 
 # What bytes are taken for: the file system block of Hadoop and Hive's reduce tasks at the time of SWIM.
-_BYTES: dict[str, Any] = {
-    "block_bytes": 64 * 2.0**20,
-    "task_seconds": 20.0,
-    "reduce_bytes": 1e9,
-    "reduce_seconds": 300.0,
-}
-_RATES: dict[str, Any] = {"map_rate": 64 * 2**20 / 20, "shuffle_rate": 1e9 / 300}
-SHARES: dict[str, Any] = {
-    "map_column": "sum_cpu_request_x_runtime",
-    "shuffle_column": "sum_disk_request",
-    "least_tasks": 2,
-}
+ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
+    ("block_bytes", 64 * 2.0**20, "where bytes are all that is known: a map task for each so many"),
+    (
+        "task_seconds",
+        20.0,
+        "that each of these map tasks takes [s]; where work is known without tasks, it is cut into tasks of "
+        "about so many seconds (by default as many as the job's maximum)",
+    ),
+    ("reduce_bytes", 1e9, "where bytes are all that is known: a reduce task for each so many"),
+    ("reduce_seconds", 300.0, "that each of these reduce tasks takes [s]"),
+    ("map_rate", 64 * 2**20 / 20, "bytes that maps read in a second at capacity 1"),
+    (
+        "shuffle_rate",
+        1e9 / 300,
+        "bytes that are copied in a second at capacity 1; for tasks: that a reduce task copies at most (by "
+        "default it takes no time of its own)",
+    ),
+    ("map_column", "sum_cpu_request_x_runtime", "of a table of requests: what stands for maps"),
+    ("shuffle_column", "sum_disk_request", "and for the shuffle"),
+    ("least_tasks", 2, "jobs of fewer tasks are left out"),
+    ("map_units", 15.0, "mean map tasks of a job, in slots"),
+    ("reduce_units", 15.0, "mean reduce work of a job, in slots"),
+    ("tasks", 10, "at most so many reduce tasks share a job's reduce work"),
+    (
+        "reduce_from",
+        "shuffled",
+        "from which step a reduce task's run counts: `start`, `shuffled` or `sorted`",
+    ),
+)
+"""Names, defaults and meanings of what converters take for granted."""
+_DEFAULTS = {name: value for name, value, _ in ASSUMPTIONS}
+
+
+def _named(*names: str) -> dict[str, Any]:
+    return {name: _DEFAULTS[name] for name in names}
+
+
+_BYTES = _named("block_bytes", "task_seconds", "reduce_bytes", "reduce_seconds")
+_RATES = _named("map_rate", "shuffle_rate")
+SHARES = _named("map_column", "shuffle_column", "least_tasks")
 _OF_BYTES: dict[str, dict[str, Any]] = {
     "jobs": _BYTES,
     "flows": _BYTES,
     "map_shuffle": _RATES,
-    "map_reduce": {name: value for name, value in _BYTES.items() if name != "task_seconds"},
+    "map_reduce": _named("block_bytes", "reduce_bytes", "reduce_seconds"),
     "tasks": _BYTES | {"shuffle_rate": math.inf},
 }
 _OF_COLUMNS: dict[str, dict[str, Any]] = {
     "map_shuffle": SHARES,
-    "map_reduce": SHARES | {"map_units": 15.0, "reduce_units": 15.0, "tasks": 10},
+    "map_reduce": SHARES | _named("map_units", "reduce_units", "tasks"),
 }
 _SIZES = {"map": ("block_bytes", "task_seconds"), "reduce": ("reduce_bytes", "reduce_seconds")}
 _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": ClusterJobs}
@@ -68,7 +96,7 @@ def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
     if converter == "map_shuffle":
         known = reduce is not None and reduce.bytes is not None
         return {"shuffle_rate": _RATES["shuffle_rate"]} if known else {}
-    return {} if reduce is None or reduce.shuffled is None else {"reduce_from": "shuffled"}
+    return {} if reduce is None or reduce.shuffled is None else _named("reduce_from")
 
 
 def not_for(option: str, format: str, known: Iterable[str]) -> ValueError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from malleable.files.reading import (
     telling_of,
 )
 from malleable.traces.arrow_columns import is_frame
-from malleable.traces.converting import not_for
+from malleable.traces.converting import ASSUMPTIONS, not_for
 from malleable.traces.trace import Trace
 
 Record = TypeVar("Record")
@@ -176,6 +176,7 @@ class Format(NamedTuple):
     name: str
     looks: Callable[[Head], bool]
     read: Callable[..., Trace]
+    meanings: Mapping[str, str]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -187,9 +188,12 @@ class Format(NamedTuple):
 _FORMATS: dict[str, Format] = {}  # by the module that registered it
 
 
-def register(name: str, looks: Callable[[Head], bool], read: Callable[..., Trace]) -> None:
-    """Make a format known: its name, whether a head looks like it, and how to read a `File`."""
-    _FORMATS[read.__module__] = Format(name, looks, read)
+def register(
+    name: str, looks: Callable[[Head], bool], read: Callable[..., Trace], **meanings: str
+) -> None:
+    """Make a format known: its name, whether a head looks like it, how to read a `File`, and what each
+    option of ``read`` means."""
+    _FORMATS[read.__module__] = Format(name, looks, read, meanings)
 
 
 def _formats() -> list[Format]:
@@ -214,6 +218,35 @@ def reading_options() -> set[str]:
     return {name for format in _formats() for name in format.options}
 
 
+class ReadingRow(NamedTuple):
+    """An option of a format, or an assumption of converters."""
+
+    name: str
+    of: str
+    default: Any
+    meaning: str
+
+
+def reading_rows() -> list[ReadingRow]:
+    """All options that readers and converters take, formats first."""
+    rows = [
+        ReadingRow(name, format.name, default, format.meanings[name])
+        for format in _formats()
+        for name, default in format.options.items()
+    ]
+    return rows + [
+        ReadingRow(name, "converters", default, meaning) for name, default, meaning in ASSUMPTIONS
+    ]
+
+
+def _logs(folder: Path) -> list[Path]:
+    """What is in a folder of logs, in the order of names; nothing for a rolling log, which is one."""
+    from malleable.traces.spark import is_part
+
+    found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    return [] if any(map(is_part, found)) else [path for path in found if path.stat().st_size]
+
+
 def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
     if path is None or not path.is_dir():
         return open_bytes(source, max_size)
@@ -234,15 +267,15 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip or zstd; the format is known by content. Of a rolling log of Spark its folder, too.
+        Plain, gzip or zstd; the format is known by content. Of a rolling log of Spark its folder, too; a
+        folder of logs of one format is one trace (`malleable.traces.merging`).
     skip_bad : bool
         Malformed records: False, one error that counts them and shows the first; True, a warning that
         counts them, and the trace has the others. Also what lies behind damage to the file.
     max_size : int or None
         Bytes that the file may have, unpacked; None: any number.
     **options
-        Of the format: ``most`` (Alibaba: stop after so many flows), ``graphs``, ``size``, ``cores``,
-        ``gap``, ``seed`` (TPC-H).
+        Of the format, as the page ``docs/options.md`` and ``malleable simulate --options`` list them.
 
     Returns
     -------
@@ -271,6 +304,11 @@ def read(
 
         return frame_trace(source)
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    if path is not None and path.is_dir() and (logs := _logs(path)):
+        from malleable.traces.merging import merged
+
+        common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size, **options}
+        return replace(merged([read(log, **common) for log in logs]), where=str(path))
     with _opened(source, path, max_size) as (stream, where), telling_of(where):
         format = _format_of(Head(stream.peek()))
         for name in options:

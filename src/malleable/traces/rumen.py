@@ -122,6 +122,7 @@ class _Job(NamedTuple):
     name: str
     user: str
     program: str
+    queue: str
     submit: float
     finish: float
     map: _Phase
@@ -136,8 +137,9 @@ def _parse(record: Any) -> _Job:
     if math.isnan(submit):
         raise ValueError(f"job {job}: submitTime is unknown")
     phases = [_phase(record, phase, job) for phase in _STEPS]
-    user, program = (text_of(record.get(key) or "", key) for key in ("user", "jobName"))
-    return _Job(job, user, program, submit, finish, *phases)
+    texts = (text_of(record.get(key) or "", key) for key in ("user", "jobName", "queue"))
+    user, program, queue = texts
+    return _Job(job, user, program, queue, submit, finish, *phases)
 
 
 def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
@@ -219,6 +221,7 @@ def _read(file: File) -> Trace:
         user=[job.user for job in jobs],
         program=[job.program for job in jobs],
         finish=np.array([job.finish for job in jobs]),
+        groups={"queue": [job.queue for job in jobs]} if any(job.queue for job in jobs) else {},
         per_second=1000.0,
         wall=True,
     )

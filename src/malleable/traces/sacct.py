@@ -5,7 +5,7 @@ Format: https://slurm.schedmd.com/sacct.html. Cells with ``|`` between them, for
     sacct -aXP -S 2024-05-01 -o JobID,JobName,User,State,Submit,Start,End,Elapsed,ReqCPUS,AllocCPUS
 
 Needed: JobID, Submit, Start, and End or Elapsed. Used where they are there: State, AllocCPUS (or NCPUS),
-ReqCPUS, User, JobName (program), ElapsedRaw. Other columns may stand among them.
+ReqCPUS, User, JobName (program), ElapsedRaw, Partition, Account. Other columns may stand among them.
 
 Taken: an element of an array (``123_4``), a component (``123+1``) or a job alone is a run from its start, for
 the time that it ran, on each of its CPUs: so many tasks that start and end together, however the run ended.
@@ -18,7 +18,7 @@ No number of CPUs means one.
 
 Left out: steps (``123.batch``, ``123.extern``, ``123.0``); what was cancelled before it started; elements
 behind the ``...`` of a list that sacct cuts off. Jobs none of whose runs has ended have no known times.
-Partition, priority, memory, nodes, dependencies.
+Priority, memory, nodes, dependencies.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "CONFIGURING")
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED")
 _MOST = 2**31  # CPUs, elements
 _LONGEST = 2.0**40  # s
+_GROUPS = ("Partition", "Account")
 _NEEDED = ("JobID", "Submit", "Start")
 
 
@@ -65,6 +66,7 @@ class _Element(NamedTuple):
     tasks: int
     user: str
     program: str
+    groups: tuple[str, ...]
 
 
 def _moment(cells: dict[str, str], field: str) -> float:
@@ -146,7 +148,8 @@ def _parse(line: str, names: list[str]) -> _Element | None:
         most = f"there may be {_MOST - 1:,} tasks"
         raise ValueError(f"{count:,} elements of {_cpus(cells):,} CPUs: {most}")
     user, program = cells.get("User", ""), cells.get("JobName", "")
-    return _Element(job, cells["JobID"], submit, start, end, ended, tasks, user, program)
+    groups = tuple(cells.get(field, "") for field in _GROUPS)
+    return _Element(job, cells["JobID"], submit, start, end, ended, tasks, user, program, groups)
 
 
 def _times(cells: dict[str, str]) -> tuple[float, float, float, bool]:
@@ -190,6 +193,11 @@ def _read(file: File) -> Trace:
         finish=np.array(
             [np.max([one.ended for one in job if one.tasks] or [math.nan]) for job in listed]
         ),
+        groups={
+            field.lower(): [job[0].groups[k] for job in listed]
+            for k, field in enumerate(_GROUPS)
+            if field in names
+        },
         known=np.array([any(one.tasks and one.end >= one.start for one in job) for job in listed]),
         wall=True,
     )

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,6 +68,26 @@ def parts_of(folder: Path) -> list[Path]:
         if number not in found:
             raise ValueError(f"{folder}: part {number} of the Spark event log is missing")
     return [found[number] for number in numbers]
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is called as a part of a rolling log is."""
+    return _PART.match(path.name) is not None and path.is_file()
+
+
+def _check_part(path: Path) -> None:
+    """ValueError for a part of a rolling log without its beginning, a warning for one without its end."""
+    named = _PART.match(path.name)
+    if named is None:
+        return
+    number = int(named[1])
+    whole = f"part {number} of a rolling log: the folder {path.absolute().parent} is the whole one"
+    if number > 1 and ".compact" not in path.name:
+        raise ValueError(f"{whole}; parts before this one are missing")
+    if any(
+        other.name != path.name and is_part(other) for other in path.absolute().parent.iterdir()
+    ):
+        warnings.warn(f"{path}: {whole}; parts after this one are left out", stacklevel=4)
 
 
 def _looks(head: Head) -> bool:
@@ -269,6 +290,8 @@ def _is_cut(line: str) -> bool:
 
 
 def _read(file: File) -> Trace:
+    if file.path is not None and file.path.is_file():
+        _check_part(file.path)
     log = _Log()
     cut = ""  # a line that is no JSON: what a running application leaves, if it is the last
     for number, line in file.lines():

@@ -1,19 +1,18 @@
 """Standard Workload Format (SWF): logs of parallel machines in the Parallel Workloads Archive.
 
-Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Comments begin with ``;``; every other
-line is a job of 18 numbers with spaces between them, -1 where unknown; times in seconds of the log's own
-clock.
+Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Comments begin with ``;``; every other line
+is a job of 18 numbers with spaces between them, -1 where unknown; times in seconds of the log's own clock.
 
-Taken: job number (name), submit time (arrival), wait time and run time, allocated processors (the
-requested ones where unknown), user and executable (program). A rigid job on p processors becomes p tasks
-that start and end together, however its run ended: it held its processors. Jobs of unknown time or
-without processors (cancelled while they waited) have no known times.
+Taken: job number (name), submit time (arrival), wait time and run time, allocated processors (the requested
+ones where unknown), user and executable (program), group, queue and partition. A rigid job on p processors
+becomes p tasks that start and end together, however its run ended: it held its processors. Jobs of unknown time
+or without processors (cancelled while they waited) have no known times.
 
 Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted. Where none is
 known, the log does not say when work was done.
 
-Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time, memory,
-requested time, group, queue, partition, and what a job waited for (preceding job, think time).
+Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time, memory, requested
+time, and what a job waited for (preceding job, think time).
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ _AMOUNTS = {
     4: ("allocated processors", _MOST, True, True),
     7: ("requested processors", _MOST, True, True),
 }
+_GROUPS = {"group": 12, "queue": 14, "partition": 15}  # and their columns
 _PARTS = (2.0, 3.0, 4.0)  # statuses of a part of a job
 
 
@@ -122,7 +122,12 @@ def _read(file: File) -> Trace:
         ["" if one == -1.0 else f"{one:.0f}" for one in columns[k].tolist()] for k in (11, 13)
     )
     texts: Any = {"name": names, "user": user, "program": program}
-    return Trace(arrival=submit, map=phase, finish=finish, known=known, **texts)
+    groups = {
+        field: ["" if one == -1.0 else f"{one:g}" for one in columns[k].tolist()]
+        for field, k in _GROUPS.items()
+        if (columns[k] != -1.0).any()
+    }
+    return Trace(arrival=submit, map=phase, finish=finish, known=known, groups=groups, **texts)
 
 
 register("SWF log", _looks, _read)

@@ -52,10 +52,7 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
             flows = trace.flows()
             arrival = flows.arrival - float(flows.arrival.min()) if trace.wall else flows.arrival
             return cluster_flows(flows, values["task_seconds"], arrival=arrival)
-        faults = untimed(trace, "map") | untimed(trace, "reduce")
-        if trace.reduce is not None and trace.reduce.shuffled is not None:
-            faults |= untimed(trace, "reduce", "shuffled")
-        rows = usable(trace, faults)
+        rows = task_rows(trace)
         origin = zero(trace, rows)
         columns = _phase(trace, "map", rows, values)
         if trace.reduce is not None:
@@ -71,6 +68,18 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
             **columns,
             **take(trace, rows, "weight", "deadline", "sla", "user", "program", "name"),
         )
+
+
+def task_rows(trace: Trace) -> Integers:
+    """Rows of the trace that `Trace.tasks` has, in its order."""
+    if isinstance(trace.table, ClusterJobs) or (
+        trace.flow is not None and trace.map.work is not None
+    ):
+        return np.arange(len(trace))
+    faults = untimed(trace, "map") | untimed(trace, "reduce")
+    if trace.reduce is not None and trace.reduce.shuffled is not None:
+        faults |= untimed(trace, "reduce", "shuffled")
+    return usable(trace, faults)
 
 
 def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,10 +40,8 @@ def _read(
     """Queries by number, a flow each.
 
     A job per stage: as many slots as tasks, work tasks times mean time. ``graphs``: children of every
-    stage, per query (``Q1`` ...); by default ``queries.yaml`` beside the profiles. ``size`` [GB] and
-    ``cores``: of the profiled runs; the smallest and the fewest by default. The same query costs more
-    task-seconds on more cores, since real stages do not speed up linearly. ``gap``: mean of exponential
-    times between queries [s], of which the trace has none, drawn with ``seed``; 0: all come at once.
+    stage, per query (``Q1`` ...). The same query costs more task-seconds on more cores, since real stages
+    do not speed up linearly. The trace has no times between queries.
     """
     if not (is_number(gap) and gap >= 0.0):
         raise ValueError(f"gap = {shown(gap)}: must be finite and at least 0")
@@ -175,4 +173,13 @@ def _looks(head: Head) -> bool:
     return head.is_object and '"tpch_q' in head.text
 
 
-register("TPC-H profile", _looks, _read)
+register(
+    "TPC-H profile",
+    _looks,
+    _read,
+    graphs="children of every stage, by query; none: `queries.yaml` beside the profiles",
+    size="[GB] of the profiled runs; none: the smallest",
+    cores="of the profiled runs; none: the fewest",
+    gap="mean of exponential times between queries [s]; 0: all come at once",
+    seed="of these times",
+)

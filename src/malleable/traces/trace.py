@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from malleable.jobs.table import Floats, SlaSteps
-from malleable.traces import converting, to_jobs, to_slots, to_tasks
+from malleable.traces import converting, recorded, to_jobs, to_slots, to_tasks
 from malleable.traces.phases import Column, Phase
 from malleable.values import by_value
 from malleable.views import as_html, counted
@@ -43,6 +43,8 @@ class Trace:
         Job i waits for the rows ``parent[parent_offset[i]:parent_offset[i + 1]]``.
     columns : mapping of str to ndarray
         Further numbers of the jobs, by the file's names.
+    groups : mapping of str to sequence of str
+        What else jobs are sorted by, as ``partition`` and ``account``; "" where unknown.
     table : Jobs, Flows, MapShuffleJobs, MapReduceJobs, ClusterJobs or None
         The table that the file is, if it is one; its own converter gives it as it stands.
     per_second : float
@@ -68,6 +70,7 @@ class Trace:
     parent_offset: Column = None
     parent: Column = None
     columns: Mapping[str, Floats] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     table: Any = None
     per_second: float = 1.0
     wall: bool = False
@@ -100,3 +103,5 @@ class Trace:
     map_shuffle = to_slots.map_shuffle
     map_reduce = to_slots.map_reduce
     tasks = to_tasks.tasks
+    task_rows = to_tasks.task_rows
+    recorded = recorded.recorded

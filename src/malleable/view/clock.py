@@ -1,6 +1,6 @@
 """How moments read: one rule for tables, explanations, pictures and pages.
 
-Up to 100,000 s, about a day, a moment is shown as it is: six digits tell tenths of a second. Beyond
+Up to 100,000 s, about a day, a moment is shown as it is, with four digits or to the second. Beyond
 that (Unix time stamps, say) moments are shown as seconds after ``now``, with a sign: ``+12.5``.
 ``now`` itself is said once, as a date where it looks like a Unix time stamp. JSON and CSV keep
 absolute times in full.

@@ -1,8 +1,9 @@
 """How fast this machine decides: the latency of an epoch by policy, objective and number of jobs.
 
-Two instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1):
+Three instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1):
 (a) twice as many slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as
-jobs, no minima, maxima all slots. Between two decisions 1 % of the jobs leave, arrive or change (a
+jobs, no minima, maxima all slots; (c) as (b), with maxima uniform on 1 to 64, and decisions are held
+for 5 s. Between two decisions 1 % of the jobs leave, arrive or change (a
 third each), so the number of jobs stays.
 
 All cases are timed in rounds, a part of their decisions in each, so that what the machine does beside
@@ -46,8 +47,11 @@ _DUE = (1.0, 40.0)  # deadlines, in times of the work on one slot
 INSTANCES = {
     "a": "2 slots a job, minima of 1",
     "b": "10 jobs a slot, no minima or maxima",
+    "c": "10 jobs a slot, no minima, held for 5 s",
 }
 """What the instances are, in words."""
+
+_HELD = {"c": 5.0}  # seconds
 
 
 def instance_a(jobs: int) -> tuple[Jobs, int]:
@@ -59,6 +63,12 @@ def instance_b(jobs: int) -> tuple[Jobs, int]:
     """Jobs and slots of instance "b": a tenth of a slot a job, no minima, maxima all slots."""
     slots = max(1, jobs // 10)
     return lognormal_jobs(jobs, slots, min_slots=0, max_slots=None, rng=_SEED), slots
+
+
+def instance_c(jobs: int) -> tuple[Jobs, int]:
+    """Jobs and slots of instance "c": a tenth of a slot a job, no minima, maxima U{1..64}."""
+    slots = max(1, jobs // 10)
+    return lognormal_jobs(jobs, slots, min_slots=0, max_slots=(1, 64), rng=_SEED), slots
 
 
 class Case(NamedTuple):
@@ -213,17 +223,17 @@ class _Timed:
 class DecisionStream:
     """An epoch on instance "a" or "b" whose jobs keep coming, going and changing.
 
-    `change` replaces and updates `SHARE` of the jobs and moves the clock on by a second; `decide`
-    asks for the slots then. ``change_seconds`` is the wall-clock time of the last change, without
-    what it took to draw it.
+    `change` replaces and updates `SHARE` of the jobs and moves the clock on by a second, or by as long
+    as decisions are held; `decide` asks for the slots then. ``change_seconds`` is the wall-clock time
+    of the last change, without what it took to draw it.
     """
 
     def __init__(
         self, instance: str, jobs: int, objective: str = "sum:response", policy: str = "flex"
     ) -> None:
-        instances = {"a": instance_a, "b": instance_b}
+        instances = {"a": instance_a, "b": instance_b, "c": instance_c}
         if instance not in instances:
-            raise ValueError(f"instance = {instance!r}: expected a or b")
+            raise ValueError(f"instance = {instance!r}: expected a, b or c")
         if jobs < 1:
             raise ValueError(f"jobs = {jobs}: must be at least 1")
         self.jobs, self.slots = instances[instance](jobs)
@@ -241,14 +251,16 @@ class DecisionStream:
         self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
         self._work = self.jobs.work.copy()
         self.allocated_before = allocated()
-        self._epoch = Epoch(self.slots, objective, policy)
+        held = _HELD.get(instance, 0.0)
+        self._step = held or 1.0
+        self._epoch = Epoch(self.slots, objective, policy, period=held)
         self._ids = self._epoch.add(jobs=self.jobs)
         self._epoch.decide(self.now)
 
     def change(self) -> None:
         """Let jobs leave, arrive and change."""
         jobs, rng, each = self.jobs, self._rng, self._each
-        self.now += 1.0
+        self.now += self._step
         rows = rng.permutation(len(jobs))
         gone, changed = rows[:each], rows[each : 2 * each]
         alike = rng.integers(0, len(jobs), each)  # those that come are like some that were there

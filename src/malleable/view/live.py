@@ -6,12 +6,31 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from malleable.live.expected import End, Left
+from malleable.live.expected import End
+from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
+from malleable.live.loop import Progress
+from malleable.live.outlook import Outlook
 from malleable.live.status import JobStatus, RunStatus
-from malleable.view.text import Column, Table, columns_table, counted, number, plain, wall_time
+from malleable.view.failures import ways_text
+from malleable.view.text import (
+    Column,
+    Table,
+    columns_table,
+    counted,
+    lasting,
+    number,
+    plain,
+    wall_time,
+)
 
-__all__ = ["end_text", "plan_json", "plan_table", "status_json", "status_table", "task_text"]
+__all__ = [
+    "NOT_DONE", "bar", "end_text", "line_text", "plan_json", "plan_table", "status_json", "status_table",
+    "task_text",
+]  # fmt: skip
+
+NOT_DONE = "not done"
+"""Head of the column of tasks that did not end well."""
 
 
 def end_text(end: float, early: float, late: float) -> str:
@@ -19,39 +38,61 @@ def end_text(end: float, early: float, late: float) -> str:
     if math.isnan(end):
         return "?"
     wide = math.isfinite(late - early) and late > early
-    digits = max(0, 1 - math.floor(math.log10(late - early))) if wide else 1
+    digits = max(0, -math.floor(math.log10((late - early) / 2.0))) if wide else 1
     at, first, last = (number(round(value, min(digits, 3))) for value in (end, early, late))
     return at if first == last else f"{at} ({first} to {last})"
+
+
+def _expected(end: End) -> str:
+    return f"expected end {end_text(*end)}{'' if math.isnan(end.at) else ' s'}"
 
 
 def task_text(seconds: float, spread: float) -> str:
     """Seconds of a task and how far they may be off."""
     if not seconds:
         return "?"
-    digits = min(max(0, 1 - math.floor(math.log10(spread or seconds))), 3)
-    return " ± ".join(number(round(value, digits)) for value in (seconds, spread))
+    digits = min(max(0, 1 - math.floor(math.log10(spread or seconds))), 6)
+    known = (seconds, spread) if spread else (seconds,)
+    return " ± ".join(number(round(value, digits)) for value in known)
 
 
 def _deadline(job: JobStatus | Job) -> str:
-    return number(job.deadline) if math.isfinite(job.deadline) else "-"
+    return number(job.deadline) if math.isfinite(job.deadline) else ""
 
 
 def _has_end(job: JobStatus) -> bool:
     return job.left > 0 or not math.isnan(job.ended)
 
 
+def _share(count: int, of: int) -> str:
+    return f"{count:,} of {of:,}" if count or of else ""
+
+
+def _task(job: JobStatus) -> str:
+    known = bool(job.done or job.left)
+    return task_text(job.seconds, job.spread if job.left else 0.0) if known else ""
+
+
 _COLUMNS: list[Column] = [
     ("job", lambda job: job.name),
-    ("user", lambda job: job.user or "-"),
-    ("why", lambda job: job.why or "-"),
-    ("slots", lambda job: number(job.slots)),
-    ("running", lambda job: number(job.running)),
-    ("done", lambda job: f"{job.done:,} of {job.done + job.failed + job.left:,}"),
-    ("failed", lambda job: number(job.failed)),
-    ("task [s]", lambda job: task_text(job.seconds, job.spread) if job.left else "-"),
-    ("end [s]", lambda job: end_text(job.end, job.early, job.late) if _has_end(job) else "-"),
+    ("user", lambda job: job.user),
+    ("why", lambda job: job.why),
+    (NOT_DONE, lambda job: ways_text([job])),
+    ("running", lambda job: _share(job.running, max(job.slots, job.running))),
+    ("done", lambda job: f"{job.done:,} of {job.tasks:,}"),
+    ("retried", lambda job: f"{job.retried:,}" if job.retried else ""),
+    ("task [s]", _task),
+    ("end [s]", lambda job: end_text(job.end, job.early, job.late) if _has_end(job) else ""),
     ("deadline [s]", lambda job: _deadline(job) + (f", {job.risk}" if job.risk else "")),
 ]
+_SPARE = ("why", "user", "retried", "task [s]")
+
+
+def _style(head: str, job: JobStatus) -> str:
+    if head:
+        return "red" if head == NOT_DONE or (head == "deadline [s]" and job.risk) else ""
+    waits = job.left and not job.running and math.isnan(job.began)
+    return "dim" if waits else ""
 
 
 def _urgency(job: JobStatus) -> tuple[bool, bool, float]:
@@ -66,7 +107,7 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
         jobs = sorted(jobs, key=_urgency)[:most]
         more = f"; {counted(len(status.jobs) - most, 'job')} not shown"
     end = status.end
-    last = f", expected end {end_text(*end)} s" if any(job.left for job in status.jobs) else ""
+    last = f", {_expected(end)}" if any(job.left for job in status.jobs) else ""
     words = [job.risk for job in status.jobs]
     missed = words.count("missed")
     risks = len(words) - words.count("") - missed
@@ -76,7 +117,7 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
         f"run {status.number}, {status.status}: {wall_time(status.now)} on "
         f"{counted(status.slots, 'slot')}{last}{risky}{more}"
     )
-    return columns_table(title, jobs, _COLUMNS, left=3)
+    return columns_table(title, jobs, _COLUMNS, 4, _SPARE, _style)
 
 
 def status_json(status: RunStatus) -> dict[str, Any]:
@@ -98,30 +139,73 @@ def _plain_job(job: JobStatus) -> dict[str, Any]:
     return dict(found)
 
 
-def plan_table(jobs: Sequence[Job], left: Sequence[Left], ends: Sequence[End], slots: int) -> Table:
+def plan_table(jobs: Sequence[Job], expected: Outlook, slots: int) -> Table:
     """What would run, and when it is expected to end."""
-    known = [end for end in ends if not math.isnan(end.at)]
-    last = f"{end_text(*map(max, zip(*known, strict=True)))} s" if known else "not known"
-    unknown = len(ends) - len(known)
-    without = f"; {counted(unknown, 'job')} without seconds that are known" if unknown else ""
-    title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: expected end {last}{without}"
+    left, ends = expected.left, expected.ends
+    unknown = sum(math.isnan(end.at) for end in ends)
+    without = f"; what tasks take is not known of {counted(unknown, 'job')}" if unknown else ""
+    title = (
+        f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: "
+        f"{_expected(expected.end)}{without}"
+    )
     columns: list[Column] = [
         ("job", lambda row: jobs[row].name),
-        ("first command", lambda row: " ".join(jobs[row].arguments(0)) if len(jobs[row]) else "-"),
-        ("tasks", lambda row: number(len(jobs[row]))),
-        ("seconds", lambda row: number(left[row].seconds) if left[row].seconds else "?"),
+        (
+            "first command",
+            lambda row: " ".join(map(quoted, jobs[row].arguments(0))) if len(jobs[row]) else "",
+        ),
+        ("tasks", lambda row: f"{len(jobs[row]):,}"),
+        ("task [s]", lambda row: task_text(left[row].seconds, 0.0)),
         ("end [s]", lambda row: end_text(*ends[row])),
         ("deadline [s]", lambda row: _deadline(jobs[row])),
     ]
     return columns_table(title, range(len(jobs)), columns, left=2)
 
 
-def plan_json(
-    jobs: Sequence[Job], left: Sequence[Left], ends: Sequence[End]
-) -> list[dict[str, Any]]:
+def line_text(progress: Progress, rate: float, end: End, width: int | None = None) -> str:
+    """A run in a line: per cent, counts, tasks that end a second, and the time that is left.
+
+    What matters least is left out where it would be wider than ``width``.
+    """
+    jobs = progress.jobs
+    done, total = sum(job.done for job in jobs), sum(job.tasks for job in jobs)
+    over = done + sum(job.failed for job in jobs)
+    again = sum(job.retried for job in jobs)
+    paused = sum(job.paused for job in jobs)
+    early, late = (lasting(each - progress.now) for each in end[1:])
+    spread = f" ({early} to {late})" if early != late else ""
+    if early.partition(" ")[2] == late.partition(" ")[2]:  # one unit for both
+        spread = spread.replace(early, early.partition(" ")[0], 1)
+    parts = {
+        "share": f"{100 * over // total if total else 100} %",
+        "done": f"{done:,} of {total:,} done",
+        "ways": ways_text(jobs),
+        "retried": f"{again:,} retried" if again else "",
+        "running": f"{progress.running:,} running",
+        "rate": f"{rate:.3g}/s" if rate >= 1.0 else f"{60 * rate:.2g}/min" if rate else "",
+        "paused": f"{paused} paused" if paused else "",
+        "left": f"{lasting(end.at - progress.now)} left" if over < total else "",
+        "spread": spread if over < total else "",
+    }
+    for less in ("", "retried", "rate", "spread", "running"):
+        parts.pop(less, None)
+        spread = parts.get("spread", "")
+        text = ", ".join(text for key, text in parts.items() if text and key != "spread") + spread
+        if width is None or len(text) <= width:
+            break
+    return text
+
+
+def bar(share: float, width: int, plain: bool) -> str:
+    """So much of a width; ``plain``: of characters that every terminal has."""
+    full = int(share * width)
+    return ("#" * full).ljust(width, ".") if plain else "\u2588" * full + "\u2591" * (width - full)
+
+
+def plan_json(jobs: Sequence[Job], expected: Outlook) -> list[dict[str, Any]]:
     """As the table, with all numbers."""
     return [
         {"name": job.name, "tasks": len(job), "seconds": own.seconds or None, **known}
-        for job, own, end in zip(jobs, left, ends, strict=True)
+        for job, own, end in zip(jobs, expected.left, expected.ends, strict=True)
         for known in [dict(zip(("end", "early", "late"), plain(tuple(end)), strict=True))]
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 from html import escape
@@ -26,6 +27,9 @@ from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.epoch import OverlapDecision
 from malleable.tandem.table import MapShuffleJobs
 from malleable.view.clock import Clock
+from malleable.view.drawing import image_bytes
+from malleable.view.flow_picture import draw_flows
+from malleable.view.packing_picture import draw_packing
 from malleable.view.plan_views import plan_columns, plan_headline
 from malleable.view.simulations import replications_tables, simulation_tables
 from malleable.view.text import Column, Table, columns_table, counted, number
@@ -41,7 +45,20 @@ def html(shown: object) -> str:
         part._repr_html_() if isinstance(part, Table) else f"<p>{escape(part)}</p>\n"
         for part in _parts(shown)
     ]
-    return f"<div>\n{''.join(parts)}</div>"
+    picture = _picture(shown) if isinstance(shown, (Plan, FlowPlan)) else ""
+    return f"<div>\n{''.join(parts)}{picture}</div>"
+
+
+def _picture(plan: Plan | FlowPlan) -> str:
+    """The plan's picture as an image within the page; nothing without matplotlib, or of an empty plan."""
+    if not len(plan.order):
+        return ""
+    try:
+        figure = draw_flows(plan) if isinstance(plan, FlowPlan) else draw_packing(plan)
+    except ImportError:
+        return ""
+    image = base64.b64encode(image_bytes(figure, "plan.png")).decode()
+    return f'<img alt="the plan" style="max-width: 100%" src="data:image/png;base64,{image}" />\n'
 
 
 def _rows(count: int, columns: Sequence[Column], left: int = 1, noun: str = "row") -> Parts:

@@ -12,7 +12,7 @@ from typing import Any
 from malleable.replications import Interval, Replications, interval
 from malleable.result import SimulationResult
 from malleable.simulation import FAIR, is_fair
-from malleable.slotted.theory import EfficiencyConstants
+from malleable.slotted.efficiency import EfficiencyConstants
 from malleable.view.text import (
     Column,
     columns_table,
@@ -31,14 +31,15 @@ REFERENCE, SUBJECT = FAIR, "flex"
 _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "tandem": {
         "policy, times in s": (
-            *("mean_response", "mean_response/lower_bound", "mean_stretch", "p50", "p99"),
-            *("max_response", "map_utilisation", "shuffle_utilisation"),
+            *("mean_response", "mean_response/lower_bound", "mean_stretch"),
+            *("p50", "p95", "p99", "max_response", "longest_wait"),
+            *("map_utilisation", "shuffle_utilisation"),
         )
     },
     "slotted": {
         "policy, times in slots": (
-            *("mean_response", "ratio", "tight_ratio", "p50", "p99", "max_response"),
-            *("utilisation", "unfinished"),
+            *("mean_response", "ratio", "tight_ratio", "p50", "p95", "p99", "max_response"),
+            *("longest_wait", "utilisation", "unfinished"),
         )
     },
     "jobs": {
@@ -53,7 +54,10 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "cluster": {
         "response [s]": ("mean_response", "p50", "p95", "p99", "longest_wait", "makespan"),
-        "flows [s]": ("flow_response", "flow_max_response", "flow_stretch", "flow_max_stretch"),
+        "flows [s]": (
+            *("flow_response", "flow_p95", "flow_max_response", "flow_longest_wait"),
+            *("flow_stretch", "flow_max_stretch"),
+        ),
         "fairness": (
             *("mean_stretch", "max_stretch", "jain_fairness", "missed_deadlines"),
             *("dissatisfaction", "user_fairness"),
@@ -80,10 +84,13 @@ _HEADS = {
     "tardy_share": "late",
     "idle_held": "idle until next",
     "overload": "overloaded",
-    "jain_fairness": "Jain",
+    "jain_fairness": "evenness of stretch (Jain)",
     "missed_deadlines": "late",
-    "dissatisfaction": "dissatisfied",
-    "user_fairness": "users apart",
+    "dissatisfaction": "short of minimum share",
+    "user_fairness": "gap between users",
+    "lost_slots": "slots short of target",
+    "idle_slots": "idle while tasks wait",
+    "churn": "slots taken away",
     "locality": "local",
     "rack_locality": "in rack",
     "remote_bytes": "remote [B]",
@@ -97,6 +104,13 @@ _USERS = 12  # that are shown
 _COLUMNS = 8  # of one table
 _INTERVALS = 5  # of one table
 _ALL = 1e-9
+# Of each user, with what tables call it.
+_OF_USERS = {
+    "response": "response [s] of",
+    "p95": "p95 of the response of",
+    "longest_wait": "longest wait of",
+    "stretch": "stretch of",
+}
 _FAR = 1.5  # times FAIR's mean response: said in the end
 
 Value = float | Interval
@@ -172,12 +186,17 @@ def _chunked(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]
 
 def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) -> list[Any]:
     there = [k for k, count in enumerate(jobs) if count]
-    heads = [f"{f'10^{k}' if k else '0'}: {counted(jobs[k], 'job')}" for k in there]
+    heads = [f"{f'from 10^{k}' if k else 'below 10'}: {counted(jobs[k], 'job')}" for k in there]
     rows = {
-        policy: [interval_cell(own[k]) if k < len(own) else "-" for k in there]
+        policy: [_size_cell(own[k]) if k < len(own) else "-" for k in there]
         for policy, own in stretch.items()
     }
-    return _chunked("stretch by work from", heads, rows)
+    return _chunked("stretch by slot-seconds", heads, rows)
+
+
+def _size_cell(value: Value) -> str:
+    """A stretch; of jobs without work a dash."""
+    return interval_cell(value) if _interval(value).mean else "-"
 
 
 def _users_of(summary: Summary1) -> list[str]:
@@ -187,7 +206,7 @@ def _users_of(summary: Summary1) -> list[str]:
 def _user_tables(summary: Summary) -> list[Any]:
     users = _users_of(next(iter(summary.values()), {}))
     shown: list[Any] = []
-    for metric, head in (("response", "response [s] of"), ("stretch", "stretch of")):
+    for metric, head in _OF_USERS.items():
         rows = {
             policy: [_cell(own, (metric, user)) for user in users[:_USERS]]
             for policy, own in summary.items()
@@ -302,10 +321,21 @@ def _losses(
         ]
         where = f"jobs of {', '.join(worse)} slot-seconds" if worse else "no size of jobs"
         loses = " (loses)" if ratio > 1 + _ALL else ""
-        lines.append(f"{policy}: mean response {ratio:.3f} x {best}{loses}; loses for {where}")
+        lines.append(
+            f"{policy}: mean response {ratio:.3f} x {best}{loses}; loses for {where};"
+            f" {_longest(summary, policy, best)}"
+        )
         if ratio >= _FAR:
             far.append(f"{policy} ({ratio:.1f} x)")
     return [*lines, *([f"far worse than {best}: {', '.join(far)}"] if far else [])]
+
+
+def _longest(summary: Summary, policy: str, best: str) -> str:
+    """The longest wait of a policy beside that of the best FAIR."""
+    own, base = (
+        _interval(summary[name].get("longest_wait", math.nan)).mean for name in (policy, best)
+    )
+    return f"longest wait {number(own)} s, {best} {number(base)} s"
 
 
 def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
@@ -432,8 +462,7 @@ def _summary_dict(summary: Summary) -> dict[str, Any]:
         users = _users_of(own)
         if users:
             shown[policy]["users"] = {
-                user: {what: plain(own[what, user]) for what in ("response", "stretch")}
-                for user in users
+                user: {what: plain(own[what, user]) for what in _OF_USERS} for user in users
             }
     return shown
 

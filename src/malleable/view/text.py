@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 Column = tuple[str, Callable[[Any], str]]
 """A head, and the cell of a row."""
 
+_NOTHING = {"", "-"}  # cells that say nothing
 _LABEL = 14  # a column of words folds down to that
 _GAP, _EDGES = 2, 2  # between two columns; left and right of a table
 _WIDTH = 110  # of tables that do not go to a terminal
 
 
 def number(value: float) -> str:
-    """Six significant digits, and all those before the point; what is infinite as ``inf``."""
-    return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+    """Four significant digits, and all those before the point; what is infinite as ``inf``."""
+    if 1e3 <= abs(value) < 1e15:
+        return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:.0f}"
+    return f"{value:.4g}"
 
 
 def finite(value: float) -> float | None:
@@ -60,6 +63,26 @@ def percent(fraction: float | None) -> str:
     return f"{100 * fraction:.2f} %" if abs(fraction) < 10 else f"{100 * fraction:,.0f} %"
 
 
+def lasting(seconds: float) -> str:
+    """How long something still takes, as people say it: ``8 s``, ``12 min``, ``2 h 05 min``, ``3 d 4 h``."""
+    if not math.isfinite(seconds):
+        return "?"
+    whole = max(0, round(seconds))
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f} s"
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(seconds / 60.0)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours = round(seconds / 3600.0)
+    return (
+        f"{minutes // 60} h {minutes % 60:02} min"
+        if hours < 48
+        else f"{hours // 24} d {hours % 24} h"
+    )
+
+
 def wall_time(seconds: float) -> str:
     """A duration in the unit that reads best (wall-clock time only; schedules stay in seconds)."""
     if seconds < 1e-3:
@@ -83,15 +106,30 @@ class Table:
     rows : sequence of sequences of str
     left : int
         So many columns are words, the others are numbers.
+    spare : sequence of int
+        Columns that are left out where it would be too wide, in this order, before it is spread.
+    styles : mapping
+        Colours of a cell by (row, column), of a row by (row, None).
     """
 
     def __init__(
-        self, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
+        self,
+        title: str,
+        heads: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        left: int = 1,
+        spare: Sequence[int] = (),
+        styles: Mapping[tuple[int, int | None], str] | None = None,
     ) -> None:
         self.title = printable(title)
         self.heads = [printable(head) for head in heads]
         self.rows = [[printable(cell) for cell in row] for row in rows]
         self.left = left
+        self.spare, self.styles = tuple(spare), styles or {}
+
+    def without_title(self) -> Table:
+        """The cells alone."""
+        return Table("", self.heads, self.rows, self.left, self.spare, self.styles)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         if self.title:
@@ -133,8 +171,13 @@ class Table:
             min(full[k], max(_LABEL, word[k])) if k < self.left else max(cells[k], word[k])
             for k in every
         ]
+        for count in range(len(self.spare) + 1):
+            some = [k for k in every if k not in self.spare[:count]]
+            if sum(least[c] for c in some) + _GAP * (len(some) - 1) <= width:
+                every = some
+                break
         key = every[:1]  # what every table begins with: words, on no more than half the width
-        for k in every[1 : min(self.left, len(every) - 1)]:
+        for k in [k for k in every[1:-1] if k < self.left]:
             if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width // 2:
                 break
             key.append(k)
@@ -154,8 +197,10 @@ class Table:
         for k, width in zip(columns, widths, strict=True):
             justify: Literal["left", "right"] = "left" if k < self.left else "right"
             made.add_column(Text(self.heads[k]), justify=justify, overflow="fold", width=width)
-        for row in self.rows:
-            made.add_row(*(Text(row[k]) for k in columns))
+        for place, row in enumerate(self.rows):
+            style = self.styles.get
+            cells = (Text(row[k], style=style((place, k), "")) for k in columns)
+            made.add_row(*cells, style=style((place, None)))
         return made
 
 
@@ -194,11 +239,30 @@ table = Table
 
 
 def columns_table(
-    title: str, rows: Iterable[Any], columns: Iterable[Column], left: int = 1
+    title: str,
+    rows: Iterable[Any],
+    columns: Iterable[Column],
+    left: int = 1,
+    spare: Sequence[str] = (),
+    style: Callable[[str, Any], str] | None = None,
 ) -> Table:
-    """A line for each of these rows."""
-    heads, cells = zip(*columns, strict=True)
-    return Table(title, heads, [[cell(row) for cell in cells] for row in rows], left)
+    """A line for each of these rows, without columns in which every cell is empty.
+
+    ``spare``: heads of columns that a narrow terminal goes without; ``style(head, row)``: the colours of
+    a cell, with an empty head those of the row.
+    """
+    rows, columns = list(rows), list(columns)
+    made = [[cell(row) for row in rows] for _, cell in columns]
+    kept = [k for k, cells in enumerate(made) if not rows or not _NOTHING.issuperset(cells)]
+    heads = [columns[k][0] for k in kept]
+    cells = [[made[k][place] for k in kept] for place in range(len(rows))]
+    styles: dict[tuple[int, int | None], str] = {}
+    for place, row in enumerate(rows if style else ()):
+        assert style is not None
+        styles |= {(place, at): style(head, row) for at, head in enumerate(heads)}
+        styles[place, None] = style("", row)
+    without = [heads.index(head) for head in spare if head in heads]
+    return Table(title, heads, cells, sum(k < left for k in kept), without, styles)
 
 
 def fields_of(holder: Any, *names: str) -> dict[str, Any]:

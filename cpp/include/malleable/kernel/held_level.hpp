@@ -11,7 +11,8 @@
 // The least level whose deadlines pass is a lower bound, found by halving. Minima are left out, and
 // a speed-up below linear counts as linear: both let more loops compete.
 //
-// O(J log J) a test, some sixty tests. Source: ours.
+// O(J) a test where slots are busy for fewer periods than there are jobs, else O(J log J); some
+// sixty tests. Source: ours.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,21 @@
 #include "malleable/model/problem.hpp"
 
 namespace malleable {
+
+// The slot-periods that a job must hold during the periods 0 ... k together.
+struct HeldNeed {
+  double first = 0.0, start = 0.0;  // from period `first` on, and so many then
+  double slope = 0.0;               // more in each later period below `edge`
+  double edge = 0.0, whole = 0.0;   // so many just before period `edge`
+  double total = 0.0;               // and so many from there on
+
+  double at(double k) const {
+    if (k >= edge) return total;
+    return k < first ? 0.0 : start + slope * (k - first);
+  }
+};
+// Of a job that can end by `due`, from now: work <= high * due.
+HeldNeed held_need(double work, double high, double due, double period);
 
 class HeldLevel {
  public:
@@ -38,7 +54,10 @@ class HeldLevel {
     double jump;    // slot-periods more from there on
     double slope;   // slot-periods more a period after it
   };
-  std::vector<Event> events_;
+  void sort_events(double last);
+
+  std::vector<Event> events_, sorted_;
+  std::vector<std::size_t> places_;
   std::vector<double> due_;
 };
 

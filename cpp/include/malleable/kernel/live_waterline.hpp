@@ -18,13 +18,22 @@
 
 namespace malleable {
 
+// The largest whole level of n jobs at which their slots, between low and low + room, are at most
+// `slots`, and what it leaves over; sought from `from`. Infinite if everybody can have the maximum.
+struct WholeLevel {
+  double level = 0.0, left = 0.0;
+  bool fits = false;  // the minima do
+};
+WholeLevel whole_level(std::span<const double> low, std::span<const double> room, double slots,
+                       double from);
+
 class LiveWaterline {
  public:
   // Behind all others, with no slots yet; returns its row. 0 <= low <= high, whole numbers.
   std::size_t add(Index item, double low, double high);
   void set(std::size_t row, double low, double high) {
     low_[row] = low;
-    high_[row] = high;
+    room_[row] = high - low;
   }
   void erase(std::size_t row);
   // Closes gaps once they are more than the jobs; calls moved(item, row) for each job if so.
@@ -43,8 +52,8 @@ class LiveWaterline {
     double left = left_;
     for (std::size_t row = 0; row < item_.size(); ++row) {
       double own = level_ < low_[row] ? low_[row] : level_;
-      if (own >= high_[row]) {
-        own = high_[row];
+      if (own >= low_[row] + room_[row]) {
+        own = low_[row] + room_[row];
       } else if (left > 0.0 && level_ >= low_[row]) {
         own += 1.0;
         left -= 1.0;
@@ -62,28 +71,23 @@ class LiveWaterline {
   // By row; kNone, 0 and 0 in a gap.
   std::span<const Index> items() const { return item_; }
   std::span<const double> low() const { return low_; }
-  std::span<const double> high() const { return high_; }
+  double high(std::size_t row) const { return low_[row] + room_[row]; }
   std::span<const double> given() const { return given_; }
 
-  void state(State& s) { s(item_, low_, high_, given_, live_, level_, left_); }
+  void state(State& s) { s(item_, low_, room_, given_, live_, level_, left_); }
 
  private:
-  struct Sum {
-    double slots = 0.0;  // at a level
-    double more = 0.0;   // that one level more would take
-  };
   template <typename Give>
   void tell(std::size_t row, double slots, const Give& give) {
     if (given_[row] == slots || item_[row] == kNone) return;
     given_[row] = slots;
     give(item_[row], slots);
   }
-  Sum at(double level) const;
   bool find_level(double slots);
   void close_gaps();
 
   std::vector<Index> item_;
-  std::vector<double> low_, high_, given_;
+  std::vector<double> low_, room_, given_;
   std::size_t live_ = 0;
   double level_ = 0.0, left_ = 0.0;
 };

@@ -1,4 +1,5 @@
-// Local search over priority orders, each candidate packed and scored.
+// Local search over priority orders, each candidate packed and scored. An order with deadlines is
+// packed for them (laxity_packing.hpp).
 //
 // Insertions and swaps, first improvement, from several starts and then from perturbations of the
 // best order. Step penalties leave plateaus; on them a secondary objective decides that falls as
@@ -14,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/laxity_packing.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/model/penalties.hpp"
 
@@ -24,20 +26,28 @@ struct Score {
   double secondary = kInfinity;
 };
 
+struct PackedOrder {
+  std::vector<Index> order;
+  std::vector<double> due = {};  // from problem.now; empty: malleable_packing
+};
+
 class OrderSearch {
  public:
   // Prepares to score orders of this instance; both must outlive the calls below.
   void begin(const Problem& problem, const Penalties& penalties, Aggregate aggregate);
 
   // Packs the order. Where the value would exceed `limit` it comes back as infinite.
-  Score score(std::span<const Index> order, const Score& limit = {});
+  Score score(std::span<const Index> order, const Score& limit = {},
+              std::span<const double> due = {});
 
   static bool better(const Score& a, const Score& b);
+  // Nobody pays more than it does in any case.
+  bool least(const Score& score) const { return score.value <= base_; }
 
   // Tries up to `effort` candidates, starting from `starts` (best first), and leaves the best order
   // in starts[0]. Ends early when the value reaches `bound`, or when stop() says so. Returns how
   // many candidates it tried.
-  std::uint64_t improve(std::vector<std::vector<Index>>& starts, Score& best, std::uint64_t effort,
+  std::uint64_t improve(std::vector<PackedOrder>& starts, Score& best, std::uint64_t effort,
                         double bound, const std::function<bool()>& stop);
 
  private:
@@ -49,8 +59,16 @@ class OrderSearch {
   Move random_move();
   static void apply(const Move& move, std::vector<Index>& order);
   void list_moves();
-  void descend(std::vector<Index>& order, Score& score);
+  void descend(PackedOrder& packed, Score& score);
   bool exhausted();
+  template <typename Done>
+  void pack(std::span<const Index> order, std::span<const double> due, Done done) {
+    if (due.empty()) {
+      packing_.run_until(*problem_, order, done);
+    } else {
+      laxity_.run_until(*problem_, order, due, done);
+    }
+  }
 
   const Problem* problem_ = nullptr;
   const Penalties* penalties_ = nullptr;
@@ -59,6 +77,7 @@ class OrderSearch {
   double horizon_ = 1.0;          // length of the schedule, to scale the secondary objective
   std::vector<double> earliest_;  // penalty that each job pays at least
   MalleablePacking packing_;
+  LaxityPacking laxity_;
 
   std::vector<Index> trial_;
   std::vector<Move> moves_;

@@ -40,12 +40,20 @@ class PriceBound {
   bool begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
              std::span<const double> completion, std::size_t times);
 
+  // The same instance with more times; the prices are carried over to the next time of those.
+  void refine(const Penalties& penalties, std::span<const double> earliest,
+              std::span<const double> completion, std::size_t times);
+
   // So many more steps towards `value`, which some schedule reaches. Returns the best bound so far.
   double improve(double value, std::size_t steps);
 
   // The completions, from problem.now, that the jobs choose at the best prices; infinite where a
   // job gives up. O(options).
   void choices(std::span<double> due);
+  // The end that each job aims at, even if it gives up: the one that is worth its price most. key:
+  // that price over what it saves; below 1 where the job chooses it, infinite where nothing is
+  // saved.
+  void worth(std::span<double> due, std::span<double> key);
   // The average of what they chose lately: prices swing around the best ones, and so do choices.
   std::span<const double> average() const { return average_; }
 
@@ -64,6 +72,7 @@ class PriceBound {
   std::uint16_t first_from(double t) const;  // number of the first time that is at least t
   void add_option(std::size_t j, double completion, double penalty, std::uint16_t rising);
   void list_options(const Penalties& penalties, std::size_t j, double from);
+  double cost_of(std::size_t j, const Option& option) const;
   std::size_t choose(std::size_t j, double& cost) const;
   void sum_prices(std::span<const double> multiplier);
   double evaluate();

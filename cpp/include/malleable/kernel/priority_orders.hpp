@@ -6,10 +6,12 @@
 // had (infinite if it never rises), r the rate at which it rises.
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <vector>
 
 #include "malleable/kernel/key_sort.hpp"
+#include "malleable/kernel/on_time_set.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/scratch.hpp"
@@ -21,15 +23,22 @@ enum class OrderRule : std::uint8_t {
   kShortestPath,  // (W / M) / r
   kDueDate,       // D: earliest due date (Jackson 1955)
   kModifiedDue,   // max(D, p) / r: weighted modified due date
-  kApparentCost,  // W / r, put off while there is slack: apparent tardiness cost
+  kApparentCost,  // W / r, put off while D - W / M is ahead: apparent tardiness cost (Vepsalainen
+                  // and Morton 1987); r as soon as D has passed
   kOnTimeSet,     // Moore and Hodgson 1968 with weights, several steps and the others' minima: drop
-                  // what costs least per work freed
+                  // what costs least per work freed; maxima are not looked at
+  kFittingSet,    // jobs that can all be on time by the exact test (on_time_set.hpp), those first
+                  // whose step costs most for their work; served by latest start
   kLeastSlack,    // D - e
 };
 
+// Logarithms as keys, rounded, so that ties are ties however they came about.
+inline double rounded_key(double key) { return std::floor(key * 0x1p24 + 0.5) * 0x1p-24; }
+
 class PriorityOrders {
  public:
-  // Fills `order`; ties by index. `earliest` as from earliest_completions().
+  // Fills `order`; ties by index. `earliest` as from earliest_completions(). For decisions: on-time
+  // sets look at few times.
   void make(OrderRule rule, const Problem& problem, const Penalties& penalties,
             std::span<const double> earliest, std::span<Index> order);
 
@@ -37,6 +46,17 @@ class PriorityOrders {
   void study(const Problem& problem, const Penalties& penalties, std::span<const double> earliest);
   void apply(OrderRule rule, const Problem& problem, const Penalties& penalties,
              std::span<const double> earliest, std::span<Index> order);
+
+  // D of every job, from problem.now, as study() has found it. Completions within the tolerance of
+  // the deadline count, so that schedules aim at its middle.
+  std::span<const double> due() const { return due_; }
+  // What the jobs aim at in the on-time set that was made last: infinite for those to be late.
+  std::span<const double> target() const { return target_; }
+
+  // The same for jobs that join by `key`, least first (infinite: never), aiming at `due`: one of
+  // their steps, or an earlier one if there is room in the end. study() has seen the instance.
+  void set_by(const Problem& problem, const Penalties& penalties, std::span<const double> key,
+              std::span<const double> due, std::span<Index> order);
 
   // Orders by the given due times (from problem.now), ties by longest path first.
   void by_due(const Problem& problem, std::span<const double> due, std::span<Index> order);
@@ -54,7 +74,11 @@ class PriorityOrders {
   KeySort& sorter() { return sorter_; }
 
  private:
+  double next_due(const Problem& problem, const Penalties& penalties, std::size_t j,
+                  double due) const;
   void on_time_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);
+  void fitting_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);
+  void serve(const Problem& problem, std::span<const double> key, std::span<Index> order);
 
   struct Entry {
     double key;
@@ -65,9 +89,11 @@ class PriorityOrders {
   };
 
   KeySort sorter_;
+  OnTimeSet set_;
+  double end_ = 0.0;             // of all work, on all slots
+  std::size_t set_times_ = 128;  // that a fitting set looks at
   std::vector<Entry> by_target_, by_loss_;
-  double end_ = 0.0;  // of all work, on all slots
-  Scratch<double> rate_, due_, key_, target_, alone_, low_;
+  Scratch<double> rate_, due_, key_, target_, loss_, alone_, low_;
   std::vector<std::uint8_t> more_;
   std::vector<Index> first_, second_;
 };

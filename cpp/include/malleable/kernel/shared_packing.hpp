@@ -7,12 +7,16 @@
 //   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by
 //              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) (Berg, Vesilo,
 //              Harchol-Balter 2020). q = 1 is FAIR; q infinite: the first one takes all it can use.
-// between minima and maxima, in whole slots by the waterline. O(J) a completion.
+// between minima and maxima, in whole slots by the waterline, or
+//   by gains   each slot where value times what it adds is largest (marginal_gains).
+// Tables that are not concave: shares end at corners of their hulls (marginal_gains settles them).
+// O(J) a completion, and what gains cost.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/marginal_gains.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/model/plan.hpp"
 #include "malleable/model/problem.hpp"
@@ -27,6 +31,8 @@ class SharedPacking {
     std::span<const Index> order = {};    // empty: shares are fixed
     double power = kInfinity;             // q, from 1 on
     std::span<const double> weight = {};  // by job, for the order; empty: equal
+    std::span<const double> value = {};   // by job: by gains; in place of shares
+    MarginalGains* gains = nullptr;  // prepared for the problem; needed for values, and settles
   };
 
   // Slots now. Jobs without work get none.
@@ -49,13 +55,15 @@ class SharedPacking {
   double share_out(const Run& run, double time);
   void work_off(const Run& run, double span, double time);
   void share_by_order();
+  void split_by_shares(std::span<double> slots);
   void split(std::span<double> slots);
   void compact();
 
   Problem left_;              // the jobs that are left, and perhaps some that have ended
   std::vector<Index> row_;    // whose they are
   std::vector<Index> order_;  // of rows of left_, as far as there is one
-  std::vector<double> factor_, weight_, share_;  // by row of left_
+  std::vector<double> factor_, weight_, value_, share_;  // by row of left_
+  MarginalGains* gains_ = nullptr;
   double power_ = kInfinity;
   std::size_t ended_ = 0;  // among left_
   double leading_ = 0.0;   // sum of shares by order, when they were made

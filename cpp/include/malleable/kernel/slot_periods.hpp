@@ -24,6 +24,9 @@ namespace malleable {
 // that number. At least 1 where there is work.
 double slot_periods(double work, double period);
 
+// Of a job that has outlived its estimate, what counts as left: a part of the work done so far.
+inline double still_left(double done) { return 0.25 * done; }
+
 // max(low, min(high, q)).
 double cap_at_period(double work, double period, double low, double high);
 

@@ -38,43 +38,118 @@ struct ClusterView {
   std::size_t size() const { return rate.size(); }
 };
 
+// What a column of jobs is called, how long it is, which numbers it may have, and who is told it.
+struct ClusterColumn {
+  // Entries: one a row; one more, for lists of which the next column has the entries; any number.
+  enum class Length : std::uint8_t { kRows, kOffsets, kAny };
+  // The scheduler is told it, and keeps it; or only the simulation knows it.
+  enum class Of : std::uint8_t { kBoth, kToldOnly, kSimulation };
+
+  const char* name;
+  Of of = Of::kSimulation;
+  const Range* range = nullptr;       // of reals; null: checked apart
+  std::int64_t least = 0, most = -1;  // of whole numbers; below least: checked apart
+  double spare = 0.0;                 // what it is where it may be left out and is
+  bool needed = false;                // of whoever reads it
+  Length length = Length::kRows;
+};
+
+inline constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;  // of one phase of a job
+
+// Columns of jobs: views of them, or vectors. Columns that may be empty then have the value named.
+//
 // Task t of job j in phase p is number offset[p][j] + t of `seconds[p]`; where `offset[p]` is empty
 // all tasks of a job take seconds[p][j].
-struct ClusterJobsView {
-  std::span<const double> arrival;
-  std::span<const std::int64_t> tasks[2];
-  std::span<const double> seconds[2];  // a reduce task's own, after its copying
-  std::span<const std::int64_t> offset[2];
-  std::span<const double> shuffle;  // seconds that each reduce task copies; may be empty: 0
-  std::span<const double> block;    // bytes that each map task reads; may be empty: 0
-  // Bytes that all its map tasks together leave for its reduce tasks; may be empty: 0.
-  std::span<const double> shuffle_bytes;
-  std::span<const std::int64_t> min_slots[2];  // may be empty: 0
-  // Tasks that may run at once on slots of one kind; may be empty: any number.
-  std::span<const std::int64_t> max_slots;
-  std::span<const double> weight;       // may be empty: 1
-  std::span<const double> deadline;     // may be empty: none (infinity)
-  SlaView sla;                          // may be empty: no steps
-  std::span<const std::uint8_t> kind;   // of penalty; may be empty: what the policy is for
-  std::span<const std::int64_t> user;   // may be empty: 0
-  std::span<const std::int64_t> group;  // jobs that are runs of one program; may be empty
-  std::span<const std::int64_t> flow;   // its number; may be empty: each job is its own
-  // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished; may be
-  // empty.
-  std::span<const std::int64_t> after_offset, after;
+template <template <typename> typename C>
+struct ClusterJobColumns {
+  C<double> arrival;
+  C<std::int64_t> tasks[2];
+  C<double> seconds[2];  // a reduce task's own, after its copying
+  C<std::int64_t> offset[2];
+  C<double> shuffle;  // seconds that each reduce task copies; 0
+  C<double> block;    // bytes that each map task reads; 0
+  // Bytes that all its map tasks together leave for its reduce tasks; 0.
+  C<double> shuffle_bytes;
+  C<std::int64_t> min_slots[2];  // 0
+  // Tasks that may run at once on slots of one kind; any number.
+  C<std::int64_t> max_slots;
+  C<double> weight;       // 1
+  C<double> deadline;     // none (infinity)
+  C<std::uint8_t> kind;   // of penalty; what the policy is for
+  C<std::int64_t> user;   // 0
+  C<std::int64_t> group;  // jobs that are runs of one program; -1: of none
+  C<std::int64_t> flow;   // its number; each job is its own
+  // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished.
+  C<std::int64_t> after_offset, after;
   // s running tasks of a phase of job j together do what one alone does in rates[rate_offset[j] + s
   // - 1] times its time; beyond the end of the job's rates, as at the end. A job without any, or
   // where they are empty, follows the simulation's.
-  std::span<const std::int64_t> rate_offset;
-  std::span<const double> rates;
-  // As policies of one's own see it: p where s tasks do s^p; may be empty: 1.
-  std::span<const double> exponent;
+  C<std::int64_t> rate_offset;
+  C<double> rates;
+  // As policies of one's own see it: p where s tasks do s^p; 1.
+  C<double> exponent;
   // By job, phase and type of nodes, what these do of the job's seconds in one; NaN: their own
   // rate. May be empty: so everywhere.
-  std::span<const double> node_rates;
-  std::span<const std::int64_t> id;       // what jobs are called outside; may be empty: their rows
-  std::span<const double> user_minimum;   // slots, one entry a user; may be empty: 0
-  std::span<const double> user_priority;  // may be empty: 1
+  C<double> node_rates;
+  C<std::int64_t> id;       // what jobs are called outside; their rows
+  C<double> user_minimum;   // slots, one entry a user; 0
+  C<double> user_priority;  // 1
+
+  // The table of columns: calls visit(ClusterColumn, columns of each of these) for every one that
+  // has a name outside, those first that say how many rows there are.
+  template <typename Visit, typename... Tables>
+  static void each(const Visit& visit, Tables&... tables) {
+    using enum ClusterColumn::Of;
+    using enum ClusterColumn::Length;
+    const Range* const work = &kWorkRange;
+    const auto phase = [&](Phase p, const char* count, const char* seconds, const char* offset,
+                           const char* least) {
+      visit(ClusterColumn{.name = count, .of = kBoth, .most = kMostTasks, .needed = true},
+            tables.tasks[p]...);
+      visit(
+          ClusterColumn{
+              .name = seconds, .of = kToldOnly, .range = work, .needed = true, .length = kAny},
+          tables.seconds[p]...);
+      visit(ClusterColumn{.name = offset, .length = kOffsets}, tables.offset[p]...);
+      visit(ClusterColumn{.name = least, .of = kBoth, .most = kMostSlots}, tables.min_slots[p]...);
+    };
+    visit(ClusterColumn{.name = "arrival", .of = kBoth, .needed = true}, tables.arrival...);
+    phase(kMap, "maps", "map_seconds", "map_offset", "min_map_slots");
+    phase(kReduce, "reduces", "reduce_seconds", "reduce_offset", "min_reduce_slots");
+    visit(ClusterColumn{.name = "shuffle", .range = work}, tables.shuffle...);
+    visit(ClusterColumn{.name = "block", .range = &kBytesRange}, tables.block...);
+    visit(ClusterColumn{.name = "shuffle_bytes", .range = &kBytesRange}, tables.shuffle_bytes...);
+    visit(ClusterColumn{.name = "weight", .of = kBoth, .range = &kWeightRange, .spare = 1.0},
+          tables.weight...);
+    visit(ClusterColumn{.name = "deadline", .of = kBoth, .spare = kInfinity}, tables.deadline...);
+    visit(ClusterColumn{.name = "kind"}, tables.kind...);
+    visit(ClusterColumn{.name = "user", .of = kBoth}, tables.user...);
+    visit(ClusterColumn{.name = "group", .of = kBoth, .spare = -1.0}, tables.group...);
+    visit(ClusterColumn{.name = "flow", .of = kBoth}, tables.flow...);
+    visit(ClusterColumn{.name = "after_offset", .of = kToldOnly, .length = kOffsets},
+          tables.after_offset...);
+    visit(ClusterColumn{.name = "after", .of = kToldOnly, .length = kAny}, tables.after...);
+    visit(ClusterColumn{.name = "rate_offset", .length = kOffsets}, tables.rate_offset...);
+    visit(ClusterColumn{.name = "rates", .length = kAny}, tables.rates...);
+    visit(
+        ClusterColumn{
+            .name = "max_slots", .of = kBoth, .least = 1, .most = kAllSlots, .spare = 0x1p62},
+        tables.max_slots...);
+    visit(ClusterColumn{.name = "speedup", .of = kBoth, .range = &kPartRange, .spare = 1.0},
+          tables.exponent...);
+    visit(ClusterColumn{.name = "node_rates", .length = kAny}, tables.node_rates...);
+    visit(ClusterColumn{.name = "user_minimum", .range = &kWeightRange, .length = kAny},
+          tables.user_minimum...);
+    visit(ClusterColumn{.name = "user_priority", .range = &kRateRange, .length = kAny},
+          tables.user_priority...);
+  }
+};
+
+template <typename T>
+using ViewedColumn = std::span<const T>;
+
+struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
+  SlaView sla;  // may be empty: no steps
 
   std::size_t size() const { return arrival.size(); }
 

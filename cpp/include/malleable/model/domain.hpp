@@ -35,6 +35,8 @@ inline constexpr Range kWeightRange{1e-12, 1e12, true, "must be 0 or from 1e-12 
 inline constexpr Range kRateRange{1e-12, 1e12, false, "must be from 1e-12 to 1e12"};
 // Bytes, and bytes a second.
 inline constexpr Range kBytesRange{1e-12, 1e18, true, "must be 0 or from 1e-12 to 1e18"};
+// Parts of something, and p where s slots do s^p.
+inline constexpr Range kPartRange{0.0, 1.0, true, "must be from 0 to 1"};
 // Absolute times [s] lie between minus this and this: 30,000 years.
 inline constexpr double kLatestTime = 1e12;
 

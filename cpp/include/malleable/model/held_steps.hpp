@@ -23,6 +23,7 @@ class HeldSteps {
     return {std::span(time_).subspan(row.first, row.count),
             std::span(penalty_).subspan(row.first, row.count)};
   }
+  bool empty() const { return held_ == 0; }
   // These in place of those that the row has.
   void replace(Range& row, SlaView::Steps steps) {
     drop(row);

@@ -7,18 +7,20 @@
 // soon as slow start lets reduces in, as the paper has it, a long reduce phase would seem to have
 // as many slots as the maps beside it (docs/deviations.md).
 //
-// While there are few jobs, and with an effort, a decision is the first layer of a plan of all
-// flows that are not done, in which the last decision's order of flows is tried among the first.
-// Of many jobs none is made: as in flow_epoch.hpp flows are put in order as malleable jobs, and
-// slots go down that order to the jobs that can use some, within a flow the longest path first.
-// Where what flows pay rises in straight lines, prices are kept and worked out for flows that
-// changed alone, and only the first flows are looked for (flow_front.hpp).
+// A decision puts the flows in order as flow_epoch.hpp does: while there are few jobs, the orders
+// of flow_order are compared by the lists that they make (flow_lists), the last decision's order
+// among them; with an effort the order is that of a whole plan; many flows are put in order as
+// malleable jobs. Jobs are ranked flow by flow in that order, within a flow the longest path first,
+// those too that wait for others or have not come: a job that becomes ready between two decisions
+// takes free slots by its rank at once. Where what flows pay rises in straight lines, prices are
+// kept and worked out for flows that changed alone (flow_front.hpp).
 //
-// With `by_user` users share the slots first (policy/user_shares), and each user's flows are
-// planned on what the user has; a flow belongs to its first job's user. A flow counts by its
-// earliest arrival, largest weight and latest deadline. O(jobs log jobs) for each order that a plan
-// tries; without one O(flows) a decision and O(jobs) of flows that changed, else O(flows log flows)
-// an order. Policies: flowflex, flow_order, flow_front, user_shares.
+// The literal policy begins a whole plan in every decision and has the plan's slots as targets.
+// With `by_user` users share the slots first (policy/user_shares); then each user's flows share
+// what the user has, down the order; a flow belongs to its first job's user. A flow counts by its
+// earliest arrival, largest weight and latest deadline. O(jobs log jobs) for each order that is
+// compared or planned; of many jobs O(flows log flows) an order and O(jobs) of flows that changed.
+// Policies: flowflex, flow_lists, flow_order, flow_front, user_shares.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@
 
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/flow_front.hpp"
+#include "malleable/policy/flow_lists.hpp"
 #include "malleable/policy/flow_order.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/user_shares.hpp"
@@ -44,7 +47,10 @@ class ClusterFlow final : public ClusterPolicy {
  public:
   explicit ClusterFlow(const ClusterFlowOptions& options) : options_(options) {}
 
-  Style style() const override { return Style::kTargets; }
+  Style style() const override {
+    return options_.by_user || literal() ? Style::kTargets : Style::kRanks;
+  }
+  double first_rank(const ClusterState& state, Index job, int pool) override;
   void begin(const ClusterState& state) override;
   // A flow's jobs are all added at once.
   void added(const ClusterState& state, std::span<const Index> jobs) override;
@@ -61,13 +67,14 @@ class ClusterFlow final : public ClusterPolicy {
     std::int64_t unfinished = 0;  // of them
     bool here = false;
     std::size_t user = 0;
-    // As it was last looked at without a plan: who can use slots, the longest path first.
-    std::vector<Index> queue;
+    // As it was last looked at: jobs that are not done, the longest path first.
+    std::vector<Index> line;
     bool touched = false;  // not looked at since something changed
     bool guessed = false;  // what other jobs showed stands in for what nobody said
 
     void state(State& s) { s(size, jobs, unfinished, here, user); }
   };
+  static constexpr double kNoExponent = -1.0;  // ranks are places in the order
   // Of a user, or of all.
   struct Side {
     std::vector<Index> flows, order;  // not done: as they came, and as the last plan has them
@@ -75,8 +82,9 @@ class ClusterFlow final : public ClusterPolicy {
     double most = 0.0;                // slots that they can use
     bool stale = false;               // some flow is done, or another side's
     std::vector<Index> touched;
-    std::int64_t slots = 0;  // that they were looked at with
-    FlowFront front;         // by place in `flows`
+    std::int64_t slots = 0;         // that they were looked at with
+    double exponent = kNoExponent;  // of the prices that ranks are
+    FlowFront front;                // by place in `flows`
     FlowFlex flowflex;
     FlowPlan plan;
 
@@ -98,12 +106,23 @@ class ClusterFlow final : public ClusterPolicy {
   void add_rows(const ClusterState& state, Index job);
   void add_parents(const ClusterState& state, Index job);
   void build(const ClusterState& state, std::span<const Index> flows, std::int64_t slots);
-  void decide(const ClusterState& state, Side& side, std::int64_t slots);
+  bool literal() const { return options_.method == FlowMethod::kLiteral; }
+  bool plans() const { return options_.effort > 0 || literal(); }
+  bool priced(const Side& side) const;
+  void order_flows(const ClusterState& state, Side& side, std::int64_t slots);
   void plan(const ClusterState& state, Side& side, std::int64_t slots);
+  void places_before(const Side& side);
+  void set_order(Side& side, std::span<const Index> places);
+  void relax(const ClusterState& state, std::span<const double> work, std::span<const double> high,
+             std::int64_t slots);
+  void compare_lists(const ClusterState& state, Side& side, std::int64_t slots);
+  void relaxed_order(const ClusterState& state, Side& side, std::int64_t slots);
+  void line_up(Flow& flow);
   void look_at_touched(const ClusterState& state, Side& side, std::int64_t slots);
-  void line_up(const ClusterState& state, Side& side, std::int64_t slots);
+  void rank(const ClusterState& state, Side& side, std::int64_t slots, Answer& answer);
+  void serve(const ClusterState& state, Side& side, std::int64_t slots);
   void serve(Index job, double slots);
-  void serve(const Flow& flow, double slots);
+  double serve(const Flow& flow, double slots);
 
   ClusterFlowOptions options_;
   bool steady_ = false;  // what flows pay rises in straight lines
@@ -112,8 +131,9 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<Side> sides_;
   std::vector<Flow> flows_;
   std::vector<Place> place_;  // by job
-  // By job: slots that it can use, those of its first phase, and what it has in this decision.
-  std::vector<double> most_, room_, given_;
+  // By job: slots that it can use, those of its first phase, what it has in this decision, its
+  // rank.
+  std::vector<double> most_, room_, given_, rank_;
   std::vector<Index> served_, before_;  // jobs with slots, in this decision and the last one
   double guess_[2] = {0.0, 0.0};        // of tasks of which nobody said anything
   // Columns of flows that are planned or looked at; by job the rows of its ready tasks and of its
@@ -124,8 +144,10 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<double> row_work_;
   std::vector<std::int64_t> job_offset_, row_most_, parent_offset_, parent_, first_row_, last_row_;
   std::vector<Kind> kind_;
-  std::vector<Index> at_;  // by flow: its place among the side's
-  std::vector<Index> warm_;
+  std::vector<Index> at_;             // by flow: its place among the side's
+  std::vector<Index> warm_, placed_;  // places: of the last order, and of the new one
+  std::vector<Index> looked_at_;      // flows, in this decision
+  FlowLists lists_;
   FlowOrder flow_order_;
   Problem relaxed_;
 };

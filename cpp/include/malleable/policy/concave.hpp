@@ -1,11 +1,20 @@
-// Policies of jobs whose speed-up is below linear (model/speedups), by shares (shared_packing).
+// Policies of jobs whose speed-up is not linear (model/speedups), by shares or gains
+// (shared_packing).
 //
 // FIFO, FAIR and WDEQ share as they always do. heSRPT (Berg, Vesilo, Harchol-Balter 2020) takes the
 // least work left first, shares as steep as the mean exponent says. FLEX tries orders of the
-// objective with shares from equal to steep, and the slots of the resource allocation problem,
-// which stays convex; then it raises and lowers shares of single jobs while effort lasts. Without
-// effort: its own order and the mean exponent, or those slots for a maximum. O(J^2) a candidate,
-// O(J log J) a decision without effort.
+// objective with shares from equal to steep, slots by marginal gains, and the slots of the resource
+// allocation problem, which stays convex; then it raises and lowers shares of single jobs while
+// effort lasts. Without effort: for a maximum those slots, for a sum its own order and the mean
+// exponent, or gains where speed-ups differ. Decisions see tables by their hulls; what is done,
+// ends and values are by the tables. O(J^2) a candidate, O(J log J) a decision without effort.
+//
+// Gains need the value of a job, what a unit of its work less saves. If a slot costs l a second
+// when the job ends, that is the least of (weight + l s) / rate(s) over slot counts s: shares by
+// price (WHAM: Li, Harchol-Balter, Berg 2026), but the price is the job's own. It falls with time,
+// as fewer wait: l = kSteep (weight behind + weight that comes) / slots, behind being those that
+// end later. For linear jobs that makes SRPT, for s^p nearly heSRPT; jobs that keep coming make
+// prices alike.
 //
 // Bound: the larger of
 //   - that of linear jobs that are no faster than these, alone (rate on the maximum) or together
@@ -43,6 +52,8 @@ class Concave {
     const Penalties& penalties;
     Aggregate aggregate;
     std::span<const double> arrival, weight;  // by job: FIFO's order, WDEQ's shares
+    // FLEX: jobs that come later, as many as are there on the average.
+    double coming = 0.0;
   };
 
   void plan(const Task& task, const FlexOptions& options, Plan& plan);
@@ -54,7 +65,11 @@ class Concave {
   // The plan of the last decision's rule; without `detail` no pieces.
   void plan_decided(const Task& task, bool detail, Plan& plan);
   // That rule.
-  void state(State& s) { s(choice_.share, choice_.order, choice_.power, choice_.weighted); }
+  void state(State& s) {
+    s(choice_.share, choice_.order, choice_.power, choice_.weighted, choice_.value);
+  }
+  // Speed-ups as the last decision saw them: tables by their hulls.
+  SpeedupView seen(const SpeedupView& speedup) const { return rough_ ? hulled_.view() : speedup; }
 
  private:
   using Rule = SharedPacking::Rule;
@@ -63,15 +78,20 @@ class Concave {
     std::vector<Index> order;
     double power = kInfinity;
     bool weighted = false;
+    std::vector<double> value;
+    std::vector<double>& factors() { return value.empty() ? share : value; }
   };
 
   void look(const Task& task, bool for_bound);
   const Problem& limits(const Task& task) const;
   double mean_exponent(const Task& task) const;
+  bool alike(const Task& task) const;
+  std::vector<double> values(const Task& task, bool linear, std::span<const Index> order,
+                             double steep, double coming);
   void by_policy(const Task& task, Choice& choice);
   void own_choice(const Task& task, const Penalties& penalties, Choice& choice);
   void fixed_slots(const Task& task, const Penalties& penalties, Choice& choice);
-  Rule rule_of(const Choice& choice) const;
+  Rule rule_of(const Task& task, const Choice& choice);
   double value_of(const Task& task, const Penalties& penalties, const Choice& choice);
   void try_all(const Task& task, const Penalties& penalties, Choice& best, double& least);
   struct Search {  // what refine() was asked, and what it has found
@@ -95,6 +115,10 @@ class Concave {
   Problem limited_;  // maxima no larger than what makes jobs faster
   Problem relaxed_;  // linear, and nowhere slower
   StrictDeadlines strict_;
+  SpeedupHulls hulls_;
+  SpeedupColumns hulled_;
+  bool rough_ = false;
+  MarginalGains gains_;
   SharedPacking packing_;
   ResourceAllocation allocation_;
   PriorityOrders orders_;
@@ -102,7 +126,7 @@ class Concave {
   Flex flex_;
   KeySort sorter_;
   Choice choice_;  // of the last decision
-  std::vector<double> completion_, absolute_, earliest_, slope_;
+  std::vector<double> completion_, absolute_, earliest_, slope_, key_;
 };
 
 }  // namespace malleable

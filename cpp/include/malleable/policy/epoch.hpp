@@ -10,7 +10,9 @@
 // warm. Orders without a key per job are built by sorting, O(J log J). With an effort, FLEX plans
 // in full. Value, bound and pieces are computed on request only. Kernels: priority_selection,
 // waterline, gang_packing; policies: flex, baseline. Kinds may be mixed: while all are steady, keys
-// decide as they do for one. While some job's speed-up is below linear, the policy concave decides.
+// decide as they do for one; with deadlines, by apparent cost, which is one pass more, or for steps
+// alone by latest start of those who can be on time (epoch_deadlines.cpp). While some job's
+// speed-up is not linear, the policy concave decides.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +22,8 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/on_time_prices.hpp"
+#include "malleable/kernel/period_levels.hpp"
 #include "malleable/kernel/period_prices.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/slot_periods.hpp"
@@ -29,6 +33,7 @@
 #include "malleable/model/own_lines.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/baseline.hpp"
+#include "malleable/policy/coming_jobs.hpp"
 #include "malleable/policy/concave.hpp"
 #include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flex.hpp"
@@ -162,7 +167,21 @@ class alignas(kLine) Epoch {
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);
   Index& slot_of(std::int64_t id);
   void refresh(std::size_t row);
-  double key_of(std::size_t row) const;
+  double smith_key(std::size_t row) const;
+  void set_key(std::size_t row);
+  // epoch_deadlines.cpp
+  enum class Keys : std::uint8_t { kSmith, kApparentCost, kLatestStart };
+  Keys keys_now() const;
+  void look_up_keys();
+  double latest_start(std::size_t row, double due) const;
+  void aim(std::size_t row, double after);
+  OnTimePrices::Job asked(std::size_t row) const;
+  void place(std::size_t row);
+  void make_prices();
+  void count_demand(std::vector<Index>& asking);
+  void move_on();
+  void make_waiting_keys();
+  bool waits_by_key() const;
   void erase(std::size_t row);
   void close_gaps();
   void tidy_steps();
@@ -171,6 +190,7 @@ class alignas(kLine) Epoch {
   template <typename Close>
   void each_column(Close close);
   void decide_by_key();
+  bool decide_fair();
   void decide_nothing();
   void plan_nothing(Plan& plan);
   void decide_by_instance();
@@ -187,12 +207,16 @@ class alignas(kLine) Epoch {
   void build_held();
   double left_of_row(std::size_t row, double spread) const;
   std::span<const double> value_of_seconds();
+  double value_of_second(std::size_t row) const;
+  double coming_value();
+  bool find_levels();
   void add_speedups(const JobsView& jobs);
-  // Some job's speed-up is below linear.
+  // Some job's speed-up is not linear.
   bool concave() const { return curved_ > 0; }
   Concave::Task concave_task() const;
   void decide_concave(const Problem& beside);
   void decide_by_order(const Problem& problem, std::span<const Index> order);
+  bool share_by_level(const Problem& problem);
   const Problem& set_kept_aside();
   // What a job without work keeps until it is removed: an estimate that runs out stops nothing.
   std::int64_t kept_by(std::size_t row) const { return std::max<std::int64_t>(1, min_slots_[row]); }
@@ -230,6 +254,13 @@ class alignas(kLine) Epoch {
   HeldSteps steps_;
   // Derived: the minimum (0 for FIFO), what it may get beyond that, its priority.
   std::vector<double> low_, room_, key_;
+  // Where keys wait for deadlines: the logarithm of work over what it pays, and the latest start
+  // of what it aims at.
+  std::vector<double> lead_, start_;
+  Keys keys_ = Keys::kSmith;
+  OnTimePrices on_time_;
+  std::uint64_t changes_ = 0;  // of rows since the prices were made
+  double level_ = -kInfinity;  // of equal shares or of a maximum, last time
   double minima_ =
       0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
   bool minima_stale_ = false;
@@ -266,7 +297,9 @@ class alignas(kLine) Epoch {
   std::vector<double> left_, value_;  // for a period: as estimated; of an earlier second
   LeftOverSlots left_over_;
   PeriodPrices prices_;
+  PeriodLevels levels_;
   PeriodHistory history_;
+  ComingJobs coming_;
   std::vector<std::int64_t> most_;
   std::vector<Index> order_;
   SlaColumns sla_columns_;

@@ -18,7 +18,7 @@ bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
                           ForcedWork& forced_work);
 
 // `completion` counts from problem.now. A bound or status `truncated` that the plan has already is
-// kept where it is the stronger one; `quick_bound` and `earliest` as for LowerBound. A value may be
+// kept; `quick_bound` and `earliest` as for LowerBound. A value may be
 // infinite; a bound is so only where no schedule meets all strict deadlines, and then the status
 // says `infeasible`. O(J log J), the cost of the bound.
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,

@@ -3,12 +3,14 @@
 //
 // Decides: a priority order for the malleable packing scheme. The generic order is that of
 // completions in the moldable optimum (resource allocation); specific orders follow from slopes and
-// due dates; each is packed, the best kept, then improved by local search (sums, gangs). For max
+// due dates; each is packed, the best kept, then improved by local search (sums, gangs). Where
+// there are deadlines, the first candidate packs their order so that all that can be met are
+// (laxity_packing). For max
 // objectives the exact deadline test gives the optimum and, where no order attains it,
 // water-filling a schedule that does. Strict deadlines: the same test says whether all can be met,
 // water-filling meets them; otherwise a miss costs its weight (strict_deadlines.hpp). Kernels:
-// resource_allocation, priority_orders, malleable_packing, order_search, forced_work,
-// deadline_packing, lower_bound. O(J log J) per order or candidate.
+// resource_allocation, priority_orders (on_time_set), malleable_packing, laxity_packing,
+// order_search, forced_work, deadline_packing, lower_bound. O(J log J) per order or candidate.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@
 #include "malleable/kernel/lower_bound.hpp"
 #include "malleable/kernel/order_search.hpp"
 #include "malleable/kernel/price_bound.hpp"
+#include "malleable/kernel/price_density.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
 #include "malleable/kernel/strict_deadlines.hpp"
@@ -65,10 +68,14 @@ class Flex {
                          Plan& plan);
 
   // The one order to use when there is no time for several: Smith's for sums of linear penalties,
-  // modified due dates or the on-time set for other sums, deadlines of the optimal level for max.
-  // Returns that level, a lower bound; -infinity for sums.
+  // the on-time set for steps, apparent cost for other sums, deadlines of the optimal level for
+  // max. Returns that level, a lower bound; -infinity for sums.
   double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    std::span<Index> order);
+  // The level of a maximum, and the deadlines that it sets, from problem.now. `before`: a level
+  // that may be near.
+  double own_level(const Problem& problem, const Penalties& penalties, double before,
+                   std::span<double> due);
 
  private:
   void generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -83,10 +90,17 @@ class Flex {
     const std::function<bool()>& late;
     Plan& plan;
   };
-  void consider(std::vector<Index> order);
+  void consider(std::vector<Index> order, std::vector<double> due = {});
+  void pack_best(const Problem& problem, Plan* plan = nullptr);
+  bool try_deadlines(const Task& task);
   void try_levels(const Task& task);
   void try_rules(const Task& task);
   void try_prices(const Task& task);
+  bool pay(const Task& task, std::uint64_t price);
+  bool over(const Task& task);
+  void consider_targets(const Task& task, std::span<const double> due);
+  void try_densities(const Task& task);
+  void try_points(const Task& task);
   void search(const Task& task);
   void plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlexOptions& options, Plan& plan);
@@ -100,16 +114,19 @@ class Flex {
   ResourceAllocation allocation_;
   PriorityOrders orders_;
   MalleablePacking packing_;
+  LaxityPacking laxity_;
   OrderSearch search_;
   ForcedWork forced_work_;
   DeadlinePacking deadline_packing_;
   LowerBound lower_bound_;
   PriceBound prices_;
+  PriceDensity density_;
   StrictDeadlines strict_;
   Scratch<double> earliest_, due_, completion_;
   Scratch<Index> order_, waiting_;
-  std::vector<std::vector<Index>> starts_;  // the orders tried, by score
+  std::vector<PackedOrder> starts_;  // the orders tried, by score
   std::vector<Score> scores_;
+  std::uint64_t left_ = 0;  // of the effort
 };
 
 }  // namespace malleable

@@ -26,8 +26,10 @@
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/model/flow_table.hpp"
 #include "malleable/policy/flow_baseline.hpp"
+#include "malleable/policy/flow_lists.hpp"
 #include "malleable/policy/flow_order.hpp"
 #include "malleable/policy/flowflex.hpp"
+#include "malleable/policy/period_history.hpp"
 
 namespace malleable {
 
@@ -63,6 +65,8 @@ class FlowEpoch {
   void finish(std::span<const std::int64_t> jobs);
   void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
   void set_task_work(double task_work);
+  // Of decisions that do not say theirs.
+  void set_period(double period);
 
   // Rows: jobs that have not ended, by id. `changed` from the decision before, where new jobs had
   // none; `ended`: flows of which nothing is left since then.
@@ -70,13 +74,16 @@ class FlowEpoch {
     std::vector<std::int64_t> ids, slots, ended;
     std::vector<std::uint8_t> changed, ready;
     // With a period: ready jobs, first the one that should get a slot that becomes free before the
-    // next call.
+    // next call; and whether the jobs that keep coming need more whole slot-periods than there are.
     std::vector<std::int64_t> order;
+    bool overloaded = false;
   };
   // `slots`, if given: from now on; 0 is one. `now` may not fall. `period`, if given: of this
   // decision.
   const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt,
                          std::optional<double> period = std::nullopt);
+
+  const Decision& decision() const { return decision_; }  // the last one
 
   // The whole schedule behind the last decision, and the flows as it sees them; nothing must have
   // changed since. There is none for 0 slots.
@@ -134,8 +141,6 @@ class FlowEpoch {
   void fill(std::span<const std::int64_t> limit);
   void split_phases();
   void report();
-  void begin_lists();
-  double list_value(std::span<const Index> order, const Penalties& penalties, Aggregate aggregate);
   void build_table(Table& table);
   void build_table(std::span<const std::size_t> rows, Table& table);
   void make_plan(const Table& table, bool keep_order, FlowPlan& plan);
@@ -166,6 +171,7 @@ class FlowEpoch {
     double slack, most;
   };
   double period_ = 0.0;  // of the decision at hand
+  PeriodHistory load_;
   std::vector<Ready> ready_line_;
   std::vector<double> periods_;  // per job row: from its start to the end of its flow
   std::vector<double> worth_;    // by place: of a second at which the flow ends earlier
@@ -183,9 +189,7 @@ class FlowEpoch {
   FlowOrder flow_order_;
   FlowFlex flowflex_;
   FlowProblem flow_problem_;
-  ReadyList list_;
-  std::vector<Index> inside_, rank_;
-  std::vector<double> job_end_, flow_end_;
+  FlowLists lists_;
   KeySort sorter_;
   Waterline waterline_;
   std::vector<Index> sorted_, kept_, place_;

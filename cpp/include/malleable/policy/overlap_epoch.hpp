@@ -28,6 +28,7 @@
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
 #include "malleable/policy/overlap.hpp"
+#include "malleable/policy/period_history.hpp"
 
 namespace malleable {
 
@@ -90,6 +91,10 @@ class OverlapEpoch {
   // Of the last decision, if it had a period: by station, the jobs that could use a slot which
   // becomes free, by rank.
   std::span<const std::int64_t> order(bool map) const { return turn_[map ? 0 : 1]; }
+  // Jobs keep coming that need more whole slot-periods of a station than there are.
+  bool overloaded() const;
+  // Of decisions that do not say theirs.
+  void set_period(double period);
 
   std::size_t size() const { return ids_.size(); }
   const OverlapEpochOptions& options() const { return options_; }
@@ -188,6 +193,7 @@ class OverlapEpoch {
   };
   std::vector<Remainder> remainder_;
   // For a period.
+  PeriodHistory load_[2];
   Problem rest_;
   std::vector<double> held_slots_, value_;
   LeftOverSlots left_over_;

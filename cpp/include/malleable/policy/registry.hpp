@@ -1,6 +1,6 @@
 // Every policy by its name, once: what makes it, which model takes it and what it promises. The
-// core (plans, epochs, the cluster), the bindings and Python (checker, explain, command line, error
-// messages) ask here.
+// core (plans, epochs, the cluster), the C interface, the bindings and Python (checker, explain,
+// command line, error messages) ask here.
 //
 // A new policy needs its own files and one row in registry.cpp. A name that several models know has
 // a row in each, because it is another program there. A look-up is linear in the rows; hot paths
@@ -16,17 +16,19 @@
 #include <variant>
 
 #include "malleable/policy/baseline.hpp"
-#include "malleable/policy/cluster_service.hpp"
-#include "malleable/policy/cluster_srpt.hpp"
+#include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/overlap.hpp"
+#include "malleable/policy/policy_options.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
 
 enum class Model : std::uint8_t { kJobs, kFlows, kTandem, kSlotted, kCluster };
+
+struct Policy;
 
 struct Promises {
   // Decides by estimates of work. Without: by counts, times and weights alone.
@@ -58,9 +60,24 @@ struct Promises {
 
 using MakeSlotted = std::unique_ptr<SlottedPolicy> (*)();
 
+// What a policy of a cluster is made from.
+struct ClusterRequest {
+  const Policy& row;
+  const PolicyOptions& options;
+  Aggregate aggregate = Aggregate::kSum;
+  Kind kind = Kind::kResponse;
+  bool by_user = false;  // settled: no longer "where the cluster names users"
+  bool generic = false;
+  // By job: p where s slots do s^p, and slots beyond which a job gets no faster; empty: the
+  // options' speed-up.
+  std::vector<double> exponents = {};
+  std::vector<std::int64_t> useful = {};
+};
+using MakeCluster = std::unique_ptr<ClusterPolicy> (*)(const ClusterRequest&);
+
 // What makes it; std::monostate: whoever takes it does so by its name.
 using PolicyCode = std::variant<std::monostate, EpochPolicy, FlowMethod, FlowBaseline,
-                                OverlapPolicy, SrptKind, MakeSlotted, ServiceKind>;
+                                OverlapPolicy, MakeSlotted, MakeCluster>;
 
 struct Policy {
   const char* name;
@@ -72,11 +89,18 @@ struct Policy {
 // The order within a model is the one in which names are listed.
 std::span<const Policy> all_policies();
 const char* model_name(Model model);
-// The kind of its code as a word: "epoch", "flow", "srpt" ...; empty where there is none.
+// The kind of its code as a word: "epoch", "flow", "cluster" ...; empty where there is none.
 const char* family_of(const Policy& policy);
 
 // Throws std::invalid_argument that lists the names of the model.
 const Policy& find_policy(Model model, std::string_view name);
+// A cluster's policy by its name; std::invalid_argument for one that has an epoch of its own, and
+// where slots are of two kinds for one that knows one.
+std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
+                                                   const PolicyOptions& options,
+                                                   Aggregate aggregate, Kind kind, bool by_user,
+                                                   bool generic, std::vector<double> exponents = {},
+                                                   std::vector<std::int64_t> useful = {});
 // The row of jobs that has this code.
 const Policy& find_policy(EpochPolicy policy);
 

@@ -24,6 +24,7 @@
 #include "malleable/model/job_ids.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
+#include "malleable/policy/period_history.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
@@ -79,6 +80,12 @@ class SlottedEpoch {
   // Of the last decision, if it had a period: jobs with tasks that still wait, first those that
   // the policy gave machines, then the oldest.
   std::span<const std::int64_t> order() const { return order_; }
+  // Jobs keep coming that need more machines for whole periods than there are.
+  bool overloaded() const {
+    return held_for_ > 0.0 && load_.overloaded(static_cast<double>(slots_));
+  }
+  // Of decisions that do not say theirs.
+  void set_period(double period);
 
   std::size_t size() const { return ids_.size(); }
   std::int64_t slots() const { return slots_; }
@@ -94,6 +101,7 @@ class SlottedEpoch {
   std::span<const SlottedJob> cap(double slots);
   std::int64_t hand_out_rest(double slots, std::int64_t idle);
   void line_up();
+  void count_arrival(const SlottedJob& job);
   void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
             std::int64_t idle);
 
@@ -109,6 +117,8 @@ class SlottedEpoch {
   std::vector<Grant> shown_;
   double period_;  // of decisions that do not say
   // For a period.
+  double held_for_ = 0.0, decided_ = 0.0;  // the last decision, and when it was made
+  PeriodHistory load_;
   std::vector<SlottedJob> capped_;
   Problem rest_;
   std::vector<double> machines_;

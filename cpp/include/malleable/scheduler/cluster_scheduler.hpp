@@ -11,9 +11,11 @@
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
 // that is most below its target (see Assignment), to the least rank, or as the policy chooses for
 // the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
-// own; gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes
-// first, once, the longest wait before others. Such jobs hold one slot in twenty at most, so that
-// the policy's order stays what it is where most jobs wait for longer than `ageing`.
+// own; gangs start together (scheduler/cluster_gangs.cpp); reduce tasks wait for the maps of their
+// job (scheduler/cluster_reduces.cpp); a job that starves for `ageing` goes
+// first, once, the longest wait before others. Such jobs hold one slot in twenty at most, and in
+// the long run one slot-second in a thousand, so that the policy's order stays what it is where
+// most jobs wait for longer than `ageing`.
 //
 // An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
 // each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
@@ -26,39 +28,15 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/early_reduces.hpp"
 #include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/scheduler/job_estimates.hpp"
+#include "malleable/scheduler/scheduler_options.hpp"
 #include "malleable/scheduler/slot_queue.hpp"
 
 namespace malleable {
-
-// Which of the jobs with targets a free slot goes to: the one with the least running / target, with
-// the most slots below its target, or, before those that have theirs, with the largest deficit:
-// target less running added up over time (FLEX, sections 1 and 4.2).
-enum class Assignment : std::uint8_t { kRatio, kDifference, kDeficit };
-
-struct SchedulerOptions {
-  double epoch = 0.5;         // seconds between decisions; 0: at every event
-  bool offered = false;       // nodes offer their free slots themselves; else all are known at once
-  double slow_start = 1.0;    // part of the maps that has finished when reduces may start
-  bool split_copy = false;    // reduces may start when told so instead
-  double delay = 0.0;         // seconds a job waits for a local slot
-  double rack_delay = 0.0;    // then for one in the rack of a block
-  std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
-  bool learn = false;         // estimates follow the tasks, here and in earlier runs
-  double prior = 1.0;         // then: seconds of a task before anything is known
-  double ageing = 600.0;      // a job without a running task for so long goes first, once; 0: never
-  Assignment assignment = Assignment::kRatio;
-  bool in_order = false;  // targets are filled in the policy's order, not evenly
-  bool gang = false;      // minima are gangs: none of a phase's tasks run, or at least that many
-
-  void state(State& s) {
-    s(epoch, offered, slow_start, split_copy, delay, rack_delay, replicas, learn, prior, ageing,
-      assignment, in_order, gang);
-  }
-};
 
 struct TaskStart {
   Index job;
@@ -167,6 +145,8 @@ class ClusterScheduler {
   void mark(Index job, Phase p);
   // It was this user's until now.
   void user_changed(Index job, std::size_t before);
+  // A reduce task of the job has shown how long it copies, all of it.
+  void copied(Index job, double seconds);
   // One that ran will run again; then that so many wait again.
   void put_back(Index job, Phase p, Index task);
   void returned(Index job, Phase p, std::int64_t count);
@@ -192,7 +172,10 @@ class ClusterScheduler {
   // Appends to `latency` how long [s] the policy took for each pool that it decided for.
   void decide(std::vector<float>& latency);
   // The next time at which waiting for something ends though nothing happens.
-  double next_timer() const { return timers_.empty() ? kInfinity : timers_.front().first; }
+  double next_timer() const {
+    const double look = looks_.empty() ? kInfinity : looks_.front().first;
+    return timers_.empty() ? look : std::min(look, timers_.front().first);
+  }
   void expire();
   // When the policy, which chooses for nodes, reconsiders what it refused.
   double reconsiders() const { return std::min(policy_->reconsiders(0), policy_->reconsiders(1)); }
@@ -259,8 +242,15 @@ class ClusterScheduler {
     std::vector<Index> again[2];
     double deficit[2] = {0.0, 0.0};  // by pool
     double settled[2] = {0.0, 0.0};  // up to when
+    // Where reduce tasks may start before all maps have ended: since when maps run, by time; not to
+    // be looked at before; whether a timer is there, and a reduce task has shown its copying.
+    std::vector<double> began;
+    double look = 0.0;
+    bool looked_for = false, told_copying = false;
 
-    void state(State& s) { s(skipped, started, again, deficit, settled); }
+    void state(State& s) {
+      s(skipped, started, again, deficit, settled, began, look, looked_for, told_copying);
+    }
   };
   struct Gathering {  // a gang, and the nodes of slots that are held for it
     Index job = kNone;
@@ -279,6 +269,9 @@ class ClusterScheduler {
   void look_for_rank(Index job, int pool);
   void clear_changes();
   void start_slowly(Index job);
+  void map_began(Index job, std::int64_t count, double when);
+  bool maps_end_soon(Index job);
+  void look_at_maps();
   bool placed(Index job, Phase p) const {
     return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
   }
@@ -299,12 +292,15 @@ class ClusterScheduler {
   std::int64_t running_of(Index job, int pool) const;
   void settle(Index job, int pool);
   std::int64_t needs(Index job, Phase p) const;
+  bool ran_short(Index job, int pool) const;
   bool aged(Index job, int pool) const {
     return !aged_[pool].empty() && aged_[pool][job] == kFirst;
   }
   void watch_age(Index job, int pool, bool starves);
   bool starves_for_long(Index job, int pool);
   void mark_aged(Index job, int pool, std::uint8_t how);
+  double aged_seconds(int pool) const;
+  bool may_help(int pool) const;
   void let_aged_go_first(int pool);
   std::int64_t startable(Index job, int pool) const;
   void settle_places(int pool);
@@ -332,6 +328,7 @@ class ClusterScheduler {
   bool owes_ = false;       // deficits count
   bool watches_ = false;    // shortage() counts
   bool racks_ = false;      // more than one
+  bool foresees_;           // reduce tasks may start before all maps have ended
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   std::vector<Job> jobs_;
   SlotQueue queue_[2];  // free slots, unless they are offered
@@ -351,7 +348,8 @@ class ClusterScheduler {
   std::vector<std::uint8_t> aged_[2];  // kFirst: goes first; kHelped: its task that went first runs
   std::vector<Timer> overdue_[2];      // heap: jobs that starved for long enough, by since when
   std::int64_t helped_[2] = {0, 0};    // jobs that aged_ marks
-  std::vector<double> short_[2];       // by job: slots below its target
+  double aged_seconds_[2] = {0.0, 0.0}, aged_until_[2] = {0.0, 0.0};  // slot-seconds, until when
+  std::vector<double> short_[2];  // by job: slots below its target
   double all_short_[2] = {0.0, 0.0};
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};
   std::vector<std::int64_t> user_ready_;
@@ -366,6 +364,9 @@ class ClusterScheduler {
   std::uint64_t passes_ = 0;
   double reconsidered_[2] = {0.0, 0.0};  // the last time a policy was promised to be asked again
   JobEstimates estimates_;
+  CopySeconds copying_;
+  std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
+  std::vector<double> ages_;
   bool news_ = false;
 };
 

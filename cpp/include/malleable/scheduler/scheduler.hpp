@@ -38,17 +38,13 @@ struct ClusterNodes {
   void state(State& s) { s(slots, type, rack, rate, storage, link, generic); }
 };
 
-// Columns of jobs that are here, and of their users.
-struct ClusterTable {
-  std::vector<double> arrival, weight, deadline, block, exponent, user_minimum, user_priority;
-  std::vector<std::int64_t> id, tasks[2], min_slots[2], max_slots, user, group, flow;
-
+// Columns of jobs that are here, those that the scheduler keeps, and of their users.
+template <typename T>
+using OwnedColumn = std::vector<T>;
+struct ClusterTable : ClusterJobColumns<OwnedColumn> {
   ClusterJobsView view() const;
   void resize(std::size_t rows);
-  void state(State& s) {
-    s(arrival, weight, deadline, block, exponent, user_minimum, user_priority, id, tasks, min_slots,
-      max_slots, user, group, flow);
-  }
+  void state(State& s);
 };
 
 class Scheduler {
@@ -65,12 +61,10 @@ class Scheduler {
   // New jobs, one entry each. `flow`: jobs of one number are a flow, all of which is added at once;
   // a job comes when the jobs after[after_offset[k]] ... of this call have finished. A job that
   // arrives after `now` does so now. Returns ids, valid until the next call.
-  struct Additions {
+  // Columns that the scheduler is told are complete but for max_slots and speedup (its p), which
+  // may be left out.
+  struct Additions : ClusterJobsView {
     std::span<const Person> new_users;
-    std::span<const double> arrival, weight, deadline, seconds[2];
-    std::span<const std::int64_t> tasks[2], min_slots[2], user, group, flow, after_offset, after;
-    std::span<const std::int64_t> max_slots = {};  // of one kind at once; empty: no limit
-    std::span<const double> speedup = {};          // p where s tasks do s^p; empty: 1
   };
   std::span<const std::int64_t> add(const Additions& jobs, double now);
   // Nodes with copies of the blocks of a job's map tasks, task by task, before any of them started.
@@ -187,7 +181,7 @@ class Scheduler {
   void check_users(std::span<const std::int64_t> users, std::span<const Person> people) const;
   Index take_flow();
   void make_rows(std::size_t count);
-  void fill_row(Index row, const Additions& jobs, std::size_t k);
+  void fill_rows(const Additions& jobs);
   template <typename Apply>
   std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
   void put_back(Index row, Phase p, const Tasks& tasks, std::size_t k);

@@ -9,7 +9,6 @@
 
 namespace malleable {
 
-inline constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;   // of a job's phase
 inline constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;  // slots
 
 // Each throws FieldError for the first value that makes no sense.

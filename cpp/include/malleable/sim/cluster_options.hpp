@@ -1,28 +1,59 @@
-// What a simulated cluster does: its scheduler's options, and how tasks behave.
+// Options of a simulated cluster and the table of them: its scheduler's first, then how nodes,
+// copying and tasks behave.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "malleable/scheduler/cluster_scheduler.hpp"
+#include "malleable/scheduler/scheduler_options.hpp"
 
 namespace malleable {
 
 struct ClusterOptions : SchedulerOptions {
-  double heartbeat = 0.0;                // seconds; 0: free slots are offered at once
-  std::int64_t tasks_per_heartbeat = 0;  // 0: as many as the node has free slots
-  std::int64_t shuffle_steps = 64;  // in which reduce tasks hear of map output; 0: of every map
-  double network_epoch = 0.0;       // seconds between changes of transfers' rates; 0: at once
-  double noise = 0.0;  // standard deviation of the logarithm of a task's time; its mean stays
+  double heartbeat = 0.0;
+  std::int64_t tasks_per_heartbeat = 0;
+  std::int64_t shuffle_steps = 64;
+  double network_epoch = 0.0;
+  double noise = 0.0;
   double straggler_share = 0.0;
   double straggler_factor = 1.0;
-  double failure = 0.0;       // probability that an attempt fails
-  double speedup = 1.0;       // s running tasks of a phase together do s^speedup
-  std::vector<double> rates;  // what 1, 2 ... of them do, instead of that; empty: none given
+  double failure = 0.0;
+  bool lose_output = true;
+  // What is random, and what is kept: not options that people set by name.
   std::uint64_t seed = 0;
-  bool lose_output = true;  // a node that leaves takes the outputs of finished maps along
-  bool trace = false;       // every start and end of a task
-  bool batches = false;     // the same, those that are alike and follow each other as one row
+  bool trace = false;    // every start and end of a task
+  bool batches = false;  // the same, those that are alike and follow each other as one row
+
+  template <typename Self, typename Visit>
+  static void each(Self& self, Visit&& visit) {
+    SchedulerOptions::each(self, visit);
+    visit(Option{"epoch", 0.0, kNoLimit, "s", "", "between decisions; 0: at every event"},
+          self.epoch);
+    visit(Option{"heartbeat", 0.0, kNoLimit, "s", "",
+                 "nodes offer their free slots so often; 0: at once"},
+          self.heartbeat);
+    visit(Option{"tasks_per_heartbeat", 0.0, 0x1p20, "", "",
+                 "a node starts at most so many then; 0: as many as it has free slots"},
+          self.tasks_per_heartbeat);
+    visit(Option{"shuffle_steps", 0.0, 0x1p31, "", "",
+                 "so many times reduce tasks hear of map output to fetch; 0: of every map"},
+          self.shuffle_steps);
+    visit(Option{"network_epoch", 0.0, kNoLimit, "s", "",
+                 "between changes of transfers' rates, for large networks; 0: at once"},
+          self.network_epoch);
+    visit(Option{"noise", 0.0, 10.0, "", "",
+                 "standard deviation of the logarithm of a task's time; its mean stays"},
+          self.noise);
+    visit(Option{"straggler_share", 0.0, 1.0, "", "", "part of the tasks that are stragglers"},
+          self.straggler_share);
+    visit(Option{"straggler_factor", 0.0, kNoLimit, "", "",
+                 "a straggler takes so many times as long"},
+          self.straggler_factor);
+    visit(Option{"failure", 0.0, 0.99, "", "", "probability that an attempt fails"}, self.failure);
+    visit(flag("lose_output", "",
+               "finished maps on a node that leaves run again while reduce tasks of their job have "
+               "not started or not copied everything"),
+          self.lose_output);
+  }
 };
 
 }  // namespace malleable

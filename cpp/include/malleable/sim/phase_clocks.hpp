@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "malleable/kernel/indexed_heap.hpp"
+#include "malleable/policy/cluster_policy.hpp"
 #include "malleable/sim/cluster_options.hpp"
 
 namespace malleable {

@@ -40,6 +40,7 @@ struct SlottedTotals {
   double flow = 0.0;  // of completed jobs [slots]
   double flow_squares = 0.0;
   std::int64_t longest_flow = 0;
+  std::int64_t longest_wait = 0;  // slots before the first with a machine
   std::int64_t last_finish = 0;
   std::int64_t last_slot = 0;  // with a job in the system
   std::int64_t busy = 0;       // machine slots used

@@ -83,7 +83,8 @@ struct TandemTotals {
   double weighted_response = 0.0;
   double stretch = 0.0;
   double max_response = 0.0;
-  double map_busy = 0.0;  // seconds of full capacity
+  double longest_wait = 0.0;  // for a first service
+  double map_busy = 0.0;      // seconds of full capacity
   double shuffle_busy = 0.0;
   double jobs_seconds = 0.0;  // integral of the number of jobs in the system
 };

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/policy/cluster_policy.hpp"
 #include "malleable/sim/cluster_options.hpp"
 
 namespace malleable {

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from malleable.live.engines.dask import Dask as Dask
     from malleable.live.engines.hyperqueue import HyperQueue as HyperQueue
+    from malleable.live.engines.ray import Ray as Ray
 
-__all__ = ["Dask", "HyperQueue"]
+__all__ = ["Dask", "HyperQueue", "Ray"]
 
-_HOMES = {"Dask": "malleable.live.engines.dask", "HyperQueue": "malleable.live.engines.hyperqueue"}
+_HOMES = {
+    "Dask": "malleable.live.engines.dask",
+    "HyperQueue": "malleable.live.engines.hyperqueue",
+    "Ray": "malleable.live.engines.ray",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,6 @@ few hundred bytes a running task.
 
 from __future__ import annotations
 
-import os
 import secrets
 import socket
 import subprocess
@@ -20,19 +19,12 @@ from typing import Any
 from malleable.domain import check_slots
 from malleable.live.engine import Abilities, Event, Task
 from malleable.live.engines import nanny
+from malleable.live.machine import processors
 
-__all__ = ["Local", "machine_memory"]
+__all__ = ["Local"]
 
 _STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
 _READ = 1 << 16
-
-
-def machine_memory() -> float:
-    """Bytes that this process and its children may use: of the machine, or of its control group."""
-    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    with suppress(OSError, ValueError):  # no group, or "max"
-        found = min(found, float(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return found
 
 
 class Local:
@@ -47,7 +39,7 @@ class Local:
     abilities = Abilities(take_back="cancel", ahead=0.02)
 
     def __init__(self, slots: int | None = None) -> None:
-        self.slots = len(os.sched_getaffinity(0)) if slots is None else check_slots(slots)
+        self.slots = processors() if slots is None else check_slots(slots)
         self._keys: set[str] = set()
         self._full = ""
         self._begin()

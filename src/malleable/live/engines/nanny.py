@@ -1,9 +1,9 @@
 """The process that starts a run's commands and outlives nothing of them.
 
 It runs apart from the loop, so that every command ends when the loop does, however the loop ended.
-It is a subreaper: whatever a command leaves behind, daemons too, becomes its child, and is killed when the
-command has ended (`Nanny.sweep` says how it is known whose it was). It needs the standard library alone
-and starts in some milliseconds.
+It is a subreaper: whatever a command leaves behind, daemons too, becomes its child, and is killed before
+the loop hears that the command has ended (`Nanny.sweep` says how it is known whose it was). It needs the
+standard library alone and starts in some milliseconds.
 
 It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
@@ -15,7 +15,7 @@ killed at once.
 Of more commands than there are slots some wait here for others to end. While any waits, the loop has
 nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
 
-Starting a command costs one posix_spawn (about 0.5 ms); ending one reads one file of /proc.
+Starting a command costs one posix_spawn (about 0.5 ms). A batch to the loop costs one read of a file of /proc.
 """
 
 # ruff: noqa: PTH109, PTH123, PTH208, SIM105
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
-PAUSE = 0.004  # seconds between two batches to the loop while commands wait here
+PAUSE = 0.01  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
 _OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what the loop hears
 _DEFAULT = (*_OURS, signal.SIGPIPE, signal.SIGXFSZ)  # not theirs
@@ -92,13 +92,34 @@ def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
     return [each for body in frames.feed(data) for each in marshal.loads(body)]
 
 
-def _children() -> list[int]:
-    """Pids of this process' children, found in /proc."""
+class _Children:
+    """Pids of this process' children, found in a file of /proc that stays open."""
+
+    def __init__(self) -> None:
+        try:
+            self._file = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
+        except OSError:  # a kernel without it
+            self._file = -1
+
+    def __call__(self) -> list[int]:
+        if self._file < 0:
+            return [pid for pid, parent in _parents().items() if parent == os.getpid()]
+        os.lseek(self._file, 0, os.SEEK_SET)
+        found = b""
+        while data := os.read(self._file, 1 << 16):
+            found += data
+        return [int(word) for word in found.split()]
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process has this number."""
     try:
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:  # a kernel without it
-        return [pid for pid, parent in _parents().items() if parent == os.getpid()]
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def processes() -> list[int]:
@@ -215,6 +236,11 @@ class Nanny:
             int, tuple[str, float, int]
         ] = {}  # pid -> key, when it began: [s], in ticks
         self.late: set[str] = set()
+        self.over: set[int] = (
+            set()
+        )  # pids of commands that have ended since the last look for orphans
+        self.look = False  # there may be orphans
+        self.children = _Children()
         self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
         self.said: list[tuple[object, ...]] = []
         self.here = self.folder = os.getcwd()
@@ -258,6 +284,7 @@ class Nanny:
             )
             return
         now = time.monotonic()
+        self.over.discard(pid)  # the number is new: nothing of the old one is left
         self.pid_of[key] = pid
         self.running[pid] = key, now, began
         if seconds > 0.0:
@@ -290,21 +317,22 @@ class Nanny:
                     self.late.add(key)
                 self._end(pid, key, number)
         next_times = [self.timers[0][0]] if self.timers else []
-        if self.said:
+        if self.said or self.look:
             next_times.append(self.told + PAUSE)
         return max(0.0, min(next_times) - now) if next_times else None
 
     def reap(self) -> None:
-        """Takes in what has ended; each time one process less is there."""
+        """Takes in what has ended."""
         for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
-                del self.pid_of[task[0]]
-                _send_signal(pid, signal.SIGKILL, group=True)
-            self.sweep(pid if task else -1)  # while its number is still its own
+                _send_signal(pid, signal.SIGKILL, group=True)  # while its number is still its own
             _, status, used = os.wait4(pid, 0)
+            self.look = True
             if task is not None:
+                self.over.add(pid)
                 key, since, _ = task
+                del self.pid_of[key]
                 late = key in self.late
                 self.late.discard(key)
                 seconds = time.monotonic() - since
@@ -312,22 +340,29 @@ class Nanny:
                 code = os.waitstatus_to_exitcode(status)
                 self.said.append(("ended", key, code, seconds, cpu, used.ru_maxrss * 1024, late))
 
-    def sweep(self, ended: int) -> None:
-        """Kills what is known to be left by commands that have ended; ``ended`` has just done so (-1: none).
+    def sweep(self) -> None:
+        """Kills what is known to be left by commands that have ended.
 
         An orphan is of the command that its environment names, or of that whose session it is in. If a
         daemon has neither any more, it is left alone as long as a command runs that began before the daemon
         did: it may be of that one. Once there is none, it can be of ended ones alone.
+
+        A session keeps the number of the command that began it: while any process is in it, no new process
+        gets that number. If one has it, the session is a new one.
         """
-        for pid in _children():
-            if pid in self.running or pid == ended:
+        ended, self.over, self.look = self.over, set(), False
+        for pid in self.children():
+            if pid in self.running:
                 continue
             token, key = mark_of(pid)
+            session = session_of(pid)
+            of_ended = session in ended and not _is_there(session)
+            if of_ended:
+                self.over.add(session)  # more of it may come to light when this one is gone
             if token == self.token:
                 over = key not in self.pid_of
             else:
-                session = session_of(pid)
-                over = session == ended
+                over = of_ended
                 if not over and session not in self.running:
                     since = started(pid)
                     over = since >= 0 and all(
@@ -365,9 +400,12 @@ class Nanny:
     def tell(self) -> None:
         """Says what there is to say, at once if the loop may have something to do."""
         now = time.monotonic()
-        if self.said and (not self.queue or now - self.told >= PAUSE):
-            self.loop.sendall(pack(self.said))
-            self.said.clear()
+        if (self.said or self.look) and (not self.queue or now - self.told >= PAUSE):
+            if self.look:
+                self.sweep()
+            if self.said:
+                self.loop.sendall(pack(self.said))
+                self.said.clear()
             self.told = now
 
 

@@ -109,6 +109,8 @@ def _work(
         _run_calls(connection, descriptors[1], seal, most)
     except (BrokenPipeError, ConnectionResetError):
         return  # the pool is gone
+    except OSError:
+        os._exit(1)  # a call has closed what is needed
 
 
 class Keeper:
@@ -168,6 +170,7 @@ class Keeper:
                     os.close(each)
                 assert process.pid is not None
                 self._workers[process.pid] = number, process
+                self._look_behind()
 
     def _kill(self, number: int) -> None:
         for own, process in self._workers.values():
@@ -177,13 +180,22 @@ class Keeper:
     def _reap(self) -> None:
         """Takes in what has ended; each time one process less is there."""
         for pid in ended_children():
-            number, process = self._workers.pop(pid, (0, None))
-            if process is None:
+            if pid in self._workers:
+                self._bury(pid)
+            else:
                 os.waitpid(pid, 0)
-                continue
-            process.join()
-            with suppress(OSError):
-                self._control.send(ENDED.pack(number, process.exitcode))
+
+    def _look_behind(self) -> None:
+        """Starting a process waits for others that have ended: nothing shows them any more."""
+        for pid, (_, process) in list(self._workers.items()):
+            if process.exitcode is not None:
+                self._bury(pid)
+
+    def _bury(self, pid: int) -> None:
+        number, process = self._workers.pop(pid)
+        process.join()
+        with suppress(OSError):
+            self._control.send(ENDED.pack(number, process.exitcode))
 
     def end(self) -> None:
         """Kills all that is left."""

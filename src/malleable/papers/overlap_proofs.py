@@ -1,13 +1,18 @@
-"""Hard batches and arrivals of the overlap paper: its proofs as generators."""
+"""Constructions of the overlap paper's proofs: hard batches, and arrivals that depend on what a policy did."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.columns import Floats
 from malleable.domain import as_number, check_whole, checked_choice, shown
+from malleable.policies import policy_of
+from malleable.tandem.simulate import NOTHING, POLICIES, core_queue
 from malleable.tandem.table import MapShuffleJobs
 from malleable.values import by_value
 
@@ -82,17 +87,17 @@ def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:
 
 @by_value()
 class HardBatch(NamedTuple):
-    """A batch and a total response that it can meet just if the matching exists."""
+    """A batch and a total response that it can meet if and only if the matching exists."""
 
     jobs: MapShuffleJobs
     threshold: float
 
 
-def theorem1_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardBatch:
+def matching_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardBatch:
     """Numerical matching with target sums as a batch with equal map sizes.
 
-    Is there a way to pair each f with a g so that the sums are the h? Just then the batch has a
-    schedule of total response at most ``threshold``: for every h its f, its g, the job of h, and the
+    The batch has a schedule of total response at most ``threshold`` if and only if each f can be paired with
+    a g so that the sums are the h: for every h its f, its g, the job of h, and the
     two large jobs last.
 
     Parameters
@@ -135,7 +140,7 @@ def theorem1_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardB
     return HardBatch(MapShuffleJobs([a] * (3 * q + 2), shuffle, name=names), float(total))
 
 
-def theorem2_jobs(k: int, case: int) -> MapShuffleJobs:
+def adversary_jobs(k: int, case: int) -> MapShuffleJobs:
     """Arrivals of which one of both cases makes any online policy of order k times too slow.
 
     Parameters
@@ -149,7 +154,7 @@ def theorem2_jobs(k: int, case: int) -> MapShuffleJobs:
     Notes
     -----
     Case 1 punishes policies that have done k^2 / 5 of the large jobs' map work by k^2, case 2 the
-    others; `malleable.tandem.adversary.overlap_adversary` looks and chooses. Lin et al. 2013, theorem 2.
+    others; `overlap_adversary` looks and chooses. Lin et al. 2013, theorem 2.
     """
     size = _whole("k", k, 1)
     if size > 200:
@@ -162,3 +167,71 @@ def theorem2_jobs(k: int, case: int) -> MapShuffleJobs:
     sizes = np.array(first + [small if case == 1 else large] * len(later))
     arrival = np.concatenate([np.zeros(len(first)), more])
     return MapShuffleJobs(sizes[:, 0], sizes[:, 1], arrival=arrival)
+
+
+@dataclass(frozen=True)
+class OverlapAdversary:
+    """Arrivals of theorem 2 for one policy, and what a scheduler that knows them needs.
+
+    Attributes
+    ----------
+    jobs : MapShuffleJobs
+    case : int
+        1: the policy had begun the large jobs, and small ones follow; 2: it had not, and large ones
+        follow.
+    response, better_response : float
+        Total response of the policy, and of the feasible schedule of the proof [s].
+    """
+
+    jobs: MapShuffleJobs
+    case: int
+    response: float
+    better_response: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times better one could have been; it grows with k for every online policy."""
+        return self.response / self.better_response
+
+
+def overlap_adversary(policy: str, k: int) -> OverlapAdversary:
+    """Arrivals on which a policy is worse, by a factor of order k, than it could have been.
+
+    Parameters
+    ----------
+    policy : str
+        One of `malleable.tandem.simulate.POLICIES`.
+    k : int
+        From 1 to 200; there are about k^3 jobs.
+
+    Notes
+    -----
+    The policy is watched until k^2. Case 1 is served better with small jobs first, case 2 with large
+    ones first. O(k^3 log k) for policies that rank jobs. Source: Lin et al. 2013, theorem 2.
+    """
+    if policy_of("tandem", policy).batches_only:
+        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
+    jobs = adversary_jobs(k, 1)
+    seen = _fed(policy, jobs.take(jobs.arrival == 0.0))
+    seen.advance(float(k**2))
+    ids, map_left, _, _ = seen.state()
+    large = jobs.map[ids] == k
+    begun = k**2 - float(map_left[large].sum())
+    case = 1 if begun >= k**2 / 5 else 2
+    if case == 2:
+        jobs = adversary_jobs(k, 2)
+    # The proof's schedule: large jobs wait in case 1, and small ones in case 2.
+    later = (jobs.map == k) == (case == 1)
+    totals = []
+    for name in (policy, "order"):
+        queue = _fed(name, jobs, later.astype(np.float64))
+        queue.advance(math.inf)
+        totals.append(queue.total_response)
+    return OverlapAdversary(jobs, case, *totals)
+
+
+def _fed(policy: str, jobs: MapShuffleJobs, order: Floats = NOTHING) -> Any:
+    queue = core_queue(policy)
+    columns = jobs.arrival, jobs.map, jobs.shuffle, jobs.weight
+    queue.feed(*columns, NOTHING, NOTHING, order, order)
+    return queue

@@ -1,11 +1,10 @@
-"""What the ASRPT paper proves: a hard instance (theorem 1), and what theorems 2 and 3 promise for a
-workload, constants B1, B2 ... and the ratios."""
+"""What theorems 2 and 3 of the ASRPT paper promise for a workload: the constants B1, B2 ... and the ratios."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,69 +16,11 @@ from malleable.domain import check_whole
 from malleable.slotted.generate import MapReduceStream, job_distribution
 from malleable.slotted.simulate import checked_machines
 from malleable.slotted.table import MapReduceJobs
-from malleable.values import by_value
 
 _MOST_POINTS, _LEAST_POINTS, _ZOOMS = 1000, 12, 8
 _TERMS = 5_000_000  # of all sums of a grid, where that leaves it its least points
 _LARGEST_EXPONENT = 600.0
 _MOST_POWER = 16
-
-
-@by_value()
-class HardJobs(NamedTuple):
-    """Jobs and a total flow time [slots] that they can meet just if a partition exists."""
-
-    jobs: MapReduceJobs
-    machines: int
-    threshold: int
-
-
-def theorem1_jobs(numbers: Sequence[int]) -> HardJobs:
-    """3-Partition as jobs of unit tasks, so that preemption makes no difference.
-
-    Can 3 m numbers be divided into m triples of one sum? Just then the jobs can have a total flow time of
-    ``threshold``: in slot k the maps of triple k run, in slot k + 1 its reduces.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        3 m positive numbers, from 1 to 2^20, of sum m B.
-
-    Returns
-    -------
-    HardJobs
-        Jobs named ``A0 ...`` of a map and Q - a reduce tasks for each number a, and ``U0 ...``, 3 Q - B
-        jobs of one map task; all arrive in slot 1. There are 3 Q machines.
-
-    Raises
-    ------
-    ValueError
-        Numbers that are not as said.
-
-    Notes
-    -----
-    Every A has Q tasks, so that no more than 3 k of them can end by slot k + 1 unless so many U wait that
-    it does not pay: that is how large Q is. Who meets the threshold therefore runs all U in slot 1 and ends
-    just 3 k of the A by slot k + 1. By the end of slot k the maps of these and the reduces of the 3 (k - 1)
-    before have run, which leaves B units at most for the maps of the k-th three; and all of them have m B.
-    The paper refers to a report for its own reduction; this one is ours. O(m Q).
-    """
-    sizes = [check_whole(f"numbers[{k}]", a, 1, 2**20) for k, a in enumerate(numbers)]
-    triples, over = divmod(len(sizes), 3)
-    if triples == 0 or over:
-        raise ValueError(f"numbers: there are {len(sizes)}, expected three or a multiple of it")
-    each, over = divmod(sum(sizes), triples)
-    if over:
-        raise ValueError(f"numbers: their sum {sum(sizes)} is not {triples} times a whole number")
-    tasks = max(each, *sizes) + 3 * triples * (triples + 1) + 1
-    units = 3 * tasks - each
-    jobs = MapReduceJobs(
-        [*sizes, *[1] * units],
-        [*([1] * (tasks - a) for a in sizes), *[[]] * units],
-        name=[*(f"A{k}" for k in range(len(sizes))), *(f"U{k}" for k in range(units))],
-    )
-    threshold = units + 3 * sum(range(2, triples + 2))
-    return HardJobs(jobs, 3 * tasks, threshold)
 
 
 @dataclass(frozen=True)

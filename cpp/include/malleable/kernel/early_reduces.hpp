@@ -1,0 +1,49 @@
+// May a job's reduce tasks start before all its maps have ended?
+//
+// A reduce task that starts early copies what ended maps have left, and holds its slot until the
+// last map has ended. So it may start if all maps will probably have ended by the time it has
+// copied what there is: then it loses nothing. The chance of that is a product over the maps that
+// run, of log-normal times, each as old as it is. How long copying takes is a low quantile of what
+// earlier jobs took: if it is taken for too long, reduce tasks hold slots in vain, and if for too
+// short, little is lost.
+//
+// A chance costs O(maps that run), less where it is small; what a job copied O(kept).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "malleable/model/state.hpp"
+
+namespace malleable {
+
+// Logarithms of a map's seconds: mean and standard deviation.
+struct LogTimes {
+  double mean, deviation;
+};
+
+// The chance that maps of these ages, and so many more that wait for slots of theirs, all end
+// within `seconds`; below `enough` any smaller number will do.
+double chance_of_ends(std::span<const double> ages, double waiting, const LogTimes& times,
+                      double seconds, double enough);
+
+// What a reduce task copies, in seconds, as the last jobs have shown.
+class CopySeconds {
+ public:
+  void learn(double seconds);
+  // A low quantile; 0 until some jobs have shown it.
+  double low() const { return low_; }
+
+  void state(State& s) { s(last_, count_, low_); }
+  friend bool operator==(const CopySeconds&, const CopySeconds&) = default;
+
+ private:
+  static constexpr std::size_t kKept = 64, kLeast = 3;
+
+  std::array<double, kKept> last_{};
+  std::uint64_t count_ = 0;
+  double low_ = 0.0;
+};
+
+}  // namespace malleable

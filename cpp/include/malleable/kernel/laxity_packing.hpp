@@ -1,0 +1,91 @@
+// A priority order packed so that deadlines that can be met are met: earliest deadline, zero laxity
+// (EDZL) for malleable jobs.
+//
+// Jobs hold their minima and slack goes down the order, as in malleable_packing.hpp, but for one
+// rule. From its latest start on a job gets its maximum and keeps it until it ends. Its latest
+// start is the time from which it needs its maximum all the time: L = (M D - W - m t) / (M - m) for
+// a job with W left at t that holds m slots until then. The slots are taken from the last jobs in
+// the order that hold more than their minimum. A job for whom they do not suffice stays at its
+// place in the order.
+//
+// If deadlines are tight only for few jobs at a time, the order decides all else: with the order of
+// deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no deadline to a
+// job that is to be late: it would displace others in vain. No gangs. At most one job is partly
+// served, so slots stay whole. O(J log J) where few jobs are displaced, O(J) more for each
+// displaced job at worst.
+//
+// Lee 1994, "On-line multiprocessor scheduling algorithms for real-time tasks" (EDZL for one
+// processor a job); maxima and minima are ours.
+#pragma once
+
+#include <cassert>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/kernel/key_sort.hpp"
+#include "malleable/model/plan.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class LaxityPacking {
+ public:
+  // Packs the jobs of `problem` in `order` (a permutation) for the deadlines `due`, which count
+  // from problem.now (infinite: none). completion[j] does so, too; jobs without work complete at 0.
+  // With `plan`, its start, allocation and pieces are filled as well.
+  void run(const Problem& problem, std::span<const Index> order, std::span<const double> due,
+           std::span<double> completion, Plan* plan = nullptr);
+
+  // The same, telling done(job, completion) in order of time; stops early when that returns false.
+  template <typename Done>
+  void run_until(const Problem& problem, std::span<const Index> order, std::span<const double> due,
+                 Done done) {
+    load(problem, order, due);
+    for (std::size_t left = rows_.size() - 2; left > 0; --left) {
+      const Index p = next_end();
+      if (!done(rows_[p].job, time_)) return;
+    }
+  }
+
+ private:
+  struct Row {
+    double left, since, rate;  // work left then, and the slots held from then on
+    double low, high, due;
+    Index job, before, after;  // neighbours among those that may be displaced, by place
+    Index version;             // of the rate
+    bool urgent, hopeless;
+  };
+  struct Event {
+    double time;
+    bool start;  // the latest start; else the end
+    Index place, version;
+    bool operator<(const Event& other) const {  // heaps serve the largest
+      if (time != other.time) return time > other.time;
+      return start != other.start ? start : place > other.place;
+    }
+  };
+
+  void load(const Problem& problem, std::span<const Index> order, std::span<const double> due);
+  void announce(Index p, std::vector<Event>& events) const;
+  void set_rate(Index p, double rate);
+  void unlink(Index p);
+  void fill();
+  void make_urgent(Index p);
+  Event next_event();
+  Index next_end();
+
+  std::vector<Row> rows_;  // by place in the order, from 1 on; both ends are nobody's
+  Index frontier_ = 1;     // everybody before it is at the maximum, everybody behind at the minimum
+  double time_ = 0.0, slack_ = 0.0;
+  double room_ = 0.0;  // slack, and what could be taken from jobs that may be displaced
+  std::vector<Event> first_, events_;  // of the start, sorted; later ones, a heap
+  std::size_t next_first_ = 0;
+  std::vector<double> key_;
+  std::vector<Index> sorted_;
+  KeySort sorter_;
+  Plan* plan_ = nullptr;
+  double now_ = 0.0;
+};
+
+}  // namespace malleable

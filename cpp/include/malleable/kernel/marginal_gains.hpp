@@ -1,0 +1,69 @@
+// Slots by marginal gains: of all jobs whoever gains most by more slots gets them, value times what
+// they add a slot, until none are left.
+//
+// With values that stay as they are this is what an optimal schedule does (Hamilton-Jacobi-Bellman:
+// the value of a job is what a unit of its work less would save). Jobs climb from one corner of
+// their hull to the next (SpeedupHulls), since a table as measured may gain nothing in between.
+// What is left over because no step fits goes where it gains most by the table itself. Rows without
+// a table climb in steps of 1/32 of what they have, and part of a step will do. Minima come first;
+// a gang's first step is its size. Ties go to the lower row.
+//
+// O(J + entries) to prepare; O(S log J), or with more slots than twice the jobs O(J) for each of
+// some 40 halvings of the price of a slot and then few steps.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+#include "malleable/model/speedups.hpp"
+
+namespace malleable {
+
+class MarginalGains {
+ public:
+  // Limits and tables of the rows that later calls name. The speed-ups have to last.
+  void prepare(const Problem& problem, const SpeedupView& speedup);
+  const SpeedupHulls& hulls() const { return hulls_; }
+
+  // Slots of jobs, each a row of what was prepared (`row` empty: the same) with limits no wider
+  // than there. Jobs without work get none.
+  void allocate(const Problem& jobs, std::span<const Index> row, std::span<const double> value,
+                std::span<double> slots);
+  // Takes what a job has beyond a corner of its hull, and gives it by gains. `value` empty: all 1.
+  void settle(const Problem& jobs, std::span<const Index> row, std::span<const double> value,
+              std::span<double> slots);
+
+ private:
+  struct Ask {
+    const Problem& jobs;
+    std::span<const Index> row;
+    std::span<const double> value;
+    std::span<double> slots;
+    Index row_of(std::size_t k) const { return row.empty() ? static_cast<Index>(k) : row[k]; }
+    double value_of(std::size_t k) const { return value.empty() ? 1.0 : value[k]; }
+  };
+  struct Step {
+    double gain;   // value times rate, a slot
+    double slots;  // how many it takes
+    Index job;
+    bool whole;  // all of it or nothing
+    bool operator<(const Step& other) const {
+      return gain != other.gain ? gain < other.gain : job > other.job;
+    }
+  };
+  Step next(const Ask& ask, std::size_t k) const;
+  double at_price(const Ask& ask, std::size_t k, double price) const;
+  double start_high(const Ask& ask, double free);
+  void climb(const Ask& ask, double free);
+  void give_rest(const Ask& ask, double free);
+
+  SpeedupView speedup_;
+  SpeedupHulls hulls_;
+  std::vector<Step> heap_;
+  std::vector<Index> blocked_;  // whose next step did not fit
+  std::vector<double> high_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,51 @@
+// A set of jobs that can all end by their due times together, built job by job.
+//
+// Jobs of the set, each with a due time, can be on time together if and only if the work forced by
+// t (forced_work.hpp) fits into S t for all t; others hold their minima. The sum of what is forced
+// has its peaks at due times and where a minimum has done all, so the test is exact where all of
+// these are on the grid. On a coarser grid, due times are rounded down to it, so that a set that
+// passes still can be on time, but for peaks of minima between two times. A job
+// that does not fit is mostly refused by the time that refused the last one. O(grid) a job at
+// worst, in vector registers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class OnTimeSet {
+ public:
+  // An empty set, for at most so many times: quantiles of `due` (from problem.now; infinite and
+  // past ones are left out) and of the ends of jobs on their minima. The problem must outlive the
+  // calls below.
+  void begin(const Problem& problem, std::span<const double> due, std::size_t times);
+  // Adds a job that is not in the set, due then, if all can still be on time.
+  bool add(Index job, double due);
+  // Takes it out again; `due` as it was added.
+  void drop(Index job, double due);
+
+ private:
+  struct Demand {
+    double work, low, high, due;
+    std::size_t first;  // the time from which on it is more than the minimum
+  };
+  Demand demand(Index job, double due) const;
+  double more(const Demand& job, std::size_t k) const {  // than the minimum does by then
+    const double before = job.due > times_[k] ? job.due - times_[k] : 0.0;
+    const double forced = job.work - job.high * before, own = job.low * times_[k];
+    const double least = own < job.work ? own : job.work;
+    return forced > least ? forced - least : 0.0;
+  }
+  bool fits(const Demand& job);
+  void take(const Demand& job, double sign);
+
+  const Problem* problem_ = nullptr;
+  std::vector<double> times_, room_;
+  std::size_t tight_ = 0;
+};
+
+}  // namespace malleable

@@ -1,0 +1,52 @@
+// Slots that are held for a period, by what must be done when: maxima, and sums of tardiness and of
+// tardy jobs.
+//
+// A level of penalties is a deadline for every job, and a deadline says how many slots the job must
+// hold in this period (kernel held_level). So maxima go by the least level, not below 0, whose
+// deadlines can all be met in whole slot-periods: every job gets what it must hold, then by
+// deadlines what it can use fully, or more if its deadline lies within the period; what is left
+// over ends jobs sooner (slot_periods). A sum of tardiness goes by the same deadlines if all can be
+// met. For tardy weight the deadlines are tested from the first period on, and where they fail the
+// job that weighs least for the slot-periods that it takes is given up; such jobs come last.
+//
+// Lateness below 0 is not made less: to end early what has time wastes slots. Minima are handed out
+// before. O(J) a test of deadlines (see held_level), some twenty tests for a least level; giving up
+// O(J log J); slots O(J) expected. Source: ours.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/held_level.hpp"
+#include "malleable/kernel/priority_selection.hpp"
+#include "malleable/kernel/slot_periods.hpp"
+
+namespace malleable {
+
+class PeriodLevels {
+ public:
+  // Finds the deadlines of this decision. False: there are none to go by.
+  bool least(const Problem& problem, const Penalties& penalties, double period);
+  bool meet(const Problem& problem, const Penalties& penalties, double period);
+  void give_up(const Problem& problem, const Penalties& penalties, double period,
+               std::span<const double> weight);
+
+  // slots[j] for every job, by the deadlines found last.
+  void share(const HeldJobs& jobs, std::span<double> slots);
+  // Of these: small is urgent.
+  std::span<const double> key() const { return key_; }
+
+ private:
+  bool passes(const Problem& problem, const Penalties& penalties, double period, double level);
+  void set_keys();
+  bool late(std::size_t j) const { return given_up_[j] != 0; }
+
+  HeldLevel test_;
+  std::vector<double> due_, key_, room_, behind_;
+  std::vector<std::uint8_t> given_up_;  // jobs whose deadlines are not kept
+  PrioritySelection selection_;
+  LeftOverSlots left_over_;
+};
+
+}  // namespace malleable

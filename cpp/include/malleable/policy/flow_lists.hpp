@@ -1,0 +1,32 @@
+// The ready list that an order of flows makes, and what it costs: flow by flow in the order, within
+// a flow the longest path first (FlowFlex, section 5.2).
+//
+// FlowEpoch and FlowFlex on a cluster compare orders by these lists while there are few jobs, and
+// serve the jobs of a flow in the order of its line. begin() takes O(jobs log jobs), a list what
+// kernel ready_list says.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/ready_list.hpp"
+#include "malleable/model/penalties.hpp"
+
+namespace malleable {
+
+class FlowLists {
+ public:
+  // The problem must outlive the calls below.
+  void begin(const FlowProblem& problem);
+  // Jobs of a flow, the longest path first.
+  std::span<const Index> line(std::size_t flow) const;
+  double value(std::span<const Index> order, const Penalties& penalties, Aggregate aggregate);
+
+ private:
+  const FlowProblem* problem_ = nullptr;
+  ReadyList list_;
+  std::vector<Index> inside_, rank_;
+  std::vector<double> job_end_, flow_end_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,187 @@
+// Completions that prices lead to, as candidates of a plan for a sum with deadlines.
+//
+// Prices are computed in stages, from rough to fine. A stage has a price in candidates and is
+// worked through or not begun: what a smaller effort tries, a larger one tries first, so that more
+// effort is never worse and no bound falls.
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/policy/flex.hpp"
+
+namespace malleable {
+namespace {
+
+// Prices that have a density, for penalties that rise. Steps look at a sample, then, if that is
+// fewer, at the whole. Targets of many jobs are packed after a stage that says so.
+struct DensityStage {
+  std::uint64_t price;
+  std::size_t cells, steps, sample, whole;
+  bool packed;
+};
+constexpr DensityStage kDensities[] = {
+    {30, 32, 30, 1'000, 0, false},     {0, 64, 30, 2'000, 0, false},
+    {0, 128, 40, 4'000, 0, true},      {800, 256, 60, 5'000, 8, true},
+    {1000, 512, 60, 20'000, 12, true}, {2000, 512, 100, 100'000, 20, true},
+};
+// To so many jobs the first stage is enough: local search does more.
+constexpr std::size_t kFewJobs = 400;
+constexpr std::size_t kParts = 6;  // of a cell, where prices are interpolated
+
+// Prices at single times, for steps.
+struct PointStage {
+  std::uint64_t price;
+  std::size_t times, steps;
+  bool set;  // an on-time set is made of them
+};
+constexpr PointStage kPoints[] = {
+    {10, 64, 30, false}, {10, 256, 30, false}, {15, 1024, 60, true}, {25, 4000, 120, true}};
+
+constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and between candidates
+// Of more jobs there are candidates only at the end of a stage.
+constexpr std::size_t kManyJobs = 20'000;
+
+bool rises(const Penalties& penalties) {
+  const auto slope = penalties.slope();
+  return std::any_of(slope.begin(), slope.end(), [](double s) { return s > 0.0; });
+}
+
+}  // namespace
+
+// Whether a stage may begin; if so, it is paid for.
+bool Flex::pay(const Task& task, std::uint64_t price) {
+  Plan& plan = task.plan;
+  const bool able = price <= left_ && !search_.least(scores_[0]);
+  if (!able || task.late()) {
+    if (able) plan.status = Status::kTruncated;
+    left_ = 0;
+    return false;
+  }
+  left_ -= price;
+  plan.candidates += price;
+  return true;
+}
+
+// True when the budget is used up.
+bool Flex::over(const Task& task) {
+  if (task.options.progress) task.options.progress(task.plan.candidates);
+  if (!task.late()) return false;
+  task.plan.status = Status::kTruncated;
+  left_ = 0;
+  return true;
+}
+
+// Packs what jobs aim at in three ways: in its order, so that it is met, and by latest start.
+void Flex::consider_targets(const Task& task, std::span<const double> due) {
+  const Problem& problem = task.problem;
+  if (over(task)) return;
+  std::vector<Index> order(problem.size());
+  orders_.by_due(problem, due, order);
+  consider(order);
+  if (over(task)) return;
+  if (!problem.gang) consider(order, {due.begin(), due.end()});
+  if (over(task)) return;
+  std::vector<double> start(due.begin(), due.end());
+  for (std::size_t j = 0; j < start.size(); ++j) {
+    if (problem.work[j] > 0.0) start[j] -= problem.work[j] / problem.high[j];
+  }
+  orders_.by_due(problem, start, order);
+  consider(order);
+}
+
+void Flex::try_densities(const Task& task) {
+  const Problem& problem = task.problem;
+  const std::size_t n = problem.size();
+  pack_best(problem);
+  density_.begin(problem, task.penalties, earliest_, completion_, task.late);
+  std::vector<double> due(n), fine(n);
+  const auto run = [&](std::size_t steps) {
+    for (; steps > 0 && !over(task); --steps) density_.step(scores_[0].value);
+    return steps == 0;
+  };
+  for (const DensityStage& stage : kDensities) {
+    if (n <= kFewJobs && stage.cells > 128) return;
+    if (!pay(task, stage.price)) return;
+    density_.sample(stage.sample);
+    density_.refine(stage.cells);
+    if (!run(stage.steps)) return;
+    if (stage.sample < n && stage.whole > 0) {
+      density_.sample(n);
+      if (!run(stage.whole)) return;
+    }
+    if (!stage.packed && n > kManyJobs) continue;
+    double& bound = task.plan.lower_bound;
+    bound = std::max(bound, density_.bound(1, due));
+    if (over(task)) return;
+    bound = std::max(bound, density_.bound(kParts, fine));
+    if (over(task)) return;
+    consider_targets(task, due);
+    consider_targets(task, fine);
+    if (density_.average().empty()) {
+      for (std::size_t j = 0; j < n; ++j) due[j] = 0.5 * (due[j] + fine[j]);
+      consider_targets(task, due);
+    } else {
+      consider_targets(task, density_.average());
+    }
+  }
+}
+
+void Flex::try_points(const Task& task) {
+  const Problem& problem = task.problem;
+  const std::size_t n = problem.size();
+  std::vector<Index> order(n);
+  std::vector<double> due(n), key(n);
+  for (const PointStage& stage : kPoints) {
+    if (!pay(task, stage.price)) return;
+    prices_.refine(task.penalties, earliest_, completion_, stage.times);
+    for (std::size_t step = 0; step < stage.steps; step += kChunk) {
+      if (over(task)) return;
+      const double bound = prices_.improve(scores_[0].value, kChunk);
+      task.plan.lower_bound = std::max(task.plan.lower_bound, bound);
+      if (n > kManyJobs && step + kChunk < stage.steps) continue;
+      orders_.by_due(problem, prices_.average(), order);
+      consider(order);
+      prices_.choices(due);
+      orders_.by_due(problem, due, order);
+      consider(order);
+    }
+    if (!stage.set || problem.gang) continue;
+    prices_.worth(due, key);
+    orders_.set_by(problem, task.penalties, key, due, order);
+    consider(order, {orders_.target().begin(), orders_.target().end()});
+  }
+}
+
+void Flex::try_prices(const Task& task) {
+  const Problem& problem = task.problem;
+  const std::size_t n = problem.size(), few = PriceBound::steps(n, true);
+  std::vector<Index> order(n);
+  pack_best(problem);
+  if (!prices_.begin(problem, task.penalties, earliest_, completion_, PriceBound::times(n, true))) {
+    return;
+  }
+  const auto aim = [&](std::size_t steps) {
+    task.plan.lower_bound =
+        std::max(task.plan.lower_bound, prices_.improve(scores_[0].value, steps));
+    orders_.by_due(problem, prices_.average(), order);
+    consider(order);
+  };
+  aim(few);
+  if (!rises(task.penalties)) {
+    try_points(task);
+    return;
+  }
+  if (n <= kFewJobs && left_ > 0) {  // exact where few times matter
+    prices_.refine(task.penalties, earliest_, completion_, PriceBound::times(n, false));
+    for (std::size_t steps = few; steps <= 256; steps *= 2) {
+      if (!pay(task, steps / 8)) return;
+      aim(steps);
+      due_.resize(n);
+      prices_.choices(due_);
+      orders_.by_due(problem, due_, order);
+      consider(order);
+    }
+  }
+  if (left_ > 0) try_densities(task);
+}
+
+}  // namespace malleable

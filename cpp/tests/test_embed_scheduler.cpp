@@ -1,0 +1,242 @@
+// The scheduler of the C interface: every option and column that Python has, what is learnt, and
+// maps that are lost.
+#include <cmath>
+#include <type_traits>
+
+#include "embed_calls.hpp"
+#include "malleable/model/cluster.hpp"
+#include "malleable/scheduler/scheduler_options.hpp"
+
+namespace malleable::check {
+namespace {
+
+TEST(schedulers_take_every_option_by_name) {
+  const Wholes slots{2, 2};
+  malleable_cluster cluster{};
+  cluster.nodes = 2;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  malleable_scheduler* scheduler = nullptr;
+  const auto made = [&](const char* options) {
+    return malleable_scheduler_new_with(&cluster, "flex", "sum:response", options, &scheduler);
+  };
+  // What the table says of each row holds for its text.
+  SchedulerOptions known;
+  SchedulerOptions::each(known, [&]<typename T>(const Option& option, const T&) {
+    const std::string name = std::string(option.name) + "=";
+    CHECK(refused(made((name + "x").c_str()), option.name));
+    const bool number = std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>;
+    if (number) CHECK(refused(made((name + "-3").c_str()), "must be"));
+    std::string high = std::to_string(option.high);
+    if (number && std::isfinite(option.high)) {
+      CHECK(refused(made((name + high.insert(0, "9")).c_str()), option.name));
+    }
+    const char* text = option.words.empty() ? "1" : option.words.back();
+    OK(made((name + text).c_str()));
+    malleable_scheduler_free(scheduler);
+  });
+  CHECK(refused(made("nonsense=1"), "nonsense: unknown option, expected one of hysteresis"));
+  CHECK(refused(made("prior"), "prior = : write name=value"));
+  CHECK(refused(made("speedup=1;0.5"), "more tasks must not do less"));
+  CHECK(refused(made("assignment=wide"), "assignment = wide: expected one of ratio, difference"));
+  OK(made(" prior=2.5  speedup=1;1.5;1.8 effort=none\tlearn=false"));
+  malleable_scheduler_free(scheduler);
+  OK(made(nullptr));
+  malleable_scheduler_free(scheduler);
+}
+
+TEST(options_of_the_structure_are_those_of_the_table) {
+  malleable_scheduler_options given;
+  OK(malleable_scheduler_defaults(&given));
+  CHECK_EQUAL(given.effort, -1);
+  CHECK_EQUAL(given.by_user, -1);
+  CHECK_EQUAL(given.learn, 1);
+  CHECK_EQUAL(given.speedup, 1.0);
+  const Wholes slots{2};
+  malleable_cluster cluster{};
+  cluster.nodes = 1;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  malleable_scheduler* scheduler = nullptr;
+  const auto refuses = [&](const char* reason) {
+    const bool told = refused(
+        malleable_scheduler_new(&cluster, "flex", "sum:response", &given, &scheduler), reason);
+    OK(malleable_scheduler_defaults(&given));
+    return told;
+  };
+  given.slow_start = 1.5;
+  CHECK(refuses("slow_start = 1.5: must be from 0 to 1"));
+  given.ageing = -1.0;
+  CHECK(refuses("ageing = -1: must be from 0"));
+  given.replicas = 2000;
+  CHECK(refuses("replicas = 2000: must be from 0 to 1000"));
+  given.effort = -2;
+  CHECK(refuses("effort = -2: must be from 0"));
+  given.speedup = 2.0;
+  CHECK(refuses("speedup = 2: must be from 0 to 1"));
+}
+
+TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
+  const Wholes slots{4};
+  malleable_cluster cluster{};
+  cluster.nodes = 1;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  const Wholes maps{4}, program{0}, phase{kMap}, four{4}, one{1};
+  const Reals seconds{9.0}, said{1.0};
+  malleable_cluster_jobs jobs{};
+  jobs.count = 1;
+  jobs.maps = maps.data();
+  jobs.map_seconds = said.data();
+  jobs.program = program.data();
+  const auto fresh = [&] {
+    malleable_scheduler* made = nullptr;
+    OK(malleable_scheduler_new_with(&cluster, "auto", "sum:response", "learn=true", &made));
+    return made;
+  };
+  const auto believed = [&](malleable_scheduler* scheduler) {
+    Wholes ids(1);
+    OK(malleable_scheduler_add(scheduler, 100.0, &jobs, ids.data()));
+    Reals estimate(2);
+    OK(malleable_scheduler_counts(scheduler, 1, ids.data(), nullptr, nullptr, nullptr,
+                                  estimate.data()));
+    return estimate[0];
+  };
+  malleable_scheduler* first = fresh();
+  Wholes ids(1), counts(2);
+  std::int64_t ignored = 0;
+  OK(malleable_scheduler_add(first, 0.0, &jobs, ids.data()));
+  OK(malleable_scheduler_started(first, 0.0, 1, ids.data(), phase.data(), four.data(), nullptr));
+  OK(malleable_scheduler_ended(first, 9.0, 1, ids.data(), phase.data(), four.data(), nullptr,
+                               seconds.data(), nullptr));
+  OK(malleable_scheduler_lost(first, 9.0, 1, ids.data(), phase.data(), one.data(), nullptr,
+                              &ignored));
+  CHECK_EQUAL(ignored, 0);
+  OK(malleable_scheduler_counts(first, 1, ids.data(), counts.data(), nullptr, nullptr, nullptr));
+  CHECK_EQUAL(counts[0], 1);
+  OK(malleable_scheduler_lost(first, 9.0, 1, ids.data(), phase.data(), four.data(), nullptr,
+                              &ignored));
+  CHECK_EQUAL(ignored, 1);  // three had finished
+  OK(malleable_scheduler_finish(first, 9.0, 1, ids.data()));
+  std::int64_t numbers = 0, programs = 0;
+  OK(malleable_scheduler_history(first, nullptr, 0, &numbers, nullptr, nullptr, 0, &programs));
+  CHECK_EQUAL(programs, 1);
+  Reals common(static_cast<std::size_t>(numbers)), of_maps(3), of_reduces(3);
+  CHECK(refused(malleable_scheduler_history(first, common.data(), numbers - 1, &numbers, nullptr,
+                                            nullptr, 0, &programs),
+                "room"));
+  OK(malleable_scheduler_history(first, common.data(), numbers, &numbers, of_maps.data(),
+                                 of_reduces.data(), 1, &programs));
+  malleable_scheduler* second = fresh();
+  OK(malleable_scheduler_recall(second, numbers, common.data(), 1, of_maps.data(),
+                                of_reduces.data()));
+  malleable_scheduler* third = fresh();
+  const double known = believed(first), recalled = believed(second), unknown = believed(third);
+  CHECK_EQUAL(recalled, known);
+  CHECK(recalled > 1.5 * unknown);
+  CHECK(refused(malleable_scheduler_recall(second, numbers, common.data(), 1, of_maps.data(),
+                                           of_reduces.data()),
+                "history: jobs were here"));
+  for (malleable_scheduler* scheduler : {first, second, third}) malleable_scheduler_free(scheduler);
+}
+
+TEST(jobs_come_with_columns_by_name) {
+  const Wholes slots{8}, maps{6, 6}, most{2, 5}, zero{0, 1};
+  const Reals seconds{5.0, 5.0}, part{0.5, 1.5};
+  malleable_cluster cluster{};
+  cluster.nodes = 1;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  malleable_scheduler* scheduler = nullptr;
+  OK(malleable_scheduler_new(&cluster, "fair", "sum:response", nullptr, &scheduler));
+  malleable_cluster_jobs jobs{};
+  jobs.count = 2;
+  jobs.maps = maps.data();
+  jobs.map_seconds = seconds.data();
+  Wholes ids(2), given(4);
+  const auto added = [&](malleable_column column) {
+    return malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &column, ids.data());
+  };
+  CHECK(refused(added({"max_slots", nullptr, nullptr}), "max_slots: missing (null)"));
+  CHECK(refused(added({"max_slots", nullptr, zero.data()}), "max_slots[0] = 0: must be from 1"));
+  CHECK(refused(added({"speedup", part.data(), nullptr}), "speedup[1] = 1.5: must be from 0 to 1"));
+  CHECK(
+      refused(added({"colour", part.data(), nullptr}), "colour: unknown column, expected one of"));
+  CHECK(refused(added({nullptr, part.data(), nullptr}), "column: missing (null)"));
+  OK(added({"max_slots", nullptr, most.data()}));
+  std::int64_t rows = 0;
+  OK(malleable_scheduler_decide(scheduler, 0.0, ids.data(), given.data(), nullptr, nullptr, nullptr,
+                                2, &rows));
+  CHECK_EQUAL(given[0], 2);
+  CHECK_EQUAL(given[2], 5);
+  malleable_scheduler_free(scheduler);
+}
+
+// One node with so many slots of any kind.
+struct OneNode {
+  Wholes slots;
+  malleable_cluster cluster{};
+
+  explicit OneNode(std::int64_t count) : slots{count} {
+    cluster.nodes = 1;
+    cluster.generic = 1;
+    cluster.map_slots = slots.data();
+  }
+};
+
+TEST(a_prior_is_what_is_believed_before_anything_is_known) {
+  const OneNode node(4);
+  const Wholes maps{3};
+  malleable_cluster_jobs jobs{};
+  jobs.count = 1;
+  jobs.maps = maps.data();
+  for (const double prior : {0.25, 30.0}) {
+    malleable_scheduler* scheduler = nullptr;
+    const std::string options = "learn=true prior=" + std::to_string(prior);
+    OK(malleable_scheduler_new_with(&node.cluster, "flex", "sum:response", options.c_str(),
+                                    &scheduler));
+    Wholes ids(1);
+    OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+    Reals estimate(2);
+    OK(malleable_scheduler_counts(scheduler, 1, ids.data(), nullptr, nullptr, nullptr,
+                                  estimate.data()));
+    CHECK_NEAR(estimate[0], prior, 0.1 * prior);  // the mean of what is spread around it
+    malleable_scheduler_free(scheduler);
+  }
+}
+
+// Two jobs that may have 8 and 2 of ten slots run 5 and 1 of them: one slot more is a smaller part
+// of the first one's target, and the first one lacks more.
+TEST(assignment_says_who_gets_a_free_slot) {
+  const OneNode node(10);
+  const Wholes maps{20, 20}, most{8, 2}, phase{kMap, kMap}, tasks{5, 1}, free{1};
+  malleable_cluster_jobs jobs{};
+  jobs.count = 2;
+  jobs.maps = maps.data();
+  const malleable_column column{"max_slots", nullptr, most.data()};
+  const auto first = [&](const char* assignment) {
+    malleable_scheduler* scheduler = nullptr;
+    const std::string options = std::string("assignment=") + assignment;
+    OK(malleable_scheduler_new_with(&node.cluster, "fair", "sum:response", options.c_str(),
+                                    &scheduler));
+    Wholes ids(2), given(4), started(1);
+    OK(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &column, ids.data()));
+    OK(malleable_scheduler_started(scheduler, 0.0, 2, ids.data(), phase.data(), tasks.data(),
+                                   nullptr));
+    std::int64_t rows = 0, starts = 0;
+    OK(malleable_scheduler_decide(scheduler, 1.0, nullptr, given.data(), nullptr, nullptr, nullptr,
+                                  2, &rows));
+    CHECK_EQUAL(given[0], 8);
+    CHECK_EQUAL(given[2], 2);
+    OK(malleable_scheduler_assign(scheduler, 1.0, free.data(), nullptr, &starts));
+    CHECK_EQUAL(starts, 1);
+    OK(malleable_scheduler_starts(scheduler, started.data(), nullptr, nullptr, nullptr, 1, &rows));
+    malleable_scheduler_free(scheduler);
+    return started[0] == ids[0] ? 0 : 1;
+  };
+  CHECK_EQUAL(first("ratio"), 1);       // 5 / 8, 1 / 2
+  CHECK_EQUAL(first("difference"), 0);  // 3 below, 1 below
+}
+
+}  // namespace
+}  // namespace malleable::check

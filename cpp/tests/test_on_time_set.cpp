@@ -1,0 +1,64 @@
+#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/on_time_set.hpp"
+#include "oracles.hpp"
+
+namespace malleable::check {
+namespace {
+
+OnTimeSet set;  // one for all: begin() must leave nothing behind
+ForcedWork test;
+
+// Who joins is who the exact deadline test lets join.
+TEST(members_are_those_of_the_exact_test) {
+  std::size_t refused = 0, joined = 0;
+  trials(1, 400, [&](Random& random) {
+    Shape shape;
+    shape.slots = integer(random, 1, 9);
+    const auto jobs = static_cast<std::size_t>(integer(random, 1, 25));
+    const Table table = random_table(random, jobs, shape);
+    const Problem problem = table.problem(shape.slots);
+    set.begin(problem, table.deadline, 4096);
+    Doubles due(jobs, kInfinity);
+    for (const Index j : shuffled(random, jobs)) {
+      if (problem.work[j] == 0.0) continue;
+      Doubles tried = due;
+      tried[j] = table.deadline[j];
+      const bool fits = tried[j] > 0.0 && problem.work[j] <= problem.high[j] * tried[j] &&
+                        test.peak(problem, tried).excess <= 0.0;
+      const bool joins = set.add(j, table.deadline[j]);
+      CHECK_EQUAL(joins, fits);
+      ++(joins ? joined : refused);
+      if (!joins) continue;
+      if (chance(random, 0.2)) {  // out again, and there is room for it once more
+        set.drop(j, table.deadline[j]);
+        CHECK(set.add(j, table.deadline[j]));
+      }
+      due = tried;
+    }
+  });
+  CHECK(joined > 500 && refused > 500);
+}
+
+// On a coarse grid fewer join, but those who do can all be on time.
+TEST(coarse_grids_are_safe) {
+  trials(2, 60, [&](Random& random) {
+    Shape shape;
+    shape.slots = integer(random, 1, 9);
+    const std::size_t jobs = 200;
+    const Table table = random_table(random, jobs, shape);
+    const Problem problem = table.problem(shape.slots);
+    Doubles due(jobs, kInfinity);
+    set.begin(problem, table.deadline, 10);
+    std::size_t members = 0;
+    for (Index j = 0; j < jobs; ++j) {
+      if (problem.work[j] == 0.0 || !set.add(j, table.deadline[j])) continue;
+      due[j] = table.deadline[j];
+      ++members;
+    }
+    CHECK(members > 0);
+    CHECK_AT_MOST(test.peak(problem, due).excess, 0.0, 1e-9);
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,130 @@
+"""``malleable logs``: what tasks printed, from the files that a run keeps."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from malleable.cli.status_command import JOURNAL
+from malleable.cli.streams import note, quiet
+from malleable.domain import near, shown
+from malleable.live.failures import Failure, failures
+from malleable.live.journal import Journal
+from malleable.live.output import SUFFIXES, job_folder, kept_attempts, output_folder, stream_of
+from malleable.live.own_files import open_file
+from malleable.view.failures import failure_lines
+from malleable.view.text import printable
+
+_PIECE = 1 << 20
+_LOOK = 0.2  # seconds between two looks at files that grow
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "What tasks of a job printed: standard output, or with --err standard error, of each task's last "
+        "attempt. Of one task that failed, standard error is told as well: how, and its command."
+    )
+    parser.epilog = "Tasks are numbers from 0, as status --failed says them."
+    add = parser.add_argument
+    add("job", metavar="JOB", help="its name")
+    add("task", metavar="TASK", nargs="?", type=int, help="its number (default: all)")
+    add("--err", action="store_true", help="standard error instead")
+    add("--follow", action="store_true", help="go on until the run has ended")
+    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    add("--run", type=int, metavar="N", dest="number", help="of a run (default: the last)")
+    parser.set_defaults(run=run)
+
+
+class _Reader:
+    """Streams of tasks, each read on from where it was read to."""
+
+    def __init__(self, folder: str, suffix: str, heads: bool) -> None:
+        self._folder, self._suffix, self._heads = folder, suffix, heads
+        self._at: dict[tuple[int, int], int] = {}
+        self._last = -1
+        self.told = False
+
+    def show(self, task: int, attempt: int) -> None:
+        """What is new of an attempt, with a line that says the task where that changes."""
+        path = Path(stream_of(self._folder, task, attempt, self._suffix))
+        at = self._at.get((task, attempt), 0)
+        try:
+            descriptor = open_file(path, os.O_RDONLY, closed=False)
+        except FileNotFoundError:  # an empty one was removed
+            return
+        with os.fdopen(descriptor, "rb") as file:
+            if os.fstat(descriptor).st_size <= at:
+                return
+            if self._heads and self._last != task:
+                _out(f"==> task {task} <==\n".encode())
+            self._last, self.told = task, True
+            file.seek(at)
+            self._at[task, attempt] = at + _copy(file)
+
+
+def _out(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+
+
+def _copy(file: BinaryIO) -> int:
+    total = 0
+    while piece := file.read(_PIECE):
+        _out(piece)
+        total += len(piece)
+    return total
+
+
+def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:
+    """Failures of the task. Without a task: what happened to tasks of the job that never started."""
+    wanted = -1 if asked.task is None else asked.task
+    run = journal.run(asked.number)
+    return (each for each in failures(journal, run) if (each.job, each.task) == (asked.job, wanted))
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Read files and the journal; nothing is written."""
+    with Journal(asked.journal, write=False) as journal:
+        number = journal.run(asked.number).id
+        folder = _folder(journal, number, asked)
+        if not quiet():
+            for failure in _of_task(journal, asked):
+                sys.stderr.write("".join(f"{line}\n" for line in failure_lines(failure)[:2]))
+        reader = _Reader(folder, SUFFIXES[asked.err], asked.task is None)
+        while True:
+            over = not journal.goes_on(number)
+            for task, attempt in kept_attempts(folder, asked.task):
+                reader.show(task, attempt)
+            sys.stdout.buffer.flush()
+            if over or not asked.follow:
+                if not reader.told:
+                    which = "standard error" if asked.err else "standard output"
+                    which_task = "" if asked.task is None else f" task {asked.task}"
+                    note(f"{printable(asked.job)}{which_task}: nothing on {which}")
+                return 0
+            time.sleep(_LOOK)
+
+
+def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> str:
+    """Where the job's tasks keep what they print; ValueError where there is no such job or task."""
+    run = journal.run(number)
+    jobs = journal.jobs(number)
+    names = [str(job.described.get("name")) for job in jobs]
+    if asked.job not in names:
+        known = ", ".join(names[:5]) + ", ..." * (len(names) > 5)
+        hint = near(asked.job, names) or f"; there are {known}"
+        raise ValueError(f"no job is called {shown(asked.job)} in run {number}{hint}")
+    row = names.index(asked.job)
+    if asked.task is not None and not 0 <= asked.task < jobs[row].tasks:
+        raise ValueError(
+            f"task = {asked.task}: job {printable(asked.job)} has tasks 0 to {jobs[row].tasks - 1:,}"
+        )
+    base = output_folder(journal.path, run)
+    if base is None:
+        note(f"run {number} keeps no output")
+    return str(base / job_folder(row, asked.job)) if base else ""

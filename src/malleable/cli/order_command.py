@@ -1,0 +1,56 @@
+"""``malleable pause``, ``resume``, ``cancel``, ``set``: tell a run that goes on what to do with a job."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from malleable.cli.status_command import JOURNAL
+from malleable.cli.terminal import show
+from malleable.files.reading import parse_number, parse_seconds
+from malleable.live.control import order
+from malleable.live.orders import SETTINGS
+
+_TOLD = {
+    "pause": "No more tasks of a job start; those that run go on. The run waits until the job is resumed.",
+    "resume": "A job that was paused goes on.",
+    "cancel": "Nothing of a job starts any more, what runs is ended; jobs that come after it are skipped.",
+    "set": "Change what a job asks for, from now on.",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command that the parser is of."""
+    verb = parser.prog.split()[-1]
+    parser.description = f"{_TOLD[verb]} The run is the one that writes the journal."
+    add = parser.add_argument
+    add("job", metavar="JOB", help="its name")
+    if verb == "set":
+        known = ", ".join(SETTINGS)
+        add("settings", metavar="KEY=VALUE", nargs="+", help=f"of {known}; none: no limit")
+    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    parser.set_defaults(run=partial(run, verb), usage=parser.error)
+
+
+def _setting(text: str, usage: Any) -> tuple[str, float | int | None]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        usage(f"{text}: write KEY=VALUE, as in weight=3")
+    if value == "none":
+        return key, None
+    try:
+        number = parse_seconds(value) if key == "deadline" else parse_number(value)
+    except ValueError as error:
+        raise ValueError(f"{key} = {error}") from None
+    return key, int(number) if number.is_integer() else number
+
+
+def run(verb: str, asked: argparse.Namespace) -> int:
+    """Ask the run, and say what it answers."""
+    what: dict[str, Any] = {"do": verb, "job": asked.job}
+    if verb == "set":
+        what["settings"] = dict(_setting(text, asked.usage) for text in asked.settings)
+    show(order(Path(asked.journal), what))
+    return 0

@@ -1,0 +1,117 @@
+"""``malleable report``: what another policy would have done, or what a run did, on one page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from malleable.cli.cases import option
+from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.terminal import adder, busy, counting_bar, duration, reading_arguments
+from malleable.report.facts import POLICIES, Asked, facts
+from malleable.report.live_run import is_journal, run_facts
+from malleable.report.page import check_engine, page
+from malleable.report.study import Study, study
+from malleable.report.tables import report_parts
+
+_MOST_WORKERS = 4
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "What would another policy have done to these jobs, and to whom? FILE is what a cluster wrote "
+        "(sacct, SWF, Spark, Rumen, SWIM ...; several files or a folder of one format), a table of jobs, or "
+        "the journal of a run of our own, of which the page then shows what happened."
+    )
+    add = adder(parser)
+    told = "a trace, a table, a folder, or a journal of runs (-: standard input)"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=told)
+    add("--html FILE", "the page: one file that needs no network")
+    add("--title TEXT", "of the page (default: the names of the files)")
+    add("--policy A,B", "what to compare", default=",".join(POLICIES))
+    add("--subject NAME", "whose gains and losses are shown (default: auto, else the last policy)")
+    add("--recorded-policy", "what ran when the record was made", choices=("fifo", "fair"))
+    add("--slots N", "of the cluster (default: the most ever in use in the record)", int)
+    add("--load L", "instead: as many slots as make this load", float)
+    add("--cluster FILE", "instead: its nodes (TOML)")
+    add("--spread S", "jobs that all come at one time come at random within S seconds", duration)
+    add("--quick", "neither the curve over loads nor wrong sizes", bool)
+    add("--loads L,L", "of the curve (default: 0.5 to 1.1)")
+    add("--draws N", "random draws of wrong sizes", int, 3)
+    add("--seed N", "of random numbers", int, 0)
+    add("--read NAME=VALUE", "an option of the trace", action="append")
+    add("--run N", "of a journal (default: the last)", int, dest="number")
+    add("--processes N", "simulations side by side (default: one a processor, up to 4)", int)
+    reading_arguments(parser)
+    output_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def _asked(asked: argparse.Namespace) -> Asked:
+    loads = Asked.loads
+    if asked.loads is not None:
+        try:
+            loads = tuple(float(part) for part in asked.loads.split(","))
+        except ValueError:
+            raise ValueError(f"--loads {asked.loads}: numbers with commas between them") from None
+        for load in loads:
+            if not 0.0 < load < 100.0:
+                raise ValueError(f"--loads {asked.loads}: loads are above 0 and below 100")
+    if asked.draws < 1:
+        raise ValueError(f"--draws {asked.draws}: at least 1")
+    if asked.processes is not None and asked.processes < 1:
+        raise ValueError(f"--processes {asked.processes}: at least 1")
+    policies = tuple(name.strip() for name in asked.policy.split(",") if name.strip())
+    if not policies:
+        raise ValueError("--policy: at least one")
+    return Asked(
+        policies=policies,
+        subject=asked.subject,
+        recorded_policy=asked.recorded_policy,
+        quick=asked.quick,
+        loads=tuple(sorted(set(loads))),
+        draws=asked.draws,
+        seed=asked.seed,
+        workers=asked.processes or min(_MOST_WORKERS, os.cpu_count() or 1),
+        title=asked.title,
+        command=shlex.join(["malleable", *asked.words]),
+    )
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Read, simulate, write; after Ctrl-C nothing is written."""
+    outputs = Outputs(asked, tables=("html",), inputs=[*asked.files, asked.cluster])
+    if asked.html is not None:
+        check_engine()
+    wanted = _asked(asked)
+    if len(asked.files) == 1 and is_journal(Path(asked.files[0])):
+        with counting_bar("policies") as tell:
+            found = run_facts(asked.files[0], asked.number, wanted, tell)
+    else:
+        if asked.number is not None:
+            raise ValueError("--run: of a journal of runs")
+        told = _study(asked)
+        with counting_bar("simulations") as tell:
+            found = facts(told, wanted, tell)
+    if not found["complete"]:
+        raise KeyboardInterrupt
+    return outputs.give(lambda: found, report_parts(found), html=lambda _: page(found))
+
+
+def _study(asked: argparse.Namespace) -> Study:
+    with busy("reading"):
+        return study(
+            asked.files,
+            cluster=asked.cluster,
+            slots=asked.slots,
+            load=asked.load,
+            spread=asked.spread,
+            seed=asked.seed,
+            skip_bad=asked.skip_bad,
+            max_size=asked.max_size,
+            reading=dict[str, Any](option(text, "read") for text in asked.read or ()),
+        )

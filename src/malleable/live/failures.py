@@ -1,0 +1,201 @@
+"""Tasks that did not end well: which ones, how they ended, and how somebody can look into it.
+
+Told of one when it happens (`Failure`), or of all of a run from its journal (`failures`). What a task printed
+is read when it is asked for, from the end of its file, so that a failure costs nothing until it is shown.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from malleable.live.jobs_file import CANCELLED, Job, parents_first, recalled
+from malleable.live.journal import Attempt, Journal, JournalError, Run
+from malleable.live.output import SUFFIXES, job_folder, output_folder, stream_of
+from malleable.live.own_files import open_file
+from malleable.live.recorded import WORDS
+
+__all__ = ["Failure", "failure", "failures", "quoted", "recalled_jobs", "skipped", "value_text"]
+
+_LINES = 5  # of standard error
+_END = 4096  # bytes at the end of a file in which they are
+_OWN = "MALLEABLE_"
+_MISSING = "No such file or directory"
+
+
+class Failure(NamedTuple):
+    """A task that did not end well, or all tasks of a job that never will start.
+
+    ``way`` is failed, timed out, lost, skipped or cancelled; ``what`` says more. ``task`` is its number
+    from 0, -1 for those of a job that was skipped, which are ``tasks``. ``command`` can be pasted into
+    a shell. ``tries`` counts attempts. ``began`` is when the last one did [s of the run]. ``output`` and
+    ``errors`` are its streams; empty: there is none.
+    """
+
+    job: str
+    task: int
+    value: str
+    command: str
+    way: str
+    what: str
+    status: int
+    seconds: float
+    began: float = math.nan
+    tries: int = 1
+    tasks: int = 1
+    output: str = ""
+    errors: str = ""
+
+    def last_lines(self, most: int = _LINES) -> list[str]:
+        """The last lines of standard error, or where that is empty of standard output."""
+        return _last_lines(self.errors, most) or _last_lines(self.output, most)
+
+
+def _last_lines(path: str, most: int) -> list[str]:
+    with suppress(OSError, ValueError):
+        if not path:
+            return []
+        with os.fdopen(open_file(Path(path), os.O_RDONLY, closed=False), "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _END))
+            lines = file.read(_END).decode(errors="replace").rstrip().splitlines()
+            whole = lines if size <= _END else lines[1:] or lines
+            return whole[-most:]
+    return []
+
+
+def value_text(value: Any) -> str:
+    """A value of a task as people wrote it; empty where there is none."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={each}" for name, each in value.items())
+    return "" if value is None else str(value)
+
+
+def quoted(word: str) -> str:
+    """As a shell reads it; where it has characters that a terminal would obey, with ``$'...'``."""
+    if word.isprintable():
+        import shlex  # for what fails alone
+
+        return shlex.quote(word).replace("'\"'\"'", "'\\''")
+    found = "".join(f"\\x{ord(c):02x}" if ord(c) < 128 and not c.isprintable() else
+                    f"\\{c}" if c in "'\\" else c for c in word)  # fmt: skip
+    return f"$'{found}'"
+
+
+def _command(job: Job, number: int, attempt: int) -> str:
+    """What runs the task again by hand, in a shell."""
+    argv = job.arguments(number)
+    variables = dict(job.environment)
+    if any(_OWN in word for word in argv):
+        own = job.name, number, attempt
+        names = ("JOB", "NUMBER", "ATTEMPT")
+        variables |= {_OWN + name: str(each) for name, each in zip(names, own, strict=True)}
+    words = [f"{name}={quoted(value)}" for name, value in variables.items()]
+    folder = f"cd {quoted(job.folder)} && " if job.folder else ""
+    return folder + " ".join([*words, *map(quoted, argv)])
+
+
+def _signal(number: int) -> str:
+    with suppress(ValueError):
+        return f"signal {number} ({signal.Signals(number).name})"
+    return f"signal {number}"
+
+
+def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> str:
+    """How it ended, in words."""
+    if how == "late":
+        return f"it ran longer than {timeout:g} s" if timeout else f"it ran for {seconds:.3g} s"
+    if how == "refused":
+        program, _, text = why.rpartition(": ")
+        missing = text == _MISSING and program and "/" not in program
+        return f"command not found: {program}" if missing else f"could not be started: {why}"
+    if how in ("lost", "cancelled"):
+        return why or ("nobody knows how it ended" if how == "lost" else "its job was cancelled")
+    if status < 0:
+        return _signal(-status)
+    more = {126: " (cannot be run)", 127: " (command not found)"}.get(status, "")
+    if 128 < status <= 128 + 64:
+        with suppress(ValueError):
+            more = f" (a shell's word for {signal.Signals(status - 128).name})"
+    return f"exit status {status}{more}"
+
+
+def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
+    """Of a task whose last attempt this is; ``folder``: of the job's output, empty: none is kept."""
+    streams = []
+    for suffix in SUFFIXES:
+        path = stream_of(folder, last.task, last.attempt, suffix) if folder else ""
+        streams.append(path if path and os.path.lexists(path) else "")  # empty ones are removed
+    return Failure(
+        job.name,
+        last.task,
+        "" if job.commands else value_text(job.values[last.task]),
+        _command(job, last.task, last.attempt),
+        WORDS.get(last.how, "failed"),
+        _what(last.how, last.status, last.seconds, last.why, job.timeout),
+        last.status,
+        last.seconds,
+        last.began,
+        tries,
+        1,
+        *streams,
+    )
+
+
+def skipped(job: Job, tasks: int, parents: Sequence[str]) -> Failure:
+    """Tasks of a job that never start, as others failed; without any of these: it was cancelled."""
+    told = f"not started because {', '.join(parents[:3])} failed"
+    way, told = ("skipped", told) if parents else ("cancelled", "not started any more")
+    return Failure(job.name, -1, "", "", way, told, 0, 0.0, tries=0, tasks=tasks)
+
+
+def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
+    """Jobs of a run of commands, with what their tasks are.
+
+    Raises
+    ------
+    JournalError
+        The run is of something else, or what was recorded is not what a run of ours records.
+    """
+    if run.kind != "commands":
+        raise JournalError(f"{journal.path}: run {run.id} is of {run.kind}; it has no commands")
+    try:
+        return recalled(journal.jobs(run.id, content=True))
+    except JournalError:
+        raise
+    except ValueError as error:
+        raise JournalError(f"{journal.path}: run {run.id}: {error}") from None
+
+
+def failures(journal: Journal, run: Run) -> Iterator[Failure]:
+    """All of a run so far, by job and task, then jobs that were skipped; O(attempts)."""
+    with journal.one_state():
+        jobs = recalled_jobs(journal, run)
+        journal.check(run.id)
+        base = output_folder(journal.path, run)
+        bad: set[int] = set()
+        over = {row: own.done for row, own in journal.counted(run.id).items()}
+        for tried in journal.failing(run.id):
+            row = tried.last.job
+            job = jobs[row]
+            if tried.over(job.retries):
+                bad.add(row)
+                over[row] = over.get(row, 0) + 1
+                folder = str(base / job_folder(row, job.name)) if base else ""
+                yield failure(job, tried.last, tried.last.attempt + 1, folder)
+    place = {job.name: row for row, job in enumerate(jobs)}
+    for row in parents_first([[place[name] for name in job.after] for job in jobs]):
+        parents = [name for name in jobs[row].after if place[name] in bad]
+        never = len(jobs[row]) - over.get(row, 0)
+        if jobs[row].held == CANCELLED:
+            bad.add(row)
+            if never:
+                yield skipped(jobs[row], never, ())
+        elif parents:
+            bad.add(row)
+            yield skipped(jobs[row], len(jobs[row]), parents)

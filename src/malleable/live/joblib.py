@@ -1,0 +1,366 @@
+"""joblib under an objective: calls of ``joblib.Parallel`` are jobs of a pool that searches and programs share.
+
+A call of ``Parallel`` is a job, and its batches are the pool's calls. All of them are handed over at once, so
+that the scheduler knows how much is left; joblib makes batches of short calls, by the time that workers took.
+Large arrays are memory maps of one file for all workers of this machine, as in loky, and are pickled for
+others. A batch costs what a call of the pool does, and its pickle. joblib is imported when a backend is
+asked for. Its name ``malleable`` for ``parallel_config`` is known from then on, or as soon as both packages
+are imported, joblib first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from malleable.files.advice import library
+from malleable.live.executor import Executor, ExecutorJob
+
+__all__ = ["joblib_backend", "register"]
+
+_AHEAD = "2*n_jobs"  # what joblib and scikit-learn dispatch unless somebody says otherwise
+_MOMENT = 0.02  # seconds
+_lock = threading.Lock()
+_own: list[Executor] = []  # the pool of who names none
+_numbers = count()
+
+
+def _pool() -> Executor:
+    with _lock:
+        if not _own:
+            _own.append(Executor())
+        return _own[0]
+
+
+def _run(packed: bytes, threads: int) -> tuple[Any, float]:
+    """In a worker: a batch, and the seconds that it took."""
+    _limit(threads)
+    return _timed(pickle.loads(packed))
+
+
+def _timed(batch: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.perf_counter()
+    return batch(), time.perf_counter() - began
+
+
+_limited: list[Any] = []
+
+
+def _limit(threads: int) -> None:
+    """Libraries of this process use so many threads, if that can be said."""
+    if not _limited or _limited[0] != threads:
+        with suppress(ImportError):
+            from threadpoolctl import threadpool_limits
+
+            _limited[:] = [threads, threadpool_limits(limits=threads)]
+
+
+class _Backend:
+    """What `_backend` adds to joblib's classes.
+
+    Parameters
+    ----------
+    pool : Executor, optional
+        One of this process, made when it is first needed, by default.
+    job : str, optional
+        Its job; by default each call of ``Parallel`` is one.
+    settings : mapping
+        As for `Executor.job`.
+    """
+
+    supports_retrieve_callback = True
+    supports_inner_max_num_threads = True
+    default_n_jobs = -1
+    MIN_IDEAL_BATCH_DURATION, MAX_IDEAL_BATCH_DURATION = 0.1, 1.0  # seconds
+    nesting_level: int | None
+    inner_max_num_threads: int | None
+
+    def __init__(
+        self,
+        pool: Executor | None = None,
+        job: str | None = None,
+        settings: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(**more)
+        self._given, self._name, self._settings = pool, job, settings or {}
+        self._job: ExecutorJob | None = None
+        self._most: int | None = None  # slots, of this call and of the job
+        self._kept: int | None = None
+        self._flying: set[Any] = set()
+        self._turn = threading.Lock()
+        self._ended = threading.Event()
+        self._tried: set[int] = set()
+        self._arrays: _Arrays | None = None
+
+    def __reduce__(self) -> Any:  # of calls that have a backend of their own in them
+        return _made, ()
+
+    @property
+    def _executor(self) -> Executor:
+        return self._given or _pool()
+
+    @property
+    def uses_threads(self) -> bool:
+        """Whether calls see the objects of this process."""
+        return self._given is not None and self._given.threads
+
+    @property
+    def supports_sharedmem(self) -> bool:
+        """As `uses_threads`."""
+        return self.uses_threads
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        """Calls at once: at most the pool's slots; 1: in this thread, without the pool."""
+        if n_jobs == 0:
+            raise ValueError("n_jobs == 0 in Parallel has no meaning")
+        slots = self._executor.slots
+        if n_jobs is None:
+            return 1
+        if n_jobs < 0:
+            n_jobs = max(slots + 1 + n_jobs, 2 if n_jobs == -1 else 1)
+        # Of a pool with one slot, too, calls are the pool's: others share it.
+        return n_jobs if n_jobs == 1 else max(2, min(n_jobs, slots))
+
+    def configure(
+        self,
+        n_jobs: int = 1,
+        parallel: Any = None,
+        prefer: Any = None,
+        require: Any = None,
+        max_nbytes: Any = "1M",
+        mmap_mode: str = "r",
+        temp_folder: str | None = None,
+        **more: Any,
+    ) -> int:
+        """A call of ``Parallel`` begins."""
+        from joblib import cpu_count
+        from joblib._memmapping_reducer import get_memmapping_reducers
+        from joblib._parallel_backends import FallbackToBackend, SequentialBackend
+        from joblib.externals.loky.backend.reduction import get_loky_pickler
+
+        found = self.effective_n_jobs(n_jobs)
+        if found == 1:
+            raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
+        self.parallel = parallel
+        if str(getattr(parallel, "pre_dispatch", "")).replace(" ", "") == _AHEAD:
+            parallel.pre_dispatch = "all"
+        pool = self._executor
+        self._most = None if n_jobs < 0 or n_jobs >= pool.slots else n_jobs
+        self._threads = self.inner_max_num_threads or max(1, cpu_count() // max(1, pool.slots))
+        if not pool.threads:
+            self._pickler, self._reducers = get_loky_pickler(), {}
+            if not pool.remote:
+                self._arrays = _Arrays(temp_folder)
+                self._reducers, _ = get_memmapping_reducers(
+                    temp_folder_resolver=self._arrays.folder,
+                    max_nbytes=_bytes(max_nbytes),
+                    mmap_mode=mmap_mode,
+                    unlink_on_gc_collect=False,
+                )
+        self._begin()
+        return found
+
+    def _begin(self) -> None:
+        """A job: that of this name, or a new one where other slots are its maximum."""
+        pool = self._executor
+        with self._turn:
+            name = self._name or "parallel"
+            if self._job is not None and self._name and self._kept == self._most:
+                return
+            settings = dict(self._settings)
+            if self._most is not None:
+                least = min(self._most, settings.get("max_slots") or self._most)
+                settings["max_slots"] = max(least, settings.get("min_slots") or 1)
+            old, self._job = self._job, None
+            while self._job is None:
+                try:
+                    self._job = pool.job(name, **settings)
+                except ValueError as error:
+                    if "there is a job of this name" not in str(error):
+                        raise
+                    name = f"{self._name or 'parallel'}-{next(_numbers)}"
+            self._kept = self._most
+            if old is not None:
+                old.close()
+
+    def submit(self, func: Callable[[], Any], callback: Any = None) -> Any:
+        """A future of a batch."""
+        job = self._job
+        assert job is not None
+        if self._executor.threads:
+            future = job.submit(_timed, func)
+        else:
+            file = io.BytesIO()
+            self._pickler(file, reducers=self._reducers, protocol=5).dump(func)
+            future = job.submit(_run, file.getvalue(), self._threads)
+        self._flying.add(future)
+        future.add_done_callback(self._flying.discard)
+        if callback is not None:
+            future.add_done_callback(callback)
+        return future
+
+    def retrieve_result_callback(self, out: Any) -> Any:
+        """What a batch returned."""
+        found, seconds = out.result()
+        super().batch_completed(len(found), seconds)  # type: ignore[misc]
+        self._ended.set()
+        return found
+
+    def batch_completed(self, batch_size: int, duration: float) -> None:
+        """joblib counts the wait as well; see `retrieve_result_callback`."""
+
+    def compute_batch_size(self) -> int:
+        """Calls of the next batch: the first ones of a size get a moment to show that they are short."""
+        size: int = super().compute_batch_size()  # type: ignore[misc]
+        mine = self.parallel.pre_dispatch == "all"  # else the pool's thread may be asking
+        if mine and size not in self._tried and len(self._flying) >= 2 * self._executor.slots:
+            self._ended.clear()
+            if not self._ended.wait(_MOMENT):
+                self._tried.add(size)  # they are not
+            size = super().compute_batch_size()  # type: ignore[misc]
+        return size
+
+    def abort_everything(self, ensure_ready: bool = True) -> None:
+        """What has not started does not; calls that run go on, and nobody hears of them."""
+        for future in list(self._flying):
+            future.cancel()
+        self._flying.clear()
+
+    def terminate(self) -> None:
+        """A call of ``Parallel`` has ended."""
+        if self._job is not None and self._name is None:
+            self._job.close()
+            self._job = None
+        if self._arrays is not None:
+            self._arrays.close()
+            self._arrays = None
+        self._tried.clear()
+        self.reset_batch_stats()  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        """The job takes no more calls."""
+        if self._job is not None:
+            self._job.close()
+            self._job = None
+
+
+class _Arrays:
+    """A folder for arrays that workers map, made when the first one comes; in memory where it can be."""
+
+    def __init__(self, root: str | None) -> None:
+        shared = "/dev/shm"
+        self._root = root or os.environ.get("JOBLIB_TEMP_FOLDER")
+        if self._root is None and os.access(shared, os.W_OK):
+            self._root = shared
+        self._folder = ""
+
+    def folder(self) -> str:
+        """Where it is."""
+        if not self._folder:
+            self._folder = tempfile.mkdtemp(prefix="malleable-joblib-", dir=self._root)
+            atexit.register(self.close)
+        return self._folder
+
+    def close(self) -> None:
+        """It goes; who has mapped a file keeps that."""
+        if not self._folder:
+            return
+        from joblib.externals.loky.backend import resource_tracker
+
+        for file in Path(self._folder).iterdir():
+            with suppress(Exception):  # joblib told it of each file
+                resource_tracker.unregister(str(file), "file")
+        shutil.rmtree(self._folder, ignore_errors=True)
+        atexit.unregister(self.close)
+        self._folder = ""
+
+
+def _bytes(size: Any) -> Any:
+    if isinstance(size, str):
+        return int(float(size[:-1]) * {"K": 1024, "M": 1024**2, "G": 1024**3}[size[-1].upper()])
+    return size
+
+
+@cache
+def _backend() -> Any:
+    """The class of backends."""
+    library("joblib", "the joblib backend", "'malleable[joblib]'")
+    from joblib.parallel import AutoBatchingMixin, ParallelBackendBase
+
+    return type("MalleableBackend", (_Backend, AutoBatchingMixin, ParallelBackendBase), {})
+
+
+def _made(*args: Any, **named: Any) -> Any:
+    return _backend()(*args, **named)
+
+
+def register() -> None:
+    """Let ``parallel_config(backend="malleable")`` find the backend, if joblib is imported."""
+    if "joblib.parallel" in sys.modules:
+        sys.modules["joblib.parallel"].EXTERNAL_BACKENDS["malleable"] = _register
+
+
+def _register() -> None:
+    from joblib import register_parallel_backend
+
+    register_parallel_backend("malleable", _backend())
+
+
+@contextmanager
+def joblib_backend(
+    pool: Executor | None = None,
+    *,
+    job: str | None = None,
+    n_jobs: int = -1,
+    inner_max_num_threads: int | None = None,
+    **settings: Any,
+) -> Iterator[Any]:
+    """Within a ``with`` block, what uses joblib runs its calls in a pool.
+
+    Parameters
+    ----------
+    pool : Executor, optional
+        One of this process by default, which all such blocks share.
+    job : str, optional
+        Name of the job in the pool that calls of this block belong to; by default each ``Parallel`` is one.
+    n_jobs : int
+        Where callers say none: most calls at once; -1: as many as the pool has slots for.
+    inner_max_num_threads : int, optional
+        Threads of libraries within a call.
+    **settings
+        As for `Executor.job`: ``weight``, ``deadline``, ``min_slots``, ``max_slots``, ``user``, ``retries``,
+        ``seconds``.
+
+    Raises
+    ------
+    ImportError
+        joblib is not installed.
+    ValueError
+        A setting, when the first call begins.
+    """
+    library("joblib", "the joblib backend", "'malleable[joblib]'")
+    from joblib import parallel_config
+
+    register()
+    backend = _made(
+        pool, job, settings, nesting_level=0, inner_max_num_threads=inner_max_num_threads
+    )
+    try:
+        with parallel_config(backend=backend, n_jobs=n_jobs):
+            yield backend
+    finally:
+        backend.close()

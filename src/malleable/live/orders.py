@@ -1,0 +1,86 @@
+"""What a run does when it is told so from another terminal: pause, resume, cancel or set a job.
+
+What was ordered is in the journal before it is done: a run that goes on in another session keeps to it, and
+``status`` shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from malleable.domain import near, shown
+from malleable.live.decider import SchedulerDecider
+from malleable.live.jobs_file import CANCELLED, PAUSED, checked_settings
+from malleable.live.loop import Loop
+from malleable.live.run import CommandRun
+from malleable.views import printable
+
+__all__ = ["VERBS", "obey"]
+
+VERBS = ("pause", "resume", "cancel", "set")
+SETTINGS = ("weight", "deadline", "min_slots", "max_slots")
+
+
+def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[str, Any]) -> str:
+    """Do what an order says: ``do`` (of `VERBS`), ``job``, and for ``set`` ``settings`` by name.
+
+    Raises
+    ------
+    ValueError
+        There is no such job or setting, or the job has ended; nothing has changed.
+    """
+    verb, name = order.get("do"), order.get("job")
+    names = [job.name for job in run.jobs]
+    if verb not in VERBS:
+        raise ValueError(f"do = {shown(verb)}: expected one of {', '.join(VERBS)}")
+    if name not in names:
+        raise ValueError(f"no job is called {shown(name)}{near(name, names)}")
+    row = names.index(name)
+    work = loop.jobs[row]
+    if not math.isnan(work.ended) or work.cancelled:
+        raise ValueError(f"job {printable(work.name)} has ended")
+    if verb == "set":
+        return _set(run, loop, decider, row, order.get("settings"))
+    run.hold(row, {"pause": PAUSED, "cancel": CANCELLED}.get(verb, ""))
+    if verb == "cancel":
+        loop.cancel(row)
+        return f"{printable(work.name)} is cancelled"
+    work.paused = verb == "pause"
+    decider.terms(row, loop.now)
+    loop.decide_soon()
+    if not work.paused:
+        return f"{printable(work.name)} goes on"
+    running = f"; its {work.running:,} running tasks end by themselves" if work.running else ""
+    return f"{printable(work.name)} is paused{running}"
+
+
+def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, settings: Any) -> str:
+    work = loop.jobs[row]
+    if not isinstance(settings, dict) or not settings:
+        raise ValueError("set: nothing to set; write weight=3 or the like")
+    none = {
+        key: settings[key] for key in ("deadline", "max_slots") if settings.get(key, "") is None
+    }
+    given = {key: value for key, value in settings.items() if key not in none}
+    for key in [key for key, value in given.items() if value is None]:
+        raise ValueError(f"{key} = none: expected a number")
+    now = {key: getattr(work, key) for key in ("min_slots", "max_slots") if getattr(work, key)}
+    kept = {key: value for key, value in now.items() if key not in settings}
+    found = checked_settings({**kept, **given}, SETTINGS)
+    if found.get("min_slots", 0) > run.run.slots:
+        told = f"min_slots = {found['min_slots']}: above the {run.run.slots} slots of the run"
+        raise ValueError(told)
+    run.change(row, {key: found.get(key) for key in settings})
+    defaults = {"deadline": math.inf, "max_slots": None}
+    for key in settings:
+        setattr(work, key, found.get(key, defaults.get(key)))
+    decider.terms(row, loop.now)
+    loop.decide_soon()
+    unit = {"deadline": " s"}
+    words = ", ".join(
+        f"{key} = {'none' if key in none else f'{found[key]:g}' + unit.get(key, '')}"
+        for key in settings
+    )
+    return f"{printable(work.name)}: {words}"

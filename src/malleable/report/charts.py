@@ -1,0 +1,359 @@
+"""Line charts and stacked areas as SVG: axes with round numbers, lines told apart by colour, dashes and names.
+
+A chart is text that stands in the page as it is, so every name in it is escaped here. Colours are variables of
+the page's style (``--c-auto``), which has those of both schemes. Without scripts each chart has its description
+and its table of values; scripts read ``data-`` attributes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+_TOP, _BOTTOM, _EDGE = 14, 44, 16
+_DASHES = {"recorded": "", "auto": "", "fair": "7 3", "fifo": "2 3", "flex": "10 3 2 3"}
+_LEAST_GAP = 15  # between two names at the right
+
+
+class Paper(NamedTuple):
+    """How large a chart is, what is left free at its sides, and whether lines have names at their ends."""
+
+    kind: str
+    width: int
+    left: int
+    right: int
+    height: int
+    marks: int
+    named: bool
+
+
+_PAPERS = (
+    Paper("wide", 760, 64, 118, 300, 7, True),
+    Paper("narrow", 380, 56, 14, 260, 4, False),
+)
+"""A page has each chart twice, and shows the one that fits."""
+
+
+class Line(NamedTuple):
+    """A line: what colours it, its name, its points, and half widths of intervals where there are some."""
+
+    key: str
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    half: Sequence[float | None] | None = None
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers that cover a range, a few."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / most
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(
+        size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * (1 - 1e-9)
+    )
+    first = math.floor(low / step + 1e-9)
+    found = [first * step]
+    while found[-1] < high - step * 1e-9:
+        found.append((first + len(found)) * step)
+    return [round(value, 12) for value in found]
+
+
+def time_unit(longest: float) -> tuple[float, str]:
+    """The unit in which times up to this read well."""
+    for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if longest >= 2.5 * size:
+            return size, unit
+    return 1.0, "seconds"
+
+
+class Frame(NamedTuple):
+    """Where values lie on a chart."""
+
+    x: Callable[[float], float]
+    y: Callable[[float], float]
+    parts: list[str]
+
+
+def _frame(
+    xs: Sequence[float],
+    ys: Sequence[float],
+    names: tuple[str, str],
+    paper: Paper,
+    log: bool = False,
+) -> Frame:
+    """Axes, grid, and the two scales."""
+    left, end, height = paper.left, paper.width - paper.right, paper.height
+    wide, high = end - left, height - _TOP - _BOTTOM
+    x_low, x_high = min(xs), max(xs)
+    span = (x_high - x_low) or 1.0
+    values = [math.log10(value) for value in ys] if log else list(ys)
+    if log:
+        low, top = math.floor(min(values)), math.ceil(max(values))
+        marks = [10.0**k for k in range(low, max(top, low + 1) + 1)]
+        floor, ceiling = float(low), float(max(top, low + 1))
+    else:
+        marks = ticks(min(0.0, *values), max(*values, 1e-12), 5)
+        floor, ceiling = marks[0], marks[-1]
+
+    def x(value: float) -> float:
+        return left + wide * (value - x_low) / span
+
+    def y(value: float) -> float:
+        own = math.log10(max(value, 1e-300)) if log else value
+        return _TOP + high * (1.0 - (own - floor) / ((ceiling - floor) or 1.0))
+
+    parts = []
+    for mark in marks:
+        at = y(mark)
+        parts.append(f'<line class="grid" x1="{left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(
+            f'<text class="tick" x="{left - 8}" y="{at + 4:.1f}" text-anchor="end">{_tick(mark)}</text>'
+        )
+    for mark in ticks(x_low, x_high, paper.marks):
+        if x_low - span * 1e-9 <= mark <= x_high + span * 1e-9:
+            parts.append(
+                f'<text class="tick" x="{x(mark):.1f}" y="{height - _BOTTOM + 18}" text-anchor="middle">'
+                f"{_tick(mark)}</text>"
+            )
+    base = height - _BOTTOM
+    parts.append(f'<line class="axis" x1="{left}" x2="{end}" y1="{base}" y2="{base}"/>')
+    middle = left + wide / 2
+    parts.append(
+        f'<text class="axis-name" x="{middle:.0f}" y="{height - 6}" text-anchor="middle">'
+        f"{escape(names[0])}</text>"
+    )
+    parts.append(
+        f'<text class="axis-name" transform="translate(14 {_TOP + high / 2:.0f}) rotate(-90)"'
+        f' text-anchor="middle">{escape(names[1])}</text>'
+    )
+    return Frame(x, y, parts)
+
+
+def _tick(value: float) -> str:
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def lines(
+    drawn: Sequence[Line],
+    names: tuple[str, str],
+    title: str,
+    told: str,
+    *,
+    log: bool = False,
+    mark: tuple[float, str] | None = None,
+    level: tuple[float, str] | None = None,
+    points: bool = False,
+) -> str:
+    """A chart of lines.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the two axes.
+    title, told : str
+        What readers without eyes hear.
+    mark : (x, text), optional
+        A vertical line.
+    level : (y, text), optional
+        A horizontal one.
+    points : bool
+        A dot at every point.
+    """
+    ys = [
+        value + sign * (half or 0.0)
+        for line in drawn
+        for value, half in zip(line.y, line.half or [None] * len(line.y), strict=True)
+        for sign in (-1, 1)
+        if value is not None
+    ]
+    ys = [value for value in ys if value > 0.0] if log else ys
+    if level is not None:
+        ys.append(level[0])
+    xs = [value for line in drawn for value in line.x] + ([mark[0]] if mark else [])
+    if not ys or not xs:
+        return ""
+    each = (
+        _lines(drawn, xs, ys, names, f"{title}. {told}", paper, log, mark, level, points)
+        for paper in _PAPERS
+    )
+    return "".join(each)
+
+
+def _lines(
+    drawn: Sequence[Line],
+    xs: Sequence[float],
+    ys: Sequence[float],
+    names: tuple[str, str],
+    told: str,
+    paper: Paper,
+    log: bool,
+    mark: tuple[float, str] | None,
+    level: tuple[float, str] | None,
+    points: bool,
+) -> str:
+    left, end, height = paper.left, paper.width - paper.right, paper.height
+    frame = _frame(xs, ys, names, paper, log)
+    body = list(frame.parts)
+    if mark is not None:
+        at = frame.x(mark[0])
+        body.append(
+            f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>'
+        )
+        body.append(
+            f'<text class="mark-name" x="{at + 5:.1f}" y="{_TOP + 11}">{escape(mark[1])}</text>'
+        )
+    if level is not None:
+        at = frame.y(level[0])
+        body.append(f'<line class="mark" x1="{left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        body.append(
+            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{escape(level[1])}</text>'
+        )
+    ends: list[tuple[float, str, str]] = []
+    data = []
+    for line in drawn:
+        known = [
+            (frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y, strict=True) if b is not None
+        ]
+        if not known:
+            continue
+        for a, b, half in zip(line.x, line.y, line.half or [], strict=False):
+            if b is not None and half:
+                top, foot = frame.y(b + half), frame.y(max(b - half, 1e-12) if log else b - half)
+                body.append(
+                    f'<line class="whisker k-{line.key}" x1="{frame.x(a):.1f}" x2="{frame.x(a):.1f}"'
+                    f' y1="{top:.1f}" y2="{foot:.1f}"/>'
+                )
+        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in known)
+        dash = _DASHES.get(line.key, "4 4")
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        body.append(f'<path class="line k-{line.key}" d="{path}"{dashed}/>')
+        if points:
+            body += [
+                f'<circle class="dot k-{line.key}" cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>'
+                for a, b in known
+            ]
+        ends.append((known[-1][1], line.key, line.name))
+        data.append(
+            {
+                "name": line.name,
+                "key": line.key,
+                "y": [None if b is None else round(b, 6) for b in line.y],
+            }
+        )
+    if paper.named:
+        body += _names(ends, end, height)
+    hover = {
+        "x": [round(value, 9) for value in drawn[0].x],
+        "left": left, "right": end, "top": _TOP, "bottom": height - _BOTTOM,
+        "low": min(xs), "high": max(xs), "unit": names[0], "value": names[1], "lines": data,
+    }  # fmt: skip
+    same = all(list(line.x) == list(drawn[0].x) for line in drawn)
+    return _svg(body, told, paper, hover if same else None)
+
+
+def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]:
+    """Names of lines at their right ends, moved apart where they would touch."""
+    ends = sorted(ends)
+    places: list[float] = []
+    for at, _, _ in ends:
+        places.append(max(at, places[-1] + _LEAST_GAP) if places else max(at, _TOP + 4))
+    over = places[-1] - (height - _BOTTOM) if places else 0.0
+    if over > 0.0:
+        for k in range(len(places) - 1, -1, -1):
+            limit = height - _BOTTOM if k == len(places) - 1 else places[k + 1] - _LEAST_GAP
+            places[k] = min(places[k], limit)
+    found = []
+    for place, (at, key, name) in zip(places, ends, strict=True):
+        found.append(f'<path class="lead" d="M{x + 2} {at:.1f}L{x + 9} {place:.1f}"/>')
+        found.append(
+            f'<text class="name k-{key}" x="{x + 12}" y="{place + 4:.1f}">{escape(name)}</text>'
+        )
+    return found
+
+
+def _svg(body: Sequence[str], told: str, paper: Paper, hover: Any = None) -> str:
+    # In an attribute: escaped, so that no name ends it.
+    data = f' data-hover="{escape(json.dumps(hover), quote=True)}"' if hover else ""
+    label = escape(told, quote=True)
+    return (
+        f'<svg class="chart {paper.kind}" viewBox="0 0 {paper.width} {paper.height}" role="img"'
+        f' aria-label="{label}"{data}>' + "".join(body) + "</svg>"
+    )
+
+
+def stacked(
+    edges: Sequence[float],
+    layers: Sequence[tuple[str, Sequence[float]]],
+    names: tuple[str, str],
+    title: str,
+    told: str,
+    *,
+    level: tuple[float, str] | None = None,
+) -> str:
+    """Areas one above another: ``layers`` have a value for each window between two edges."""
+    if len(edges) < 2 or not layers:
+        return ""
+    return "".join(
+        _stacked(edges, layers, names, f"{title}. {told}", level, paper) for paper in _PAPERS
+    )
+
+
+def _stacked(
+    edges: Sequence[float],
+    layers: Sequence[tuple[str, Sequence[float]]],
+    names: tuple[str, str],
+    told: str,
+    level: tuple[float, str] | None,
+    paper: Paper,
+) -> str:
+    paper = paper._replace(right=_EDGE)
+    left, end = paper.left, paper.width - paper.right
+    totals = [sum(values) for values in zip(*(own for _, own in layers), strict=True)]
+    frame = _frame(edges, [*totals, level[0] if level else 0.0], names, paper)
+    body = list(frame.parts)
+    below = [0.0] * (len(edges) - 1)
+    for k, (name, own) in enumerate(layers):
+        above = [a + b for a, b in zip(below, own, strict=True)]
+        top = [
+            f"{frame.x(edges[j + side]):.1f} {frame.y(above[j]):.1f}"
+            for j in range(len(above))
+            for side in (0, 1)
+        ]
+        foot = [
+            f"{frame.x(edges[j + side]):.1f} {frame.y(below[j]):.1f}"
+            for j in reversed(range(len(below)))
+            for side in (1, 0)
+        ]
+        body.append(
+            f'<path class="area a-{k % 8}" d="M{"L".join(top)}L{"L".join(foot)}Z">'
+            f"<title>{escape(name)}</title></path>"
+        )
+        below = above
+    if level is not None:
+        at = frame.y(level[0])
+        body.append(f'<line class="mark" x1="{left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        body.append(
+            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{escape(level[1])}</text>'
+        )
+    return _svg(body, told, paper)
+
+
+def bar(ratio: float | None, most: float = 2.0) -> str:
+    """A bar to the left of the middle for what takes less time, to the right for more, by factors."""
+    if ratio is None or not ratio > 0.0 or math.isinf(ratio):
+        return ""
+    part = max(-1.0, min(1.0, math.log(ratio) / math.log(most)))
+    wide = max(abs(part) * 48.0, 0.5)
+    x = 50.0 - wide if part < 0 else 50.0
+    kind = "gain" if part < 0 else "loss"
+    return (
+        '<svg class="bar" viewBox="0 0 100 12" aria-hidden="true" focusable="false">'
+        f'<rect class="{kind}" x="{x:.1f}" y="1" width="{wide:.1f}" height="10"/>'
+        '<line class="axis" x1="50" x2="50" y1="0" y2="12"/></svg>'
+    )

@@ -1,0 +1,349 @@
+"""The figures of a page, in JSON's types: what ``--json`` writes and what the page shows.
+
+One dictionary; every number that is shown stands in it once. Sections that cannot be made say why in
+``missing``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from malleable import _core
+from malleable.replications import interval
+from malleable.report import scenarios as runs
+from malleable.report.over_time import busy_slots, over_time
+from malleable.report.study import Study
+from malleable.report.units import Schedule, changes, mean_bound, metrics
+from malleable.report.verdict import verdict
+from malleable.report.who import by_group, movers
+from malleable.simulation import is_fair
+from malleable.view.text import plain
+
+POLICIES = ("fair", "fifo", "flex", "auto")
+RECORDED, BOUND = "recorded", "bound"
+_DRAWS = 3
+_SAME = 0.02  # today's load is a point of the curve if one is so near
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody wants on the page.
+
+    Attributes
+    ----------
+    policies : sequence of str
+        The last one is the one whose gains and losses are shown, if ``subject`` is not given.
+    recorded_policy : {"fifo", "fair"}, optional
+        What ran when the record was made; by default the nearer of the two.
+    quick : bool
+        Neither the curve over loads nor wrong sizes.
+    """
+
+    policies: Sequence[str] = POLICIES
+    subject: str | None = None
+    recorded_policy: str | None = None
+    quick: bool = False
+    loads: Sequence[float] = runs.LOADS
+    sigmas: Sequence[float] = runs.SIGMAS
+    draws: int = _DRAWS
+    seed: int = 0
+    workers: int = 1
+    title: str | None = None
+    command: str = ""
+
+
+def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict[str, Any]:
+    """Simulate what the page needs, and put its figures together; ``complete`` is False after Ctrl-C.
+
+    Raises
+    ------
+    ValueError
+        As `malleable.simulate`.
+    """
+    policies = list(dict.fromkeys(asked.policies))
+    subject = asked.subject or ("auto" if "auto" in policies else policies[-1])
+    if subject not in policies:
+        policies.append(subject)
+    wanted = runs.base_scenarios(study, policies)
+    compared = _compared(study, asked)
+    known = {each.policy for each in wanted}
+    wanted += runs.base_scenarios(study, [name for name in compared if name not in known])
+    wanted += runs.rigid_scenarios(study, compared)
+    names = [each.policy for each in wanted if each.key[0] == "base"]
+    curve = not asked.quick and math.isfinite(study.load)
+    if curve:
+        in_curve = [name for name in names if is_fair(name) or name in (subject, "fifo")]
+        wanted += runs.load_scenarios(study, in_curve, asked.loads)
+    if not asked.quick:
+        unsure = [name for name in policies if name in (subject, "flex")]
+        wanted += runs.error_scenarios(study, unsure, asked.sigmas, asked.draws, asked.seed)
+    found, complete = runs.run_all(
+        wanted, study.cluster, seed=asked.seed, workers=asked.workers, progress=progress
+    )
+    made = _Made(study, asked, subject, found, policies)
+    told: dict[str, Any] = plain(
+        {**made.head(), **made.body(), "complete": complete, "curve": made.curve(curve)}
+    )
+    return told
+
+
+def _compared(study: Study, asked: Asked) -> list[str]:
+    """Policies whose simulation is compared with the record."""
+    if study.schedule is None:
+        return []
+    return [asked.recorded_policy] if asked.recorded_policy else ["fifo", "fair"]
+
+
+class _Made:
+    """Figures put together from what was simulated."""
+
+    def __init__(
+        self,
+        study: Study,
+        asked: Asked,
+        subject: str,
+        found: Mapping[runs.Key, runs.Found],
+        policies: Sequence[str],
+    ) -> None:
+        self.study, self.asked, self.subject, self.found = study, asked, subject, found
+        self.base = {key[1]: own for key, own in found.items() if key[0] == "base"}
+        self.fair = runs.best_fair({name: own.metrics for name, own in self.base.items()})
+        fair = [self.fair] if self.fair else []
+        own = [name for name in policies if not is_fair(name)]
+        self.shown = [name for name in [*fair, *own] if name in self.base]
+        self.schedules: dict[str, Schedule] = {
+            name: schedule
+            for name in self.shown
+            if (schedule := self.base[name].schedule) is not None
+        }
+        self.rows = self._table()
+        if study.schedule is not None and study.waits_tell:
+            self.baseline: str | None = RECORDED
+        else:
+            self.baseline = self.fair
+        if self.baseline is None or self.baseline == subject:
+            others = [name for name in self.shown if name != subject]
+            self.baseline = others[0] if others else None
+
+    def head(self) -> dict[str, Any]:
+        """What the page is about."""
+        study = self.study
+        first, last = (
+            (float(study.units.arrival.min()), float(study.units.arrival.max()))
+            if len(study.units)
+            else (0.0, 0.0)
+        )
+        return {
+            "kind": "trace",
+            "title": self.asked.title or " and ".join(each["name"] for each in study.files[:3]),
+            "files": study.files,
+            "format": study.format,
+            "command": self.asked.command,
+            "version": _core.__version__,
+            "jobs": len(study.units),
+            "counted": int(study.units.counted.sum()),
+            "tasks": int(study.jobs.maps.sum() + study.jobs.reduces.sum()),
+            "work": float(study.units.work.sum()),
+            "span": last - first,
+            "slots": study.slots,
+            "cluster": repr(study.cluster),
+            "load": study.load,
+            "subject": self.subject,
+            "fair": self.fair,
+            "baseline": self.baseline,
+            "warnings": study.warnings,
+            "assumed": study.assumed,
+            "skipped": study.skipped,
+            "seed": self.asked.seed,
+        }
+
+    def body(self) -> dict[str, Any]:
+        """The sections."""
+        study, schedules = self.study, dict(self.schedules)
+        if study.schedule is not None:
+            schedules[RECORDED] = study.schedule
+        before = schedules.get(self.baseline or "")
+        after = schedules.get(self.subject)
+        who: dict[str, Any] = {"changes": None, "groups": [], "movers": []}
+        if before is not None and after is not None:
+            beside = {
+                name: schedules[name]
+                for name in dict.fromkeys([self.baseline, self.fair, self.subject])
+                if name is not None and name in schedules
+            }
+            who = {
+                "changes": changes(study.units, before, after),
+                "groups": by_group(study.units, beside, self.baseline or "", self.subject),
+                "movers": movers(study.units, before, after),
+            }
+        trust = self._trust()
+        table = {"rows": self.rows}
+        told = {**self.head(), "table": table, "trust": trust, **who}
+        return {
+            "verdict": verdict(told),
+            "table": table,
+            "trust": trust,
+            **who,
+            "time": over_time(
+                study, schedules, {name: self.base[name].series for name in self.schedules}
+            ),
+        }
+
+    def _table(self) -> list[dict[str, Any]]:
+        study = self.study
+        rows = []
+        if study.schedule is not None:
+            own = metrics(study.units, study.schedule)
+            own["idle_slots"] = _idle_recorded(study)
+            rows.append({"policy": RECORDED, "kind": RECORDED, **own})
+        for name in self.shown:
+            own = dict(self.base[name].metrics)
+            own["idle_slots"] = _idle(study, self.base[name])
+            rows.append({"policy": name, "kind": "simulated", **own})
+        bound = mean_bound(study.jobs, study.cluster, study.units)
+        if math.isfinite(bound) and bool(study.units.counted.all()):
+            rows.append({"policy": BOUND, "kind": BOUND, "mean_response": bound})
+        return rows
+
+    def _trust(self) -> dict[str, Any]:
+        """How far simulations of what ran are from the record."""
+        study = self.study
+        if study.schedule is None:
+            told = "The file does not say when jobs ran, so no simulation can be compared with what happened."
+            return {"recorded": False, "missing": told, "rows": []}
+        rows = []
+        for key, own in self.found.items():
+            if key[0] not in ("base", "rigid") or key[1] not in _compared(study, self.asked):
+                continue
+            if own.schedule is not None:
+                rows.append({"policy": key[1], "rigid": key[0] == "rigid", **_distance(study, own)})
+        rows.sort(
+            key=lambda row: abs(math.log(row["mean_ratio"])) if row["mean_ratio"] else math.inf
+        )
+        return {
+            "recorded": True,
+            "waits_tell": study.waits_tell,
+            "recorded_policy": self.asked.recorded_policy,
+            "rows": rows,
+        }
+
+    def curve(self, loads: bool) -> dict[str, Any]:
+        """Responses over loads, and over errors of sizes."""
+        told: dict[str, Any] = {"today": self.study.load, "missing": None}
+        if loads:
+            told["loads"] = [self._at_load(load) for load in self.asked.loads]
+        elif not self.asked.quick:
+            told["missing"] = (
+                "All jobs come at one time: there is no load (--spread SECONDS spreads them)."
+            )
+        if not self.asked.quick:
+            told["errors"] = self._errors()
+        return told
+
+    def _at_load(self, load: float) -> dict[str, Any]:
+        own = {
+            key[2]: found.metrics for key, found in self.found.items() if key[:2] == ("load", load)
+        }
+        best = runs.best_fair(own)
+        keep = ("mean_response", "p95_response", "longest_wait")
+        return {
+            "load": load,
+            "fair": best,
+            "policies": {
+                "fair" if name == best else name: {part: figures[part] for part in keep}
+                for name, figures in own.items()
+                if name == best or not is_fair(name)
+            },
+        }
+
+    def _errors(self) -> list[dict[str, Any]]:
+        """By policy: mean response over FAIR at its best, which is told no sizes, for each sigma."""
+        base = self.base[self.fair].metrics["mean_response"] if self.fair in self.base else math.nan
+        found = []
+        for name in self.shown:
+            right = self.base[name].metrics["mean_response"]
+            points = [{"sigma": 0.0, **_pair([right], base)}]
+            for sigma in (*self.asked.sigmas, runs.UNKNOWN):
+                drawn = [
+                    own.metrics["mean_response"]
+                    for key, own in self.found.items()
+                    if key[0] == "error" and key[1] == sigma and key[3] == name
+                ]
+                if drawn:
+                    points.append({"sigma": sigma, **_pair(drawn, base)})
+            if len(points) > 1:
+                found.append({"policy": name, "points": points})
+        return found
+
+
+def _pair(drawn: Sequence[float], base: float) -> dict[str, Any]:
+    """Mean response and its ratio to FAIR's, with half widths of 95 % intervals."""
+    own = interval(list(drawn))
+    ratio = interval([each / base if base > 0.0 else math.nan for each in drawn])
+    return {
+        "mean_response": own.mean,
+        "half": own.half,
+        "ratio": ratio.mean,
+        "ratio_half": ratio.half,
+        "draws": len(drawn),
+    }
+
+
+def _last(study: Study, schedule: Schedule) -> float:
+    ends = schedule.end[np.isfinite(schedule.end)]
+    return float(ends.max()) if len(ends) else math.nan
+
+
+def _first(study: Study) -> float:
+    return float(study.units.arrival.min()) if len(study.units) else 0.0
+
+
+def _idle(study: Study, found: runs.Found) -> float:
+    """Mean slots without a task from the first arrival to the last end."""
+    assert found.schedule is not None
+    last, first = _last(study, found.schedule), _first(study)
+    if not last > first:
+        return math.nan
+    busy = busy_slots(study, found.series)
+    step = np.diff(np.clip(found.series["time"], first, last))
+    return study.slots - float(busy @ step) / (last - first)
+
+
+def _idle_recorded(study: Study) -> float:
+    assert study.record is not None
+    time, slots = study.record.time, study.record.slots
+    if len(time) < 2:
+        return math.nan
+    first = min(float(time[0]), _first(study))
+    return study.slots - float(slots[:-1] @ np.diff(time)) / max(float(time[-1]) - first, 1e-300)
+
+
+def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
+    """A simulated schedule over the recorded one: means, and job by job."""
+    assert study.schedule is not None and found.schedule is not None
+    recorded = metrics(study.units, study.schedule)
+    own = found.metrics
+    arrival = study.units.arrival
+    rows = np.flatnonzero(study.units.counted & np.isfinite(found.schedule.end))
+    real = study.schedule.end[rows] - arrival[rows]
+    made = found.schedule.end[rows] - arrival[rows]
+    some = (real > 0.0) & (made > 0.0)
+    factor = np.exp(np.abs(np.log(made[some] / real[some])))
+    ratio: Callable[[str], float] = lambda name: (  # noqa: E731
+        own[name] / recorded[name] if recorded[name] > 0.0 else math.nan
+    )
+    return {
+        "mean_response": own["mean_response"],
+        "recorded_mean_response": recorded["mean_response"],
+        "mean_ratio": ratio("mean_response"),
+        "p95_ratio": ratio("p95_response"),
+        "mean_wait": own["mean_wait"],
+        "recorded_mean_wait": recorded["mean_wait"],
+        "median_factor": float(np.median(factor)) if len(factor) else math.nan,
+        "within_fifth": float((factor <= 1.2).mean()) if len(factor) else math.nan,
+    }

@@ -1,0 +1,487 @@
+"""What a run did, from its journal: slots by job over time, ends as they were expected and as they were,
+failures, memory, what each job waited for, why slots were given. And what other policies would have done: the
+times that its tasks took are simulated on as many slots, as for any other record.
+
+O(attempts log attempts), some plans for each moment at which ends are asked for, and the simulations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from malleable.cluster.nodes import Cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.domain import MOST_SLOTS
+from malleable.live.failures import Failure, failures
+from malleable.live.jobs_file import Job, described_jobs
+from malleable.live.journal import Attempt, Counted, Decided, Flying, Journal
+from malleable.live.outlook import NONE, fresh_job, outlook
+from malleable.live.recorded import WORDS
+from malleable.live.status import RunStatus, run_status
+from malleable.report.facts import Asked, facts
+from malleable.report.scenarios import Tell
+from malleable.report.study import Study, checksums, load_of, with_record
+from malleable.report.units import units_of
+from malleable.report.words import duration
+from malleable.traces.recorded import Recorded
+from malleable.view.text import plain
+from malleable.views import counted
+
+WINDOWS = 120
+MOMENTS = 24
+"""At which ends are asked for."""
+LAYERS = 7
+"""Jobs that are drawn by themselves; all others are one more."""
+_MOST_PLANNED = 200  # jobs for which ends are asked for
+_FAILURES = _DECISIONS = 100  # that are listed
+_MAGIC = b"SQLite format 3\0"
+
+
+def is_journal(path: str | Path) -> bool:
+    """Whether a file is a database, as journals are."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+class _Run(NamedTuple):
+    """A run as its journal has it."""
+
+    status: RunStatus
+    kind: str
+    policy: str
+    objective: str
+    began: str
+    jobs: list[Job]
+    attempts: list[Attempt]
+    decisions: list[Decided]
+    failures: list[Any]
+    comes: list[float]
+    after: list[list[int]]
+    flying: dict[int, Flying]
+
+
+def run_facts(
+    path: str, number: int | None, asked: Asked, progress: Tell | None = None
+) -> dict[str, Any]:
+    """The facts of a run, the last one of the journal by default.
+
+    Raises
+    ------
+    JournalError, ValueError
+        Not a journal, no such run, or one of which no task has ended.
+    """
+    run = _read(path, number)
+    study = _study(path, run)
+    quick = Asked(**{**vars(asked), "quick": True, "recorded_policy": None})
+    found = facts(study, quick, progress)
+    name = f"run {run.status.number} of {Path(path).name}"
+    own = _own(run)
+    head = {"kind": "run", "title": asked.title or name, "run": own}
+    told: dict[str, Any] = plain({**found, **head, "verdict": [*_verdict(run), *found["verdict"]]})
+    return told
+
+
+def _read(path: str, number: int | None) -> _Run:
+    with Journal(path, write=False) as journal, journal.one_state():
+        row = journal.run(number)
+        status = run_status(journal, row.id)
+        rows = journal.jobs(row.id, content=True)
+        jobs = described_jobs(rows)
+        attempts = list(journal.attempts(row.id))
+        decisions = list(journal.decisions(row.id))
+        flying = journal.flying(row.id) if journal.goes_on(row.id) else {}
+        told = (
+            failures(journal, row)
+            if row.kind == "commands"
+            else _failed_calls(journal, row.id, jobs)
+        )
+        failed = list(islice(told, _FAILURES))
+    place = {job.name: k for k, job in enumerate(jobs)}
+    after = [[place[name] for name in job.after if name in place] for job in jobs]
+    comes = [0.0] * len(jobs)
+    if row.kind != "commands":
+        first = [math.inf] * len(jobs)
+        for job, at in [
+            *((one.job, one.began) for one in attempts),
+            *((one.job, one.at) for one in decisions),
+        ]:
+            first[job] = min(first[job], at)
+        comes = [max(0.0, at) if math.isfinite(at) else 0.0 for at in first]
+    how = row.kind, row.policy, row.objective, row.began
+    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying)
+
+
+def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failure]:
+    """Calls of a pool, and tasks of a queue, that did not end well: they have no commands."""
+    for tried in journal.failing(run):
+        last, job = tried.last, jobs[tried.last.job]
+        if tried.over(job.retries):
+            way, tries = WORDS.get(last.how, "failed"), last.attempt + 1
+            told = job.name, last.task, "", "", way, last.why, last.status, last.seconds, last.began
+            yield Failure(*told, tries)
+
+
+def _study(path: str, run: _Run) -> Study:
+    """The tasks that ended well as a record, and as jobs that can be simulated."""
+    good: dict[tuple[int, int], Attempt] = {}
+    for each in run.attempts:
+        if each.status == 0:
+            kept = good.setdefault((each.job, each.task), each)
+            if each.began + each.seconds < kept.began + kept.seconds:
+                good[each.job, each.task] = each
+    count = len(run.jobs)
+    seconds: list[list[float]] = [[] for _ in range(count)]
+    end = np.full(count, -np.inf)
+    start = np.full(count, np.inf)
+    for each in run.attempts:
+        start[each.job] = min(start[each.job], each.began)
+    for each in good.values():
+        seconds[each.job].append(each.seconds)
+        end[each.job] = max(end[each.job], each.began + each.seconds)
+    seconds = [
+        own + [_usual(run, k, seconds)] * run.status.jobs[k].left for k, own in enumerate(seconds)
+    ]
+    slots = max(1, min(run.status.slots, MOST_SLOTS))
+    jobs = ClusterJobs(
+        [len(own) for own in seconds],
+        seconds,
+        arrival=run.comes,
+        weight=[job.weight for job in run.jobs],
+        deadline=[job.deadline for job in run.jobs],
+        min_map_slots=[min(job.min_slots, slots) for job in run.jobs],
+        after=run.after if any(run.after) else None,
+        user=[job.user for job in run.jobs] if any(job.user for job in run.jobs) else None,
+        name=[job.name for job in run.jobs],
+    )
+    cluster = Cluster([{"name": "node", "slots": slots}])
+    groups = {"user": jobs.user} if jobs.user else {}
+    whole = np.array(
+        [own.left == 0 and own.failed == 0 and own.done > 0 for own in run.status.jobs]
+    )
+    time, busy = _in_use(run.attempts)
+    record = Recorded(
+        np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan),
+        np.zeros(count, dtype=bool), time, busy,
+    )  # fmt: skip
+    told = Study(
+        files=checksums(path),
+        format=f"journal of runs ({run.kind})",
+        jobs=jobs,
+        cluster=cluster,
+        units=units_of(jobs, cluster, groups),
+        rigid=record.rigid,
+        load=load_of(jobs, cluster),
+        assumed=_assumed(run),
+    )
+    told = with_record(told, record)
+    return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
+
+
+def _usual(run: _Run, job: int, seconds: Sequence[Sequence[float]]) -> float:
+    """Seconds of a task that has not ended: the mean of its job's, else what is believed, else of all."""
+    told = run.status.jobs[job].seconds
+    every = [each for own in seconds for each in own]
+    known = seconds[job] or ([told] if told > 0.0 else every)
+    return math.fsum(known) / len(known) if known else 1.0
+
+
+def _assumed(run: _Run) -> list[str]:
+    told = [
+        "In simulations a task takes as long as it did in the run; attempts that failed are left out, and so "
+        "is the time between tasks."
+    ]
+    if any(job.left for job in run.status.jobs):
+        told.append(
+            "Tasks that have not ended take the mean time of their job's, or what is believed."
+        )
+    if any(job.max_slots is not None for job in run.jobs):
+        told.append(
+            "Simulations do not know max_slots: a job may run as many tasks at once as it has."
+        )
+    if any(job.memory for job in run.jobs):
+        told.append("Simulations do not know memory, which may have kept tasks from running.")
+    return told
+
+
+def _in_use(attempts: Sequence[Attempt]) -> tuple[Any, Any]:
+    begin = np.array([each.began for each in attempts])
+    end = begin + np.array([each.seconds for each in attempts])
+    moments = np.concatenate([begin, end])
+    change = np.repeat([1.0, -1.0], len(attempts))
+    at, place = np.unique(moments, return_inverse=True)
+    return at, np.cumsum(np.bincount(place, change, len(at)))
+
+
+def _own(run: _Run) -> dict[str, Any]:
+    """What only a run has."""
+    told = run.status
+    ends = _expected(run)
+    return {
+        "number": told.number,
+        "status": told.status,
+        "began": run.began,
+        "slots": told.slots,
+        "policy": run.policy,
+        "objective": run.objective,
+        "lasted": told.now,
+        "jobs": _jobs(run),
+        "over_time": _over_time(run),
+        "expected": ends,
+        "failures": [
+            {
+                "job": each.job,
+                "task": each.task,
+                "way": each.way,
+                "what": each.what,
+                "value": each.value,
+                "command": each.command,
+                "last_line": " ".join(each.last_lines(1)),
+                "tasks": each.tasks,
+                "tries": each.tries,
+            }
+            for each in run.failures
+        ],
+        "decisions": [
+            {**one._asdict(), "job": run.jobs[one.job].name} for one in run.decisions[:_DECISIONS]
+        ],
+        "more_decisions": max(0, len(run.decisions) - _DECISIONS),
+        "reasons": _reasons(run),
+    }
+
+
+def _jobs(run: _Run) -> list[dict[str, Any]]:
+    memory: dict[int, float] = {}
+    cpu: Counter[int] = Counter()
+    busy: Counter[int] = Counter()
+    first: dict[int, float] = {}
+    for each in run.attempts:
+        memory[each.job] = max(memory.get(each.job, 0.0), each.memory)
+        cpu[each.job] += each.cpu  # type: ignore[assignment]
+        busy[each.job] += each.seconds  # type: ignore[assignment]
+        first[each.job] = min(first.get(each.job, math.inf), each.began)
+    found = []
+    for k, (job, own) in enumerate(zip(run.jobs, run.status.jobs, strict=True)):
+        began = first.get(k)
+        found.append(
+            {
+                "name": job.name,
+                "user": job.user,
+                "tasks": own.tasks,
+                "done": own.done,
+                "failed": own.failed,
+                "left": own.left,
+                "retried": own.retried,
+                "comes": run.comes[k],
+                "began": began,
+                "ended": own.ended,
+                "deadline": job.deadline,
+                "risk": own.risk,
+                "wait": None if began is None else max(0.0, began - run.comes[k]),
+                "waited_for": _waited_for(run, k, began),
+                "busy": float(busy[k]),
+                "cpu": float(cpu[k]),
+                "memory": memory.get(k),
+            }
+        )
+    return found
+
+
+def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]]:
+    """Parts of a job's wait for its first task: for jobs that it comes after, then for others' slots."""
+    comes = run.comes[job]
+    until = run.status.now if began is None else began
+    if until <= comes:
+        return []
+    ready = comes
+    parents = [(run.status.jobs[k].ended, k) for k in run.after[job]]
+    found: list[dict[str, Any]] = []
+    if parents:
+        last, k = max((until if math.isnan(end) else end, k) for end, k in parents)
+        ready = min(until, max(comes, last))
+        found = [{"what": f"{run.jobs[k].name} to end", "seconds": ready - comes}]
+    if until > ready:
+        held: Counter[str] = Counter()
+        for each in run.attempts:
+            inside = min(until, each.began + each.seconds) - max(ready, each.began)
+            if inside > 0.0 and each.job != job:
+                held[run.jobs[each.job].name] += inside  # type: ignore[assignment]
+        names = [name for name, _ in held.most_common(2)]
+        more = f" and {counted(len(held) - 2, 'other')}" if len(held) > 2 else ""
+        what = f"slots that {', '.join(names)}{more} had" if names else "its first task to start"
+        found.append({"what": what, "seconds": until - ready})
+    return [part for part in found if part["seconds"] > 0.0]
+
+
+def _over_time(run: _Run) -> dict[str, Any]:
+    """Slots and memory in use by job, the mean of each window."""
+    last = max([run.status.now, *(each.began + each.seconds for each in run.attempts)], default=0.0)
+    if not last > 0.0:
+        return {"time": [], "slots": [], "memory": []}
+    edges = np.linspace(0.0, last, WINDOWS + 1)
+    job = np.array([each.job for each in run.attempts] + list(run.flying), dtype=np.int64)
+    begin = np.array(
+        [each.began for each in run.attempts] + [own.began for own in run.flying.values()]
+    )
+    end = np.array(
+        [each.began + each.seconds for each in run.attempts] + [run.status.now] * len(run.flying)
+    )
+    width = np.array([1.0] * len(run.attempts) + [float(own.tasks) for own in run.flying.values()])
+    memory = np.array([each.memory for each in run.attempts] + [0.0] * len(run.flying))
+    order = np.argsort(-np.bincount(job, (end - begin) * width, len(run.jobs)), kind="stable")
+    shown = [k for k in order[:LAYERS].tolist() if (job == k).any()]
+    rest = [k for k in range(len(run.jobs)) if k not in set(shown) and (job == k).any()]
+    layers = [([k], run.jobs[k].name) for k in shown]
+    layers += [(rest, counted(len(rest), "other job"))] if rest else []
+
+    def filled(values: Any, chosen: Any) -> list[float]:
+        whole = _ramp(begin[chosen], values[chosen], edges) - _ramp(
+            end[chosen], values[chosen], edges
+        )
+        means: list[float] = np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0).tolist()
+        return means
+
+    found = []
+    for rows, name in layers:
+        chosen = np.isin(job, rows)
+        found.append(
+            {"name": name, "slots": filled(width, chosen), "memory": filled(memory, chosen)}
+        )
+    return {
+        "time": edges.tolist(),
+        "slots": [{"name": own["name"], "values": own["slots"]} for own in found],
+        "memory": [{"name": own["name"], "values": own["memory"]} for own in found]
+        if memory.any()
+        else [],
+    }
+
+
+def _ramp(times: Any, values: Any, edges: Any) -> Any:
+    """Integral up to each edge of the values of all times before."""
+    order = np.argsort(times, kind="stable")
+    sorted_times, own = times[order], values[order]
+    sums = np.concatenate([[0.0], np.cumsum(own)])
+    weighted = np.concatenate([[0.0], np.cumsum(own * sorted_times)])
+    before = np.searchsorted(sorted_times, edges)
+    return sums[before] * edges - weighted[before]
+
+
+def _expected(run: _Run) -> dict[str, Any]:
+    """When jobs were expected to end, as ``malleable status`` would have said at some moments, and did end."""
+    if len(run.jobs) > _MOST_PLANNED:
+        told = f"Ends are asked for in runs of up to {_MOST_PLANNED} jobs."
+        return {"missing": told, "time": [], "jobs": []}
+    moments = np.linspace(0.0, run.status.now, MOMENTS + 2)[1:-1].tolist()
+    fresh = [fresh_job(job, own, None) for job, own in zip(run.jobs, run.after, strict=True)]
+    how = min(run.status.slots, MOST_SLOTS), run.objective, run.policy
+    asked = []
+    for at in moments:
+        sums, failed, flying = _state(run, at)
+        here = [comes <= at for comes in run.comes]
+        known = [
+            job if there else replace(job, tasks=0) for job, there in zip(fresh, here, strict=True)
+        ]
+        asked.append((at, outlook(known, sums, failed, flying, how, at).ends))
+    work = [
+        sum(each.seconds for each in run.attempts if each.job == k) for k in range(len(run.jobs))
+    ]
+    shown = sorted(range(len(run.jobs)), key=lambda k: (-work[k], k))[:LAYERS]
+    found = []
+    for k in sorted(shown):
+        true = run.status.jobs[k].ended
+        rows = [
+            ends[k].at if (math.isnan(true) or at < true) and run.comes[k] <= at else math.nan
+            for at, ends in asked
+        ]
+        early = [
+            ends[k].early if not math.isnan(row) else math.nan
+            for row, (_, ends) in zip(rows, asked, strict=True)
+        ]
+        late = [
+            ends[k].late if not math.isnan(row) else math.nan
+            for row, (_, ends) in zip(rows, asked, strict=True)
+        ]
+        found.append(
+            {
+                "name": run.jobs[k].name,
+                "expected": rows,
+                "early": early,
+                "late": late,
+                "ended": true,
+            }
+        )
+    return {"missing": None, "time": moments, "jobs": found}
+
+
+def _state(run: _Run, at: float) -> tuple[list[Counted], list[int], dict[int, Flying]]:
+    """What was known at a moment: what had ended, and what ran."""
+    done: dict[tuple[int, int], float] = {}
+    tries: Counter[tuple[int, int]] = Counter()
+    running: dict[int, list[float]] = {}
+    for each in run.attempts:
+        key = each.job, each.task
+        if each.began + each.seconds <= at:
+            tries[key] += 1
+            if each.status == 0:
+                done.setdefault(key, each.seconds)
+        elif each.began <= at:
+            running.setdefault(each.job, []).append(each.began)
+    sums = [NONE] * len(run.jobs)
+    seconds: dict[int, list[float]] = {}
+    for (job, _), own in done.items():
+        seconds.setdefault(job, []).append(own)
+    for job, each_one in seconds.items():
+        sums[job] = Counted(len(each_one), math.fsum(each_one), math.fsum(x * x for x in each_one))
+    failed = [0] * len(run.jobs)
+    for (job, task), count in tries.items():
+        if (job, task) not in done and count > run.jobs[job].retries:
+            failed[job] += 1
+    flying = {
+        job: Flying(job, len(began), sum(began) / len(began), max(began))
+        for job, began in running.items()
+    }
+    return sums, failed, flying
+
+
+def _reasons(run: _Run) -> list[dict[str, Any]]:
+    """Why slots were given, over all decisions: how often, and for how many slots."""
+    count: Counter[str] = Counter()
+    slots: Counter[str] = Counter()
+    for one in run.decisions:
+        count[one.why] += 1
+        slots[one.why] += one.slots
+    return [
+        {"why": why, "decisions": times, "slots": slots[why] / times}
+        for why, times in count.most_common()
+    ]
+
+
+def _verdict(run: _Run) -> list[str]:
+    told = run.status
+    tasks, done = (sum(getattr(job, name) for job in told.jobs) for name in ("tasks", "done"))
+    failed = sum(job.failed for job in told.jobs)
+    late = sum(job.risk in ("missed", "late") for job in told.jobs)
+    due = sum(math.isfinite(job.deadline) for job in told.jobs)
+    state = {
+        "done": "is done",
+        "running": "goes on",
+        "stopped": "was stopped",
+        "killed": "was killed",
+    }[told.status]
+    where = f"in {duration(told.now)} on {counted(told.slots, 'slot')}"
+    text = f"The run {state}: {done:,} of {counted(tasks, 'task')} ended well {where}"
+    text += f", {failed:,} did not" if failed else ""
+    text += (
+        f"; {late:,} of {due:,} deadlines {'was' if late == 1 else 'were'} missed" if due else ""
+    )
+    return [text + "."]

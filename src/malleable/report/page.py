@@ -1,0 +1,274 @@
+"""Facts as one HTML page that needs nothing else: no network, no scripts to be read. Shows figures, makes none.
+
+Names of files, jobs and users are data: the template engine escapes all of them, `charts` what it draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from malleable.files.advice import library
+from malleable.report import charts, words
+from malleable.report.run_view import view_of_run
+from malleable.report.scenarios import label
+from malleable.report.verdict import near
+from malleable.simulation import own_options
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_COLOURED = ("recorded", "auto", "fair", "fifo", "flex", "bound")
+_SAME = 1e-6  # figures that differ by less are the same
+_ROWS = 20  # of a table of values over time
+EXTRA = "'malleable[report]'"
+
+
+def check_engine() -> None:
+    """ImportError that says how to install it if there is no template engine."""
+    library("jinja2", "a page of HTML", EXTRA)
+
+
+def key_of(policy: str) -> str:
+    """The name that a policy's colour has."""
+    base = own_options(policy)[0]
+    return base if base in _COLOURED else "other"
+
+
+def label_of(policy: str | None) -> str:
+    """What a row is called."""
+    if policy is None:
+        return "–"
+    return {"recorded": "recorded", "bound": "lower bound"}.get(policy) or label(policy)
+
+
+def _ratio(before: float | None, after: float | None) -> float | None:
+    return after / before if before and after is not None else None
+
+
+def _signed(seconds: float) -> str:
+    sign = "+" if seconds > 0 else "−"
+    return f"{sign}{words.duration(abs(seconds))}"
+
+
+def page(facts: Mapping[str, Any]) -> str:
+    """The page of a trace (`malleable.report.facts`) or of a run (`malleable.report.live_run`).
+
+    Raises
+    ------
+    ImportError
+        Jinja2 is not installed.
+    """
+    jinja = library("jinja2", "a page of HTML", EXTRA)
+    markup = library("markupsafe", "a page of HTML", EXTRA).Markup
+    loader = jinja.FileSystemLoader(_TEMPLATES)
+    engine = jinja.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, undefined=jinja.StrictUndefined
+    )
+    engine.filters |= {
+        "as": lambda value, kind: words.FORMATS[kind](value),
+        "short": words.short,
+        "change": words.change,
+        "ratio": _ratio,
+        "signed": _signed,
+        "label": label_of,
+        "key": key_of,
+        "policy_told": lambda policy: words.POLICIES.get(own_options(policy)[0], ""),
+        "bar": lambda ratio: markup(charts.bar(ratio)),
+    }
+    view = _of_trace(facts) | (view_of_run(facts) if facts["kind"] == "run" else {})
+    drawn = {name: markup(own) if name.endswith("_chart") else own for name, own in view.items()}
+    style, script = ((_TEMPLATES / name).read_text() for name in ("style.css", "script.js"))
+    template = engine.get_template(f"{facts['kind']}.html")
+    text: str = template.render(facts=facts, view=drawn, style=markup(style), script=markup(script))
+    return text + "\n"
+
+
+def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the template of a trace needs beside the facts: columns that are there, and pictures."""
+    rows = facts["table"]["rows"]
+    by_name = {row["policy"]: row for row in rows}
+    view: dict[str, Any] = {
+        "columns": _columns(rows),
+        "best": _best(rows),
+        "subject": by_name.get(facts["subject"]),
+        "base": by_name.get(_headline_base(facts)),
+        "unfinished": [row for row in rows if row.get("unfinished")],
+        "glossary": [*words.GLOSSARY, *_told_columns(rows), *_told_policies(rows)],
+        "beside": _beside(facts),
+        "first": facts["time"]["time"][0] if facts["time"]["time"] else 0.0,
+        "mover_kinds": _mover_kinds(facts),
+        "loads": False,
+        "errors": False,
+    }
+    return view | _time(facts) | _load(facts) | _error(facts)
+
+
+def _headline_base(facts: Mapping[str, Any]) -> str | None:
+    """What the large figures are compared with: as in the first sentence, no record that is far."""
+    if facts["baseline"] == "recorded" and facts["fair"] is not None and not near(facts):
+        return str(facts["fair"])
+    return str(facts["baseline"]) if facts["baseline"] is not None else None
+
+
+def _beside(facts: Mapping[str, Any]) -> list[str]:
+    """Policies that tables of groups have."""
+    for kind in facts.get("groups") or ():
+        for row in kind["rows"]:
+            return list(row["mean_response"])
+    return []
+
+
+def _mover_kinds(facts: Mapping[str, Any]) -> list[str]:
+    for job in facts.get("movers") or ():
+        known = ("name", "arrival", "work", "before", "after", "wait_before", "wait_after")
+        return [kind for kind in job if kind not in known][:3]
+    return []
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Columns of which any row has a value, by family."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    place = 0
+    for column in words.COLUMNS:
+        if all(row.get(column.key) is None for row in rows):
+            continue
+        place += 1
+        end = column.key.rpartition("_")[2]
+        family = words.FAMILIES.get(end, "jobs and slots")
+        families.setdefault(family, []).append({**column._asdict(), "place": place})
+    return list(families.items())
+
+
+def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """By column the policy with the least value, where they differ."""
+    found = {}
+    for column in words.COLUMNS:
+        own = [
+            (row[column.key], row["policy"])
+            for row in rows
+            if row["kind"] == "simulated" and row.get(column.key) is not None
+        ]
+        if own and max(own)[0] > min(own)[0] * (1 + _SAME):
+            found[column.key] = min(own, key=lambda pair: pair[0])[1]
+    return found
+
+
+def _told_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    there = [one for one in words.COLUMNS if any(row.get(one.key) is not None for row in rows)]
+    names = {"response": "response time, ", "wait": "wait, "}
+    return [
+        (names.get(column.key.rpartition("_")[2], "") + column.head, column.told)
+        for column in there
+    ]
+
+
+def _told_policies(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    known = ((row["policy"], words.POLICIES.get(own_options(row["policy"])[0])) for row in rows)
+    return [(label_of(policy), told) for policy, told in known if told]
+
+
+def _time(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Lines of jobs and slots over time."""
+    told = facts["time"]
+    if told.get("missing") or not told["policies"]:
+        return {"time_keys": [], "time_rows": [], "jobs_chart": "", "slots_chart": ""}
+    wanted = [facts["baseline"], facts["fair"], "fifo", facts["subject"]]
+    wanted = [name for name in told["policies"] if name in wanted]
+    first = told["time"][0]
+    size, unit = charts.time_unit(told["time"][-1] - first)
+    windows = list(zip(told["time"], told["time"][1:], strict=False))
+    middle = [((a + b) / 2 - first) / size for a, b in windows]
+
+    def drawn(what: str, names: Sequence[str]) -> list[charts.Line]:
+        own = told["policies"]
+        return [
+            charts.Line(key_of(name), label_of(name), middle, own[name][what]) for name in names
+        ]
+
+    axis = f"{unit} after the first job comes"
+    jobs = charts.lines(
+        drawn("jobs", wanted),
+        (axis, "jobs"),
+        "Jobs in the system over time",
+        _peaks(told, wanted, "jobs"),
+    )
+    slots = charts.lines(
+        drawn("slots", wanted),
+        (axis, "slots"),
+        "Slots in use over time",
+        _peaks(told, wanted, "slots"),
+    )
+    step = max(1, len(middle) // _ROWS)
+    return {
+        "time_keys": wanted,
+        "time_rows": list(range(0, len(middle), step)),
+        "jobs_chart": jobs,
+        "slots_chart": slots,
+    }
+
+
+def _peaks(told: Mapping[str, Any], names: Sequence[str], what: str) -> str:
+    each = [
+        f"{label_of(name)}: at most {words.amount(max(told['policies'][name][what], default=0.0))}"
+        for name in names
+    ]
+    return "; ".join(each) + ". The table of values follows."
+
+
+def _load(facts: Mapping[str, Any]) -> dict[str, Any]:
+    points = facts["curve"].get("loads")
+    if not points:
+        return {"load_chart": ""}
+    names = list(points[0]["policies"])
+    longest = max(
+        own["mean_response"] or 0.0 for point in points for own in point["policies"].values()
+    )
+    size, unit = charts.time_unit(longest)
+    loads = [point["load"] for point in points]
+    drawn = [
+        charts.Line(
+            key_of(name),
+            label_of(name),
+            loads,
+            [_scaled(point["policies"][name]["mean_response"], size) for point in points],
+        )
+        for name in names
+    ]
+    today = facts["curve"]["today"]
+    mark = (today, "today") if today is not None and loads[0] <= today <= loads[-1] else None
+    told = f"Loads from {loads[0]:g} to {loads[-1]:g}; the table beside it has the values."
+    names_of = "load", f"mean response [{unit}]"
+    chart = charts.lines(
+        drawn, names_of, "Mean response time over load", told, log=True, mark=mark, points=True
+    )
+    return {"loads": True, "load_keys": names, "load_chart": chart}
+
+
+def _scaled(value: float | None, size: float) -> float | None:
+    return value / size if value else None
+
+
+def _error(facts: Mapping[str, Any]) -> dict[str, Any]:
+    errors = facts["curve"].get("errors")
+    if not errors:
+        return {"error_chart": ""}
+    drawn = []
+    for own in errors:
+        known = [point for point in own["points"] if point["sigma"] != "learn"]
+        x = [float(point["sigma"]) for point in known]
+        y, half = ([point[part] for point in known] for part in ("ratio", "ratio_half"))
+        drawn.append(charts.Line(key_of(own["policy"]), label_of(own["policy"]), x, y, half))
+        for point in own["points"]:
+            if point["sigma"] == "learn" and point["ratio"] is not None and x:
+                x.append(x[-1] + 0.75)
+                y.append(point["ratio"])
+                half.append(None)
+    chart = charts.lines(
+        drawn,
+        ("sigma (at the right end: nothing known)", "response over FAIR's"),
+        "Mean response over that of FAIR at its best when sizes are wrong",
+        "The table beside it has the values.",
+        level=(1.0, "FAIR at its best"),
+        points=True,
+    )
+    return {"errors": True, "error_keys": [own["policy"] for own in errors], "error_chart": chart}

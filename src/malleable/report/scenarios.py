@@ -1,0 +1,195 @@
+"""What a page needs simulated, and simulating it: independent runs side by side, in threads that the core
+leaves free.
+
+Policies side by side at the load of today, FAIR with all its settings (rivals are compared at their best), the
+recorded policy with rigid jobs, loads from 0.5 to 1.1 by jobs that come faster or slower, and sizes that are
+wrong. The result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from malleable.cluster.nodes import Cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.report.study import Study, at_times
+from malleable.report.units import Schedule, Units, metrics
+from malleable.simulation import FAIR, is_fair, other_fairs, own_options, simulate
+
+LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+SIGMAS = (0.5, 1.0, 2.0)
+UNKNOWN = "learn"
+"""In place of a sigma: nothing is said of sizes."""
+
+Key = tuple[Any, ...]
+Tell = Callable[[int, int], None]
+"""Told how many steps are done, and of how many."""
+
+
+class Scenario(NamedTuple):
+    """One simulation; ``whole``: its schedule is kept, not only its figures."""
+
+    key: Key
+    jobs: ClusterJobs
+    units: Units
+    policy: str
+    options: Mapping[str, Any]
+    whole: bool = False
+
+
+class Found(NamedTuple):
+    """What a simulation gave: figures, the means of slots over time, and its schedule where that is kept."""
+
+    metrics: dict[str, float]
+    series: Mapping[str, Any]
+    schedule: Schedule | None
+    complete: bool
+
+
+def fairs(jobs: ClusterJobs, cluster: Cluster, policies: Sequence[str]) -> list[str]:
+    """FAIR as it is among the policies, and its other settings, where jobs have both phases."""
+    own = [name for name in policies if is_fair(name)]
+    return own + other_fairs(jobs, [*policies, "fifo"], {"cluster": cluster}) if own else []
+
+
+def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
+    """Every policy at today's load, and FAIR with its other settings."""
+    names = dict.fromkeys([*policies, *fairs(study.jobs, study.cluster, policies)])
+    return [Scenario(("base", name), study.jobs, study.units, name, {}, True) for name in names]
+
+
+def rigid_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
+    """The recorded policy with jobs as rigid as they were: none runs on fewer slots than it has tasks."""
+    if study.rigid is None or not study.rigid.any():
+        return []
+    jobs, slots = study.jobs, study.slots
+    minimum = np.where(study.rigid, np.minimum(jobs.maps, slots), 0)
+    made = jobs.changed(min_map_slots=minimum)
+    how = {"gang": True}
+    return [Scenario(("rigid", name), made, study.units, name, how, True) for name in policies]
+
+
+def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]) -> list[Scenario]:
+    """The same jobs on the same cluster, faster one after another or slower."""
+    found = []
+    for load in loads:
+        pace = study.load / load
+        first = float(study.jobs.arrival.min(initial=0.0))
+        jobs = at_times(study.jobs, first + (study.jobs.arrival - first) * pace)
+        arrival = first + (study.units.arrival - first) * pace
+        due = study.units.deadline + (arrival - study.units.arrival)
+        units = replace(study.units, arrival=arrival, deadline=due)
+        found += [Scenario(("load", load, name), jobs, units, name, {}) for name in policies]
+    return found
+
+
+def error_scenarios(
+    study: Study, policies: Sequence[str], sigmas: Sequence[float], draws: int, seed: int
+) -> list[Scenario]:
+    """Sizes that are wrong, drawn several times; then nothing is said of them."""
+    found = []
+    for name in policies:
+        for sigma in sigmas:
+            for draw in range(draws):
+                how: dict[str, Any] = {"estimates": sigma, "rng": seed + draw}
+                key = "error", sigma, draw, name
+                found.append(Scenario(key, study.jobs, study.units, name, how))
+        how = {"estimates": UNKNOWN}
+        found.append(Scenario(("error", UNKNOWN, 0, name), study.jobs, study.units, name, how))
+    return found
+
+
+def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
+    """The same without texts of files: whoever names a job may do so at any length."""
+    made = copy.copy(jobs)
+    made.name = None
+    for field in ("program", *(() if cluster.users else ("user",))):
+        own = getattr(jobs, field)
+        if own is not None:
+            number = {text: f"{k}" for k, text in enumerate(dict.fromkeys(own))}
+            setattr(made, field, tuple(number[text] for text in own))
+    return made
+
+
+def run_all(
+    scenarios: Sequence[Scenario],
+    cluster: Cluster,
+    *,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Tell | None = None,
+) -> tuple[dict[Key, Found], bool]:
+    """All of them; False after Ctrl-C, with those that had ended.
+
+    Raises
+    ------
+    ValueError
+        As `malleable.simulate`.
+    """
+    stop = threading.Event()
+    done = dict.fromkeys(range(len(scenarios)), 0)
+    total = sum(len(each.jobs) for each in scenarios)
+
+    bare: dict[int, ClusterJobs] = {}
+    for each in scenarios:
+        bare.setdefault(id(each.jobs), _bare(each.jobs, cluster))
+
+    def one(k: int) -> Found:
+        def tell(entered: int, _: int) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            done[k] = entered
+            if progress is not None:
+                progress(sum(done.values()), total)
+
+        return _run(scenarios[k], bare[id(scenarios[k].jobs)], cluster, seed, tell)
+
+    found: dict[Key, Found] = {}
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        futures = [pool.submit(one, k) for k in range(len(scenarios))]
+        try:
+            for each, future in zip(scenarios, futures, strict=True):
+                own = future.result()
+                if not own.complete:
+                    raise KeyboardInterrupt
+                found[each.key] = own
+        except BaseException as error:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            return found, False
+    return found, True
+
+
+def _run(asked: Scenario, jobs: ClusterJobs, cluster: Cluster, seed: int, tell: Tell) -> Found:
+    """One simulation."""
+    options = {"rng": seed, **asked.options}
+    result = simulate(jobs, asked.policy, cluster=cluster, progress=tell, **options)
+    records = result.records or {}
+    schedule = asked.units.schedule(
+        records["job_id"], records["starting_time"], records["finish_time"]
+    )
+    figures = metrics(asked.units, schedule)
+    (series,) = (result.series or {asked.policy: {}}).values()
+    return Found(figures, series, schedule if asked.whole else None, result.complete)
+
+
+def best_fair(found: Mapping[str, Mapping[str, float]]) -> str | None:
+    """The name of FAIR with the least mean response among these figures by policy."""
+    own = [name for name in found if is_fair(name)]
+    return min(own, key=lambda name: found[name]["mean_response"], default=None)
+
+
+def label(policy: str) -> str:
+    """What people call a policy: FAIR whatever its settings are."""
+    base = own_options(policy)[0]
+    return FAIR.upper() if base == FAIR else base if base == "auto" else str(base).upper()

@@ -1,0 +1,381 @@
+"""What a page is about: jobs, a cluster, and what really happened if the files know it.
+
+Everything that is taken for granted on the way is kept as a sentence, so that the page can say it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from malleable.cluster.events import is_events
+from malleable.cluster.nodes import Cluster, read_cluster
+from malleable.cluster.recorded import recorded_jobs
+from malleable.cluster.table import ClusterJobs
+from malleable.columns import Floats
+from malleable.domain import ALL_SLOTS
+from malleable.files.advice import AdvisedError
+from malleable.files.reading import MAX_SIZE
+from malleable.report.units import Schedule, Units, units_of
+from malleable.report.words import duration
+from malleable.traces.formats import read, reading_options
+from malleable.traces.merging import merged
+from malleable.traces.recorded import Recorded
+from malleable.traces.trace import Trace
+from malleable.view.text import number
+from malleable.views import counted
+
+LOAD = 0.7
+"""Where neither the file nor anybody says how large the cluster is."""
+_NO_WAIT = 0.99  # a share of jobs that start when they come: then their waits tell nothing
+_PIECES = 20  # tasks of the median job, where work is known without tasks
+_MOST_PIECES = 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """See the file's head.
+
+    Attributes
+    ----------
+    files : list of dict
+        ``name``, ``bytes``, ``sha256``.
+    format : str
+    jobs, cluster, units
+    record : Recorded or None
+        Times from the first arrival on.
+    schedule : Schedule or None
+        The recorded one, of jobs.
+    rigid : ndarray of bool
+        Rows whose tasks all ran together.
+    waits_tell : bool
+        Whether the record is worth a comparison.
+    warnings, assumed, skipped : list of str
+    load : float
+        Work over slots over the time in which jobs came; NaN where they came at once.
+    """
+
+    files: list[dict[str, Any]]
+    format: str
+    jobs: ClusterJobs
+    cluster: Cluster
+    units: Units
+    record: Recorded | None = None
+    schedule: Schedule | None = None
+    rigid: Any = None
+    waits_tell: bool = False
+    warnings: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    load: float = math.nan
+
+    @property
+    def slots(self) -> int:
+        """Of all kinds."""
+        return int(self.cluster.map_slots.sum() + self.cluster.reduce_slots.sum())
+
+
+def study(
+    paths: Sequence[str],
+    *,
+    cluster: str | Cluster | None = None,
+    slots: int | None = None,
+    load: float | None = None,
+    spread: float | None = None,
+    seed: int = 0,
+    skip_bad: bool = False,
+    max_size: int | None = MAX_SIZE,
+    reading: Mapping[str, Any] | None = None,
+) -> Study:
+    """Read files of one format, and say on which cluster their jobs are to run.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Traces or tables of any format, or one file of events.
+    cluster, slots, load
+        The cluster: its nodes (a TOML file), a number of slots for tasks of all kinds, or as many slots as make
+        that load. By default the most slots that were ever in use at once in the record; where there is no
+        record, as many as make a load of `LOAD`.
+    spread : float, optional
+        Jobs that all have one arrival time come at random times within so many seconds.
+    seed : int
+        Of these times.
+    skip_bad, max_size
+        As for `malleable.read`.
+    reading : mapping, optional
+        Options of readers and converters by name.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `malleable.read`; more than one of the three, or none that is enough.
+    """
+    if sum(each is not None for each in (cluster, slots, load)) > 1:
+        raise ValueError("one of --slots, --load and --cluster says how large the cluster is")
+    heard: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if len(paths) == 1 and is_events(paths[0]):
+            jobs, ran_on = recorded_jobs(paths[0])
+            found = _Read(jobs, "recorded events", ran_on=ran_on)
+        else:
+            found = _read(paths, skip_bad, max_size, dict(reading or {}))
+        heard += dict.fromkeys(str(warning.message) for warning in caught)
+    found.skipped += heard
+    found.jobs = _spread(found, spread, seed)
+    place = _place(found, cluster, slots, load)
+    units = units_of(found.jobs, place, found.groups)
+    told = Study(
+        files=[each for path in paths for each in checksums(path)],
+        format=found.format,
+        jobs=found.jobs,
+        cluster=place,
+        units=units,
+        rigid=None if found.record is None else found.record.rigid,
+        warnings=found.warnings,
+        assumed=found.assumed,
+        skipped=found.skipped,
+        load=load_of(found.jobs, place),
+    )
+    return told if found.record is None else with_record(told, found.record)
+
+
+@dataclass
+class _Read:
+    jobs: ClusterJobs
+    format: str
+    ran_on: Cluster | None = None
+    record: Recorded | None = None
+    groups: dict[str, Sequence[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def _read(
+    paths: Sequence[str], skip_bad: bool, max_size: int | None, given: dict[str, Any]
+) -> _Read:
+    own = {name: given.pop(name) for name in reading_options() & given.keys()}
+    common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size, **own}
+    trace = merged([read(_source(path), **common) for path in paths])
+    cut = "task_seconds" not in given and _uncut(trace)
+    if cut:
+        given["task_seconds"] = _piece(trace)
+    found = _Read(trace.tasks(**given), trace.format)
+    if cut:
+        piece = duration(given["task_seconds"])
+        found.assumed.append(f"Jobs have work, but no tasks: it is cut into tasks of {piece}.")
+    rows = trace.task_rows()
+    stated = {**trace.options} | trace.assumptions("tasks") | given
+    for name, value in stated.items():
+        if value is not None:
+            shown = number(value) if isinstance(value, (int, float)) else str(value)
+            found.assumed.append(f"{name} = {shown}")
+    groups = {"user": trace.user, "program": trace.program, **trace.groups}
+    found.groups = {
+        kind: [values[row] for row in rows.tolist()]
+        for kind, values in groups.items()
+        if values is not None and len(values)
+    }
+    if len(rows) < len(trace):
+        what = "job" if trace.flow is None else "stage"
+        found.skipped.append(
+            f"{counted(len(trace) - len(rows), what)} of {len(trace):,} have no known task times, or never ran:"
+            " they are left out."
+        )
+    record = trace.recorded(rows)
+    if record is not None and len(rows):
+        origin = float(trace.arrival[rows].min()) / trace.per_second if trace.wall else 0.0
+        shifted = {
+            name: getattr(record, name) - origin for name in ("arrival", "start", "end", "time")
+        }
+        found.record = record._replace(**shifted)
+    if record is None and trace.format == "SWF log":
+        found.warnings.append(
+            "The log knows no waits. Its submit times may be start times: then jobs come when there is room, "
+            "and every policy looks better than it would be."
+        )
+    return found
+
+
+def _source(path: str) -> Any:
+    """What is read for a path; ``-``: standard input."""
+    if path != "-":
+        return path
+    if sys.stdin is None:
+        raise ValueError("-: standard input is closed")
+    return sys.stdin.buffer
+
+
+def _uncut(trace: Trace) -> bool:
+    """Whether jobs have work and no number of tasks."""
+    if trace.map.work is None or isinstance(trace.table, ClusterJobs):
+        return False
+    tasks = trace.map.tasks
+    return tasks is None or bool((tasks == ALL_SLOTS).any())
+
+
+def _piece(trace: Trace) -> float:
+    """Seconds of a task: the median job has some twenty, all jobs together a million at most."""
+    work = trace.map.work
+    some = work[work > 0.0]
+    if not len(some):
+        return 1.0
+    exact = max(float(np.median(some)) / _PIECES, float(some.sum()) / _MOST_PIECES)
+    digits = 10.0 ** math.floor(math.log10(exact))
+    return float(f"{math.ceil(exact / digits) * digits:.12g}")
+
+
+def _spread(found: _Read, spread: float | None, seed: int) -> ClusterJobs:
+    """Jobs that come one after another, where all came at once."""
+    jobs = found.jobs
+    if spread is None:
+        return jobs
+    if not (math.isfinite(spread) and spread > 0.0):
+        raise ValueError(f"spread = {spread}: must be above 0")
+    if len(jobs) and np.ptp(jobs.arrival):
+        raise ValueError("--spread: the jobs have arrival times of their own")
+    found.assumed.append(
+        f"Jobs come at random times within {duration(spread)} (--spread, seed {seed})."
+    )
+    found.record = None
+    return spread_jobs(jobs, spread, seed)
+
+
+def spread_jobs(jobs: ClusterJobs, spread: float, seed: int) -> ClusterJobs:
+    """The same jobs at random times, in the order of the table; a flow's come together."""
+    flow = [*range(len(jobs))] if jobs.flow is None else jobs.flow
+    number = {name: k for k, name in enumerate(dict.fromkeys(flow))}
+    times = np.sort(np.random.default_rng(seed).uniform(0.0, spread, len(number)))
+    return at_times(jobs, jobs.arrival + times[[number[name] for name in flow]])
+
+
+def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:
+    """The same jobs with other arrivals, their deadlines as far from these."""
+    return jobs.changed(
+        arrival=arrival, deadline=np.minimum(jobs.deadline + (arrival - jobs.arrival), np.inf)
+    )
+
+
+def load_of(jobs: ClusterJobs, cluster: Cluster) -> float:
+    """Work over what the slots could do while jobs came; of kinds of slots the larger one."""
+    span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
+    if not span > 0.0:
+        return math.nan
+    maps, reduces = (float(cluster.rate @ own) for own in (cluster.map_slots, cluster.reduce_slots))
+    work = float(jobs.map_work.sum()), float(jobs.reduce_work.sum())
+    pairs = [(sum(work), maps)] if cluster.generic else [(work[0], maps), (work[1], reduces)]
+    return max((own / (span * pool) for own, pool in pairs if pool > 0.0), default=math.nan)
+
+
+def _place(
+    found: _Read, cluster: str | Cluster | None, slots: int | None, load: float | None
+) -> Cluster:
+    """The cluster, and a sentence on where it comes from."""
+    jobs = found.jobs
+    if cluster is not None:
+        return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
+    if slots is not None:
+        return Cluster([{"name": "node", "slots": slots}])
+    if load is None and found.ran_on is not None:
+        return found.ran_on
+    if load is None and found.record is not None and found.record.most:
+        most = found.record.most
+        found.assumed.append(
+            f"The cluster has {counted(most, 'slot')}: the most that were ever in use at once in the record "
+            "(--slots N if it has more)."
+        )
+        return Cluster([{"name": "node", "slots": most}])
+    if len(jobs) and not np.ptp(jobs.arrival):
+        raise AdvisedError(
+            "all jobs come at one time, so that no load says how many slots there are",
+            "say slots or spread",
+            "--slots N says it; --spread SECONDS lets them come one after another",
+        )
+    wanted = LOAD if load is None else load
+    made = Cluster.for_load(jobs, wanted, generic=jobs.flow is not None or found.record is not None)
+    told = (
+        "as --load says"
+        if load is not None
+        else "no file says how large it is (--slots N, --load L)"
+    )
+    found.assumed.append(
+        f"The cluster has as many slots as make a load of {wanted:g}, {made!r}: {told}."
+    )
+    return made
+
+
+def with_record(told: Study, record: Recorded) -> Study:
+    """What the record says of the jobs, and whether it can be believed."""
+    units = told.units
+    schedule = units.schedule(np.arange(len(units.of)), record.start, record.end)
+    known = np.isfinite(schedule.end) & np.isfinite(schedule.start)
+    notes = list(told.warnings)
+    missing = int((~known).sum())
+    skipped = list(told.skipped)
+    if missing and known.any():
+        skipped.append(
+            f"{counted(missing, 'job')} of {len(units):,} have no recorded start or end: they run in the "
+            "simulations, and no figure counts them."
+        )
+    if not known.any():
+        notes.append(
+            "No job has a recorded start and end: there is no row for what really happened."
+        )
+        return replace(told, warnings=notes)
+    wait = schedule.start[known] - units.arrival[known]
+    at_once = float((wait <= 0.0).mean())
+    tells = at_once < _NO_WAIT
+    if not tells:
+        notes.append(
+            f"{100 * at_once:.0f} % of the jobs start at the moment they are submitted. If the file has start "
+            "times as submit times, its waits mean nothing, and every policy looks better than it would be: "
+            "what follows compares simulations with each other, not with the record."
+        )
+    rigid = int(record.rigid.sum())
+    if rigid:
+        notes.append(
+            f"{rigid:,} of {len(record.rigid):,} jobs ran all their tasks together, on a fixed number of slots "
+            "(rigid jobs). The simulations treat them as malleable: as tasks that can start one by one. If "
+            "they cannot, the gain is smaller."
+        )
+    late = int((schedule.start[known] < units.arrival[known]).sum())
+    if late:
+        notes.append(
+            f"{counted(late, 'job')} started before being submitted; their wait counts as 0."
+        )
+    return replace(
+        told,
+        record=record,
+        schedule=schedule,
+        waits_tell=tells,
+        warnings=notes,
+        skipped=skipped,
+        units=replace(units, counted=known),
+    )
+
+
+def checksums(path: str) -> list[dict[str, Any]]:
+    """Name, size and SHA-256 of a file, or of each in a folder."""
+    place = Path(path)
+    if place.is_dir():
+        inside = sorted(each for each in place.rglob("*") if each.is_file())
+        return [told for each in inside for told in checksums(str(each))]
+    if not place.is_file():
+        name = "standard input" if path == "-" else path
+        return [{"name": name, "bytes": None, "sha256": None}]
+    digest, size = hashlib.sha256(), 0
+    with place.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+            size += len(part)
+    return [{"name": place.name, "bytes": size, "sha256": digest.hexdigest()}]

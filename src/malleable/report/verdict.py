@@ -1,0 +1,141 @@
+"""What a boss reads: what the policy would do to the mean job, against what is known to be good, and what it
+costs whom.
+
+If a simulation of what ran is far from the record, the headline compares simulations with each other, and the
+record is told of behind it: a difference from the record would be the simulation's as well as the policy's.
+O(groups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from malleable.report.scenarios import label
+from malleable.report.words import change, count, duration, share
+
+_SAME = 0.01  # a part of the mean response below which two policies are alike
+_NEAR = (0.8, 1.25)  # a simulated mean over the recorded one that can be believed
+_Row = Mapping[str, Any]
+
+
+def _row(facts: Mapping[str, Any], policy: str | None) -> _Row | None:
+    return next((row for row in facts["table"]["rows"] if row["policy"] == policy), None)
+
+
+def named(policy: str) -> str:
+    """A policy within a sentence."""
+    return f"{label(policy)} at its best" if label(policy) == "FAIR" else label(policy)
+
+
+def under(policy: str) -> str:
+    """Where something was so."""
+    return "in the record" if policy == "recorded" else f"under {named(policy)}"
+
+
+def near(facts: Mapping[str, Any]) -> bool:
+    """Whether a simulation of what ran is near to the record."""
+    rows = facts["trust"]["rows"]
+    return bool(rows) and rows[0]["mean_ratio"] and _NEAR[0] <= rows[0]["mean_ratio"] <= _NEAR[1]
+
+
+def verdict(facts: Mapping[str, Any]) -> list[str]:
+    """The sentences; the first is the headline."""
+    subject = _row(facts, facts["subject"])
+    base, fair = _row(facts, facts["baseline"]), _row(facts, facts["fair"])
+    if subject is None or subject["jobs"] == 0 or base is None:
+        return ["There is nothing to compare: no job has ended under two policies."]
+    if fair is subject:
+        fair = None
+    told = []
+    if base["policy"] != "recorded" or fair is None:
+        told = [_headline(subject, base)]
+    elif near(facts):
+        told = [f"{_headline(subject, base)} {_against_fair(subject, fair)}"]
+    else:
+        told = [_headline(subject, fair), _far(facts, subject, base)]
+    told.append(_waits(facts, subject, base, fair))
+    return [*told, _distance(facts)] if near(facts) and base["policy"] == "recorded" else told
+
+
+def _against_fair(subject: _Row, fair: _Row) -> str:
+    name = label(subject["policy"])
+    own, other = subject["mean_response"], fair["mean_response"]
+    return f"FAIR at its best would have needed {duration(other)} ({name} against FAIR: {change(other, own)})."
+
+
+def _headline(subject: _Row, base: _Row) -> str:
+    own, other = subject["mean_response"], base["mean_response"]
+    name, recorded = label(subject["policy"]), base["policy"] == "recorded"
+    than = "it really took" if recorded else f"under {named(base['policy'])}"
+    takes = "would have taken" if recorded else "takes"
+    if other is None or own is None or not other > 0.0:
+        return f"Jobs end as soon as they come, under {name} and {named(base['policy'])} alike."
+    both = f"the mean job {takes} {duration(own)}, {than} {duration(other)}"
+    if abs(own / other - 1.0) < _SAME:
+        return f"{name} makes no difference: {both}."
+    if own < other:
+        return f"Under {name} {both} ({change(other, own)})."
+    return f"{name} does not help: {both} ({change(other, own)})."
+
+
+def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | None) -> str:
+    """The longest waits, and who loses."""
+    rows = [subject, base] + ([fair] if fair is not None and fair is not base else [])
+    each = [f"{duration(row['longest_wait'])} {under(row['policy'])}" for row in rows]
+    text = f"The longest wait is {', '.join(each[:-1])} and {each[-1]}"
+    jobs = facts.get("changes")
+    if jobs and jobs["jobs"]:
+        parts = {name: share(jobs[name] / jobs["jobs"]) for name in ("faster", "slower")}
+        text += f"; {count(jobs['faster'])} of {count(jobs['jobs'])} jobs ({parts['faster']}) end at least a"
+        text += f" tenth sooner than {under(base['policy'])}, {count(jobs['slower'])} ({parts['slower']}) at"
+        text += " least a tenth later"
+    return f"{text}{_worst(facts)}."
+
+
+def _simulated(facts: Mapping[str, Any]) -> tuple[str, _Row]:
+    """What was simulated of what ran, in words, and its figures."""
+    nearest = facts["trust"]["rows"][0]
+    name = label(nearest["policy"]) + (" with rigid jobs" if nearest["rigid"] else "")
+    which = "which ran" if facts["trust"]["recorded_policy"] else "the nearest to what ran"
+    return f"a simulation of {name}, {which},", nearest
+
+
+def _distance(facts: Mapping[str, Any]) -> str:
+    words, row = _simulated(facts)
+    made, real = row["mean_response"], row["recorded_mean_response"]
+    difference = change(real, made)
+    return (
+        f"So far simulations can be believed here: {words} has a mean of {duration(made)}, the record"
+        f" {duration(real)} ({difference})."
+    )
+
+
+def _far(facts: Mapping[str, Any], subject: _Row, base: _Row) -> str:
+    real, own = base["mean_response"], subject["mean_response"]
+    told = (
+        f"In the record it took {duration(real)} ({label(subject['policy'])}: {change(real, own)})"
+    )
+    if not facts["trust"]["rows"]:
+        return f"{told}."
+    words, row = _simulated(facts)
+    return (
+        f"{told}, but {words} gives {duration(row['mean_response'])}: the difference from the record is to a"
+        " large part the simulation's, not the policy's."
+    )
+
+
+def _worst(facts: Mapping[str, Any]) -> str:
+    """The size of job that loses most in the mean."""
+    sizes = [
+        (row["ratio"], row["name"])
+        for kind in facts.get("groups", ())
+        for row in kind["rows"]
+        if kind["kind"].startswith("size") and row["ratio"] is not None and row["jobs"] >= 3
+    ]
+    if not sizes:
+        return ""
+    ratio, name = max(sizes)
+    if ratio <= 1.0 + _SAME:
+        return "; no size of job loses in the mean"
+    return f"; jobs with {name} of slot time lose most in the mean ({change(1.0, ratio)})"

@@ -1,0 +1,176 @@
+"""Words and numbers as operators read them: durations, shares, and what each column means."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+_UNITS = ((86400.0, 2.0, "d"), (3600.0, 1.0, "h"), (60.0, 2.0, "min"))  # from so many on
+_LONG = 60  # characters of a name that are shown
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, never an exponent for what people count."""
+    if abs(value) >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
+
+
+def duration(seconds: float | None) -> str:
+    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash where it is not known."""
+    if seconds is None or math.isnan(seconds):
+        return "–"
+    if math.isinf(seconds):
+        return "never"
+    if seconds == 0.0:
+        return "0 s"
+    if abs(seconds) < 1.0:
+        return f"{1000 * seconds:.3g} ms"
+    for size, least, unit in _UNITS:
+        if abs(seconds) >= least * size:
+            return f"{_digits(seconds / size)} {unit}"
+    return f"{_digits(seconds)} s"
+
+
+def share(fraction: float | None) -> str:
+    """A part of a whole in per cent."""
+    if fraction is None or math.isnan(fraction):
+        return "–"
+    return f"{100 * fraction:.1f} %" if abs(fraction) < 0.0995 else f"{100 * fraction:.0f} %"
+
+
+def change(before: float | None, after: float | None) -> str:
+    """``−63 %`` or ``+4.1 %``: how much more something has become; "no change" below a thousandth."""
+    if before is None or after is None or not before > 0.0 or math.isnan(after):
+        return "–"
+    part = after / before - 1.0
+    if abs(part) < 0.0005:
+        return "±0 %"
+    if part >= 9.995:
+        return f"× {_digits(part + 1.0)}"
+    sign = "+" if part > 0 else "−"
+    return f"{sign}{share(abs(part))}"
+
+
+def count(value: float | None) -> str:
+    """A whole number."""
+    return "–" if value is None or math.isnan(value) else f"{value:,.0f}"
+
+
+def amount(value: float | None) -> str:
+    """A number without unit."""
+    return "–" if value is None or math.isnan(value) else _digits(value)
+
+
+def size(bytes: float | None) -> str:
+    """Bytes with a unit."""
+    if bytes is None or math.isnan(bytes):
+        return "–"
+    for k, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB")):
+        if abs(bytes) < 1024 ** (k + 1) or unit == "TiB":
+            return (
+                f"{bytes / 1024**k:.0f} {unit}" if k == 0 else f"{_digits(bytes / 1024**k)} {unit}"
+            )
+    raise AssertionError
+
+
+def short(name: str, most: int = _LONG) -> str:
+    """A name that fits into a cell: of a long one its beginning and its end."""
+    if len(name) <= most:
+        return name
+    half = (most - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
+
+
+FORMATS = {
+    "duration": duration,
+    "share": share,
+    "count": count,
+    "amount": amount,
+    "size": size,
+}
+
+
+class Column(NamedTuple):
+    """A column of the table: its key, head, how a value is shown, and what it means."""
+
+    key: str
+    head: str
+    format: str
+    told: str
+
+
+_UNTIL = "from when a job is submitted until its"
+COLUMNS = (
+    Column("mean_response", "mean", "duration", f"Mean response time: {_UNTIL} last task has ended."),
+    Column("p50_response", "median", "duration", "Half of the jobs have at most this response time."),
+    Column("p95_response", "p95", "duration", "95 of 100 jobs have at most this response time."),
+    Column("p99_response", "p99", "duration", "99 of 100 jobs have at most this response time."),
+    Column("mean_wait", "mean", "duration", f"Mean wait: {_UNTIL} first task starts."),
+    Column("p50_wait", "median", "duration", "Half of the jobs wait at most so long."),
+    Column("p95_wait", "p95", "duration", "95 of 100 jobs wait at most so long."),
+    Column("p99_wait", "p99", "duration", "99 of 100 jobs wait at most so long."),
+    Column(
+        "longest_wait", "longest", "duration", "The job that waits longest for its first task waits so long."
+    ),
+    Column(
+        "mean_slowdown", "mean slowdown", "amount",
+        "Mean of each job's response time over the least time in which the whole cluster could run that job "
+        "alone. 1 is the best there is.",
+    ),
+    Column("missed_deadlines", "late", "count", "Jobs with a deadline that end after their deadline."),
+    Column(
+        "idle_slots", "idle slots", "amount",
+        "Slots without a task, in the mean until the last job has ended.",
+    ),
+)  # fmt: skip
+"""Of the table of policies."""
+
+_RESPONSE, _WAIT = "response time", "wait"
+FAMILIES = {"response": _RESPONSE, "wait": _WAIT}
+
+POLICIES = {
+    "recorded": "What really happened, as the file tells it.",
+    "auto": "Short jobs first, by what finished tasks have shown of sizes and speed-ups.",
+    "flex": "Slots by size of job, planned ahead: jobs that can be finished soonest get them first.",
+    "fair": "Equal shares: every job gets as many slots as any other, as far as it can use them.",
+    "fifo": "First come, first served.",
+    "bound": "No schedule of these jobs on this cluster has a lower mean response time, whatever it knows.",
+}
+
+GLOSSARY = (
+    ("slot", "Room for one task at a time: a processor, a core, a container."),
+    ("task", "A piece of work that runs on one slot and is not divided."),
+    ("job", "All tasks of one submission, or of one flow of stages."),
+    ("response time", "From when a job is submitted until its last task has ended."),
+    ("wait", "From when a job is submitted until its first task starts."),
+    (
+        "slot time",
+        "The time that all tasks of a job take together: ten tasks of a minute are ten minutes.",
+    ),
+    (
+        "load",
+        "The work of all jobs over what the slots could have done while jobs came. At 1 and above the queue "
+        "grows.",
+    ),
+    (
+        "malleable",
+        "Of a job: it runs on few slots or many, and their number may change while it runs.",
+    ),
+    ("rigid", "Of a job: all its tasks start together on a fixed number of slots."),
+    (
+        "FAIR at its best",
+        "FAIR with reduce tasks that start early, late or last, whichever gives the least mean response time "
+        "here.",
+    ),
+    (
+        "sigma",
+        "How wrong sizes are: a policy is told each job's task time times exp(sigma Z), Z standard normal. "
+        "With sigma 1 every third job is wrong by more than a factor of 2.7.",
+    ),
+    (
+        "interval",
+        "A value ± half the width of its 95 % confidence interval over several random draws.",
+    ),
+)
+"""What the page explains at its end."""

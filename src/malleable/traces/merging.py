@@ -1,0 +1,223 @@
+"""Several traces of one format as one: weeks of a log, the applications of a folder.
+
+Jobs stand by arrival, ties in the order of the traces. A job that two traces have (the same name and the same
+arrival: one that was under way when a log was cut) counts once, as the last of them knows it. Names of flows
+that occur twice are told apart by the name of the file. O(jobs + runs).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from malleable.jobs.table import Integers
+from malleable.traces.phases import Phase
+from malleable.traces.trace import Trace
+from malleable.views import counted
+
+# What a trace counts as where another knows more of its jobs.
+_UNSAID: dict[str, Any] = {
+    "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan, "known": True, "sla": (),
+}  # fmt: skip
+_RUNS = ("task", "start", "end", "width", "shuffled", "sorted")
+_OF_JOBS = ("tasks", "work", "bytes")
+
+
+def merged(traces: Sequence[Trace]) -> Trace:
+    """One trace of all jobs.
+
+    Raises
+    ------
+    ValueError
+        Traces of several formats; tables, which are one file each; logs of which some do not know what others
+        do.
+    """
+    first = traces[0]
+    if len(traces) == 1:
+        return first
+    for trace in traces:
+        if trace.format != first.format:
+            raise ValueError(
+                f"{trace.where}: a {trace.format}, but {first.where} is a {first.format}: read them apart"
+            )
+        if trace.table is not None:
+            raise ValueError(f"{trace.where}: a {trace.format}: put tables into one file")
+    phases: dict[str, Any] = {name: _joined(traces, name) for name in ("map", "reduce")}
+    known = {name: _column(traces, name) for name in ("name", *_UNSAID)}
+    groups = {
+        name: _listed(traces, lambda trace, own=name: trace.groups.get(own), "")
+        for name in dict.fromkeys(name for trace in traces for name in trace.groups)
+    }
+    columns = {
+        name: np.concatenate([trace.columns[name] for trace in traces])
+        for name in first.columns
+        if all(name in trace.columns for trace in traces)
+    }
+    whole = replace(
+        first,
+        arrival=np.concatenate([trace.arrival for trace in traces]),
+        **phases,
+        **known,
+        **_flows(traces),
+        groups=groups,
+        columns=columns,
+        where=f"{first.where} and {counted(len(traces) - 1, 'other')}",
+    )
+    return _taken(whole, _order(whole))
+
+
+def _listed(traces: Sequence[Trace], of: Any, unsaid: Any) -> list[Any]:
+    found: list[Any] = []
+    for trace in traces:
+        own = of(trace)
+        found += [unsaid] * len(trace) if own is None else list(own)
+    return found
+
+
+def _column(traces: Sequence[Trace], name: str) -> Any:
+    own = [getattr(trace, name) for trace in traces]
+    if all(column is None for column in own):
+        return None
+    if name == "name":
+        return _listed(traces, lambda trace: trace.name, "job")
+    listed = _listed(traces, lambda trace: getattr(trace, name), _UNSAID[name])
+    arrays = any(isinstance(column, np.ndarray) for column in own)
+    return np.array(listed) if arrays else listed
+
+
+def _joined(traces: Sequence[Trace], name: str) -> Phase | None:
+    phases = [getattr(trace, name) for trace in traces]
+    if all(phase is None for phase in phases):
+        return None
+    has = [
+        {field for field in (*_OF_JOBS, *_RUNS, "seconds", "offset") if _has(phase, field)}
+        for phase in phases
+    ]
+    if any("width" in own for own in has):
+        for k, own in enumerate(has):
+            if "width" not in own and "task" in own:
+                phases[k] = replace(phases[k], width=np.ones(len(phases[k].task)))
+                own.add("width")
+    for trace, own in zip(traces, has, strict=True):
+        for field in sorted(own ^ has[0]):
+            raise ValueError(
+                f"{trace.where}: {'knows' if field in own else 'does not know'} the {field} of tasks, unlike"
+                f" {traces[0].where}: read them apart"
+            )
+    made: dict[str, Any] = {
+        field: np.concatenate([getattr(phase, field) for phase in phases])
+        for field in has[0] - {"offset"}
+    }
+    if "offset" in has[0]:
+        counts = np.concatenate([np.diff(phase.offset) for phase in phases])
+        made["offset"] = np.concatenate([[0], np.cumsum(counts)])
+    return Phase(**made)
+
+
+def _has(phase: Phase | None, field: str) -> bool:
+    return phase is not None and getattr(phase, field) is not None
+
+
+def _flows(traces: Sequence[Trace]) -> dict[str, Any]:
+    if traces[0].flow is None:
+        return {}
+    repeated = Counter(name for trace in traces for name in set(trace.flow_name))
+    flow, names, offset, parent = [], list[str](), [np.zeros(1, dtype=np.int64)], []
+    rows = edges = 0
+    for trace in traces:
+        stem = Path(trace.where).name
+        flow.append(trace.flow + len(names))
+        names += [f"{stem}/{name}" if repeated[name] > 1 else name for name in trace.flow_name]
+        offset.append(trace.parent_offset[1:] + edges)
+        parent.append(trace.parent + rows)
+        rows, edges = rows + len(trace), edges + len(trace.parent)
+    return {
+        "flow": np.concatenate(flow),
+        "flow_name": names,
+        "parent_offset": np.concatenate(offset),
+        "parent": np.concatenate(parent),
+    }
+
+
+def _order(trace: Trace) -> Integers:
+    """Rows by arrival; of jobs that occur twice the last."""
+    order = np.argsort(trace.arrival, kind="stable")
+    if trace.flow is not None:  # flows have one arrival, and stay together
+        return np.lexsort((trace.flow, trace.arrival))
+    if trace.name is None or trace.format.startswith("SWIM"):
+        return order
+    last: dict[tuple[str, float], int] = {}
+    for row, key in enumerate(zip(trace.name, trace.arrival.tolist(), strict=True)):
+        last[key] = row
+    twice = len(trace) - len(last)
+    if twice:
+        warnings.warn(
+            f"{trace.where}: {counted(twice, 'job')} in more than one of them, counted once",
+            stacklevel=3,
+        )
+        kept = np.zeros(len(trace), dtype=bool)
+        kept[list(last.values())] = True
+        order = order[kept[order]]
+    return order
+
+
+def _taken(trace: Trace, order: Integers) -> Trace:
+    """These rows in this order."""
+    changed: dict[str, Any] = {"arrival": trace.arrival[order]}
+    for name in ("name", *_UNSAID):
+        column = getattr(trace, name)
+        if isinstance(column, np.ndarray):
+            changed[name] = column[order]
+        elif column is not None:
+            changed[name] = [column[row] for row in order.tolist()]
+    changed["groups"] = {
+        name: [own[row] for row in order.tolist()] for name, own in trace.groups.items()
+    }
+    changed["columns"] = {name: own[order] for name, own in trace.columns.items()}
+    for name in ("map", "reduce"):
+        phase = getattr(trace, name)
+        changed[name] = None if phase is None else _phase(phase, order)
+    if trace.flow is not None:
+        turned = np.empty(len(order), dtype=np.int64)
+        turned[order] = np.arange(len(order))
+        rows, offset = _rows(trace.parent_offset, order)
+        first = np.unique(trace.flow[order], return_index=True)[1]
+        by = trace.flow[order][np.sort(first)]
+        number = np.empty(len(by), dtype=np.int64)
+        number[by] = np.arange(len(by))
+        changed |= {
+            "flow": number[trace.flow[order]],
+            "flow_name": [trace.flow_name[k] for k in by.tolist()],
+            "parent_offset": offset,
+            "parent": turned[trace.parent[rows]],
+        }
+    return replace(trace, **changed)
+
+
+def _rows(offset: Integers, order: Integers) -> tuple[Integers, Integers]:
+    """Places of these jobs' rows, and where each job's begin."""
+    length = np.diff(offset)[order]
+    begins = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+    shift = np.repeat(offset[:-1][order] - begins[:-1], length)
+    return shift + np.arange(begins[-1]), begins
+
+
+def _phase(phase: Phase, order: Integers) -> Phase:
+    changed: dict[str, Any] = {
+        field: getattr(phase, field)[order] for field in _OF_JOBS if _has(phase, field)
+    }
+    if phase.offset is None:
+        if phase.seconds is not None:
+            changed["seconds"] = phase.seconds[order]
+        return replace(phase, **changed)
+    rows, changed["offset"] = _rows(phase.offset, order)
+    for field in (*_RUNS, "seconds"):
+        if _has(phase, field):
+            changed[field] = getattr(phase, field)[rows]
+    return replace(phase, **changed)

@@ -1,0 +1,111 @@
+"""What really happened, as far as a trace knows it: when each job started and ended, and which slots were in
+use.
+
+A trace whose tasks have runs with times is a recorded schedule. A job starts with the first of its runs and
+ends with the last, or when the file says. O(runs log runs).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.jobs.table import Floats, Integers
+from malleable.traces.phases import Phase
+
+if TYPE_CHECKING:
+    from malleable.traces.trace import Trace
+
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Recorded(NamedTuple):
+    """The recorded schedule of some rows of a trace; times in seconds of its clock.
+
+    Attributes
+    ----------
+    arrival, start, end : ndarray of float64, shape (J,)
+        NaN where unknown.
+    rigid : ndarray of bool, shape (J,)
+        Jobs with several tasks, all of which started and ended together.
+    time, slots : ndarray of float64, shape (M,)
+        From each time on so many slots were in use.
+    """
+
+    arrival: Floats
+    start: Floats
+    end: Floats
+    rigid: Flags
+    time: Floats
+    slots: Floats
+
+    @property
+    def most(self) -> int:
+        """The most slots that were ever in use at once."""
+        return int(self.slots.max(initial=0.0))
+
+
+def recorded(trace: Trace, rows: Integers) -> Recorded | None:
+    """The recorded schedule of these rows; None where the trace does not say when work was done.
+
+    Notes
+    -----
+    Runs of unknown times are left out. Parts of a run at one moment count once: what ends makes room first.
+    """
+    phases = [phase for phase in (trace.map, trace.reduce) if phase is not None]
+    if not any(phase.end is not None for phase in phases):
+        return None
+    start, end = np.full(len(trace), np.inf), np.full(len(trace), -np.inf)
+    rigid = np.zeros(len(trace), dtype=bool)
+    chosen = np.zeros(len(trace), dtype=bool)
+    chosen[rows] = True
+    moments: list[Floats] = []
+    changes: list[Floats] = []
+    for phase in phases:
+        if phase.end is None:
+            continue
+        job, begin, over, width = _runs(phase)
+        np.minimum.at(start, job, begin)
+        np.maximum.at(end, job, over)
+        rigid |= _together(job, width, len(trace))
+        kept = chosen[job]
+        moments += [begin[kept], over[kept]]
+        changes += [width[kept], -width[kept]]
+    found = np.where(np.isinf(end), np.nan, end)
+    if trace.finish is not None:
+        found = np.where(np.isnan(trace.finish), np.nan, np.fmax(trace.finish, found))
+    begin = np.where(np.isinf(start), np.nan, start)
+    return Recorded(
+        trace.arrival[rows] / trace.per_second,
+        begin[rows] / trace.per_second,
+        found[rows] / trace.per_second,
+        rigid[rows],
+        *_in_use(moments, changes, trace.per_second),
+    )
+
+
+def _runs(phase: Phase) -> tuple[Integers, Floats, Floats, Floats]:
+    """Job, begin, end and tasks of each run of known times."""
+    known = np.flatnonzero(phase.end - phase.start >= 0.0)
+    job: Integers = np.repeat(np.arange(len(phase.offset) - 1), np.diff(phase.offset))[known]
+    width = np.ones(len(known)) if phase.width is None else phase.width[known]
+    return job, phase.start[known], phase.end[known], width
+
+
+def _together(job: Integers, width: Floats, count: int) -> Flags:
+    """Jobs with one run of all their tasks, of which there are several."""
+    widest = np.zeros(count)
+    np.maximum.at(widest, job, width)
+    together: Flags = (widest > 1.0) & (np.bincount(job, minlength=count) == 1)
+    return together
+
+
+def _in_use(
+    moments: list[Floats], changes: list[Floats], per_second: float
+) -> tuple[Floats, Floats]:
+    time, change = np.concatenate([*moments, np.empty(0)]), np.concatenate([*changes, np.empty(0)])
+    at, place = np.unique(time, return_inverse=True)
+    return at / per_second, np.cumsum(np.bincount(place, change, len(at)))

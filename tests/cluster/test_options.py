@@ -1,0 +1,155 @@
+"""The table of options: every row is checked, taken, recorded and told, in Python and on its page."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import malleable as mb
+from malleable import _core
+from malleable.cluster.named_policies import OPTIONS, checked_options
+from malleable.simulation import parsed_option
+from malleable.traces.formats import reading_options, reading_rows
+from malleable.view.option_page import option_page
+from tests.cli.command_line import call
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "options.md"
+JOBS = mb.ClusterJobs([6, 4], 10.0, [2, 1], 5.0, shuffle=2.0)
+NODES = mb.Cluster([{"map_slots": 2, "reduce_slots": 2, "count": 2}])
+
+
+def code_of(path):
+    """Without comments and docstrings."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix.startswith(".py"):
+        return re.sub(r'"""(?:.|\n)*?"""|#.*', "", text)
+    return re.sub(r"//.*|/\*(?:.|\n)*?\*/", "", text)
+
+
+def another(row):
+    """A value that is not the default."""
+    if row["kind"] == "flag":
+        return not row["default"]
+    if row["kind"] == "word":
+        return row["words"][-1]
+    if row["kind"] == "whole":
+        return 2
+    return 0.25
+
+
+def wrong(row):
+    if row["kind"] == "flag":
+        return [2, "yes", None]
+    if row["kind"] == "word":
+        return ["widest", 1, None]
+    high = [] if math.isinf(row["high"]) else [row["high"] * 1.01 + 1]
+    return [row["low"] - 1, *high, "a", None, math.nan, math.inf]
+
+
+def test_the_page_is_what_the_command_prints(capsys):
+    printed = call(capsys, "simulate", "--options").stdout
+    assert printed == option_page()
+    assert printed == PAGE.read_text(encoding="utf-8"), (
+        "docs/options.md: malleable simulate --options > docs/options.md"
+    )
+    for row in _core.OPTIONS:
+        assert f"| `{row['name']}` |" in printed and row["meaning"]
+
+
+def test_every_option_of_every_format_has_a_meaning():
+    rows = reading_rows()
+    assert {row.name for row in rows if row.of != "converters"} == reading_options()
+    assert all(row.meaning for row in rows)
+
+
+@pytest.mark.parametrize("row", OPTIONS.values(), ids=OPTIONS)
+def test_every_option_is_checked_by_its_row(row):
+    for value in wrong(row):
+        with pytest.raises(ValueError, match=rf"^{row['name']}\b"):
+            checked_options({row["name"]: value})
+    assert checked_options({row["name"]: another(row)}) == {row["name"]: another(row)}
+
+
+@pytest.mark.parametrize("row", OPTIONS.values(), ids=OPTIONS)
+def test_defaults_are_the_cores_and_others_arrive_there(row):
+    """What a simulation is told reaches it, and what a scheduler is told comes back."""
+    name = row["name"]
+    plain = mb.simulate(JOBS, "fair", cluster=NODES, rng=1).summary
+    assert (
+        mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **{name: row["default"]}).summary == plain
+    )
+    mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **{name: another(row)})
+    if row["of"] == "simulation":
+        with pytest.raises(ValueError, match=f"^{name}: unknown option"):
+            mb.Scheduler(NODES, "fair", **{name: another(row)})
+        return
+    mb.Scheduler(NODES, "fair", **{name: another(row)})
+    told = _core.scheduler_options({name: another(row)})
+    assert told.pop(name) == another(row)
+    known = _core.scheduler_options({})
+    assert known.pop(name) == row["default"]
+    if name != "split_copy":
+        assert told == known
+
+
+def test_words_and_lists_are_said_on_the_command_line():
+    assert parsed_option("assignment=deficit", "--set") == ("assignment", "deficit")
+    assert parsed_option("speedup=1;1.5", "--set") == ("speedup", [1, 1.5])
+    with pytest.raises(ValueError, match="not a number"):
+        parsed_option("noise=deficit", "--set")
+
+
+def test_split_copying_starts_early_unless_it_is_told_when():
+    assert _core.scheduler_options({"split_copy": True})["slow_start"] == 0.05
+    assert _core.scheduler_options({"split_copy": True, "slow_start": 0.5})["slow_start"] == 0.5
+    assert _core.scheduler_options({})["slow_start"] == 1.0
+
+
+def test_records_say_all_options(tmp_path):
+    """So that what they were made with stays what it was."""
+    path = tmp_path / "events"
+    scheduler = mb.Scheduler(NODES, "auto", record=path, split_copy=True, assignment="deficit")
+    ids = scheduler.add(JOBS, 0.0)
+    scheduler.decide(0.0)
+    scheduler.finish(ids, 1.0)
+    scheduler.close()
+    from malleable.cluster.events import read_events
+
+    options = read_events(path)[0]["options"]
+    assert options.keys() == {row["name"] for row in _core.OPTIONS if row["of"] != "simulation"}
+    assert options["slow_start"] == 0.05 and options["assignment"] == "deficit"
+    assert options["in_order"] is False  # as it was told, not as the policy wants it
+    assert mb.replay(path).same
+
+
+def test_rates_for_jobs_that_come_later():
+    """Of a scheduler whose policy follows the speed-up."""
+    scheduler = mb.Scheduler(NODES, "hesrpt", speedup=[1.0, 1.5, 1.8])
+    scheduler.add(JOBS, 0.0)
+    assert scheduler.decide(0.0).slots.sum() > 0
+
+
+def is_of_clusters(path):
+    """Epochs have arguments of their own, some with the same names."""
+    if {"policy", "scheduler", "sim", "cluster"} & set(path.parts):
+        return True
+    return any(word in path.stem for word in ("cluster", "scheduler", "options"))
+
+
+@pytest.mark.parametrize("name", ["ageing", "assignment", "gang", "in_order", "prior", "noise"])
+def test_an_option_is_spelled_in_its_row_and_where_it_is_used(name):
+    """In four files at most, beside C's structure, which never changes and has those of its first days."""
+    spelled = re.compile(rf'\boptions_?\.{name}\b|"{name}"')
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("cpp/include", "cpp/src", "bindings", "src")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".hpp", ".cpp", ".py", ".pyi")
+        and "papers" not in path.parts  # which set options as users do
+        and is_of_clusters(path)
+        and spelled.search(code_of(path))
+    ]
+    assert any(path.endswith("_options.hpp") for path in found)
+    assert len(found) <= 4, found

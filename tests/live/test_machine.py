@@ -1,0 +1,71 @@
+"""How many tasks run at once if nobody says so, and who else is at work."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from malleable.live.machine import machine_memory, other_runs, processors
+from tests.live.screen import MALLEABLE, terminal
+from tests.live.waiting import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture
+def many(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        ({}, 64), ({"a/b/cpu.max": "max 100000"}, 64), ({"a/b/cpu.max": "400000 100000"}, 4),
+        ({"a/cpu.max": "250000 100000", "a/b/cpu.max": "max 100000"}, 3), ({"cpu.max": "20000 100000"}, 1),
+        ({"a/b/cpu.max": "9900000 100000"}, 64), ({"a/b/cpu.max": "rubbish"}, 64), ({"a/c/cpu.max": "1 1"}, 64),
+    ],
+)  # fmt: skip
+def test_processors_of_a_control_group(tmp_path, many, limits, count):
+    (tmp_path / "own").write_text("0::/a/b\n")
+    for name, text in limits.items():
+        path = tmp_path / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    assert processors(tmp_path / "groups", tmp_path / "own") == count
+
+
+def test_groups_of_version_1(tmp_path, many):
+    (tmp_path / "own").write_text("7:memory:/x\n4:cpu,cpuacct:/x\n0::/\n")
+    folder = tmp_path / "cpu,cpuacct" / "x"
+    folder.mkdir(parents=True)
+    (folder / "cpu.cfs_quota_us").write_text("500000\n")
+    (folder / "cpu.cfs_period_us").write_text("250000\n")
+    assert processors(tmp_path, tmp_path / "own") == 2
+    (folder / "cpu.cfs_quota_us").write_text("-1\n")
+    assert processors(tmp_path, tmp_path / "own") == 64
+    (tmp_path / "memory" / "x").mkdir(parents=True)
+    (tmp_path / "memory" / "x" / "memory.limit_in_bytes").write_text("123456\n")
+    assert machine_memory(tmp_path, tmp_path / "own") == 123456.0
+
+
+def test_no_groups_at_all(tmp_path, many):
+    assert processors(tmp_path / "none", tmp_path / "nor") == 64
+    assert 1e6 < machine_memory(tmp_path / "none", tmp_path / "nor") < 1e18
+
+
+def test_a_second_run_says_so(tmp_path):
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\ncommand = "until [ -e go ]; do sleep 0.05; done"\n'
+    )
+    assert other_runs() == []
+    with subprocess.Popen(
+        [*MALLEABLE, "run", "-q", "-j", "7"], cwd=tmp_path, stdout=subprocess.DEVNULL
+    ) as first:
+        until(other_runs)
+        with terminal(tmp_path, "run", "-j", "3", "--journal", "k/j", columns=140) as on:
+            on.wait(lambda text: f"7 + 3 slots on {processors()} processor" in text)
+            assert "at work on this machine" in on.screen.text()
+            (tmp_path / "go").touch()
+            assert on.end() == 0
+        assert first.wait(30) == 0

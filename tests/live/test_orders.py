@@ -1,0 +1,222 @@
+"""Jobs of a run are paused, resumed, cancelled and set from another terminal, by the run's owner alone."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from malleable.cli import main
+from malleable.live.control import Control, order, socket_path
+from malleable.live.journal import Journal
+from malleable.live.status import run_status
+from tests.live.screen import MALLEABLE, terminal
+from tests.live.waiting import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+JOBS = """
+[[job]]
+name = "a"
+command = "sleep 0.1 # {}"
+over.range = 4000
+min_slots = 2
+
+[[job]]
+name = "b"
+command = "sleep 0.1 # {}"
+over.range = 4000
+
+[[job]]
+name = "c"
+command = "true"
+after = ["b"]
+"""
+
+
+@pytest.fixture
+def going(tmp_path, monkeypatch):
+    """A run on three slots; what looks at it, by job."""
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    monkeypatch.chdir(tmp_path)
+    process = subprocess.Popen(
+        [*MALLEABLE, "run", "-q", "-j", "3"], cwd=tmp_path, stdout=subprocess.DEVNULL
+    )
+
+    def jobs():
+        with Journal(tmp_path / ".malleable/journal.sqlite", write=False) as journal:
+            return {job.name: job for job in run_status(journal).jobs}
+
+    path = tmp_path / ".malleable" / "journal.sqlite"
+    until(lambda: socket_path(path).exists() and any(job.done for job in jobs().values()))
+    yield process, jobs, path
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_from_another_terminal(tmp_path, going, columns, capsys):
+    process, jobs, _ = going
+
+    def tell(*words):
+        capsys.readouterr()
+        status = main([*words])
+        return status, " ".join("".join(capsys.readouterr()).split())
+
+    with terminal(tmp_path, "pause", "a", columns=columns) as on:
+        assert on.end() == 0 and on.screen.text().startswith("a is paused")
+    until(lambda: jobs()["a"].running == 0)
+    before = jobs()["a"].done
+    until(lambda: jobs()["b"].running == 3)  # a's guaranteed slots are not kept free
+    assert jobs()["a"].done == before and jobs()["a"].why == "paused"
+    with terminal(tmp_path, "status", columns=columns) as on:
+        assert on.end() == 0 and any(
+            line.split()[:2] == ["a", "paused"] for line in on.screen.lines()
+        )
+    assert tell("set", "a", "weight=3", "max_slots=1", "min_slots=0") == (
+        0, "a: weight = 3, max_slots = 1, min_slots = 0",
+    )  # fmt: skip
+    assert tell("resume", "a") == (0, "a goes on")
+    until(lambda: jobs()["a"].done > before)
+    assert all(jobs()["a"].running <= 1 for _ in range(3))
+    assert tell("cancel", "b") == (0, "b is cancelled")
+    found = until(lambda: jobs()["b"].running == 0 and jobs())
+    assert found["b"].left == 0 and found["b"].ways["cancelled"] > 3000
+    assert found["c"].ways["skipped"] == 1
+    status, said = tell("cancel", "bb")
+    assert status == 1 and "did you mean 'b'" in said
+    assert "has ended" in tell("pause", "b")[1]
+    assert "weigth: unknown; did you mean 'weight'" in tell("set", "a", "weigth=3")[1]
+    assert "above the 3 slots" in tell("set", "a", "min_slots=9", "max_slots=none")[1]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+
+
+def test_a_run_that_goes_on_keeps_to_it(going, capsys):
+    process, jobs, path = going
+    assert main(["pause", "a"]) == main(["set", "b", "deadline=2h"]) == main(["cancel", "b"]) == 0
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert not socket_path(path).exists()
+    done = jobs()["a"].done, jobs()["b"].done
+    assert jobs()["b"].deadline == 7200.0
+    capsys.readouterr()
+    assert main(["resume", "a"]) == 1
+    assert "no run of this journal goes on" in capsys.readouterr().err
+    again = subprocess.Popen([*MALLEABLE, "run", "--resume", "-q"], stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: socket_path(path).exists())
+        time.sleep(1.0)
+        found = jobs()
+        assert (found["a"].done, found["b"].done) == done
+        assert (found["a"].why, found["a"].running) == ("paused", 0)
+        assert main(["cancel", "a"]) == 0
+        assert again.wait(30) == 3
+    finally:
+        again.kill()
+        again.wait()
+    assert main(["status", "--failed"]) == 0
+    assert re.search(r"cancelled: a, [\d,]+ tasks: not started any more", capsys.readouterr().out)
+
+
+@contextlib.contextmanager
+def listening(tmp_path):
+    heard = []
+    control = Control(tmp_path / "journal", lambda it: heard.append(dict(it)) or "done so")
+    try:
+        yield control, heard, socket_path(tmp_path / "journal")
+    finally:
+        control.close()
+
+
+def as_nobody(call, meanwhile):
+    """What a call gives as another user: text, or the name of its error."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(theirs, repr(call()).encode())
+        except BaseException as error:
+            os.write(theirs, type(error).__name__.encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        meanwhile()
+        time.sleep(0.01)
+    with os.fdopen(ours, "rb") as file:
+        return file.read().decode()
+
+
+def connected(path):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(str(path))
+    return connection
+
+
+def test_only_the_owner(tmp_path):
+    with listening(tmp_path) as (control, heard, path):
+        assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        if os.geteuid() != 0:
+            pytest.skip("to be another user takes root")
+
+        def ask():
+            with connected(path) as connection:
+                connection.sendall(b'{"do": "cancel"}')
+                return connection.recv(100)
+
+        assert as_nobody(ask, control.serve) == "PermissionError"
+        for folder in (tmp_path, *tmp_path.parents[:3]):
+            folder.chmod(0o755)
+        path.chmod(0o666)  # even so: who connects is asked for
+        refused = as_nobody(ask, control.serve)
+        assert refused in ("b''", "ConnectionResetError", "BrokenPipeError")
+        assert heard == []
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+        with pytest.raises(ValueError, match="stands where a socket of your own"):
+            order(tmp_path / "journal", {})
+
+
+def test_nobody_who_connects_holds_a_run_up(tmp_path):
+    with listening(tmp_path) as (control, heard, path):
+        silent = [connected(path) for _ in range(3)]
+        for _ in range(4):
+            control.serve()  # returns
+        for wrong in (b"{", b"\xff", b"[]", b"null"):
+            with connected(path) as connection:
+                connection.sendall(wrong)
+                control.serve()
+                control.serve()
+                assert b'"error"' in connection.recv(1000)
+        with connected(path) as connection:
+            connection.sendall(b'{"do": "x"}')
+            control.serve()
+            assert connection.recv(1000) == b'{"done": "done so"}'
+        assert heard == [{"do": "x"}]
+        for connection in silent:
+            connection.close()
+    assert not path.exists()
+
+
+def test_what_a_killed_run_left_is_replaced_and_nothing_else(tmp_path):
+    path = socket_path(tmp_path / "journal")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
+        left.bind(str(path))
+    with listening(tmp_path):
+        pass
+    path.write_text("mine")
+    with pytest.raises(ValueError, match="stands where a socket"):
+        Control(tmp_path / "journal", lambda it: "")
+    assert path.read_text() == "mine"
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    with listening(deep) as (_, _, path):  # longer than an address may be
+        assert path.exists()

@@ -1,0 +1,145 @@
+"""Pages of runs: what a journal says is on them."""
+
+import json
+
+import pytest
+
+from malleable.live.jobs_file import parse_jobs, recorded
+from malleable.live.journal import Attempt, Decided, Journal
+from tests.cli.command_line import call, check_one_line
+from tests.report.pages import LONG, SCRIPT, made_of, parsed, rows_of, texts
+
+JOBS = [
+    {"name": "first", "command": ["true"], "over": ["a", "b", "c", "d"], "user": "ann", "deadline": 30},
+    {"name": SCRIPT, "command": ["true"], "over": ["a", "b"], "after": ["first"], "user": LONG},
+    {"name": "bad", "command": ["false"], "retries": 1},
+    {"name": "never", "command": ["true"], "after": ["bad"]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """Two slots: four tasks of 10 s two by two, then two of 5 s; a task that failed twice."""
+    folder = tmp_path / ".malleable"
+    folder.mkdir(mode=0o700)
+    path = folder / "journal.sqlite"
+    with Journal(path) as made:
+        run = made.begin(2, "sum:response", "flex", recorded(parse_jobs(JOBS), JOBS))
+        made.enter(run)
+        ended = [Attempt(0, k, 0, 0, 10.0 * (k // 2), 10.0, 4.0, 2**20) for k in range(4)]
+        ended += [Attempt(1, k, 0, 0, 22.0, 5.0, 1.0, 2**21) for k in range(2)]
+        ended += [Attempt(2, 0, k, 1, 20.0 + k, 1.0) for k in range(2)]
+        decided = [Decided(0.0, 0, 2, "its share", 10.0, 40.0), Decided(20.0, 2, 1, "its maximum")]
+        made.record(run, 27.0, ended, decided, "done")
+    return path
+
+
+def test_what_a_run_did(journal, tmp_path):
+    page, facts = made_of([journal], tmp_path)
+    tree = parsed(page)
+    run = facts["run"]
+    jobs = {job["name"]: job for job in run["jobs"]}
+    assert facts["kind"] == "run" and run["lasted"] == 27.0
+    assert jobs["first"]["ended"] == 20.0 and jobs["first"]["risk"] == ""
+    assert jobs[SCRIPT]["wait"] == 22.0 and jobs[SCRIPT]["memory"] == 2**21
+    waited = jobs[SCRIPT]["waited_for"]
+    assert waited[0] == {"what": "first to end", "seconds": 20.0}
+    assert waited[1]["seconds"] == 2.0 and "bad" in waited[1]["what"]
+    assert jobs["bad"]["failed"] == 1 and jobs["bad"]["retried"] == 1
+    assert [one["job"] for one in run["failures"]][:1] == ["bad"]
+    shown = rows_of(tree, "run-jobs")
+    assert [float(cells[5]) for _, cells in shown[:2]] == [20.0, 27.0]
+    assert len(list(tree.iter("script"))) == 1 and LONG not in page
+    assert "6 of 8 tasks" in texts(tree)
+
+
+def test_slots_over_time_are_the_attempts(journal, tmp_path):
+    _, facts = made_of([journal], tmp_path)
+    told = facts["run"]["over_time"]
+    width = told["time"][1] - told["time"][0]
+    areas = {layer["name"]: sum(layer["values"]) * width for layer in told["slots"]}
+    assert areas == pytest.approx({"first": 40.0, SCRIPT: 10.0, "bad": 2.0})
+    assert max(told["slots"][0]["values"]) == pytest.approx(2.0)
+
+
+def test_expected_ends(journal, tmp_path):
+    _, facts = made_of([journal], tmp_path)
+    told = facts["run"]["expected"]
+    first = next(job for job in told["jobs"] if job["name"] == "first")
+    assert first["ended"] == 20.0
+    # Once a task has ended, all take 10 s, and the rest of four is known.
+    late = [end for at, end in zip(told["time"], first["expected"], strict=True) if 10 < at < 20]
+    assert late[0] == pytest.approx(20.0, abs=0.6)
+    assert late == pytest.approx([20.0] * len(late), abs=2.5)
+    assert [end for at, end in zip(told["time"], first["expected"], strict=True) if at > 20] == [
+        None for at in told["time"] if at > 20
+    ]
+
+
+def test_other_policies_with_the_same_times(journal, tmp_path):
+    _, facts = made_of([journal], tmp_path)
+    rows = {row["policy"]: row for row in facts["table"]["rows"]}
+    assert rows["recorded"]["mean_response"] == pytest.approx((20 + 27) / 2)
+    assert rows["fifo"]["mean_response"] == pytest.approx((20 + 25) / 2)
+    assert facts["counted"] == 2 and facts["slots"] == 2
+
+
+def test_a_run_without_a_task(tmp_path):
+    folder = tmp_path / ".malleable"
+    folder.mkdir(mode=0o700)
+    path = folder / "journal.sqlite"
+    with Journal(path) as made:
+        made.begin(2, "sum:response", "flex", recorded(parse_jobs(JOBS), JOBS))
+    page, facts = made_of([path], tmp_path)
+    parsed(page)
+    assert facts["verdict"] and facts["run"]["failures"] == []
+
+
+def _begun(tmp_path, kind="commands"):
+    folder = tmp_path / ".malleable"
+    folder.mkdir(mode=0o700)
+    path = folder / "journal.sqlite"
+    with Journal(path) as made:
+        run = made.begin(2, "sum:response", "flex", recorded(parse_jobs(JOBS), JOBS), kind)
+        made.enter(run)
+        ended = [Attempt(0, k, 0, 0, 3.0, 10.0, 4.0, 0.0) for k in range(2)]
+        ended.append(Attempt(2, 0, 1, 5, 3.0, 1.0, how="", why="lost its way"))
+        made.record(run, 14.0, ended, [Decided(3.0, 0, 2, "its share", 10.0, 40.0)])
+    return path
+
+
+def test_a_run_that_is_not_over(tmp_path):
+    """What is left is simulated as well, with the times that are known."""
+    _, facts = made_of([_begun(tmp_path)], tmp_path)
+    jobs = {job["name"]: job for job in facts["run"]["jobs"]}
+    assert facts["run"]["status"] == "killed" and jobs["first"]["left"] == 2
+    assert facts["work"] == pytest.approx(4 * 10.0 + 2 * 10.0)
+    assert facts["baseline"] == "fair" and jobs["first"]["ended"] is None
+    assert any("not ended" in text for text in facts["assumed"])
+
+
+def test_calls_have_no_commands(tmp_path):
+    page, facts = made_of([_begun(tmp_path, "calls")], tmp_path)
+    parsed(page)
+    (bad,) = facts["run"]["failures"]
+    assert (bad["job"], bad["what"], bad["tries"]) == ("bad", "lost its way", 2)
+    assert facts["run"]["jobs"][0]["comes"] == 3.0 and facts["run"]["jobs"][0]["wait"] == 0.0
+
+
+def test_no_such_run(journal, capsys):
+    check_one_line(call(capsys, "report", journal, "--run", 7), "no run 7")
+
+
+def test_a_database_that_is_no_journal(tmp_path, capsys):
+    import sqlite3
+
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as base:
+        base.execute("create table t (a)")
+    base.close()
+    check_one_line(call(capsys, "report", path), "not a journal of runs")
+
+
+def test_json_is_json(journal, capsys):
+    done = call(capsys, "report", journal, "--json", "-")
+    assert json.loads(done.stdout, parse_constant=pytest.fail)["run"]["number"] == 1

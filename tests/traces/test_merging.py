@@ -1,0 +1,122 @@
+"""Several logs as one trace."""
+
+import gzip
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from malleable.traces.merging import merged
+from tests.report.pages import sacct, swim
+from tests.trace_files import trace_file
+
+HEAD = "JobID|Partition|Submit|Start|End|AllocCPUS\n"
+FIRST = HEAD + "1|p|100|150|200|2\n2|q|120|200|Unknown|1\n"
+SECOND = HEAD + "2|q|120|200|900|1\n3|p|300|300|320|4\n"
+
+
+def test_jobs_of_both_by_arrival(tmp_path):
+    lines = sacct(40).splitlines(keepends=True)
+    whole = tmp_path / "whole.txt"
+    whole.write_text("".join(lines))
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "b.txt").write_text(lines[0] + "".join(lines[1:25]))
+    (folder / "a.txt").write_text(lines[0] + "".join(lines[25:]))
+    together, alone = mb.read(folder), mb.read(whole)
+    assert together.name == alone.name and together.groups == alone.groups
+    assert together.tasks() == alone.tasks()
+    for field in ("arrival", "finish", "known"):
+        assert np.array_equal(getattr(together, field), getattr(alone, field), equal_nan=True)
+    rows = np.arange(len(alone))
+    for a, b in zip(together.recorded(rows), alone.recorded(rows), strict=True):
+        assert np.array_equal(a, b, equal_nan=True)
+
+
+def test_a_job_of_two_logs_counts_once(tmp_path):
+    (tmp_path / "april").write_text(FIRST)
+    (tmp_path / "may").write_text(SECOND)
+    with pytest.warns(UserWarning, match="1 job in more than one of them"):
+        trace = mb.read(tmp_path)
+    assert list(trace.name) == ["1", "2", "3"] and trace.finish.tolist() == [200.0, 900.0, 320.0]
+    assert trace.groups["partition"] == ["p", "q", "p"]
+
+
+def test_names_of_swim_may_repeat(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text(swim(5, name="same"))
+    assert len(mb.read(tmp_path)) == 10
+
+
+def test_several_applications(tmp_path):
+    logs = ("eventlog_complex_dec_nested.gz", "join_missing_sql_end.gz")
+    for log in logs:
+        shutil.copy(trace_file("spark-events", log), tmp_path / log)
+    parts = [mb.read(tmp_path / log) for log in logs]
+    trace = mb.read(tmp_path)
+    assert len(trace.flow_name) == sum(len(part.flow_name) for part in parts)
+    assert len(set(trace.flow_name)) == len(trace.flow_name)
+    jobs = trace.tasks()
+    assert jobs.map_work.sum() == pytest.approx(sum(p.tasks().map_work.sum() for p in parts))
+    assert np.array_equal(np.sort(trace.arrival), trace.arrival)
+    # What a stage waits for is of its own flow, and has the same work as before.
+    pairs = set()
+    for row in range(len(jobs)):
+        for parent in jobs.after[jobs.after_offset[row] : jobs.after_offset[row + 1]]:
+            assert jobs.flow[row] == jobs.flow[parent]
+            pairs.add((round(jobs.map_work[row], 6), round(jobs.map_work[parent], 6)))
+    apart = set()
+    for part in parts:
+        own = part.tasks()
+        for row in range(len(own)):
+            for parent in own.after[own.after_offset[row] : own.after_offset[row + 1]]:
+                apart.add((round(own.map_work[row], 6), round(own.map_work[parent], 6)))
+    assert pairs == apart
+
+
+def test_formats_that_do_not_go_together(tmp_path):
+    (tmp_path / "a").write_text(FIRST)
+    (tmp_path / "b").write_text(swim(3))
+    with pytest.raises(ValueError, match=r"b: a SWIM trace, but .*a is a Slurm sacct table"):
+        mb.read(tmp_path)
+    table = tmp_path / "t.csv"
+    table.write_text("name,work\na,1\n")
+    with pytest.raises(ValueError, match="put tables into one file"):
+        merged([mb.read(table), mb.read(table)])
+
+
+def test_a_folder_without_logs(tmp_path):
+    with pytest.raises(ValueError, match="without parts of a Spark event log"):
+        mb.read(tmp_path)
+
+
+def _events(part):
+    start = {"Event": "SparkListenerJobStart", "Job ID": part, "Submission Time": 1000 * part}
+    info = {"Stage ID": part, "Stage Attempt ID": 0, "Number of Tasks": 1, "Parent IDs": []}
+    start |= {"Stage IDs": [part], "Stage Infos": [info]}
+    task = {
+        "Event": "SparkListenerTaskEnd",
+        "Stage ID": part,
+        "Task End Reason": {"Reason": "Success"},
+    }
+    task["Task Info"] = {"Index": 0, "Launch Time": 1000 * part, "Finish Time": 1000 * part + 500}
+    end = {"Event": "SparkListenerJobEnd", "Job ID": part, "Job Result": {"Result": "JobSucceeded"}}
+    return "".join(json.dumps(event) + "\n" for event in (start, task, end))
+
+
+def test_a_lone_part_says_what_is_missing(tmp_path):
+    for part in (1, 2, 10):
+        number = part if part < 10 else 3
+        path = tmp_path / f"events_{number}_app-1"
+        path.write_text(_events(number))
+    assert len(mb.read(tmp_path)) == 3
+    with pytest.raises(ValueError, match=r"part 2 of a rolling log: the folder .* parts before"):
+        mb.read(tmp_path / "events_2_app-1")
+    with pytest.warns(UserWarning, match=r"part 1 of a rolling log: .* parts after"):
+        assert len(mb.read(tmp_path / "events_1_app-1")) == 1
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "events_1_app-1.gz").write_bytes(gzip.compress(_events(1).encode()))
+    assert len(mb.read(alone / "events_1_app-1.gz")) == 1
