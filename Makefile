@@ -14,7 +14,7 @@ EXTRAS ?= none all
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
-.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
+.PHONY: all demo test install develop docs links lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
   package sdist-test wheel environments slurm plugins full format clean
 
 all: test
@@ -40,6 +40,16 @@ demo: install
 	$(BIN)/malleable demo --output $(OUTPUT) --force $(if $(TRACE),--trace '$(TRACE)')
 
 test: lint types unit pytest
+
+# The documentation, into build/site. A warning is an error: a name, a page or a heading that a page links to and that is not
+# there. `make links` also asks every address outside.
+SPHINX := $(BIN)/python -m sphinx -W --keep-going -q -j 2
+docs: develop
+	$(SPHINX) -b html docs build/site
+	@echo 'Read build/site/index.html.'
+
+links: develop
+	$(SPHINX) -b linkcheck docs build/links
 
 lint: develop
 	$(BIN)/ruff check .

@@ -91,7 +91,7 @@ def _run(example: Example) -> str | None:
 
 pytest_collect_file = Sybil(
     parsers=[CodeBlockParser(language, _run) for language in LANGUAGES],
-    patterns=["README.md", "docs/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/tutorials/*.md"],
     path=str(Path(__file__).parent),
     fixtures=["tmp_path"],
 ).pytest()
