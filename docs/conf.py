@@ -7,7 +7,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE)]
 
-from site_parts import c_header, commands, reference  # noqa: E402
+from site_parts import c_header, commands, gallery, reference  # noqa: E402
 from site_parts.project import facts  # noqa: E402
 
 _, release, address = facts()
@@ -59,5 +59,5 @@ def setup(app):
     """Pages that are made of the sources: written before Sphinx looks for pages."""
     app.connect("autodoc-process-docstring", joined, priority=100)  # before Napoleon's
     made = HERE / "made"
-    for part in (reference, commands, c_header):
+    for part in (reference, commands, c_header, gallery):
         part.write(made)
