@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD := build/core
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-CPP := $(shell find cpp bindings benchmarks fuzz -name '*.[ch]pp' -o -path 'cpp/include/*.h')
+CPP := $(shell find cpp bindings benchmarks examples fuzz -name '*.[ch]pp' -o -path 'cpp/include/*.h')
 OUTPUT ?= out
 # Sets of extras that `make environments` installs the wheel with, each in an environment of its own.
 EXTRAS ?= none all

@@ -88,7 +88,7 @@ def test_every_figure_exists(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_name_resolves(page):
-    text = re.sub(r"```(?:c|cython)\n.*?```", "", PAGES[page], flags=re.DOTALL)
+    text = re.sub(r"```(?:c|cpp|cython)\n.*?```", "", PAGES[page], flags=re.DOTALL)
     for name in re.findall(r"\b(?:mb|malleable)(?:\.[A-Za-z_]\w*)+", text):
         if name != "malleable.h":
             _resolve(name)
@@ -129,7 +129,7 @@ def test_every_block_says_what_it_is(page):
     fences = FENCE.findall(text)
     assert 2 * len(fences) == len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE))
     # Other languages stand in docs/embed.md alone, beside tests of the same.
-    others = {"c", "cmake", "cython"} if page == "docs/embed.md" else set()
+    others = {"c", "cpp", "toml", "cmake", "cython"} if page == "docs/embed.md" else set()
     assert {kind for kind, _ in fences} <= {"python", "sh", "text"} | others
     for before in text.split("```text\n")[:-1]:  # compared with what the block in front prints
         assert re.search(r"^```(python|sh)\n((?!```).*\n)*```\n\s*\Z", before, re.MULTILINE)
