@@ -55,6 +55,7 @@ lint: develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python -m tests.prose
 
 types: develop
 	$(BIN)/mypy

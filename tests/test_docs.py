@@ -155,3 +155,26 @@ def test_the_guide_lists_the_public_names_as_the_stub_groups_them():
     assert sorted(name for names in told.values() for name in names) == sorted(mb.__all__)
     rows = re.findall(r"^\| \*(\w+)\* \| (.*) \|$", PAGES["docs/guide.md"], flags=re.MULTILINE)
     assert {verb: re.findall(r"`mb\.(\w+)`", names) for verb, names in rows} == told
+
+
+def test_the_glossary_explains_every_metric():
+    known = set(re.findall(r"`(\w+)`", PAGES["docs/glossary.md"]))
+    small, cluster = mb.generate_cluster_jobs(40, rng=1), mb.Cluster([{"count": 40, "slots": 2}])
+    flow = [{"name": "a", "work": 60}, {"name": "b", "work": 30, "after": ["a"]}]
+    due = mb.Jobs([5.0, 9.0], max_slots=4, arrival=[0, 1], deadline=[9, 9])
+    results = [
+        mb.simulate(small, ["flex", "fair"], cluster=cluster, rng=1, failure=0.1, replicas=2),
+        mb.simulate(mb.cluster_flows(mb.Flows([flow]), 3.0), "flowflex", cluster=cluster),
+        mb.simulate(due, "flex", slots=4, period=1.0),
+        mb.simulate(mb.MapShuffleStream(2_000, 0.7), ["max-srpt"], rng=1),
+        mb.simulate(mb.MapReduceJobs(arrival=[1], map=[4], reduce=[[3, 1]]), "asrpt", machines=3),
+    ]
+    named = {name for each in results for own in each.summary.values() for name in own}
+    assert {name for name in named if isinstance(name, str)} <= known
+
+
+def test_the_glossary_explains_every_column_of_a_run():
+    from malleable.view.live import _COLUMNS
+
+    for head, _ in _COLUMNS:
+        assert re.search(rf"^\|[^|]*\b{re.escape(head)}", PAGES["docs/glossary.md"], re.MULTILINE)
