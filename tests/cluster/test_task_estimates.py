@@ -78,14 +78,19 @@ def run_many(scheduler, p, rounds=150):
 
 def test_auto_says_what_it_does_and_why():
     scheduler = mb.Scheduler(**ONE)
-    assert scheduler.rule.startswith("by size: tasks may slow each other down (p = 0.90, 0.60")
+    assert scheduler.rule.startswith("by size: tasks may slow each other down (p = 0.89, 0.74 less")
     low = scheduler.learned["speedup_low"]
     run_many(scheduler, 1.0)
     assert scheduler.rule.startswith("in order: tasks hardly slow each other down (p = ")
     assert low < 0.9 <= scheduler.learned["speedup_low"] <= scheduler.learned["speedup"]
     slower = mb.Scheduler(**ONE)
     run_many(slower, 0.6)
+    slower.add(mb.ClusterJobs([5], 1.0), slower.now)
     assert slower.rule.startswith("by size") and slower.learned["speedup"] < 0.7
+    single = mb.Scheduler(**ONE)
+    single.add(mb.ClusterJobs([1] * 50, 1.0))
+    single.decide(0.0)
+    assert single.rule.startswith("one by one: no job that is here can use two slots")
     assert mb.Scheduler(**ONE, objective="max:lateness").rule.startswith("flex: no order by size")
     assert mb.Scheduler(**ONE, policy="flex").rule == ""
 
@@ -101,14 +106,15 @@ def test_auto_shares_by_size_where_tasks_slow_each_other_down():
         given.update(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
 
     decide()
-    # Half as steep as heSRPT: parts (k / 3)^(1 / (1 - p / 2)) of the smallest k jobs.
-    height = (np.arange(4) / 3) ** (1 / (1 - scheduler.learned["speedup_low"] / 2))
-    parts = 40 * np.diff(height)[::-1]
-    assert [given[j] for j in (small, middle, large)] == pytest.approx(parts, abs=1.0)
+    # Flatter than 1 - (1 - k / 3)^(1 / (1 - p)) of the smallest k jobs, as jobs keep coming.
+    height = (np.arange(4) / 3) ** (1 / (1 - scheduler.learned["speedup"]))
+    assert (
+        40 / 3 < given[small] < 40 * (1 - height[2]) and given[small] > given[middle] > given[large]
+    )
     # A job that can use less leaves the rest to all others, by their parts.
     (tiny,) = scheduler.add(mb.ClusterJobs([2], 10.0), scheduler.now)
     decide()
-    assert given[tiny] == 2 and given[small] > given[middle] > given[large] > 5
+    assert given[tiny] == 2 and given[small] > given[middle] > given[large] > 2
     # Jobs beyond the slots: one each for the smallest.
     crowd = scheduler.add(mb.ClusterJobs([3] * 100, 10.0), scheduler.now).tolist()
     decide()
@@ -330,8 +336,10 @@ def test_a_record_says_the_history(tmp_path):
     path = tmp_path / "events"
     scheduler = mb.Scheduler(**ONE, policy="auto", history=taught().history, record=path)
     scheduler.add(mb.ClusterJobs([60, 50], 0.0, program=["join", "sort"], user=["bob", "ann"]), 0.0)
-    join, sort = scheduler.decide(0.0).slots.tolist()
-    assert join < sort
+    join, sort = 0, 1
+    decision = scheduler.decide(0.0)
+    given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
+    assert given.get(join, 0) < given[sort]
     scheduler.close()
     assert mb.replay(path).same
 
@@ -349,7 +357,7 @@ def test_a_record_says_the_history(tmp_path):
         (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: program and user"),
         (lambda h: h["programs"][1].update(map=[1.0]), r"history.programs\[1\].map has 1 entries"),
         (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
-        (lambda h: h["common"].pop(), "history: 171 numbers, expected 172"),
+        (lambda h: h["common"].pop(), "history: 251 numbers, expected 252"),
         (lambda h: h["common"].__setitem__(0, "x"), "history.common = .*finite numbers"),
     ],
 )

@@ -23,8 +23,12 @@ constexpr double kGroupVariance = 1.0;
 constexpr double kSlopeVariance = 1.0;
 // Trust in a user before anything has finished, which counts as so many phases.
 constexpr double kTrust = 0.75, kTrustPhases = 20.0;
-// p before anything is known, and the variance of that.
-constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09, kLeastSpeedup = 0.05;
+// p as far as the slope over how many ran goes, before anything is known; its variance in histories
+// of versions that knew no other.
+constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09;
+// A phase's tasks are looked at after so many, and then after so much more.
+constexpr std::size_t kFirstLook = 4;
+constexpr double kNextLook = 1.5;
 // The square of how far errors go together with x.
 constexpr double kTogether = 0.25;
 constexpr double kLeastVariance = 1e-4;
@@ -49,39 +53,50 @@ LogMean combine(const LogMean& a, const LogMean& b) {
 
 }  // namespace
 
+namespace {
+
+// s^-.25, s^-.5, s^-.75.
+std::array<double, 3> powers(double log) {
+  const double root = std::exp(-0.25 * log);
+  return {root, root * root, root * root * root};
+}
+
+}  // namespace
+
 void RunningOverTime::add(double now, double log) {
-  if (!empty()) {
-    const double last = of_[count_ - 1], *const level = this->level(count_ - 1);
-    if (last >= now) {
-      this->level(count_ - 1)[1] = log;
-      return;
-    }
-    if (level[1] == log) return;
-    const double integral = level[0] + level[1] * (now - last);
-    make_room();
-    of_[count_] = now;
-    this->level(count_)[0] = integral;
-    this->level(count_)[1] = log;
-  } else {
+  if (empty()) {
     make_room();
     of_[0] = now;
-    level(0)[0] = 0.0;
-    level(0)[1] = log;
+    std::fill_n(level(0), kIntegrals, 0.0);
+    level(0)[kLog] = log;
+    ++count_;
+    return;
   }
+  if (of_[count_ - 1] >= now) {
+    level(count_ - 1)[kLog] = log;
+    return;
+  }
+  if (level(count_ - 1)[kLog] == log) return;
+  const std::array<double, kIntegrals> sums = integrals(now);
+  make_room();
+  of_[count_] = now;
+  std::copy(sums.begin(), sums.end(), level(count_));
+  level(count_)[kLog] = log;
   ++count_;
 }
 
 // For one step more.
 void RunningOverTime::make_room() {
-  if (of_.empty()) of_.resize(3 * kMost);  // at once: later events allocate nothing
+  if (of_.empty()) of_.resize((1 + kLevel) * kMost);  // at once: later events allocate nothing
   if (count_ < kMost) return;
   constexpr std::size_t kHalf = kMost / 2;
   std::copy_n(of_.begin() + kHalf, kHalf, of_.begin());
-  std::copy_n(level(kHalf), 2 * kHalf, level(0));
+  std::copy_n(level(kHalf), kLevel * kHalf, level(0));
   count_ = kHalf;
 }
 
-double RunningOverTime::integral(double time) const {
+// The last one up to then, or the first.
+std::size_t RunningOverTime::step_at(double time) const {
   // Mostly among the last steps: from the end on, by doubling.
   std::size_t after = count_, step = 1;
   while (step < after && time < of_[after - step]) {
@@ -91,33 +106,72 @@ double RunningOverTime::integral(double time) const {
   const double* const times = of_.data();
   const double* const found =
       std::upper_bound(times + (after - std::min(step, after)), times + after, time);
-  const std::size_t k = found == times ? 0 : static_cast<std::size_t>(found - times) - 1;
-  return level(k)[0] + level(k)[1] * (time - of_[k]);
+  return found == times ? 0 : static_cast<std::size_t>(found - times) - 1;
+}
+
+std::array<double, RunningOverTime::kIntegrals> RunningOverTime::integrals(double time) const {
+  const std::size_t k = step_at(time);
+  const double* const known = level(k);
+  const double since = time - of_[k], log = known[kLog];
+  const std::array<double, 3> rates = powers(log);
+  return {known[0] + log * since, known[1] + rates[0] * since, known[2] + rates[1] * since,
+          known[3] + rates[2] * since};
 }
 
 double RunningOverTime::mean(double since, double now) const {
   if (empty()) return 0.0;
   // What lies before the first step is taken to be like it.
-  if (!(now > since)) return level(count_ - 1)[1];
+  if (!(now > since)) return level(count_ - 1)[kLog];
+  const auto integral = [&](double time) {
+    const std::size_t k = step_at(time);
+    return level(k)[0] + level(k)[kLog] * (time - of_[k]);
+  };
   return (integral(now) - integral(since)) / (now - since);
+}
+
+double RunningOverTime::before(double now) const {
+  if (empty()) return 0.0;
+  const std::size_t k = step_at(now);
+  return level(k > 0 && of_[k] >= now ? k - 1 : k)[kLog];
+}
+
+EndedTask RunningOverTime::ended(double since, double now) const {
+  EndedTask task{since, before(now), {}};
+  const double log = log_of(now - since);
+  task.alone.fill(log);
+  if (empty()) return task;
+  if (!(now - since > kLeastSeconds)) {
+    for (std::size_t k = 1; k < kIntegrals; ++k) {
+      task.alone[k] = log - 0.25 * static_cast<double>(k) * task.beside;
+    }
+    return task;
+  }
+  const auto until = integrals(now), from = integrals(since);
+  for (std::size_t k = 1; k < kIntegrals; ++k) {
+    task.alone[k] = std::log(std::max(until[k] - from[k], kTiny));
+  }
+  return task;
 }
 
 // As a list of steps.
 void RunningOverTime::state(State& s) {
   struct Step {
-    double time = 0.0, integral = 0.0, log = 0.0;
-    void state(State& step) { step(time, integral, log); }
+    double time = 0.0;
+    std::array<double, kLevel> level{};
+    void state(State& step) { step(time, level); }
   };
-  std::vector<Step> steps;
-  for (std::size_t k = 0; k < count_; ++k) steps.push_back({of_[k], level(k)[0], level(k)[1]});
+  std::vector<Step> steps(count_);
+  for (std::size_t k = 0; k < count_; ++k) {
+    steps[k].time = of_[k];
+    std::copy_n(level(k), kLevel, steps[k].level.begin());
+  }
   s(steps);
   if (!s.reading()) return;
   forget();
   for (const Step& step : steps) {
     make_room();
     of_[count_] = step.time;
-    level(count_)[0] = step.integral;
-    level(count_++)[1] = step.log;
+    std::copy(step.level.begin(), step.level.end(), level(count_++));
   }
 }
 
@@ -136,21 +190,26 @@ void SeenTasks::add(double tasks, double each, double others) {
   yy += tasks * log * log;
 }
 
-void SeenTasks::finished(double tasks, double each, double now) {
+void SeenTasks::finished(double tasks, double each, double now, bool shows_speedup) {
   if (together) replace(0.0, 0.0, now);  // what is told of tasks goes before what is guessed
   together = false;
   add(tasks, each, beside(now - each, now));
+  if (!shows_speedup) return;
+  const double room = static_cast<double>(kSpeedupTasks - std::min(kSpeedupTasks, ended.size()));
+  ended.resize(ended.size() + static_cast<std::size_t>(std::min(tasks, room)),
+               ran_.ended(now - each, now));
 }
 
 void SeenTasks::replace(double tasks, double mean, double now) {
   count = seconds = x = y = xx = xy = yy = 0.0;
   together = true;
+  ended.resize(0);
   add(tasks, mean, beside(ran_.empty() ? now : ran_.first(), now));
 }
 
-TaskEstimates::TaskEstimates(double seconds)
-    : default_(log_of(seconds)), speedup_(kSpeedup), speedup_variance_(kSpeedupVariance) {
-  look_at_scatter();
+TaskEstimates::TaskEstimates(double seconds, SpeedupPrior prior)
+    : default_(log_of(seconds)), belief_(prior) {
+  fit_speedup();
 }
 
 void TaskEstimates::Plane::add(double said, double beside, double seconds) {
@@ -271,7 +330,7 @@ double TaskEstimates::seconds(Phase p, const LogMean& of) const {
 }
 
 void TaskEstimates::learn(Phase p, double said, std::int64_t group, const LogMean& predicted,
-                          const SeenTasks& seen, double tasks) {
+                          SeenTasks& seen, double tasks) {
   const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
   if (said > 0.0) plane_[p].add(log_of(said), beside, mean);
   if (seen.count > 1.0 && !seen.together) {
@@ -281,6 +340,7 @@ void TaskEstimates::learn(Phase p, double said, std::int64_t group, const LogMea
     w.yy += std::max(0.0, seen.yy - seen.y * seen.y / seen.count);
     w.freedom += seen.count - 1.0;
   }
+  close(seen);
   fit_speedup();
   // As if they had run alone.
   const double log = mean - (1.0 - speedup_) * beside;
@@ -309,26 +369,56 @@ double TaskEstimates::trust() const {
   return (n * explained + kTrustPhases * kTrust) / (n + kTrustPhases);
 }
 
-// Within a phase, tasks that take longer run beside fewer at its end; between phases, those of
-// longer tasks may be those of many. What is not explained may go together with x, and is taken to
-// by half: each slope counts by its precision then.
-void TaskEstimates::fit_speedup() {
-  double total = 1.0 / kSpeedupVariance, sum = (1.0 - kSpeedup) * total;
-  const auto count = [&](double slope, double variance) {
-    total += 1.0 / variance;
-    sum += slope / variance;
-  };
-  for (const Phase p : {kMap, kReduce}) {
-    const Within& w = within_[p];
-    const double s = scatter_now(p);
-    if (w.xx > 0.0) count(w.xy / w.xx, s * s * (1.0 + kTogether * w.freedom) / w.xx);
-    if (plane_[p].n > 0.0) {
-      const Plane::Fit f = plane_[p].fit();
-      count(f.beside, f.beside_variance * (1.0 + kTogether * plane_[p].n));
+bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
+  if (seen.ended.size() < std::max<std::size_t>(seen.look, kFirstLook)) return false;
+  const ModelCurves curves = speedup_likelihood(seen.ended);
+  if (seen.ended.size() < kSpeedupTasks) {
+    belief_.say(curves, seen.said);
+    seen.look = static_cast<std::uint32_t>(kNextLook * static_cast<double>(seen.ended.size()));
+  } else {
+    belief_.close(curves, seen.said);
+    seen.ended.clear();
+    seen.look = 0;
+  }
+  fit_speedup();
+  return true;
+}
+
+void TaskEstimates::close(SeenTasks& seen) {
+  if (seen.ended.size() > 1) belief_.close(speedup_likelihood(seen.ended), seen.said);
+  seen.ended.clear();
+}
+
+// Phases of longer tasks may be those of many. What is not explained may go together with how many
+// ran, and is taken to by half.
+SpeedupCurve TaskEstimates::between_phases() const {
+  SpeedupCurve found{};
+  for (const Plane& plane : plane_) {
+    if (plane.n == 0.0) continue;
+    const Plane::Fit f = plane.fit();
+    // Without the ridge.
+    const double ridge = kPhases * kSlopeVariance, all = f.left / f.beside_variance;
+    const double own = all - ridge;
+    if (!(own > kTiny * all)) continue;
+    const double slope = (f.beside * all - ridge * (1.0 - kSpeedup)) / own;
+    const double variance = f.left / own * (1.0 + kTogether * plane.n);
+    for (std::size_t g = 0; g < kSpeedups; ++g) {
+      const double off = 1.0 - speedup_at(g) - slope;
+      found[g] -= 0.5 * off * off / variance;
     }
   }
-  speedup_ = std::clamp(1.0 - sum / total, kLeastSpeedup, 1.0);
-  speedup_variance_ = 1.0 / total;
+  return found;
+}
+
+void TaskEstimates::fit_speedup() {
+  speedups_ = belief_.chances(between_phases());
+  double mean = 0.0, square = 0.0;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    mean += speedups_[g] * speedup_at(g);
+    square += speedups_[g] * speedup_at(g) * speedup_at(g);
+  }
+  speedup_ = mean;
+  speedup_variance_ = std::max(0.0, square - mean * mean);
   look_at_scatter();
 }
 
@@ -357,6 +447,10 @@ void TaskEstimates::each(Self& self, const See& see) {
   for (auto& counts : self.counts_) {
     for (auto& count : counts) see(count, false);
   }
+  for (auto& log : self.belief_.closed()) see(log, true);
+  for (auto& curve : self.belief_.weights()) {
+    for (auto& weight : curve) see(weight, false);
+  }
 }
 
 TaskEstimates::History TaskEstimates::history() const {
@@ -380,16 +474,24 @@ void TaskEstimates::recall(const History& history) {
   TaskEstimates read(*this);
   std::size_t k = 0;
   each(read, [&](double& number, bool any) {
-    number = k < history.common.size() ? check(history.common[k], any) : 0.0;
+    if (k < history.common.size()) number = check(history.common[k], any);
     ++k;
   });
-  // Earlier versions neither counted work nor said how sure p is.
-  constexpr std::size_t kNewer = 1 + 2 * kWorkClasses;
-  if (history.common.size() == k - kNewer) {
-    read.speedup_variance_ = kSpeedupVariance;
-  } else if (history.common.size() != k) {
+  // Earlier versions said p by a mean alone, and before that not how sure it was, nor counted work.
+  constexpr std::size_t kLikelihood = kSpeedups * (1 + kLevelModels), kCounts = 2 * kWorkClasses;
+  const std::size_t missing = k - std::min(k, history.common.size());
+  if (history.common.size() > k ||
+      (missing != 0 && missing != kLikelihood && missing != kLikelihood + kCounts + 1)) {
     throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
                                 " numbers, expected " + std::to_string(k));
+  }
+  if (missing > 0) {
+    const double variance = missing == kLikelihood ? read.speedup_variance_ : kSpeedupVariance;
+    for (std::size_t g = 0; g < kSpeedups; ++g) {
+      const double off = speedup_at(g) - read.speedup_, before = speedup_at(g) - kSpeedup;
+      read.belief_.closed()[g] = 0.5 * (before * before / kSpeedupVariance -
+                                        off * off / std::max(variance, kLeastVariance));
+    }
   }
   for (const Phase p : {kMap, kReduce}) {
     const std::vector<double>& runs = history.runs[p];
@@ -400,8 +502,7 @@ void TaskEstimates::recall(const History& history) {
           {check(runs[row], false), check(runs[row + 1], true), check(runs[row + 2], false)});
     }
   }
-  read.speedup_ = std::clamp(read.speedup_, kLeastSpeedup, 1.0);
-  read.look_at_scatter();
+  read.fit_speedup();
   *this = std::move(read);
 }
 

@@ -9,11 +9,6 @@
 namespace malleable {
 namespace {
 
-// From this p on the first job may have what it can use; below, shares are so much less steep than
-// heSRPT's. From whole runs of Facebook 2009 and NASA. To take p for too low costs little, for too
-// high a lot: it counts less its standard deviation.
-constexpr double kLinearFrom = 0.9, kSteep = 0.5;
-
 // Who stands where in the order of filling follows parts as far as they change by more.
 constexpr double kSamePart = 1.0 / 16.0;
 
@@ -51,14 +46,22 @@ void ClusterEpoch::look_at_kinds(const ClusterState& state) {
   can_share_ = may_share_ && !time_matters_;
 }
 
-bool ClusterEpoch::shares_by_size(const ClusterState& state) const {
-  return can_share_ && state.learned.speedup_low < kLinearFrom;
+double ClusterEpoch::steepness_now(const ClusterState& state) const {
+  const auto slots = static_cast<double>(state.slots[0] + state.slots[1]);
+  return steepness(state.learned.speedups, coming_.load(state.now, slots));
 }
 
 std::string_view ClusterEpoch::rule(const ClusterState& state) const {
   if (!asks_) return {};
   if (!can_share_) return "flex";
-  return shares_by_size(state) ? "by size" : "in order";
+  const auto is_wide = [&](Index job) {
+    return state.demand(job, 0).most > 1 || state.demand(job, 1).most > 1;
+  };
+  if (!state.present.empty() && std::none_of(state.present.begin(), state.present.end(), is_wide)) {
+    return "one by one";
+  }
+  const double x = steepness_now(state);
+  return x == 1.0 ? "in order" : x == 0.0 ? "equally" : "by size";
 }
 
 // FLEX's order where it is Smith's: work left over weight, for stretch times original size. Shares
@@ -107,11 +110,19 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
   if (by_user_) between_.begin(state);
 }
 
+void ClusterEpoch::job_arrived(const ClusterState& state, Index job) {
+  if (asks_) coming_.came(state.now, state.size[job]);
+}
+
+void ClusterEpoch::job_finished(const ClusterState& state, Index job) {
+  if (asks_) coming_.left(state.size[job]);
+}
+
 void ClusterEpoch::keep(const ClusterState&, State& s) {
   for (auto& shares : shares_) {
     for (Share& share : shares) s(share);
   }
-  s(id_, most_, part_);
+  s(id_, most_, part_, coming_);
   for (int pool = 0; s.reading() && pool < 2; ++pool) {
     for (Share& share : shares_[pool]) share.by_size.clear();
     placed_[pool].assign(placed_[pool].size(), kAbsent);
@@ -136,6 +147,13 @@ void ClusterEpoch::set_row(const ClusterState::Demand& demand, Index job, Share&
   }
 }
 
+void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most) {
+  std::int64_t& before = most_[pool][job];
+  share.most += static_cast<double>(most - before);
+  share.wide += (most > 1 ? 1 : 0) - (before > 1 ? 1 : 0);
+  before = most;
+}
+
 // It leaves the user's share, and comes to the other one's when this is decided for.
 void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t before) {
   for (int pool = 0; by_user_ && pool < 2; ++pool) {
@@ -147,7 +165,7 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
     } else {
       share.epoch.remove({&id, 1});
     }
-    share.most -= static_cast<double>(std::exchange(most_[pool][job], 0));
+    set_most(share, pool, job, 0);
     share.changed = true;
     id = placed_[pool][job] = kAbsent;
   }
@@ -168,8 +186,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   for (const Index job : jobs) {
     const ClusterState::Demand demand = state.demand(job, pool);
     std::int64_t& id = id_[pool][job];
-    share.most += static_cast<double>(demand.most - most_[pool][job]);
-    most_[pool][job] = demand.most;
+    set_most(share, pool, job, demand.most);
     stale_[pool][job] = 1;
     if (demand.most == 0) {
       if (id != kAbsent) gone_.push_back(id);
@@ -226,8 +243,7 @@ void ClusterEpoch::update_fair(const ClusterState& state, int pool, Share& share
   for (const Index job : jobs) {
     const ClusterState::Demand demand = state.demand(job, pool);
     std::int64_t& row = id_[pool][job];
-    share.most += static_cast<double>(demand.most - most_[pool][job]);
-    most_[pool][job] = demand.most;
+    set_most(share, pool, job, demand.most);
     set_row(demand, job, share, row);
     if (demand.most == 0) answer.set(job, 0.0);
   }
@@ -288,7 +304,7 @@ ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, In
 }
 
 void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& share,
-                                std::int64_t slots, Answer& answer) {
+                                std::int64_t slots, double steepness, Answer& answer) {
   KeptOrder<Placed>& order = share.by_size;
   std::vector<std::int64_t>& placed = placed_[pool];
   using Place = KeptOrder<Placed>::Place;
@@ -308,8 +324,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   order.settle();
   const std::span<Placed> rows = order.entries();
   for (Placed& row : rows) row.given = row.low;
-  const double p = state.learned.speedup_low;
-  by_size_.give(p, kSteep * p, static_cast<double>(slots), rows);
+  by_size_.give(state.learned.speedup, steepness, static_cast<double>(slots), rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index job = rows[k].job;
     double& part = part_[pool][job];
@@ -332,8 +347,9 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
-  if (shares_by_size(state)) {
-    give_by_size(state, pool, share, slots, answer);
+  const double steepness = can_share_ && share.wide > 0 ? steepness_now(state) : 1.0;
+  if (steepness < 1.0) {
+    give_by_size(state, pool, share, slots, steepness, answer);
     return;
   }
   // Tasks may be so long that a simulation goes on beyond the last time there is.

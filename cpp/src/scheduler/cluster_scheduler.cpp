@@ -17,7 +17,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       owes_(style_ == ClusterPolicy::Style::kTargets && options.assignment == Assignment::kDeficit),
       foresees_(options.learn && options.early_reduces && !options.split_copy &&
                 options.slow_start >= 1.0),
-      estimates_(options.learn, options.prior) {
+      estimates_(options.learn, options.prior, options.processors) {
   options_.in_order |= policy.fills_in_order();
   const std::size_t n = jobs.size();
   for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
@@ -283,7 +283,10 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     }
     s.measured += seconds * more;
     s.timed += done;
-    if (estimates_.used()) estimates_.ended(2 * job + p, done, seconds, s.running, state_.now);
+    if (estimates_.used() &&
+        estimates_.ended(2 * job + p, done, s.total, seconds, s.running, state_.now)) {
+      state_.learned = estimates_.learned();
+    }
   }
   if (estimates_.used()) learn(job, p);
   if (policy_->listens() && !std::isnan(seconds)) {

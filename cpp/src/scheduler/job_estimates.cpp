@@ -18,15 +18,17 @@ void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, dou
   own.seen.running(now, before + change);
 }
 
-void JobEstimates::ended(Index row, std::int64_t tasks, double seconds, std::int64_t running,
-                         double now) {
+bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, double seconds,
+                         std::int64_t running, double now) {
   Known& own = phases_[row];
   const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
-  own.seen.finished(count, seconds, now);
+  // Of a task that is alone nothing follows for p.
+  own.seen.finished(count, seconds, now, total > 1);
   // They began when their seconds say, the others at `now` at the latest; moved() took them to be
   // as old as the others.
   const double all = left > 0.0 ? own.began * (count + left) / left : 0.0;
   if (left > 0.0) own.began = std::min(all - count * (now - seconds), left * now);
+  return tasks_.look_at_speedup(own.seen);
 }
 
 LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {

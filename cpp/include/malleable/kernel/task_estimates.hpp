@@ -9,6 +9,10 @@
 // at least as old as they are (censored), so that short tasks, which finish first, do not speak for
 // all. The scatter of tasks within a phase is what finished phases showed.
 //
+// p, where s tasks of a phase that run together do s^p of what one does alone, is what two things
+// say: each phase's own tasks (kernel/speedup_likelihood), and phases that had been told their
+// seconds and ran on few or on many slots.
+//
 // `trust` is how much of the scatter of phases' sizes the predictions explained: R^2 between the
 // logarithms of predicted and real work of finished phases, drawn towards a stated value while they
 // are few. A phase that finished costs O(1), an estimate O(1) with at most 30 Newton steps. Memory:
@@ -23,6 +27,7 @@
 #include <vector>
 
 #include "malleable/kernel/gittins.hpp"
+#include "malleable/kernel/speedup_likelihood.hpp"
 #include "malleable/model/cluster.hpp"
 #include "malleable/model/fetch.hpp"
 #include "malleable/model/state.hpp"
@@ -37,7 +42,7 @@ struct LogMean {
   void state(State& s) { s(mean, variance); }
 };
 
-// Logarithms of how many ran, over time: a step function. Of old steps only the latest 64 to 128
+// How many ran, over time: a step function of its logarithm. Of old steps only the latest 64 to 128
 // are known. Times lie side by side, so that a search touches few lines of memory.
 class RunningOverTime {
  public:
@@ -46,8 +51,12 @@ class RunningOverTime {
   void forget() { *this = {}; }
   bool empty() const { return count_ == 0; }
   double first() const { return of_[0]; }
-  // The mean from `since` to `now`.
+  // The mean of the logarithm from `since` to `now`.
   double mean(double since, double now) const;
+  // The logarithm just before now.
+  double before(double now) const;
+  // A task that ran from then until now.
+  EndedTask ended(double since, double now) const;
   // One of these is asked for soon.
   MALLEABLE_INLINE void fetch() const {
     if (empty()) return;
@@ -60,10 +69,13 @@ class RunningOverTime {
  private:
   static constexpr std::size_t kMost = 128, kOfLine = 8, kMostLines = 8;
 
-  // The integral up to a step, and the level from then on.
-  const double* level(std::size_t k) const { return of_.data() + kMost + 2 * k; }
-  double* level(std::size_t k) { return of_.data() + kMost + 2 * k; }
-  double integral(double time) const;
+  // From a step on: integrals up to there, of the logarithm and of s^-.25, s^-.5 and s^-.75, and
+  // the logarithm.
+  static constexpr std::size_t kIntegrals = 4, kLog = kIntegrals, kLevel = kIntegrals + 1;
+  const double* level(std::size_t k) const { return of_.data() + kMost + kLevel * k; }
+  double* level(std::size_t k) { return of_.data() + kMost + kLevel * k; }
+  std::size_t step_at(double time) const;
+  std::array<double, kIntegrals> integrals(double time) const;
   void make_room();
 
   std::vector<double> of_;  // room for times, then for levels
@@ -76,19 +88,28 @@ struct SeenTasks {
   double count = 0.0;  // that finished with known seconds; then sums over them
   double seconds = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
   bool together = false;  // only their mean is known
+  // What they say of p: those that have not been counted for good, what they are counted for now,
+  // and how many there will be when that is looked at again.
+  std::vector<EndedTask> ended;
+  std::vector<double> said;
+  std::uint32_t look = 0;
 
   // So many run from now on.
   void running(double now, double tasks);
   // None will: forgets how many did, and gives its memory back.
-  void rest() { ran_.forget(); }
+  void rest() {
+    ran_.forget();
+    std::vector<EndedTask>().swap(ended);
+    std::vector<double>().swap(said);
+  }
   // The mean logarithm of how many ran since then.
   double beside(double since, double now) const { return ran_.mean(since, now); }
-  // So many more have finished, after as many seconds each.
-  void finished(double tasks, double seconds, double now);
+  // So many more have finished, after as many seconds each; whether they show p.
+  void finished(double tasks, double seconds, double now, bool shows_speedup = true);
   // So many have finished in all, after as many seconds on average.
   void replace(double tasks, double seconds, double now);
   MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
-  void state(State& s) { s(count, seconds, x, y, xx, xy, yy, together, ran_); }
+  void state(State& s) { s(count, seconds, x, y, xx, xy, yy, together, ended, said, look, ran_); }
 
  private:
   void add(double tasks, double seconds, double others);
@@ -101,7 +122,7 @@ class TaskEstimates {
   static constexpr std::int64_t kNoGroup = -1;
 
   // `seconds`: of a task before anything is known.
-  explicit TaskEstimates(double seconds = 1.0);
+  explicit TaskEstimates(double seconds = 1.0, SpeedupPrior prior = SpeedupPrior::kUnknown);
 
   // Before a task of the phase has run. `said` is 0 where nobody said anything.
   LogMean prior(Phase p, double said, std::int64_t group) const;
@@ -111,15 +132,19 @@ class TaskEstimates {
   // Seconds of an average task.
   double seconds(Phase p, const LogMean& of) const;
 
+  // What tasks of a phase that goes on have shown of p; false: there is too little new.
+  bool look_at_speedup(SeenTasks& seen);
+  // The phase goes, however it ended.
+  void close(SeenTasks& seen);
   // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen.
-  void learn(Phase p, double said, std::int64_t group, const LogMean& predicted,
-             const SeenTasks& seen, double tasks);
+  void learn(Phase p, double said, std::int64_t group, const LogMean& predicted, SeenTasks& seen,
+             double tasks);
 
   // From 0 to 1: how much of the scatter of phases' sizes the predictions explained.
   double trust() const;
-  // p, where s tasks of a phase that run together do s^p of what one does alone: the slope 1 - p of
-  // seconds over x, within phases and between them.
+  // What is believed of p: its mean, and the chances on the grid of kernel/speedup_likelihood.
   double speedup() const { return speedup_; }
+  const SpeedupCurve& speedups() const { return speedups_; }
   // The standard deviation of what is believed of p.
   double speedup_deviation() const { return std::sqrt(speedup_variance_); }
   // How many phases took how much work.
@@ -138,8 +163,8 @@ class TaskEstimates {
   void recall(const History& history);
 
   void state(State& s) {
-    s(default_, plane_, group_, within_, work_, speedup_, speedup_variance_, counts_);
-    if (s.reading()) look_at_scatter();
+    s(default_, plane_, group_, within_, work_, belief_, counts_);
+    if (s.reading()) fit_speedup();
   }
 
  private:
@@ -183,6 +208,7 @@ class TaskEstimates {
   // Calls see(number, whether it may be below 0) for all numbers but those of groups.
   template <typename Self, typename See>
   static void each(Self& self, const See& see);
+  SpeedupCurve between_phases() const;
   void fit_speedup();
   double scatter_now(Phase p) const;
   void look_at_scatter();
@@ -194,7 +220,10 @@ class TaskEstimates {
   Groups group_[2];
   Within within_[2];
   Work work_;
-  double speedup_, speedup_variance_;
+  SpeedupBelief belief_;
+  // Of these sums.
+  SpeedupCurve speedups_{};
+  double speedup_ = 1.0, speedup_variance_ = 0.0;
   double scatter_[2];  // of within_ and speedup_
   WorkCounts counts_[2] = {};
 };

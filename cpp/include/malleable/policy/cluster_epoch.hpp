@@ -10,11 +10,11 @@
 // users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
 // (policy/concave). Kernels: waterline, live_waterline, steep_shares, kept_order; policies: epoch.
 //
-// AUTO is FLEX that fills targets in its order and asks what finished tasks have shown
+// AUTO is FLEX that fills targets in its order and asks what ended tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
-// where s tasks of a phase do s^p and p is not surely 0.9 or more, jobs share by size
-// (kernel/steep_shares), half as steeply as heSRPT: unequal shares do less work, which heSRPT, made
-// for jobs that are all there, does not count.
+// where s tasks of a phase do s^p, jobs share by size (kernel/steep_shares), as steeply as costs
+// least over what is believed of p and over what keeps coming (kernel/steepness): from equal shares
+// to the order. Where no job can use two slots p does not matter, and the order is best.
 #pragma once
 
 #include <vector>
@@ -22,6 +22,7 @@
 #include "malleable/kernel/kept_order.hpp"
 #include "malleable/kernel/live_waterline.hpp"
 #include "malleable/kernel/steep_shares.hpp"
+#include "malleable/kernel/steepness.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -55,6 +56,8 @@ class ClusterEpoch final : public ClusterPolicy {
   std::string_view rule(const ClusterState& state) const override;
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
+  void job_arrived(const ClusterState& state, Index job) override;
+  void job_finished(const ClusterState& state, Index job) override;
   void keep(const ClusterState& state, State& s) override;
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
@@ -78,10 +81,11 @@ class ClusterEpoch final : public ClusterPolicy {
     LiveWaterline fair;
     KeptOrder<Placed> by_size;  // where shared so; made anew from the epoch's jobs when read
     double most = 0.0;          // slots that its jobs could use
+    std::int64_t wide = 0;      // jobs that could use several
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
-    void state(State& s) { s(epoch, job, fair, most, changed, before); }
+    void state(State& s) { s(epoch, job, fair, most, wide, changed, before); }
   };
 
   void look_at_kinds(const ClusterState& state);
@@ -92,9 +96,10 @@ class ClusterEpoch final : public ClusterPolicy {
   template <typename Tell>
   void give_fair(const ClusterState& state, Share& share, std::int64_t slots, const Tell& tell);
   void share_minimum(const ClusterState& state, int pool, Share& share);
-  bool shares_by_size(const ClusterState& state) const;
+  double steepness_now(const ClusterState& state) const;
+  void set_most(Share& share, int pool, Index job, std::int64_t most);
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
-                    Answer& answer);
+                    double steepness, Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
   std::int64_t least(const ClusterState::Demand& demand) const;
   void set_row(const ClusterState::Demand& demand, Index job, Share& share,
@@ -118,6 +123,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<std::int64_t> placed_[2];
   std::int64_t stamps_ = 0;
   SteepShares by_size_;
+  ComingLoad coming_;
   std::vector<Index> changed_;
   std::vector<std::int64_t> ids_, gone_, low_, high_, new_low_, new_high_;
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,

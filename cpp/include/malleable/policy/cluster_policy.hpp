@@ -22,6 +22,7 @@
 #include "malleable/kernel/gittins.hpp"
 #include "malleable/kernel/local_tasks.hpp"
 #include "malleable/model/cluster.hpp"
+#include "malleable/model/speedup_curve.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
@@ -45,16 +46,17 @@ struct PhaseState {
 // What finished phases say of all (scheduler/job_estimates); where nothing is learnt, what is told
 // counts.
 struct Learned {
-  double trust = 1.0;        // how much of the scatter of real sizes the estimates explain
-  double speedup = 1.0;      // p, as tasks' times show it
-  double speedup_low = 1.0;  // less its standard deviation: it is hardly below
+  double trust = 1.0;          // how much of the scatter of real sizes the estimates explain
+  double speedup = 1.0;        // p, as tasks' times show it
+  double speedup_low = 1.0;    // less its standard deviation: it is hardly below
+  SpeedupCurve speedups = {};  // chances of each p of the grid
   // By phase, of logarithms of seconds: their standard deviation within a phase.
   double scatter[2] = {0.0, 0.0};
   // By phase: of a task of which nobody said anything.
   double seconds[2] = {0.0, 0.0};
   WorkCounts work[2] = {};  // by phase: how many took how much
 
-  void state(State& s) { s(trust, speedup, speedup_low, scatter, seconds, work); }
+  void state(State& s) { s(trust, speedup, speedup_low, speedups, scatter, seconds, work); }
 };
 
 struct ClusterState {

@@ -21,14 +21,20 @@ namespace malleable {
 class JobEstimates {
  public:
   // `seconds`: of a task before anything is known.
-  JobEstimates(bool used, double seconds) : used_(used), tasks_(seconds) {}
+  JobEstimates(bool used, double seconds, SpeedupPrior prior)
+      : used_(used), tasks_(seconds, prior) {}
 
   bool used() const { return used_; }
   void resize(std::size_t jobs) {
     if (used_) phases_.resize(2 * jobs);
   }
   // The rows are another job's from now on, or nobody's.
-  void forget(Index job) { phases_[2 * job] = phases_[2 * job + 1] = Known{}; }
+  void forget(Index job) {
+    for (const Index row : {2 * job, 2 * job + 1}) {
+      tasks_.close(phases_[row].seen);
+      phases_[row] = Known{};
+    }
+  }
 
   // The estimate of tasks that nothing else is known of; `said` is 0 where nobody said anything.
   LogMean expect(Index row, double said, std::int64_t group);
@@ -47,8 +53,10 @@ class JobEstimates {
     Known& own = phases_[row];
     if (!std::exchange(own.unblocked, true)) own.began = static_cast<double>(running) * now;
   }
-  // So many tasks ended, each after so many seconds; `running` go on.
-  void ended(Index row, std::int64_t tasks, double seconds, std::int64_t running, double now);
+  // So many tasks of `total` ended, each after so many seconds; `running` go on. Whether more is
+  // learnt of p now.
+  bool ended(Index row, std::int64_t tasks, std::int64_t total, double seconds,
+             std::int64_t running, double now);
   // In place of all that was told: so many have ended, after so many seconds on average.
   void saw(Index row, std::int64_t tasks, double seconds, double now) {
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
@@ -65,6 +73,7 @@ class JobEstimates {
     return {tasks_.trust(),
             tasks_.speedup(),
             tasks_.speedup() - tasks_.speedup_deviation(),
+            tasks_.speedups(),
             {tasks_.scatter(kMap), tasks_.scatter(kReduce)},
             {unsaid(kMap), unsaid(kReduce)},
             {tasks_.work(kMap), tasks_.work(kReduce)}};

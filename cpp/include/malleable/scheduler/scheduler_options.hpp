@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "malleable/model/speedup_curve.hpp"
 #include "malleable/policy/policy_options.hpp"
 
 namespace malleable {
@@ -12,6 +13,9 @@ namespace malleable {
 // target less running added up over time (FLEX, sections 1 and 4.2).
 enum class Assignment : std::uint8_t { kRatio, kDifference, kDeficit };
 inline constexpr const char* kAssignments[] = {"ratio", "difference", "deficit"};
+
+// How sure p is before anything has run (kernel/speedup_likelihood).
+inline constexpr const char* kProcessors[] = {"own", "unknown", "beyond"};
 
 // From when on reduces may start where copying takes no slot and nobody says it.
 inline constexpr double kSplitSlowStart = 0.05;
@@ -28,6 +32,7 @@ struct SchedulerOptions : PolicyOptions {
   double ageing = 600.0;
   Assignment assignment = Assignment::kRatio;
   bool in_order = false;
+  SpeedupPrior processors = SpeedupPrior::kUnknown;
   // Of the simulation, which drives a scheduler.
   double epoch = 0.5;
   bool offered = false;  // nodes offer their free slots themselves; else all are known at once
@@ -90,6 +95,13 @@ struct SchedulerOptions : PolicyOptions {
                "targets are filled in the policy's order, the first job's wholly before the next "
                "one's, instead of evenly"),
           self.in_order);
+    visit(
+        Option{"processors", 0.0, 2.0, "", "",
+               "with learn: before tasks have shown it, whether they slow each other down: hardly, "
+               "as each has a processor of its own; not known; probably, as more run than there "
+               "are processors",
+               kProcessors},
+        self.processors);
   }
   // After some options were given by their names.
   void settle(bool slow_start_given) {

@@ -1,0 +1,50 @@
+// How unlike should slots by size be while p is not sure, where s tasks of a job do s^p?
+//
+// The k smallest of n jobs together get 1 - (1 - k / n)^(1 / (1 - x)) of the slots
+// (kernel/steep_shares): steepness x = 0 are equal shares, x = 1 is the order of sizes. If jobs are
+// all there and p is known, x = p is best (Berg, Vesilo, Harchol-Balter 2020). Where work keeps
+// coming, unequal shares of tasks that slow each other down cost slots that it needs: 1 - x =
+// (1 - p) (1 + 2.5 r) is best, nearly, r being the load that keeps coming. A steepness that is not
+// the best one costs about the square of the logarithm of (1 - x) over its best; more if x is too
+// large, less if it is too small, and both so more where work keeps coming. The steepness that is
+// chosen costs least on average over what is believed of p, of a grid of 14.
+//
+// O(grid of p) logarithms and O(grid of p x grid of x) products.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "malleable/model/speedup_curve.hpp"
+#include "malleable/model/state.hpp"
+
+namespace malleable {
+
+// The steepness of least expected cost; 1: in order.
+double steepness(const SpeedupCurve& chances, double load);
+
+// The load that keeps coming: work of the last jobs over what all slots could do since they began
+// to come. Jobs that come at once, or so shortly one after the other that little could be done
+// meanwhile of what is there, are no stream. O(1) a job, O(jobs that came at once) to ask.
+class ComingLoad {
+ public:
+  void came(double now, double work);
+  void left(double work);
+  double load(double now, double slots) const;
+
+  void state(State& s) { s(jobs_, count_, present_, kept_, there_); }
+
+ private:
+  static constexpr std::size_t kJobs = 64;
+  struct Job {
+    double time = 0.0, work = 0.0;
+    void state(State& s) { s(time, work); }
+  };
+
+  std::array<Job, kJobs> jobs_{};
+  std::uint64_t count_ = 0, present_ = 0;
+  double kept_ = 0.0, there_ = 0.0;  // work of those in jobs_, and of all that are there
+};
+
+}  // namespace malleable

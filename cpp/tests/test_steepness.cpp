@@ -1,0 +1,65 @@
+#include <cmath>
+
+#include "check.hpp"
+#include "malleable/kernel/speedup_likelihood.hpp"
+#include "malleable/kernel/steepness.hpp"
+
+namespace malleable::check {
+namespace {
+
+SpeedupCurve surely(std::size_t g) {
+  SpeedupCurve chances{};
+  chances[g] = 1.0;
+  return chances;
+}
+
+TEST(as_steep_as_p_where_it_is_known) {
+  CHECK(steepness(surely(kSpeedups - 1), 0.0) == 1.0);
+  for (std::size_t g = 1; g + 3 < kSpeedups; ++g) {
+    CHECK_NEAR(std::log(1.0 - steepness(surely(g), 0.0)), std::log(1.0 - speedup_at(g)), 0.12);
+  }
+}
+
+TEST(flatter_where_work_keeps_coming) {
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    double before = 1.0;
+    for (const double load : {0.0, 0.3, 0.6, 0.9}) {
+      const double now = steepness(surely(g), load);
+      CHECK(now <= before);
+      before = now;
+    }
+  }
+  CHECK(steepness(surely(5), 0.8) == 0.0);
+  CHECK(steepness(surely(kSpeedups - 1), 0.95) == 1.0);
+}
+
+TEST(between_what_may_be_where_p_is_not_known) {
+  double before = 1.0;
+  for (const auto prior : {SpeedupPrior::kOwn, SpeedupPrior::kUnknown, SpeedupPrior::kBeyond}) {
+    const double now = steepness(speedup_prior(prior), 0.0);
+    CHECK(now < before && now > 0.7);
+    before = now;
+  }
+}
+
+// Of work that comes evenly, what is there at any time being little.
+TEST(load_of_a_stream_and_of_a_batch) {
+  ComingLoad stream;
+  for (int k = 0; k <= 400; ++k) {
+    stream.came(k, 8.0);
+    stream.left(8.0);
+    if (k > 0) CHECK_NEAR(stream.load(k, 10.0), 0.8, 1e-9);
+  }
+  CHECK(stream.load(1'000.0, 10.0) < 0.2);
+
+  ComingLoad batch;
+  CHECK(batch.load(0.0, 10.0) == 0.0);
+  for (int k = 0; k < 6; ++k) batch.came(0.0, 100.0);
+  CHECK(batch.load(0.0, 10.0) == 0.0 && batch.load(30.0, 10.0) == 0.0);
+  ComingLoad nearly;
+  for (int k = 0; k < 6; ++k) nearly.came(0.1 * k, 100.0);
+  CHECK(nearly.load(0.5, 10.0) < 0.01);
+}
+
+}  // namespace
+}  // namespace malleable::check
