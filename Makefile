@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD := build/core
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-CPP := $(shell find cpp bindings benchmarks fuzz -name '*.[ch]pp' -o -path 'cpp/include/*.h')
+CPP := $(shell find cpp bindings benchmarks examples fuzz -name '*.[ch]pp' -o -path 'cpp/include/*.h')
 OUTPUT ?= out
 # Sets of extras that `make environments` installs the wheel with, each in an environment of its own.
 EXTRAS ?= none all
@@ -14,7 +14,7 @@ EXTRAS ?= none all
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
-.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
+.PHONY: all demo test install develop docs links lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
   package sdist-test wheel environments slurm plugins full format clean
 
 all: test
@@ -41,10 +41,21 @@ demo: install
 
 test: lint types unit pytest
 
+# The documentation, into build/site. A warning is an error: a name, a page or a heading that a page links to and that is not
+# there. `make links` also asks every address outside.
+SPHINX := $(BIN)/python -m sphinx -W --keep-going -q -j 2
+docs: develop
+	$(SPHINX) -b html docs build/site
+	@echo 'Read build/site/index.html.'
+
+links: develop
+	$(SPHINX) -b linkcheck docs build/links
+
 lint: develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python -m tests.prose
 
 types: develop
 	$(BIN)/mypy

@@ -3,6 +3,8 @@
 What a block prints is compared with a ``text`` block right behind it, if there is one. Extras that a block
 does not ask for (``malleable[plot]`` in a comment) are hidden from it; one whose extras are not installed
 is skipped. A Python block that leaves files behind runs once more beside them.
+
+No test may leave a file in the checkout's folder, which commands of tests run in unless they are given another.
 """
 
 import importlib.util
@@ -11,6 +13,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Generator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
 
@@ -36,6 +39,34 @@ LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however 
 _SHOWN = re.compile(r"\s*```text\n(.*?)```", re.DOTALL)
 _LEFT_OUT = "skip: next -->"
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+# What tools leave there while tests run, or a build beside them.
+_OF_TOOLS = re.compile(
+    r"build|dist|out|\.git.*|.*cache.*|\.hypothesis|\.venv|\.benchmarks|\.coverage.*"
+)
+
+_BEFORE = pytest.StashKey[set[str]]()
+
+
+def _left_there(folder: Path) -> set[str]:
+    """Names of what stands in a folder; a directory's end with a slash."""
+    with os.scandir(folder) as found:
+        names = {each.name + "/" * each.is_dir() for each in found}
+    return {each for each in names if not (_OF_TOOLS.fullmatch(each[:-1]) and each[-1] == "/")}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """What stands in the folder before a test."""
+    item.stash[_BEFORE] = _left_there(item.config.rootpath)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Nothing more stands there behind it; if several workers run tests, the one that is named may be another."""
+    yield
+    more = _left_there(item.config.rootpath) - item.stash[_BEFORE]
+    assert not more, f"a test left {sorted(more)} in {item.config.rootpath}"
 
 
 def _environment(source: str, hiding: Path) -> dict[str, str]:
@@ -91,7 +122,7 @@ def _run(example: Example) -> str | None:
 
 pytest_collect_file = Sybil(
     parsers=[CodeBlockParser(language, _run) for language in LANGUAGES],
-    patterns=["README.md", "docs/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/tutorials/*.md"],
     path=str(Path(__file__).parent),
     fixtures=["tmp_path"],
 ).pytest()

@@ -3,7 +3,9 @@
 A journal of ours (version 1 and 2; of commands, calls and governed arrays) is changed by SQL, with and
 without the constraints of its tables, or byte by byte. Then ``status``, ``run --resume`` or ``--rerun-failed``
 and a pool that resumes are given it: each ends in time, with an answer or with one line that says what is
-wrong. Nothing is really run: the engine ends each task at once.
+wrong. Nothing is really run: the engine ends each task at once. Files lie in memory where the system has
+such a folder. What does not depend on the journal is done once: the command line's parser, a look at
+the machine's processes. Every journal's tables are drawn once at least if there are any.
 """
 
 from __future__ import annotations
@@ -27,11 +29,16 @@ from decode import Bytes
 from driver import run
 
 import malleable as mb
+from malleable.cli import arguments as parsing
 from malleable.cli import main, run_command
 from malleable.live.engine import Abilities, Event, Task
 from malleable.live.jobs_file import parse_jobs, recorded
 from malleable.live.journal import Attempt, Decided, Flying, JobRow, Journal, JournalError
 
+_MEMORY = Path("/dev/shm")
+_FOLDER = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None
+parsing.build_parser = cache(parsing.build_parser)
+run_command.other_runs = list
 _DUMPS = Path(__file__).parents[1] / "tests" / "live" / "version_1"
 _TABLES = [
     {"name": "first", "command": "echo {} x", "over": {"range": 9}, "retries": 1, "deadline": 9},
@@ -208,7 +215,8 @@ def _edit(bytes_: Bytes, base: sqlite3.Connection) -> None:
 
 
 def _changed(bytes_: Bytes, path: Path) -> None:
-    data = bytearray(bytes_.pick(bases()))
+    now, *before = bases()
+    data = bytearray(now if bytes_.chance(128) else bytes_.pick(before))
     if bytes_.chance(64):  # damage
         for _ in range(bytes_.integer(1, 6)):
             at = bytes_.integer(0, len(data) - 1)
@@ -222,8 +230,9 @@ def _changed(bytes_: Bytes, path: Path) -> None:
     path.write_bytes(data)
     base = sqlite3.connect(path, isolation_level=None)
     base.text_factory = lambda text: text.decode(errors="replace")
+    base.execute("pragma synchronous = off")
     for _ in range(bytes_.integer(1, 3)):
-        with contextlib.suppress(sqlite3.Error, OverflowError, ValueError, TypeError):
+        with contextlib.suppress(sqlite3.Error, OverflowError, ValueError, TypeError, zlib.error):
             _edit(bytes_, base)
     base.close()
 
@@ -256,29 +265,22 @@ def target(data: bytes) -> None:
     """All bytes are choices."""
     bytes_ = Bytes(data)
     run_command.Local = Instant  # type: ignore[misc,assignment]
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory(dir=_FOLDER) as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         path = Path(folder) / "journal"
         _changed(bytes_, path)
         number = [] if bytes_.chance(128) else ["--run", str(bytes_.pick([1, 2, 3, 0, -1, 10**20]))]
-        _ask(
-            ["status", str(path), *number, *(["--json", os.devnull] if bytes_.chance(128) else [])]
-        )
+        told = ["--json", os.devnull]
+        first = bytes_.integer(0, 3)
+        _ask(["status", str(path), *number, *([], told, ["--failed"], ["--failed", *told])[first]])
         how = bytes_.integer(0, 3)
         if how < 3:
-            _ask(
-                [
-                    "run",
-                    "--journal",
-                    str(path),
-                    ("--resume", "--rerun-failed")[how % 2],
-                    "--json",
-                    os.devnull,
-                ]
-            )
+            again = ("--resume", "--rerun-failed")[how % 2]
+            quiet = ["-q"] if bytes_.chance(128) else []
+            _ask(["run", "--journal", str(path), again, *told, *quiet])
         else:
             _resume_pool(path)
-        _ask(["status", str(path)])
+        _ask(["status", str(path), *(["-q", *told] if first < 2 else [])])
 
 
 if __name__ == "__main__":

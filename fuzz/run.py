@@ -4,7 +4,7 @@
 50000`` counts inputs instead. ``--only`` names targets by a part of their names. Another ``--seed``
 draws other inputs. What a target finds new it keeps under the build folder; ``fuzz/corpus`` has what
 is always run first. An input that fails is left under ``found``: run the program with it to see why,
-and give it to the corpus.
+and give it to the corpus. Each target runs in an empty folder, and leaves nothing there.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 # An input of these is a sequence of events or a whole run; of all others it is one instance or file.
 SIMULATIONS = {
     *("tandem", "slotted", "cluster", "command_line", "journals"),
@@ -65,19 +66,24 @@ def run(
     flags.append(f"-runs={runs}" if runs else f"-max_total_time={max(1, round(seconds))}")
     began = time.monotonic()
     seeds = HERE / "corpus" / name
-    done = subprocess.run(
-        [*command, *flags, str(kept), *([str(seeds)] if seeds.is_dir() else [])],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=os.environ | {"ASAN_OPTIONS": SANITIZERS},
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as here:
+        done = subprocess.run(
+            [*command, *flags, str(kept), *([str(seeds)] if seeds.is_dir() else [])],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=here,
+            env=os.environ | {"ASAN_OPTIONS": SANITIZERS},
+            check=False,
+        )
+        left = os.listdir(here)
     counts = re.findall(r"^Done (\d+)", done.stderr, re.MULTILINE) or re.findall(
         r"^#(\d+)", done.stderr, re.MULTILINE
     )
     inputs = int(counts[-1]) if counts else 0
     line = f"{name:24} {inputs:>10,} inputs {time.monotonic() - began:8.1f} s"
+    if left:
+        return f"{line}  FAILED: left {', '.join(sorted(left))} in its folder", False
     if done.returncode == 0:
         return line, True
     kept_as = re.findall(r"(?:written to|kept as) (\S+)", done.stderr)
@@ -103,7 +109,7 @@ def main() -> int:
     arguments = parser.parse_args()
     chosen = {
         name: command
-        for name, command in targets(arguments.build).items()
+        for name, command in targets(arguments.build.resolve()).items()
         if not arguments.only or any(part in name for part in arguments.only)
     }
     share = arguments.seconds * arguments.workers / max(1, len(chosen))
@@ -114,7 +120,7 @@ def main() -> int:
         line, good = run(
             name,
             command,
-            arguments.build,
+            arguments.build.resolve(),
             arguments.seed,
             share,
             arguments.simulation_runs if slow else arguments.runs,

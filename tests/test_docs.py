@@ -14,8 +14,10 @@ from malleable.cli.arguments import build_parser
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 }
+# The first cell of a row there is what another tool says.
+PAGES["docs/from.md"] = re.sub(r"(?m)^\|.*?(?<!\\)\|", "|", PAGES["docs/from.md"])
 SKIPPED = re.compile(r"\s*(make|pip install|cmake|cc|snakemake|#) ")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
@@ -86,7 +88,7 @@ def test_every_figure_exists(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_name_resolves(page):
-    text = re.sub(r"```(?:c|cython)\n.*?```", "", PAGES[page], flags=re.DOTALL)
+    text = re.sub(r"```(?:c|cpp|cython)\n.*?```", "", PAGES[page], flags=re.DOTALL)
     for name in re.findall(r"\b(?:mb|malleable)(?:\.[A-Za-z_]\w*)+", text):
         if name != "malleable.h":
             _resolve(name)
@@ -127,7 +129,7 @@ def test_every_block_says_what_it_is(page):
     fences = FENCE.findall(text)
     assert 2 * len(fences) == len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE))
     # Other languages stand in docs/embed.md alone, beside tests of the same.
-    others = {"c", "cmake", "cython"} if page == "docs/embed.md" else set()
+    others = {"c", "cpp", "toml", "cmake", "cython"} if page == "docs/embed.md" else set()
     assert {kind for kind, _ in fences} <= {"python", "sh", "text"} | others
     for before in text.split("```text\n")[:-1]:  # compared with what the block in front prints
         assert re.search(r"^```(python|sh)\n((?!```).*\n)*```\n\s*\Z", before, re.MULTILINE)
@@ -153,3 +155,26 @@ def test_the_guide_lists_the_public_names_as_the_stub_groups_them():
     assert sorted(name for names in told.values() for name in names) == sorted(mb.__all__)
     rows = re.findall(r"^\| \*(\w+)\* \| (.*) \|$", PAGES["docs/guide.md"], flags=re.MULTILINE)
     assert {verb: re.findall(r"`mb\.(\w+)`", names) for verb, names in rows} == told
+
+
+def test_the_glossary_explains_every_metric():
+    known = set(re.findall(r"`(\w+)`", PAGES["docs/glossary.md"]))
+    small, cluster = mb.generate_cluster_jobs(40, rng=1), mb.Cluster([{"count": 40, "slots": 2}])
+    flow = [{"name": "a", "work": 60}, {"name": "b", "work": 30, "after": ["a"]}]
+    due = mb.Jobs([5.0, 9.0], max_slots=4, arrival=[0, 1], deadline=[9, 9])
+    results = [
+        mb.simulate(small, ["flex", "fair"], cluster=cluster, rng=1, failure=0.1, replicas=2),
+        mb.simulate(mb.cluster_flows(mb.Flows([flow]), 3.0), "flowflex", cluster=cluster),
+        mb.simulate(due, "flex", slots=4, period=1.0),
+        mb.simulate(mb.MapShuffleStream(2_000, 0.7), ["max-srpt"], rng=1),
+        mb.simulate(mb.MapReduceJobs(arrival=[1], map=[4], reduce=[[3, 1]]), "asrpt", machines=3),
+    ]
+    named = {name for each in results for own in each.summary.values() for name in own}
+    assert {name for name in named if isinstance(name, str)} <= known
+
+
+def test_the_glossary_explains_every_column_of_a_run():
+    from malleable.view.live import _COLUMNS
+
+    for head, _ in _COLUMNS:
+        assert re.search(rf"^\|[^|]*\b{re.escape(head)}", PAGES["docs/glossary.md"], re.MULTILINE)

@@ -1,11 +1,17 @@
 """Docstrings name things that exist."""
 
 import ast
+import doctest
 import importlib
+import importlib.util
+import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 import malleable
+from conftest import EXTRAS
 
 ROOT = Path(malleable.__file__).parent
 NAME = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(\))?`(?!`)")
@@ -85,3 +91,16 @@ def test_every_name_in_backticks_exists():
         for fault in unknown_names(importlib.import_module(name), path)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("name", malleable.__all__)
+def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
+    """In an empty directory; what an example prints is what it says."""
+    text = inspect.getdoc(getattr(malleable, name))
+    assert "Examples\n--------\n" in text
+    for extra in re.findall(r"malleable\[(\w+)\]", text.partition("Examples\n")[2]):
+        if importlib.util.find_spec(EXTRAS[extra][0]) is None:
+            pytest.skip(f"needs malleable[{extra}]")
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0

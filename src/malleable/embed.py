@@ -25,7 +25,15 @@ _CODES = {
 
 
 def get_include() -> str:
-    """The folder to include ``malleable/malleable.h`` from."""
+    """The folder to include ``malleable/malleable.h`` from.
+
+    Examples
+    --------
+    >>> import os
+    >>> import malleable as mb
+    >>> os.path.exists(os.path.join(mb.get_include(), "malleable", "malleable.h"))
+    True
+    """
     package = Path(__file__).parent
     for folder in (package / "include", package.parents[1] / "cpp" / "include"):
         if (folder / _HEADER).is_file():

@@ -96,6 +96,15 @@ class Replications:
     Notes
     -----
     ``rows`` and `at` are for all points; everything else speaks of one point, which `at` chooses.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import malleable as mb
+    >>> make = partial(mb.generate_cluster_jobs, 20)
+    >>> cluster = mb.Cluster.for_load(make(0), 0.9)
+    >>> found = mb.replicate(make, range(3), ["fair"], cluster=cluster)
+    >>> mean, half = found.summary["fair"]["mean_response"]  # and half the width of its interval
     """
 
     done: list[Run]
@@ -281,6 +290,16 @@ def replicate(
     ------
     ValueError
         As `malleable.simulate`; ``workers`` below 1, or beside an executor.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import malleable as mb
+    >>> make = partial(mb.generate_cluster_jobs, 20)  # called with a seed
+    >>> cluster = mb.Cluster.for_load(make(0), 0.9)
+    >>> found = mb.replicate(make, range(3), ["flex", "fair"], cluster=cluster)
+    >>> sorted(found.summary)
+    ['fair', 'flex']
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must be between 0 and 1")

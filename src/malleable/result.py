@@ -57,6 +57,16 @@ class SimulationResult:
         Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
         slots). Tandem queue, for ``times=``: what is left of each job then.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.Jobs([40.0, 9.0, 30.0], max_slots=8, arrival=[0.0, 1.0, 2.0])
+    >>> result = mb.simulate(jobs, ["flex", "fair"], slots=8)
+    >>> round(result.summary["flex"]["mean_response"], 2)
+    4.96
+    >>> len(result.records["job_id"])
+    6
     """
 
     model: str

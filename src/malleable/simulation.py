@@ -82,6 +82,14 @@ def simulate(
     ------
     ValueError
         An unknown model, policy or option, or a value out of its range; jobs that no model simulates.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> stream = mb.MapShuffleStream(20_000, 0.75)
+    >>> result = mb.simulate(stream, policy=["max-srpt", "k-lps"], rng=7)
+    >>> {name: round(own["mean_response"], 1) for name, own in result.summary.items()}
+    {'max-srpt': 3.3, 'k-lps': 6.8}
     """
     if isinstance(jobs, (str, os.PathLike)):
         try:

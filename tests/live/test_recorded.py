@@ -13,7 +13,7 @@ import pytest
 from malleable.live import status as status_module
 from malleable.live.guard import Guard
 from malleable.live.jobs_file import parse_jobs, recalled, recorded
-from malleable.live.journal import Attempt, Decided, Journal
+from malleable.live.journal import Attempt, Decided, Flying, JobRow, Journal, JournalError
 from malleable.live.status import run_status
 from tests.live.on_a_terminal import shown
 from tests.live.outputs import output_of, rows_of
@@ -274,6 +274,20 @@ def test_numbers_of_runs_that_are_none(tmp_path, number):
     assert done.returncode == 1
     assert f"no run {number}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["commands", "calls", "arrays"])
+@pytest.mark.parametrize("table", ["attempt", "decision", "flying"])
+def test_jobs_that_are_not_there(tmp_path, kind, table):
+    with Journal(tmp_path / "j") as journal:
+        number = journal.begin(2, "sum:response", "flex", [JobRow({"name": "a"}, 9)], kind)
+        attempts = [Attempt(1, 0, 0, 1, 0.0, 1.0)] if table == "attempt" else []
+        decided = [Decided(0.0, 1, 2, "x")] if table == "decision" else []
+        journal.record(number, 3.0, attempts, decided)
+        journal.fly(number, 3.0, [Flying(1, 2, 0.0, 0.0)] if table == "flying" else [])
+        told = f"table {table}, run 1: a row of job 1, which is not there"
+        with pytest.raises(JournalError, match=told):
+            run_status(journal)
 
 
 def test_names_that_are_no_text(tmp_path):

@@ -40,5 +40,19 @@ if(PKG_CONFIG AND CC AND UNIX)
   run(${CC} -std=c99 -Wall -Werror ${place}/source/loop.c -o ${place}/by_pkg_config ${flags}
       -Wl,-rpath,${libraries})
   run(${place}/by_pkg_config)
+
+  # The programs of examples/embed, by the commands at their heads.
+  cmake_path(SET examples NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../../examples/embed)
+  file(READ ${examples}/expected.txt expected)
+  foreach(command "${CC} loop.c" "${COMPILER} -std=c++20 loop.cpp")
+    execute_process(
+      COMMAND sh -c "${command} $(pkg-config --cflags --libs malleable) \
+-Wl,-rpath,$(pkg-config --variable=libdir malleable) -o ${place}/example && ${place}/example"
+      WORKING_DIRECTORY ${examples} OUTPUT_VARIABLE said ERROR_VARIABLE failed)
+    if(NOT said STREQUAL expected)
+      file(REMOVE_RECURSE ${place})
+      message(FATAL_ERROR "${command}: ${said}\n${failed}")
+    endif()
+  endforeach()
 endif()
 file(REMOVE_RECURSE ${place})

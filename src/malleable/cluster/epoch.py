@@ -110,6 +110,15 @@ class AdaptiveEpoch(BaseEpoch):
     the original would (a pickle loads in the same version only); epochs are equal if their state is. A
     decision takes O(users x suggested classes) a slot, and O(1) for each job that has tasks running.
     Source: adaptive, section 6.2.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> cluster = mb.Cluster([{"map_slots": 2}, {"map_slots": 2, "rate": 4.0}])
+    >>> epoch = mb.AdaptiveEpoch(cluster)  # needs malleable[lp]
+    >>> ids = epoch.add(mb.ClusterJobs([6], 20.0, program=["etl"]), arrival=0)
+    >>> epoch.decide(0, slots=[2, 2]).slots
+    array([[4, 0]])
     """
 
     def __init__(self, cluster: Any, policy: Adaptive | None = None) -> None:

@@ -130,6 +130,13 @@ def match_classes(
     A vertex has at most F + M - 1 entries that are not 0 (F + types - 1 before they are spread over
     nodes). Two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source:
     adaptive, section 6.2, 3.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> found = mb.match_classes([2.45, 2.45], [[9, 5], [2, 1]])  # needs malleable[lp]
+    >>> round(found.growth, 4)
+    1.0204
     """
     alpha = _checked("arrival_rates", arrival_rates, 1)
     mu = _checked("execution_rates", execution_rates, 2)

@@ -217,6 +217,14 @@ class Cluster(Table):
     ------
     ValueError
         Names what is wrong and where.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> mb.Cluster([{"count": 11, "map_slots": 4, "reduce_slots": 2}])
+    Cluster(11 x (4 map, 2 reduce))
+    >>> jobs = mb.generate_cluster_jobs(100, rng=1)
+    >>> cluster = mb.Cluster.for_load(jobs, 0.7)
     """
 
     def __init__(
@@ -350,6 +358,14 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
         One line that names the file and the key.
     OSError
         The file cannot be opened.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> with open("cluster.toml", "w") as file:
+    ...     _ = file.write("[[node]]\\ncount = 4\\nslots = 2\\n")
+    >>> mb.read_cluster("cluster.toml")
+    Cluster(4 x 2 slots)
     """
     if isinstance(source, Mapping):
         data: Mapping[str, Any] = source

@@ -52,6 +52,16 @@ class Adaptive:
     -----
     As printed (section 6.2 of the paper) is `Adaptive.literal`. The rules of job selection, which the
     paper leaves out, are in docs/deviations.md.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.generate_cluster_jobs(20, rng=1)
+    >>> cluster = mb.Cluster([{"count": 4, "slots": 2}, {"count": 2, "slots": 2, "rate": 3.0}])
+    >>> guarded = mb.Adaptive(guard=2.0, name="guarded")
+    >>> result = mb.simulate(jobs, ["fair", guarded], cluster=cluster, rng=1)  # needs malleable[lp]
+    >>> list(result.summary)
+    ['fair', 'guarded']
     """
 
     grouped: bool = True

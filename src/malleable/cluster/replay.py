@@ -36,6 +36,17 @@ class Replay(NamedTuple):
         Decisions in which the other policy gives any job other slots.
     moved : float
         Slots that change hands between the two, in the mean decision.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "flex", record="events")
+    >>> ids = scheduler.add(mb.ClusterJobs([6, 3], [2.0, 1.0]), 0.0)
+    >>> decision = scheduler.decide(0.0)
+    >>> scheduler.close()
+    >>> found = mb.replay("events", "fair")
+    >>> found.decisions, found.differing, found.moved
+    (1, 1, 1.0)
     """
 
     recorded: str
@@ -84,6 +95,16 @@ def replay(
     Notes
     -----
     O(calls + events), and two decisions a decision.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "flex", record="events")
+    >>> ids = scheduler.add(mb.ClusterJobs([6, 3], [2.0, 1.0]), 0.0)
+    >>> decision = scheduler.decide(0.0)
+    >>> scheduler.close()
+    >>> mb.replay("events", "fair").same
+    True
     """
     header, data, at = read_events(events)
     fresh = _scheduler(header, header["policy"] if recorded is None else recorded, None)
@@ -146,6 +167,16 @@ def record_simulation(
     -----
     O(rows of the trace). At every instant: tasks end, nodes leave or return, jobs are done, jobs come, the
     policy decides, tasks start. A flow is added whole when its first job arrives.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.generate_cluster_jobs(20, rng=1)
+    >>> cluster = mb.Cluster.for_load(jobs, 0.7)
+    >>> result = mb.simulate(jobs, "fair", cluster=cluster, rng=1, trace="batches")
+    >>> mb.record_simulation("events", jobs, cluster, result, "fair")
+    >>> mb.replay("events", "fair").same
+    True
     """
     name = policy_name(policy)
     batches = result.batches[name]

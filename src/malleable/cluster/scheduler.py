@@ -114,6 +114,19 @@ class Scheduler(Kept):
     events before. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on
     as the original would (a pickle loads in the same version only). An event takes O(log jobs), a decision
     what the policy takes and O(jobs). Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> scheduler = mb.Scheduler(mb.Cluster([{"count": 2, "slots": 3}]), policy="flex")
+    >>> ids = scheduler.add(mb.ClusterJobs([8, 3], [20.0, 5.0]), now=0.0)
+    >>> scheduler.decide(now=0.0).slots
+    array([3, 3])
+    >>> starts = scheduler.assign(now=0.0, free=3)
+    >>> scheduler.finished(starts.ids, starts.phase, seconds=4.0, now=4.0)
+    0
+    >>> scheduler.decide(now=4.0).slots
+    array([5, 0])
     """
 
     def __init__(

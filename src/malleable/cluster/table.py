@@ -191,6 +191,13 @@ class ClusterJobs(Table):
     ------
     ValueError
         Names the field, the first bad row (from 0) and its value.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.ClusterJobs(maps=[8, 3], map_seconds=[20.0, 5.0], reduces=[2, 0], reduce_seconds=[60.0, 0.0])
+    >>> len(jobs)
+    2
     """
 
     def __init__(
@@ -376,6 +383,15 @@ def cluster_flows(
     -----
     With ``task_seconds`` maxima of jobs are dropped: a job may run as many tasks at once as it has.
     O(jobs + parents).
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> extract = {"name": "extract", "work": 60, "max_slots": 20}
+    >>> load = {"name": "load", "work": 30, "max_slots": 10, "after": ["extract"]}
+    >>> jobs = mb.cluster_flows(mb.Flows([[extract, load]]), task_seconds=3.0)
+    >>> len(jobs), jobs.maps
+    (2, array([20, 10]))
     """
     tasks = task_counts(flows.work, flows.max_slots, flows.job_name, task_seconds, coarsest)
     comes = flows.arrival
@@ -428,6 +444,13 @@ def generate_cluster_jobs(
         Jobs belong to them at random.
     block, map_output : float
         What a map task reads, and what it leaves for the shuffle [bytes].
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.generate_cluster_jobs(100, rng=7)
+    >>> len(jobs)
+    100
     """
     generator = np.random.default_rng(rng)
     arrival = np.cumsum(generator.standard_exponential(jobs)) * gap if gap > 0 else np.zeros(jobs)

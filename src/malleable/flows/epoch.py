@@ -164,6 +164,19 @@ class FlowEpoch(PlannedEpoch):
     back. Ids are never used twice. A wrong call changes nothing. One thread at a time per object,
     RuntimeError for a second one. Copies and pickles go on as the original would (a pickle loads in
     the same version only); epochs are equal if their state is.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.FlowEpoch(slots=20)
+    >>> extract = {"name": "extract", "work": 60, "max_slots": 20}
+    >>> load = {"name": "load", "work": 30, "max_slots": 10, "after": ["extract"]}
+    >>> ids = epoch.add(mb.Flows([[extract, load]]))
+    >>> epoch.decide(now=0.0).slots
+    array([20,  0])
+    >>> epoch.finish(ids.jobs[:1])
+    >>> epoch.decide(now=3.0).slots
+    array([10])
     """
 
     _noun = "flow"

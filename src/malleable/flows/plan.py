@@ -62,6 +62,15 @@ class FlowPlan(BasePlan):
         ``job, start, end, slots``: the whole schedule; pieces of one job never overlap.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> extract = {"name": "extract", "work": 60, "max_slots": 20}
+    >>> load = {"name": "load", "work": 30, "max_slots": 10, "after": ["extract"]}
+    >>> plan = mb.plan(mb.Flows([[extract, load]]), slots=20)
+    >>> plan.flow_completion, plan.status
+    (array([6.]), 'ok')
     """
 
     speed: float

@@ -69,6 +69,15 @@ class Flows(CoreTable, _core.Flows):
     -----
     Flows without jobs and jobs without work are fine: they end at their arrival, or as soon as they
     are ready. O(jobs + parents).
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> extract = {"name": "extract", "work": 60, "max_slots": 20}
+    >>> load = {"name": "load", "work": 30, "after": ["extract"]}
+    >>> flows = mb.Flows([[extract, load]], name=["nightly"], deadline=[20])
+    >>> len(flows)
+    1
     """
 
     __slots__ = ("job_name", "name", "slots")

@@ -40,6 +40,18 @@ class Decision(BaseDecision):
         them over at once: the ids of the jobs that could use more than they have, first those that will
         still be there at the next decision. Each may have up to its ``max_slots``. Empty without a
         period. Worked out when first asked for, before the epoch moves on: O(J log J).
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.Epoch(slots=20)
+    >>> ids = epoch.add(work=[400.0, 90.0], max_slots=[20, 10])
+    >>> decision = epoch.decide(now=0.0)
+    >>> decision.value, decision.gap
+    (33.5, 0.072)
+    >>> print(*decision.explain(), sep="\\n")
+    0: 10 slots now (what is left at place 2 of 2), 20 from 9 s; ends at 24.5 s; penalty 24.5
+    1: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
 
     __slots__ = ("_assessment", "_epoch", "_order", "_version", "overloaded")
@@ -129,6 +141,19 @@ class Epoch(PlannedEpoch):
     for sums of response, completion, stretch and lateness, mixed or not, O(J log J) otherwise and while
     some job's speed-up is below linear, and allocates only the arrays that it returns. FLEX, sections 1.1
     (metrics job by job) and 2.2 (epochs).
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.Epoch(slots=20, period=5.0)
+    >>> ids = epoch.add(work=[400.0, 90.0], max_slots=[20, 10])
+    >>> decision = epoch.decide(now=0.0)
+    >>> dict(zip(decision.ids.tolist(), decision.slots.tolist()))
+    {0: 10, 1: 10}
+    >>> epoch.update(ids, work=[310.0, 40.0])
+    >>> epoch.finish(ids[1:])
+    >>> epoch.decide(now=5.0).slots
+    array([20])
     """
 
     _noun = "job"

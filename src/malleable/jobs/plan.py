@@ -64,6 +64,15 @@ class Plan(BasePlan):
         slots in ``allocation`` until they are removed.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> plan = mb.plan(mb.Jobs(work=[400, 90], max_slots=[20, 10], name=["big", "small"]), slots=20)
+    >>> plan.validate()
+    >>> print(*plan.explain(), sep="\\n")
+    big: 10 slots now (what is left at place 2 of 2), 20 from 9 s; ends at 24.5 s; penalty 24.5
+    small: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
 
     def __init__(
@@ -209,6 +218,15 @@ def plan(
     O(J log J) per order or candidate, O(J^2) where speed-ups are below linear. With a period one
     decision for each until the last job ends, and some seconds at most for the bound. FLEX: Wolf et al.,
     Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> plan = mb.plan(mb.Jobs(work=[400, 90], max_slots=[20, 10]), slots=20)
+    >>> plan.allocation
+    array([10, 10])
+    >>> plan.value, plan.lower_bound <= plan.value
+    (33.5, True)
     """
     if not isinstance(jobs, (Jobs, Flows)):
         jobs = _of_frame(jobs)

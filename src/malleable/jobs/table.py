@@ -222,6 +222,13 @@ class Jobs(CoreTable, _core.Jobs):
     Notes
     -----
     Scalars broadcast. The table copies its input once; its columns are read-only arrays. O(J).
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.Jobs(work=[400, 90], max_slots=[20, 10], deadline=[30, None], name=["report", "adhoc"])
+    >>> len(jobs), jobs.work
+    (2, array([400.,  90.]))
     """
 
     __slots__ = ("_label", "_name", "user")

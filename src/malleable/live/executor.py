@@ -171,6 +171,16 @@ class Executor(futures.Executor):
     are sent together: those that a worker has not started go back when one before takes longer. Safe
     in any number of threads. A call costs some 20 us here and in the worker, and about 400 bytes
     while it waits. Source: FLEX, sections 1 and 2, for what decides.
+
+    Examples
+    --------
+    >>> import math
+    >>> import malleable as mb
+    >>> with mb.Executor(slots=2) as pool:
+    ...     sweep = pool.job("sweep", weight=2)
+    ...     results = sweep.map(math.sqrt, [1, 4, 9])
+    ...     print([future.result() for future in results])
+    [1.0, 2.0, 3.0]
     """
 
     def __init__(

@@ -351,6 +351,15 @@ def joblib_backend(
         joblib is not installed.
     ValueError
         A setting, when the first call begins.
+
+    Examples
+    --------
+    >>> import math
+    >>> import malleable as mb
+    >>> from joblib import Parallel, delayed  # needs malleable[joblib]
+    >>> with mb.joblib_backend(job="roots"):
+    ...     print(Parallel()(delayed(math.sqrt)(value) for value in [1, 4, 9]))
+    [1.0, 2.0, 3.0]
     """
     library("joblib", "the joblib backend", "'malleable[joblib]'")
     from joblib import parallel_config

@@ -374,6 +374,11 @@ class Journal:
             for (job,) in self._each(wrong, run):
                 told = f"a row of job {shown(job)} has what no run writes"
                 raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
+            count = "(select count(*) from job where run = ?)"
+            unknown = f"select job from {table} where run = ? and job >= {count} limit 1"
+            for (job,) in self._each(unknown, run, run):
+                told = f"a row of job {job}, which is not there"
+                raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
         return dict(
             self._each("select job, max(task) from attempt where run = ? group by job", run)
         )

@@ -99,6 +99,15 @@ class SlottedEpoch(BaseEpoch):
     loads in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a
     decision O(g log n + h) for g jobs that get something and h that hold machines (``fair``:
     O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.SlottedEpoch(10, policy="asrpt")
+    >>> ids = epoch.add(maps=[8, 3], reduce_left=[4.0, 2.0])
+    >>> decision = epoch.decide(now=0)
+    >>> decision.ids, decision.maps
+    (array([1, 0]), array([3, 7]))
     """
 
     _optional = ("map_left",)

@@ -90,6 +90,14 @@ class MapReduceStream:
     -----
     The paper says "up to 10" tasks and nothing of their lengths; U{1..10} and even splits are
     choices on which the non-preemptive ratios depend.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> stream = mb.MapReduceStream("exp-small", slots=100, rate=0.2)
+    >>> result = mb.simulate(stream, "asrpt", machines=20, rng=1)
+    >>> result.summary["asrpt"]["unfinished"]
+    0
     """
 
     def __init__(

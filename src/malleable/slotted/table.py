@@ -66,6 +66,14 @@ class MapReduceJobs(Table):
     Notes
     -----
     Columns are read-only. O(J + tasks). Source: Zheng, Shroff, Sinha 2013 (ASRPT), section III.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.MapReduceJobs(arrival=[1, 1], map=[4, 2], reduce=[[3, 1], [2]])
+    >>> result = mb.simulate(jobs, ["asrpt", "fifo"], machines=3)
+    >>> {name: round(own["mean_response"], 2) for name, own in result.summary.items()}
+    {'asrpt': 4.0, 'fifo': 4.0}
     """
 
     __slots__ = ("_name", "arrival", "map", "reduce_estimate", "task", "task_offset")

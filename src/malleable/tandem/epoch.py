@@ -70,6 +70,15 @@ class OverlapEpoch(BaseEpoch):
     version only); epochs are equal if their state is. Changes are O(1) a job. `decide` is one pass over
     the jobs, O(J), where the first few can use the stations, and O(J + R log J) if R run because each
     takes few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.OverlapEpoch((10, 5), policy="max-srpt")
+    >>> ids = epoch.add(map=[40.0, 8.0], shuffle=[10.0, 5.0])
+    >>> decision = epoch.decide(now=0.0)
+    >>> decision.ids, decision.slots
+    (array([1]), array([[10,  4]]))
     """
 
     _optional = ("ready", "max_map_slots", "max_shuffle_slots")

@@ -66,6 +66,13 @@ class MapShuffleJobs(Table):
     Notes
     -----
     Scalars broadcast, columns are read-only. O(J). Source: Lin et al. 2013, section 2.1.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> jobs = mb.MapShuffleJobs(arrival=[0.0, 1.0], map=[3.0, 1.0], shuffle=[1.0, 2.0])
+    >>> round(mb.simulate(jobs, "max-srpt").summary["max-srpt"]["mean_response"], 2)
+    3.5
     """
 
     __slots__ = ("arrival", "map", "map_estimate", "name", "shuffle", "shuffle_estimate", "weight")
@@ -145,6 +152,12 @@ class MapShuffleStream:
     -----
     Defaults: Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation
     12.95 (stated by the paper). O(1) a job.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> stream = mb.MapShuffleStream(20_000, 0.75)  # jobs, load
+    >>> result = mb.simulate(stream, "split-srpt", rng=7)
     """
 
     def __init__(

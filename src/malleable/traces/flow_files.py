@@ -95,6 +95,14 @@ def read_flows(
         What is wrong, and where: the file, the flow, the job, the field, the value.
     OSError
         The file cannot be opened.
+
+    Examples
+    --------
+    >>> import io
+    >>> import malleable as mb
+    >>> text = '{"slots": 9, "flows": [{"name": "query", "jobs": [{"name": "scan", "work": 50}]}]}'
+    >>> len(mb.read_flows(io.StringIO(text)))
+    1
     """
     return read(source, skip_bad=skip_bad, max_size=max_size, **options).flows()
 
@@ -125,7 +133,15 @@ def flows_dict(flows: Flows, slots: int | None = None) -> dict[str, Any]:
 def write_flows(
     path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = True
 ) -> None:
-    """Write flows as JSON that `read_flows` reads back."""
+    """Write flows as JSON that `read_flows` reads back.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> mb.write_flows("flows.json", mb.Flows([[{"name": "scan", "work": 50}]], name=["query"]), slots=9)
+    >>> mb.read_flows("flows.json").name
+    ('query',)
+    """
     write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)
 
 

@@ -296,6 +296,16 @@ def read(
     Notes
     -----
     Time and memory are linear in the size of the file.
+
+    Examples
+    --------
+    >>> import io
+    >>> import malleable as mb
+    >>> trace = mb.read(io.StringIO("nightly\\t0\\t0\\t1e9\\t4e9\\t0\\nhourly\\t60\\t60\\t2e8\\t0\\t0\\n"))
+    >>> trace
+    Trace(SWIM trace, 2 jobs)
+    >>> trace.jobs(phase="map", block_bytes=1e8).work
+    array([200.,  40.])
     """
     if not isinstance(skip_bad, bool):
         raise ValueError(f"skip_bad = {shown(skip_bad)}: must be True or False")

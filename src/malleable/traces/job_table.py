@@ -233,6 +233,14 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     have commas between them, or semicolons where the header has no comma. An apostrophe before a name in
     CSV that begins with one of ``= + - @`` is not part of it (see `write_jobs`). Time and memory are linear
     in the size of the table.
+
+    Examples
+    --------
+    >>> import io
+    >>> import malleable as mb
+    >>> jobs = mb.read_jobs(io.StringIO("name,work,max_slots\\nnightly,4000,100\\nadhoc,300,20\\n"))
+    >>> jobs.max_slots
+    array([100,  20])
     """
     if is_frame(source):
         with telling_of("data frame"):
@@ -305,6 +313,13 @@ def write_jobs(
     -----
     A name or user that a spreadsheet would run (it begins with ``=``, ``+``, ``-``, ``@``, a tab or
     a line break) gets an apostrophe in front, as spreadsheets themselves write it.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> mb.write_jobs(mb.Jobs(work=[4000, 300], name=["nightly", "adhoc"]), "jobs.csv")
+    >>> mb.read_jobs("jobs.csv").name
+    ('nightly', 'adhoc')
     """
     text = _csv_text(jobs)
     if isinstance(target, (str, os.PathLike)):

@@ -52,6 +52,16 @@ class Trace:
         Options of the format that the file was read with.
     wall : bool
         The clock's zero means nothing, so the first arrival counts as 0.
+
+    Examples
+    --------
+    >>> import io
+    >>> import malleable as mb
+    >>> trace = mb.read(io.StringIO("name,work,deadline\\nnightly,4000,120\\nadhoc,300,20\\n"))
+    >>> trace.jobs().deadline
+    array([120.,  20.])
+    >>> len(trace), trace.timed
+    (2, False)
     """
 
     arrival: Floats

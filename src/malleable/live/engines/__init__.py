@@ -1,4 +1,14 @@
-"""What runs tasks: one file an engine. Those that callers make are imported once they are asked for."""
+"""What runs tasks: one file an engine. Those that callers make are imported once they are asked for.
+
+Examples
+--------
+>>> import malleable as mb
+>>> from distributed import Client, LocalCluster  # needs malleable[dask]
+>>> with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+...     with Client(cluster) as client, mb.Executor(engine=mb.engines.Dask(client)) as pool:
+...         print(pool.submit(pow, 2, 10).result())
+1024
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -1,0 +1,18 @@
+"""A table of deadlines.
+
+Which jobs would be late, and by how much, under three objectives. A sum of tardy jobs gives one job up so
+that the others are on time; a maximum spreads the delay.
+"""
+
+import malleable as mb
+
+names = ["nightly", "report", "adhoc", "backup"]
+jobs = mb.Jobs([4000, 900, 800, 700], max_slots=50, deadline=[110, 20, 25, 30], name=names)
+for objective in ("sum:response", "sum:tardy", "max:tardiness"):
+    plan = mb.plan(jobs, slots=50, objective=objective)
+    late = [
+        f"{name} {end - due:.0f} s"
+        for name, end, due in zip(names, plan.completion, jobs.deadline, strict=True)
+        if end > due
+    ]
+    print(f"{objective:14} late: {', '.join(late)}")

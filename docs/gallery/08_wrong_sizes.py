@@ -1,0 +1,27 @@
+"""The gain when sizes are wrong.
+
+Sizes that a scheduler is told are the truth times exp(sigma Z). FLEX believes them; `auto` corrects them
+while jobs run.
+"""
+
+import matplotlib.pyplot as plt
+
+import malleable as mb
+
+jobs, sigmas = mb.generate_cluster_jobs(300, rng=1), [0.0, 0.5, 1.0, 2.0]
+cluster = mb.Cluster.for_load(jobs, 0.9)
+runs = [
+    mb.simulate(jobs, ["flex", "auto", "fair"], cluster=cluster, rng=1, estimates=s).summary
+    for s in sigmas
+]
+for policy in ("flex", "auto"):
+    ratio = [run[policy]["mean_response"] / run["fair"]["mean_response"] for run in runs]
+    plt.plot(sigmas, ratio, label=policy)
+plt.axhline(1.0, color="grey")
+plt.gca().set(
+    title="Mean response over FAIR's",
+    xlabel="sigma: how wrong sizes are",
+    ylabel="ratio (less is better)",
+)
+plt.legend()
+plt.savefig("sizes.png")

@@ -1,0 +1,51 @@
+# cython: language_level=3
+"""A scheduler's loop in Cython, without the interpreter's lock: ``python -c 'import malleable_loop; malleable_loop.run()'``."""
+cimport malleable
+from libc.stdint cimport int64_t
+from libc.stdio cimport fflush, printf, stdout
+from libc.string cimport memset
+
+
+def run():
+    cdef double[3] work = [40.0, 18.0, 9.0]  # slot-seconds that are left
+    cdef int64_t[3] most = [8, 4, 4]
+    cdef int64_t[3] ids, given, slots, ended
+    cdef double[3] left
+    cdef int64_t rows = 0, count, k
+    cdef int now, status
+    cdef malleable.malleable_epoch *epoch = NULL
+    cdef malleable.malleable_jobs jobs
+    cdef malleable.malleable_job_changes changes
+    memset(&jobs, 0, sizeof(jobs))
+    memset(&changes, 0, sizeof(changes))
+    jobs.count, jobs.work, jobs.max_slots = 3, work, most
+    changes.work = left
+    with nogil:
+        status = malleable.malleable_epoch_new(
+            10, "sum:response", "flex", "guarantee", 0.0, -1, &epoch)
+        if status == 0:
+            status = malleable.malleable_epoch_add(epoch, &jobs, NULL)
+        for now in range(100):
+            if status != 0:
+                break
+            status = malleable.malleable_epoch_decide_period(
+                epoch, now, -1, 1.0, ids, given, NULL, 3, &rows, NULL)
+            if status != 0 or rows == 0:
+                break
+            memset(slots, 0, sizeof(slots))
+            count = 0
+            for k in range(rows):  # your cluster works for a second
+                slots[ids[k]] = given[k]
+                work[ids[k]] = max(0.0, work[ids[k]] - given[k])
+                left[k] = work[ids[k]]
+                if left[k] == 0.0:
+                    ended[count] = ids[k]
+                    count += 1
+            printf("%d s: %d %d %d\n", now, <int>slots[0], <int>slots[1], <int>slots[2])
+            status = malleable.malleable_epoch_update(epoch, rows, ids, &changes)
+            if status == 0:
+                status = malleable.malleable_epoch_finish(epoch, count, ended)
+        malleable.malleable_epoch_free(epoch)
+        fflush(stdout)
+    if status != 0:
+        raise ValueError(malleable.malleable_message().decode())

@@ -1,0 +1,147 @@
+"""The prose checker of `make lint`: ``python -m tests.prose`` reads pages, ``--docstrings`` docstrings.
+
+Rules of our own (`OWN`), each with what to write instead, and rules of proselint about plain words. A page
+is read without its code: blocks are left out, spans are one word.
+"""
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from proselint.registry.checks import Check, CheckResult
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "fuzz/README.md"]
+START = r"(?:(?<=[.:;!?] )|(?<=^)|(?<=\*\* )|(?<=\| ))"
+OWN = {
+    "who": (
+        rf"{START}(?i:who|whoever)\b(?![^.;|]*\?)|\b(?:for|of|by|to) (?:whoever|whomever|who)\b",
+        "say 'If you ...', or name the person",
+    ),
+    "just if": (r"\bjust (?:if|when)\b", "say 'if and only if'"),
+    "shall": (r"\bshall\b", "say 'must' or 'will'"),
+    "those that": (r"\b[Tt]hose (?:that|who|which)\b", "repeat the noun"),
+    "what ... is": (
+        rf"{START}What (?:[\w'-]+ ){{1,9}}(?:is|are)\b|\b[Ww]hat (?:[\w']+ ){{1,8}}is what\b",
+        "begin with the subject",
+    ),
+    "of ...": (rf"{START}Of (?!course)", "begin with the subject"),
+    "inverted": (
+        rf"{START}(?:So|Nor|Neither) (?:is|are|does|do|has|have|was|were)\b"
+        rf"|{START}Only (?:if|when|where)\b[^.;,]*,? (?:may|can|does|do|is|are) ",
+        "begin with the subject",
+    ),
+    "befell": (r"\bbef[ea]ll\b", "say 'happened'"),
+    "beforehand": (r"\bbeforehand\b", "say 'early' or 'before ...'"),
+    "in the mean": (r"\bin the mean\b", "say 'on average'"),
+    "all else": (r"\b[Aa]ll else\b", "say 'everything else'"),
+    "one's own": (r"\bone's own\b|\bof one's\b", "say 'your own'"),
+    "to be had": (r"\b(?:to|can|may) be had\b", "say 'there is'"),
+    "need not": (r"\bneed not be\b", "say 'you need not ...'"),
+    "it is ... that": (rf"{START}It is (?:\w+ ){{1,4}}that\b", "begin with the subject"),
+    "as ever": (r"\bas ever\b", "say 'as without ...'"),
+    "turned round": (r"\bturns? (?:that|it) round\b", "say 'reverses'"),
+    "secret": (r"\bno secret\b", "say it at the head"),
+}
+THEIRS = (
+    "archaism", "malapropisms", "mixed_metaphors", "nonwords", "misc.illogic",
+    "misc.latin", "misc.suddenly", "redundancy.misc", "redundancy.ras_syndrome", "hedging",
+)  # fmt: skip
+LONGEST = 45  # words of a sentence
+
+
+def _own(path: str, pattern: str, instead: str) -> Check:
+    def find(text: str, check: Check) -> Iterator[CheckResult]:
+        for match in re.finditer(pattern, text, re.MULTILINE):
+            yield CheckResult(path, instead, match.span(), None)
+
+    return Check(check_type=find, path=path, message=instead)
+
+
+def _long(text: str, check: Check) -> Iterator[CheckResult]:
+    for match in re.finditer(r"[^.:;?!|\n]+", text):
+        if len(re.findall(r"[A-Za-z']+", match[0])) > LONGEST:
+            yield CheckResult(
+                "long", f"more than {LONGEST} words: one idea a sentence", match.span(), None
+            )
+
+
+def checks() -> list[Check]:
+    """All rules. O(1)."""
+    found = [_own(name, *rule) for name, rule in OWN.items()]
+    found.append(Check(check_type=_long, path="long"))
+    for name in THEIRS:
+        found += import_module(f"proselint.checks.{name}").__register__
+    return found
+
+
+def prose(markdown: str) -> str:
+    """The text of a page as long as the page, line by line; code is blank, a paragraph is one line."""
+    text = re.sub(
+        r"^```.*?^```$|^~~~.*?^~~~$|^:::.*?^:::$|<!--.*?-->", _blank, markdown, flags=re.M | re.S
+    )
+    text = re.sub(r"^(?: {4,}|\t).*(?:[│┌└←→]).*$", _blank, text, flags=re.M)
+    text = re.sub(r"`[^`]*`", lambda span: "X" + re.sub(r"[^\n]", "x", span[0][1:]), text)
+    text = re.sub(r"\]\([^)\s]*\)", lambda link: "]" + " " * (len(link[0]) - 1), text)
+    return re.sub(r"(?<=[^\n|])\n(?=[^\n|#>*-])", " ", text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """First line and text of every docstring."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            text = ast.get_docstring(node, clean=False)
+            if text:
+                yield node.body[0].lineno, text.partition("Examples\n")[0]
+
+
+def faults(text: str, rules: list[Check]) -> Iterator[tuple[int, str, str, str]]:
+    """Line, rule, words and advice, by line."""
+    read = prose(text)
+    found = []
+    for rule in rules:
+        for result in rule.check(read):
+            start, end = result.span
+            line = text.count("\n", 0, start) + 1
+            found.append((line, result.check_path, read[start:end].strip(), result.message))
+    yield from sorted(set(found))
+
+
+def main() -> int:
+    """1 if anything is found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docstrings", action="store_true")
+    parser.add_argument("files", nargs="*", type=Path)
+    asked = parser.parse_args()
+    rules, count = checks(), 0
+    patterns = ["src/malleable/**/*.py"] if asked.docstrings else PAGES
+    paths = asked.files or sorted(
+        {
+            path
+            for each in patterns
+            for path in ROOT.glob(each)
+            if path.name != "ground.md" and "made" not in path.parts
+        }
+    )
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        parts = docstrings(text) if path.suffix == ".py" else [(1, text)]
+        for first, part in parts:
+            for line, rule, words, advice in faults(part, rules):
+                count += 1
+                shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+                print(f"{shown}:{first + line - 1}: {rule}: {words[:60]!r}: {advice}")
+    print(f"{count} found" if count else "Nothing found.")
+    return int(count > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
