@@ -11,7 +11,7 @@ CPP_ROOMS = ("model", "kernel", "policy", "scheduler", "sim", "embed")
 # Left to right. Folders of models are ranked by their files' stems: a file uses lower stems of any
 # model, never higher ones.
 PYTHON_ROOMS = (
-    ("domain", "values", "views", "columns", "policies", "files", "embed"),
+    ("domain", "values", "views", "columns", "names", "policies", "files", "embed"),
     ("*/table", "*/nodes", "*/generate"),
     ("objective", "traces"),
     ("*/kernels", "*/matching", "*/compiled"),

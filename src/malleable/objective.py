@@ -16,6 +16,7 @@ from malleable.domain import check_count, near, shown
 from malleable.files.advice import library
 from malleable.flows.table import Flows
 from malleable.jobs.table import Jobs
+from malleable.names import ObjectiveName
 from malleable.values import by_value
 from malleable.views import counted
 
@@ -33,7 +34,7 @@ _OTHER_WORDS = {
 """What other fields call some of them."""
 _OF_DEADLINES = ("tardy", "tardiness", "strict")
 
-ObjectiveLike = str | Sequence[str]
+ObjectiveLike = ObjectiveName | str | Sequence[ObjectiveName | str]
 PenaltyLike = Callable[[int, float], float] | Any
 
 

@@ -16,6 +16,7 @@ from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
 from malleable.jobs import simulate as malleable_jobs
 from malleable.jobs.table import Jobs
+from malleable.names import ClusterPolicy, JobPolicy, SlottedPolicy, TandemPolicy
 from malleable.objective import parse_objective, warn_without_deadlines
 from malleable.result import SimulationResult, merged, renamed
 from malleable.slotted import simulate as slotted
@@ -24,6 +25,10 @@ from malleable.slotted.table import MapReduceJobs
 from malleable.tandem import simulate as tandem
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.traces.trace import Trace
+
+Name = JobPolicy | TandemPolicy | SlottedPolicy | ClusterPolicy | str
+Policies = Name | Sequence[Name | Any] | Any
+"""Names of policies, policies of your own, or several of them."""
 
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`: its tables, what a trace
 # becomes for it, and a policy where none is named.
@@ -37,7 +42,7 @@ _MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
 
 def simulate(
     jobs: Any,
-    policy: Any = None,
+    policy: Policies = None,
     *,
     model: str | None = None,
     rng: np.random.Generator | int | None = None,

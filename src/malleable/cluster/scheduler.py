@@ -30,6 +30,7 @@ from malleable.columns import array_of, floats_of, given, ids_of, integers_of
 from malleable.domain import WEIGHT, check_amount
 from malleable.epoch import ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
+from malleable.names import ClusterPolicy, ObjectiveName
 from malleable.values import Kept, in_turn
 from malleable.views import counted
 
@@ -132,8 +133,8 @@ class Scheduler(Kept):
     def __init__(
         self,
         cluster: Any,
-        policy: Any = "auto",
-        objective: str = "sum:response",
+        policy: ClusterPolicy | str | Any = "auto",
+        objective: ObjectiveName | str = "sum:response",
         *,
         hysteresis: float = 0.0,
         effort: int | None = None,

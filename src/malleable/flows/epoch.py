@@ -16,6 +16,7 @@ from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla
+from malleable.names import FlowPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike
 from malleable.values import by_value
 from malleable.views import counted
@@ -184,8 +185,8 @@ class FlowEpoch(PlannedEpoch):
     def __init__(
         self,
         slots: int,
-        objective: str = "sum:response",
-        policy: str = "flowflex",
+        objective: ObjectiveName | str = "sum:response",
+        policy: FlowPolicy | str = "flowflex",
         effort: int | None = None,
         task_work: float = 1.0,
         hysteresis: float = 0.0,

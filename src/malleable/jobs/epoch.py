@@ -14,6 +14,7 @@ from malleable.domain import WEIGHT, check_amount, check_slots, check_time
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
+from malleable.names import JobPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike, relative_gap
 from malleable.values import by_value
 
@@ -161,8 +162,8 @@ class Epoch(PlannedEpoch):
     def __init__(
         self,
         slots: int,
-        objective: str = "sum:response",
-        policy: str = "flex",
+        objective: ObjectiveName | str = "sum:response",
+        policy: JobPolicy | str = "flex",
         hysteresis: float = 0.0,
         *,
         min_mode: str = "guarantee",

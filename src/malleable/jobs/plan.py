@@ -14,6 +14,7 @@ from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.check import check_schedule
 from malleable.jobs.table import Jobs, check_min_mode, refuse_source
+from malleable.names import FlowPolicy, JobPolicy
 from malleable.objective import (
     Objective,
     ObjectiveLike,
@@ -120,7 +121,7 @@ def plan(
     jobs: Jobs,
     slots: int,
     objective: ObjectiveLike = ...,
-    policy: str | None = ...,
+    policy: JobPolicy | str | None = ...,
     effort: int | None = ...,
     budget: float | None = ...,
     now: float = ...,
@@ -137,7 +138,7 @@ def plan(
     jobs: Flows,
     slots: int,
     objective: ObjectiveLike = ...,
-    policy: str | None = ...,
+    policy: FlowPolicy | str | None = ...,
     effort: int | None = ...,
     budget: float | None = ...,
     now: float = ...,
@@ -153,7 +154,7 @@ def plan(
     jobs: Jobs | Flows,
     slots: int,
     objective: ObjectiveLike = "sum:response",
-    policy: str | None = None,
+    policy: JobPolicy | FlowPolicy | str | None = None,
     effort: int | None = None,
     budget: float | None = None,
     now: float = 0.0,

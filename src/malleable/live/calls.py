@@ -53,7 +53,7 @@ class CallJob:
     def __init__(self, run: CallRun, row: int, name: str, described: dict[str, Any]) -> None:
         self.run, self.row, self.described = run, row, described
         self.work = Work(name, 0, self.make, program=name, open=True)
-        self.futures: dict[int, Future] = {}  # that have not ended
+        self.futures: dict[int, Future[Any]] = {}  # that have not ended
         self.digests: dict[int, bytes] = {}  # of these, where there is a journal
         self.never: dict[int, bool] = {}  # calls that are not run: whether they are done
         self.count = 0  # a call is there once this counts it
@@ -78,7 +78,7 @@ class CallJob:
         self.gone(number)
         return None
 
-    def gone(self, number: int) -> Future | None:
+    def gone(self, number: int) -> Future[Any] | None:
         """In the loop: a call that has ended, was cancelled, or None: was so before."""
         self.digests.pop(number, None)
         return self.futures.pop(number, None)
@@ -155,7 +155,7 @@ class CallRun:
         self._rests = self._woken = (
             0  # how often the loop has gone to rest; the last time that it was woken
         )
-        self._over: list[tuple[Future, Event]] = []
+        self._over: list[tuple[Future[Any], Event]] = []
         self._closing = self._shut_down = self._stopping = False
         self.broken: BrokenExecutor | None = None
         self._waits = ""
@@ -233,7 +233,9 @@ class CallRun:
         with self._lock:
             return self.jobs.get(name) or self._add(name)
 
-    def submit(self, job: CallJob, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Future:
+    def submit(
+        self, job: CallJob, call: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    ) -> Future[Any]:
         """A future of a call (function, arguments, named arguments) at the end of a job.
 
         Raises
@@ -263,7 +265,7 @@ class CallRun:
             if job.closed_by:
                 raise RuntimeError(f"job {job.work.name!r} takes no more calls: {job.closed_by}")
             number = job.count
-            future = Future(packed if self.pickled else call, number, job.forget)
+            future: Future[Any] = Future(packed if self.pickled else call, number, job.forget)
             kept: bytes | None = None
             job.digests.pop(number, None)  # of a submit that was interrupted
             if error is None and packed is not None and self.journal:
@@ -532,7 +534,7 @@ def _raised(pickled: bytes) -> BaseException:
     return error
 
 
-def _finish(future: Future, pickled: bytes) -> None:
+def _finish(future: Future[Any], pickled: bytes) -> None:
     try:
         value = pickle.loads(pickled)
     except BaseException as failed:  # as above

@@ -19,7 +19,7 @@ from concurrent import futures
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from malleable.domain import check_slots, check_whole
 from malleable.live.calls import CallJob, CallRun
@@ -30,7 +30,10 @@ from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import Journal
 from malleable.live.machine import processors
 from malleable.live.outlook import counted, fresh_work, outlook
+from malleable.names import ClusterPolicy, ObjectiveName
 
+P = ParamSpec("P")
+T = TypeVar("T")
 __all__ = ["Executor", "ExecutorJob", "Progress"]
 
 _SETTINGS = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds")
@@ -100,11 +103,11 @@ class ExecutorJob:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """A future of ``fn(*args, **kwargs)``, as of `Executor.submit`."""
         return self._job.run.submit(self._job, (fn, args, kwargs))
 
-    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any]) -> list[Future]:
+    def map(self, fn: Callable[..., T], *iterables: Iterable[Any]) -> list[Future[T]]:
         """Futures of ``fn`` on the entries of iterables, in order.
 
         All are submitted before it returns. `Executor.map` gives results instead, as others do.
@@ -188,8 +191,8 @@ class Executor(futures.Executor):
         slots: int | None = None,
         *,
         threads: bool = False,
-        objective: str = "sum:response",
-        policy: str = "auto",
+        objective: ObjectiveName | str = "sum:response",
+        policy: ClusterPolicy | str = "auto",
         mp_context: Any = None,
         initializer: Callable[..., Any] | None = None,
         initargs: Sequence[Any] = (),
@@ -323,7 +326,7 @@ class Executor(futures.Executor):
         job = self._begun().job(name, [parent._job for parent in parents], **found)
         return ExecutorJob(self, job)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """A future of ``fn(*args, **kwargs)``, in a job of its own that takes what has none.
 
         Raises
@@ -338,12 +341,12 @@ class Executor(futures.Executor):
 
     def map(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., T],
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterator[T]:
         """Results of ``fn`` on the entries of iterables, in order; as ``concurrent.futures.Executor.map``.
 
         ``chunksize`` changes nothing: short calls are sent together anyway. With ``buffersize`` so many calls
@@ -356,7 +359,7 @@ class Executor(futures.Executor):
         entries = zip(*iterables)  # noqa: B905 - as map does
         waiting = deque(self.submit(fn, *entry) for entry in islice(entries, buffersize))
 
-        def results() -> Iterator[Any]:
+        def results() -> Iterator[T]:
             try:
                 while waiting:
                     left = None if end is None else max(0.0, end - time.monotonic())

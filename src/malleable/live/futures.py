@@ -13,11 +13,13 @@ import threading
 from collections.abc import Callable
 from concurrent import futures
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from malleable.live.engine import Away
 
 __all__ = ["Future"]
+
+T = TypeVar("T")
 
 _PENDING, _RUNNING, _CANCELLED = "PENDING", "RUNNING", "CANCELLED"
 _NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
@@ -26,7 +28,7 @@ _lock = threading.Lock()
 _log = logging.getLogger("concurrent.futures")  # where others tell it, too
 
 
-class Future(futures.Future):  # type: ignore[type-arg]
+class Future(futures.Future[T]):
     """What a call will return; ``concurrent.futures.wait`` and ``concurrent.futures.as_completed`` know it.
 
     Parameters

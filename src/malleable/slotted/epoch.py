@@ -9,6 +9,7 @@ from malleable import _core, views
 from malleable.domain import RATE, WEIGHT, WORK, check_amount, check_whole, floats
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
+from malleable.names import SlottedPolicy
 from malleable.policies import policy_names, policy_of
 
 LOOP_POLICIES = policy_names("slotted", in_loop=True)
@@ -115,7 +116,7 @@ class SlottedEpoch(BaseEpoch):
     def __init__(
         self,
         slots: int,
-        policy: str = "asrpt",
+        policy: SlottedPolicy | str = "asrpt",
         *,
         slot_seconds: float = 1.0,
         period: float = 0.0,

@@ -11,6 +11,7 @@ from malleable import _core, views
 from malleable.domain import WEIGHT, check_amount, checked_choice, shown
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
+from malleable.names import TandemPolicy
 from malleable.policies import policy_names, policy_of
 
 OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
@@ -86,7 +87,7 @@ class OverlapEpoch(BaseEpoch):
     def __init__(
         self,
         slots: Sequence[int],
-        policy: str = "max-srpt",
+        policy: TandemPolicy | str = "max-srpt",
         *,
         conserving: bool = True,
         underestimates: str = "first",
