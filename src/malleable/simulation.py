@@ -60,14 +60,14 @@ def simulate(
         jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`). A path is that of
         recorded events (`malleable.Scheduler`, ``record=``): task times that were seen are the truth, on
         the cluster of the record unless another one is given.
-    policy : str, policy of one's own, or sequence of them
+    policy : str, policy of your own, or sequence of them
         A name may have options of its own, which go before those for all: ``fair(slow_start=0.8)``; several
         with semicolons between them.
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
         ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
         default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
         `malleable.cluster.simulate.CLUSTER_POLICIES` (``auto`` by default), a `malleable.Adaptive` and
-        one's own. For malleable jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq``, ``hesrpt``.
+        your own. For malleable jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq``, ``hesrpt``.
     model : {"tandem", "slotted", "cluster", "jobs"}, optional
         Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`,
         `Trace.tasks` and `Trace.jobs` makes the table.

@@ -1,4 +1,4 @@
-"""The adaptive scheduler in a loop of one's own: free slots of a cluster get tasks."""
+"""The adaptive scheduler in a loop of your own: free slots of a cluster get tasks."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class AdaptiveEpoch(BaseEpoch):
     Notes
     -----
     The object takes for granted that what it answers is started. Reduce tasks may start once all
-    map tasks of their job have ended, or when `update` says so. What runs of jobs that are removed ends
+    map tasks of their job have ended, or when `update` says so. Running tasks of removed jobs end
     elsewhere. Ids are never used twice. Times never
     fall: what is told late counts from the latest time heard of, 0 at first. A wrong call changes
     nothing. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on as
@@ -278,9 +278,9 @@ class AdaptiveEpoch(BaseEpoch):
         self._core.set_blocks(_job(job_id), _nodes("nodes", nodes))
 
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
-        """Nodes for copies of a job's blocks: those that its class is suggested to, in turn.
+        """Nodes for copies of a job's blocks: the nodes that its class is suggested to, in turn.
 
-        Nodes that shall serve more of the class get more. Where suggested nodes are too few, others
+        Nodes that are to serve more of the class get more. If there are too few suggested nodes, others
         fill up.
 
         Returns
@@ -313,8 +313,8 @@ class AdaptiveEpoch(BaseEpoch):
         ----------
         ids : array_like of int, shape (n,)
         maps, reduces : array_like of int, shape (n,), optional
-            How many tasks could start now (slow start, say): from 0 to those that neither run nor
-            have ended.
+            How many tasks could start now (slow start, say): from 0 to the number of tasks that neither
+            run nor have ended.
         map_seconds, reduce_seconds : array_like of float, shape (n,), optional
             Seconds of a task on a node of rate 1, as estimated now instead of when the job came.
         """

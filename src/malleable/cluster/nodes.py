@@ -297,7 +297,7 @@ class Cluster(Table):
     _repr_html_ = views.as_html
 
     def columns(self) -> dict[str, Any]:
-        """What the core is told of the nodes, by name."""
+        """Columns of the nodes for the core, by name."""
         return {name: getattr(self, name) for name in _COLUMNS}
 
     @classmethod

@@ -103,7 +103,7 @@ class Adaptive:
         )
 
     def core_options(self) -> dict[str, Any]:
-        """What the core is told."""
+        """Options for the core, by name."""
         return {name: getattr(self, name) for name in ("by_slots", "fallback", *_NUMBERS)}
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:

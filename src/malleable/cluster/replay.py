@@ -35,7 +35,7 @@ class Replay(NamedTuple):
     differing : int
         Decisions in which the other policy gives any job other slots.
     moved : float
-        Slots that change hands between the two, in the mean decision.
+        Slots that change hands between the two, on average over decisions.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""The scheduler of a cluster that an engine tells what happened: who gets how many slots, and which tasks
-start where."""
+"""The scheduler of a cluster that an engine tells what happened: how many slots each job gets, and which
+tasks start where."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _Name = TypeVar("_Name", str, tuple[str, str])
 
 
 class SchedulerDecision(ExplainedDecision):
-    """Who should have how many slots; see `BaseDecision`.
+    """How many slots each job should have; see `BaseDecision`.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class Scheduler(Kept):
             ``maps``, ``reduces``, their seconds as estimated on nodes of rate 1 (the mean counts; copying
             is part of a reduce task's), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
             ``min_map_slots``, ``min_reduce_slots``, ``user``, ``program``, ``flow``, ``after``. A job
-            comes when those that it is after have finished. All jobs of a flow are added at once.
+            comes when the jobs in its ``after`` have finished. All jobs of a flow are added at once.
         now : float, optional
             [s]; the latest time heard of by default.
         max_slots : array_like of int, shape (J,), optional
@@ -533,7 +533,7 @@ class Scheduler(Kept):
         reduce_slots: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> None:
-        """Slots of nodes from now on; 0: the node left. What ran there is told by `failed`.
+        """Slots of nodes from now on; 0: the node left. Report its running tasks by `failed`.
 
         Parameters
         ----------
@@ -566,7 +566,7 @@ class Scheduler(Kept):
 
     @in_turn
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
-        """These jobs are done; those that waited for them come."""
+        """These jobs are done; jobs that waited for them come."""
         moment, rows = self._moment(now), ids_of(ids)
         self._core.finish(rows, moment)
         self._log("finish", now=[moment], ids=rows)
@@ -580,7 +580,7 @@ class Scheduler(Kept):
 
     @in_turn
     def decide(self, now: float) -> SchedulerDecision:
-        """Who should have how many slots from now on.
+        """How many slots each job should have from now on.
 
         A policy that chooses for each free slot (``adaptive``) gives jobs what they hold, and the slots
         that nobody holds as it would choose for them one after the other; `assign` knows their nodes.

@@ -301,7 +301,7 @@ class ClusterJobs(Table):
         return made
 
     def columns(self) -> dict[str, Any]:
-        """Columns of numbers by name, as the core takes them, without those that are not given."""
+        """Columns of numbers by name, as the core takes them, without columns that are not given."""
         found = {field: getattr(self, field) for field in _COLUMNS}
         return {field: column for field, column in found.items() if column is not None}
 

@@ -129,7 +129,7 @@ class FlowEpoch(PlannedEpoch):
         Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
         ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and
-        the kind of those that are added without one of their own (`add`, ``kind``).
+        the kind of flows that are added without one of their own (`add`, ``kind``).
     policy : str
         As for flows in `malleable.plan`; ``flowflex`` and ``flowflex-fast`` differ in their plans alone.
     effort : int, optional

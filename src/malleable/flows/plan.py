@@ -142,7 +142,7 @@ def plan_flows(
     Parameters
     ----------
     flows : Flows
-        Those that arrive after ``now`` have that as a release time.
+        A flow that arrives after ``now`` starts at its arrival at the earliest.
     slots : int
         Capacity, at least 1.
     objective : str or sequence of str

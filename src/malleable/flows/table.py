@@ -121,7 +121,7 @@ class Flows(CoreTable, _core.Flows):
     ) -> Flows:
         """Flows from columns, without a mapping per job (see the attributes).
 
-        ``job_name`` has the jobs' local names; they need not be given.
+        ``job_name`` has the jobs' local names; you may leave it out.
         """
         self = cls.__new__(cls)
         offset = wholes_of("job_offset", job_offset)

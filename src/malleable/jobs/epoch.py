@@ -37,9 +37,9 @@ class Decision(BaseDecision):
         With a period: the jobs that keep coming need more whole slot-periods than there are. Then no rule
         keeps up, and a shorter period may. Known after fifty arrivals.
     order : ndarray of int64
-        With a period: who gets slots that become free before the next decision, for callers that can hand
-        them over at once: the ids of the jobs that could use more than they have, first those that will
-        still be there at the next decision. Each may have up to its ``max_slots``. Empty without a
+        With a period: ids of the jobs that could use more slots than they have, first the jobs that will
+        still be there at the next decision. If you can hand over slots that become free before the next
+        decision, follow this order. Each may have up to its ``max_slots``. Empty without a
         period. Worked out when first asked for, before the epoch moves on: O(J log J).
 
     Examples
@@ -110,7 +110,7 @@ class Epoch(PlannedEpoch):
         Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
         ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of
-        those that are added without one of their own (`add`, ``kind``).
+        jobs that are added without one of their own (`add`, ``kind``).
     policy : str
         ``flex``, ``fair``, ``fifo``, ``wdeq`` or ``hesrpt``.
     hysteresis : float

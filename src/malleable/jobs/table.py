@@ -286,7 +286,7 @@ class Jobs(CoreTable, _core.Jobs):
 
     @property
     def speedup(self) -> tuple[float | Floats, ...] | None:
-        """Of each job p, or its rates; None if all are linear."""
+        """The exponent p or the rates of each job; None if all are linear."""
         if not len(self.exponent):
             return None
         whole = np.zeros(len(self) + 1, dtype=np.int64)

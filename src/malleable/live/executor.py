@@ -65,8 +65,8 @@ class Progress(NamedTuple):
     why : str
         It has these.
     seconds : float
-        A call takes in the mean: of those that returned, else as the job says, else of other jobs' calls;
-        NaN: nothing is known of any.
+        Mean seconds of a call: of the job's calls that returned, else as the job says, else of other
+        jobs' calls; NaN: nothing is known of any.
     end : float
         When it is expected to end, in seconds from now, 0 if nothing is left; NaN: not known.
     """
@@ -171,7 +171,7 @@ class Executor(futures.Executor):
     takes one call with it, which fails with ``BrokenProcessPool`` (or is tried again: ``retries``), and is
     replaced; a call that cannot be pickled is known when it is submitted; Ctrl-C in
     a ``with`` block ends what runs; no process outlives this one, however it ends. Short calls
-    are sent together: those that a worker has not started go back when one before takes longer. Safe
+    are sent together: calls that a worker has not started go back when a call before them takes longer. Safe
     in any number of threads. A call costs some 20 us here and in the worker, and about 400 bytes
     while it waits. Source: FLEX, sections 1 and 2, for what decides.
 

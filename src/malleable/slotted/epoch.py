@@ -1,4 +1,4 @@
-"""Map and reduce tasks, slot by slot: who runs now, decided by a policy that a scheduler's loop calls."""
+"""Map and reduce tasks, slot by slot: which job runs now, decided by a policy that a scheduler's loop calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SlottedDecision(ExplainedDecision):
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        Those that start tasks in the policy's order, then the others that hold or held machines.
+        Jobs that start tasks in the policy's order, then other jobs that hold or held machines.
     slots : ndarray of int64, shape (n,)
         Machines that each of them holds once these tasks have started.
     maps, reduces : ndarray of int64, shape (n,)
@@ -94,7 +94,7 @@ class SlottedEpoch(BaseEpoch):
     The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in
     the same slot hand out what has become idle. That schedule has the work as it was estimated when
     the job came; the order in which waiting tasks start follows `update`. It goes on with jobs that
-    `finish` before they are done there, and forgets those that `remove` names. Without machines nothing
+    `finish` before they are done there, and forgets jobs that `remove` names. Without machines nothing
     happens there, either. One thread at a time per object, RuntimeError for a second one. Ids are never
     used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle
     loads in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a
@@ -193,7 +193,7 @@ class SlottedEpoch(BaseEpoch):
         """Overwrite what is given, as in `add`; nothing changes if anything is wrong.
 
         ``maps`` without ``map_left`` says what map work is left, too: for each task that waits what
-        ``map_left`` last said of each of those that waited then, by default a slot.
+        ``map_left`` last said of each task that waited then, by default a slot.
 
         What is done with a decision is told this way: tasks that started wait no longer, and hold
         machines until they end.
@@ -223,8 +223,8 @@ class SlottedEpoch(BaseEpoch):
         period : float, optional
             Seconds for which this decision is held (the epoch's ``period`` by default). A machine then
             runs waiting tasks of its job one after the other for as many whole slots as fit into it, so a
-            job gets fewer machines; those that are left over go to jobs whose tasks end earlier by
-            them. Below two slots a period changes nothing.
+            job gets fewer machines; machines that are left over go to jobs whose tasks end
+            earlier by them. Below two slots a period changes nothing.
         """
         moment = check_time("now", now)
         new = None if slots is None else check_whole("slots", slots, 0, 2**40)

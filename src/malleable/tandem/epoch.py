@@ -1,4 +1,4 @@
-"""Overlapping phases in a scheduler's loop: who maps and who shuffles now, with how many slots."""
+"""Overlapping phases in a scheduler's loop: which jobs map and shuffle now, with how many slots."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 
 
 class OverlapDecision(ExplainedDecision):
-    """Who runs now, and who did until now; see `BaseDecision`.
+    """Jobs that run now, and jobs that did until now; see `BaseDecision`.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        By rank at the map station, then those that only shuffle, then those that lost their slots.
+        By rank at the map station, then jobs that only shuffle, then jobs that lost their slots.
     slots : ndarray of int64, shape (n, 2)
         Map and shuffle slots: the shares in whole slots (largest remainder; each station's sum is
         rounded up).
@@ -186,7 +186,7 @@ class OverlapEpoch(BaseEpoch):
     def decide(
         self, now: float, *, slots: Sequence[int] | None = None, period: float | None = None
     ) -> OverlapDecision:
-        """Who runs now.
+        """Slots of each job at both stations now.
 
         Parameters
         ----------
@@ -197,8 +197,8 @@ class OverlapEpoch(BaseEpoch):
         period : float, optional
             Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
             no more slots than it can use for the whole period, unless nobody else can use them. At the
-            shuffle station counts what is ready, and what becomes ready within the period. Of a phase
-            that has overrun its estimate, a quarter of its work so far counts as left. Shares are whole
+            shuffle station counts what is ready, and what becomes ready within the period. If a phase
+            has overrun its estimate, a quarter of its work so far counts as left. Shares are whole
             slots then.
         """
         moment = check_time("now", now)

@@ -140,7 +140,7 @@ class File:
     def whole(
         self, records: list[Record], build: Callable[[list[Record]], Table], noun: str
     ) -> Table:
-        """What ``build`` makes of records that are one table, with ``skip_bad`` of those that it takes.
+        """The table that ``build`` makes of all records; with ``skip_bad``, of the records that it takes.
 
         Where it refuses some, halves are tried until the malformed ones stand alone.
         """
@@ -267,8 +267,8 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip or zstd; the format is known by content. Of a rolling log of Spark its folder, too; a
-        folder of logs of one format is one trace (`malleable.traces.merging`).
+        Plain, gzip or zstd; the format is known by content. A rolling log of Spark is given by its
+        folder; a folder of logs of one format is one trace (`malleable.traces.merging`).
     skip_bad : bool
         Malformed records: False, one error that counts them and shows the first; True, a warning that
         counts them, and the trace has the others. Also what lies behind damage to the file.
