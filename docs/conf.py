@@ -55,9 +55,19 @@ def joined(app, what, name, found, options, lines):
             lines[k] = f"{names.replace(', ', ',')} : {kind}"
 
 
+def reachable(app, page, template, context, doctree):
+    """Captions of the menu have a level, and wide code can be scrolled by keys: the theme leaves both out."""
+    menu = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = menu.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
+    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app):
     """Pages that are made of the sources: written before Sphinx looks for pages."""
     app.connect("autodoc-process-docstring", joined, priority=100)  # before Napoleon's
+    app.connect("html-page-context", reachable, priority=900)  # behind the theme's
     made = HERE / "made"
     for part in (reference, commands, c_header, gallery):
         part.write(made)

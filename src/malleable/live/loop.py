@@ -428,7 +428,7 @@ class Loop:
                 work.dropped.discard(number)
                 continue
             attempt, _ = self._tries.get((row, number), (0, 0))
-            if attempt:  # it goes alone: others should not suffer from what befell it
+            if attempt:  # it goes alone: other tasks should not suffer if it fails again
                 if tasks:
                     work.again.appendleft(number)
                     break
