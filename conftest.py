@@ -63,7 +63,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Nothing more stands there behind it; if several workers run tests, the one that is named may be another."""
+    """Nothing more stands there after a test; with several workers another one may have left it."""
     yield
     more = _left_there(item.config.rootpath) - item.stash[_BEFORE]
     assert not more, f"a test left {sorted(more)} in {item.config.rootpath}"

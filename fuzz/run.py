@@ -76,7 +76,7 @@ def run(
             env=os.environ | {"ASAN_OPTIONS": SANITIZERS},
             check=False,
         )
-        left = os.listdir(here)
+        left = [path.name for path in Path(here).iterdir()]
     counts = re.findall(r"^Done (\d+)", done.stderr, re.MULTILINE) or re.findall(
         r"^#(\d+)", done.stderr, re.MULTILINE
     )

@@ -5,9 +5,9 @@
  * nothing, unless it says so here, and malleable_message() says what is wrong.
  *
  * Columns are arrays of the caller, `count` entries each, read or written during the call alone. A
- * null pointer leaves a column out: what is read then is the default or stays as it was, what is
- * written is not wanted. Where a function writes rows, `room` says how many fit and `*rows` becomes
- * how many there are; `room` must be at least the size of the object (malleable_X_size).
+ * null pointer leaves a column out: an input column then has its default or stays as it was, an
+ * output column is not written. Where a function writes rows, `room` says how many fit and `*rows`
+ * becomes how many there are; `room` must be at least the size of the object (malleable_X_size).
  *
  * Times are seconds, work is in slot-seconds, ids are never used twice, `now` never falls. -1 as
  * the slots of a decision: as many as before. What columns mean and which numbers they may have is
