@@ -2,12 +2,16 @@
 
 import os
 import re
+import runpy
 import shutil
-import subprocess
-import sys
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from multiprocessing import get_context
 from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
 
 from . import keep, titled
 
@@ -21,13 +25,10 @@ def _drawn(script: Path, own: Path) -> None:
         return
     shutil.rmtree(own, ignore_errors=True)
     own.mkdir(parents=True)
-    commands = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-    how = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": str(SCRIPTS), "COLUMNS": "80", "PATH": commands}
-    with (own / "printed.txt").open("w", encoding="utf-8") as printed:
-        command = [sys.executable, str(script)]
-        subprocess.run(
-            command, cwd=own, env=os.environ | how, check=True, timeout=120, stdout=printed
-        )
+    os.chdir(own)
+    with (own / "printed.txt").open("w", encoding="utf-8") as printed, redirect_stdout(printed):
+        runpy.run_path(str(script), run_name="__main__")
+    plt.close("all")
     kept.write_text(code, encoding="utf-8")
 
 
@@ -40,7 +41,11 @@ def write(folder: Path) -> None:
     parts = [titled("Pictures and their code")]
     scripts = sorted(SCRIPTS.glob("*.py"))
     homes = [folder / "gallery" / script.stem for script in scripts]
-    with ThreadPoolExecutor(2) as pool:
+    os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    matplotlib.use("Agg")
+    matplotlib.rc_file(SCRIPTS / "matplotlibrc")
+    # Forked, so that what takes longest, importing Matplotlib, is done once.
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
         list(pool.map(_drawn, scripts, homes))
     for script, own in zip(scripts, homes, strict=True):
         code = script.read_text(encoding="utf-8")
