@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.instances import due_table
+from benchmarks.instances import due_steps, due_table
 from tests.strategies import random_jobs
 
 EFFORTS = [0, 1, 3, 8, 20, 31, 64, 100, 300, 499, 500, 900, 1500]
@@ -33,6 +33,15 @@ def test_the_default_is_close_to_its_bound():
         plan = mb.plan(jobs, slots, f"sum:{kind}")
         plan.validate()
         assert plan.gap < 0.05
+
+
+@pytest.mark.parametrize(("make", "kind"), [(due_table, "tardy"), (due_steps, "sla")])
+def test_sets_that_spare_some_slots_are_packed_without_a_miss(make, kind):
+    for jobs, tightness, gap in ((1_000, 0.35, 0.08), (1_000, 0.06, 0.02), (10_000, 0.35, 0.02)):
+        table, slots = make(jobs, tightness)
+        plan = mb.plan(table, slots, f"sum:{kind}")
+        plan.validate()
+        assert plan.gap < gap
 
 
 @pytest.mark.parametrize("kind", ["tardiness", "tardy"])

@@ -46,7 +46,8 @@ std::size_t first_over(const Column& job, const double* time, const double* room
 
 }  // namespace
 
-void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::size_t times) {
+void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::size_t times,
+                      double spare) {
   problem_ = &problem;
   const std::size_t n = problem.size();
   double total = 0.0;
@@ -84,7 +85,8 @@ void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::
   for (std::size_t k = 0; k < m; ++k) {
     done += level[k];
     rate += ramp[k];
-    room_[k] = problem.slots * times_[k] * (1.0 + kRounding) - done - rate * times_[k];
+    room_[k] =
+        (1.0 - spare) * problem.slots * times_[k] * (1.0 + kRounding) - done - rate * times_[k];
   }
   tight_ = 0;
 }

@@ -268,23 +268,34 @@ void PriceBound::refine(const Penalties& penalties, std::span<const double> earl
   best_multiplier_ = multiplier_;
 }
 
-void PriceBound::worth(std::span<double> due, std::span<double> key) {
+// Of the points (saved, price) of a job's options those on the lower convex hull, from (0, 0) on.
+void PriceBound::list_asks(std::vector<DueAsk>& asks) {
   sum_prices(best_multiplier_);
+  asks.clear();
+  struct Point {
+    double saved, price, due;
+    double over(const Point& other) const { return (price - other.price) / (saved - other.saved); }
+  };
+  std::vector<Point> hull;
   for (std::size_t j = 0; j < problem_->size(); ++j) {
-    due[j] = key[j] = kInfinity;
     if (offset_[j] == offset_[j + 1]) continue;
     const Option& never = options_[offset_[j + 1] - 1];
     const double idle = cost_of(j, never) - never.penalty;
-    double least = kInfinity;  // the price of a chosen end is less than what it saves
-    for (std::size_t o = offset_[j]; o + 1 < offset_[j + 1]; ++o) {
+    hull.assign(1, {0.0, 0.0, kInfinity});
+    for (std::size_t o = offset_[j + 1] - 1; o-- > offset_[j];) {  // later ends first
       const Option& option = options_[o];
-      const double saved = never.penalty - option.penalty;
-      const double price = cost_of(j, option) - option.penalty - idle;
-      const double cost = price < saved ? price - saved : price / saved;
-      if (!(saved > 0.0) || !(cost < least)) continue;
-      least = cost;
-      due[j] = option.completion;
-      key[j] = std::max(0.0, price / saved);
+      const Point point{never.penalty - option.penalty,
+                        std::max(0.0, cost_of(j, option) - option.penalty - idle),
+                        option.completion};
+      if (!(point.saved > hull.back().saved)) continue;
+      while (hull.size() > 1 &&
+             point.over(hull[hull.size() - 2]) <= hull.back().over(hull[hull.size() - 2])) {
+        hull.pop_back();
+      }
+      hull.push_back(point);
+    }
+    for (std::size_t k = 1; k < hull.size(); ++k) {
+      asks.push_back({hull[k].over(hull[k - 1]), hull[k].due, static_cast<Index>(j)});
     }
   }
 }

@@ -110,8 +110,9 @@ void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalti
     on_time_set(problem, penalties, order);
     return;
   }
-  if (rule == OrderRule::kFittingSet) {
-    fitting_set(problem, penalties, order);
+  if (rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) {
+    const double spare = rule == OrderRule::kSpareSet ? spare_slots(problem.size()) : 0.0;
+    fitting_set(problem, penalties, spare, order);
     return;
   }
   const std::size_t n = problem.size();
@@ -153,6 +154,7 @@ void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalti
         break;
       case OrderRule::kOnTimeSet:
       case OrderRule::kFittingSet:
+      case OrderRule::kSpareSet:
         break;
     }
     if (!(r > 0.0) || std::isnan(key_[j])) key_[j] = kInfinity;
@@ -250,12 +252,10 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
 }
 
 // Those join first whose next step costs most for their work.
-void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalties,
+void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalties, double spare,
                                  std::span<Index> order) {
-  const std::size_t n = problem.size();
-  loss_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    loss_[j] = kInfinity;
+  asks_.clear();
+  for (std::size_t j = 0; j < problem.size(); ++j) {
     if (problem.work[j] == 0.0 || due_[j] == kInfinity) continue;
     // The next step, or where there is a slope instead of a jump, what it pays by the end of all.
     const double paid = penalties(j, problem.now + due_[j]);
@@ -263,9 +263,9 @@ void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalt
     const double step = above < kInfinity ? above - paid : 0.0;
     const double by_end = penalties(j, problem.now + std::max(end_, due_[j])) - paid;
     const double loss = step > 1e-6 * by_end ? step : by_end;
-    if (loss > 0.0) loss_[j] = problem.work[j] / loss;
+    if (loss > 0.0) asks_.push_back({problem.work[j] / loss, due_[j], static_cast<Index>(j)});
   }
-  set_by(problem, penalties, loss_, due_, order);
+  set_by(problem, penalties, asks_, spare, false, order);
 }
 
 // The end of the step behind `due`; infinite where there is none.
@@ -277,38 +277,35 @@ double PriorityOrders::next_due(const Problem& problem, const Penalties& penalti
   return next > due * (1.0 + 1e-6) ? next : kInfinity;  // a slope has no next step
 }
 
-// Jobs join one after the other at their due times, if they can be on time with those who joined
-// before. Then all try their first step and those after it, twice: others may have moved.
+// What is asked for is tried in turn. Then all jobs that asked try their first step and those after
+// it, twice: others may have moved.
 void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
-                            std::span<const double> key, std::span<const double> due,
+                            std::span<const DueAsk> asks, double spare, bool at_once,
                             std::span<Index> order) {
   const std::size_t n = problem.size();
   target_.assign(n, kInfinity);
   std::vector<double> times(due_.begin(), due_.end());
-  times.insert(times.end(), due.begin(), due.end());
-  set_.begin(problem, times, set_times_);
-  first_.resize(n);
-  sorter_.sort(key, first_);
-  const auto seek = [&](Index j, double from, double before) {
-    for (double d = from; d < before; d = next_due(problem, penalties, j, d)) {
+  for (const DueAsk& ask : asks) times.push_back(ask.due);
+  set_.begin(problem, times, set_times_, spare);
+  // To the first step from `from` on that has room; if none before its own has, all is as it was.
+  const auto move = [&](Index j, double from, bool later) {
+    const double own = target_[j];
+    if (!(from < own)) return;
+    if (own < kInfinity) set_.drop(j, own);
+    for (double d = from; d < own; d = later ? next_due(problem, penalties, j, d) : own) {
       if (!set_.add(j, d)) continue;
       target_[j] = d;
-      return true;
+      return;
     }
-    return false;
+    if (own < kInfinity) set_.add(j, own);
   };
-  for (const Index j : first_) {
-    if (key[j] == kInfinity) break;
-    if (set_.add(j, due[j])) target_[j] = due[j];
-  }
+  key_.resize(asks.size());
+  for (std::size_t k = 0; k < asks.size(); ++k) key_[k] = asks[k].key;
+  first_.resize(asks.size());
+  sorter_.sort(key_, first_);
+  for (const Index k : first_) move(asks[k].job, asks[k].due, at_once);
   for (int pass = 0; pass < 2; ++pass) {
-    for (const Index j : first_) {
-      const double now = target_[j];
-      if (key[j] == kInfinity) break;
-      if (!(due_[j] < now)) continue;
-      if (now < kInfinity) set_.drop(j, now);
-      if (!seek(j, due_[j], now) && now < kInfinity) set_.add(j, now);
-    }
+    for (const Index k : first_) move(asks[k].job, due_[asks[k].job], true);
   }
   loss_.resize(n);
   for (std::size_t j = 0; j < n; ++j) {

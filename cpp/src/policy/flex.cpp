@@ -31,15 +31,16 @@ constexpr double kTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out: the on-time set is at least as good, order by order.
-constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kFittingSet, OrderRule::kSmith,
+constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet,   OrderRule::kFittingSet,
+                                   OrderRule::kSpareSet,    OrderRule::kSmith,
                                    OrderRule::kModifiedDue, OrderRule::kApparentCost};
 
 }  // namespace
 
 std::uint64_t default_effort(std::size_t jobs, bool curved) {
   const std::uint64_t count = std::max<std::size_t>(jobs, 1);
-  const std::uint64_t most = curved ? 40'000'000 / count / count : 8'000'000 / count;
-  return std::clamp<std::uint64_t>(most, 10, kDefaultEffort);
+  const std::uint64_t most = curved ? 40'000'000 / count / count : 16'000'000'000 / count / count;
+  return std::clamp<std::uint64_t>(most, curved ? 10 : kPricedSteps, kDefaultEffort);
 }
 
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -334,9 +335,10 @@ void Flex::try_rules(const Task& task) {
   orders_.study(problem, task.penalties, earliest_);
   if (!task.penalties.linear() && try_deadlines(task)) return;
   for (const OrderRule rule : rules) {
+    if (rule == OrderRule::kFittingSet && problem.size() > kManyStepped) continue;
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
-    if (rule == OrderRule::kFittingSet && !problem.gang) {
+    if ((rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) && !problem.gang) {
       consider(order, {orders_.target().begin(), orders_.target().end()});
     }
   }

@@ -31,14 +31,16 @@ constexpr std::size_t kParts = 6;  // of a cell, where prices are interpolated
 struct PointStage {
   std::uint64_t price;
   std::size_t times, steps;
-  bool set;  // an on-time set is made of them
+  bool set;  // on-time sets are made of them
 };
 constexpr PointStage kPoints[] = {
     {10, 64, 30, false}, {10, 256, 30, false}, {15, 1024, 60, true}, {25, 4000, 120, true}};
+static_assert(kPoints[0].price + kPoints[1].price + kPoints[2].price + kPoints[3].price ==
+              kPricedSteps);
 
 constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and between candidates
-// Of more jobs there are candidates only at the end of a stage.
-constexpr std::size_t kManyJobs = 20'000;
+// Of more jobs with slopes there are candidates only at the end of a stage.
+constexpr std::size_t kManyRising = 20'000;
 
 bool rises(const Penalties& penalties) {
   const auto slope = penalties.slope();
@@ -108,7 +110,7 @@ void Flex::try_densities(const Task& task) {
       density_.sample(n);
       if (!run(stage.whole)) return;
     }
-    if (!stage.packed && n > kManyJobs) continue;
+    if (!stage.packed && n > kManyRising) continue;
     double& bound = task.plan.lower_bound;
     bound = std::max(bound, density_.bound(1, due));
     if (over(task)) return;
@@ -129,7 +131,8 @@ void Flex::try_points(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
   std::vector<Index> order(n);
-  std::vector<double> due(n), key(n);
+  std::vector<double> due(n);
+  std::vector<DueAsk> asks;
   for (const PointStage& stage : kPoints) {
     if (!pay(task, stage.price)) return;
     prices_.refine(task.penalties, earliest_, completion_, stage.times);
@@ -137,7 +140,7 @@ void Flex::try_points(const Task& task) {
       if (over(task)) return;
       const double bound = prices_.improve(scores_[0].value, kChunk);
       task.plan.lower_bound = std::max(task.plan.lower_bound, bound);
-      if (n > kManyJobs && step + kChunk < stage.steps) continue;
+      if (n > kManyStepped && step + kChunk < stage.steps) continue;
       orders_.by_due(problem, prices_.average(), order);
       consider(order);
       prices_.choices(due);
@@ -145,9 +148,13 @@ void Flex::try_points(const Task& task) {
       consider(order);
     }
     if (!stage.set || problem.gang) continue;
-    prices_.worth(due, key);
-    orders_.set_by(problem, task.penalties, key, due, order);
-    consider(order, {orders_.target().begin(), orders_.target().end()});
+    prices_.list_asks(asks);
+    for (const double spare : {spare_slots(n), 0.0}) {
+      if (spare == 0.0 && n > kManyStepped) break;
+      if (over(task)) return;
+      orders_.set_by(problem, task.penalties, asks, spare, true, order);
+      consider(order, {orders_.target().begin(), orders_.target().end()});
+    }
   }
 }
 

@@ -295,8 +295,9 @@ def _plan_held(
 def default_effort(jobs: int, curved: bool = False) -> int:
     """Candidates that FLEX tries for so many jobs unless told otherwise: fewer where each costs more.
 
-    8,000,000 over the jobs, at most `DEFAULT_EFFORT` and at least 10; 40,000,000 over their square if
-    speed-ups are below linear (``curved``).
+    16,000,000,000 over the square of the jobs, at most `DEFAULT_EFFORT` and at least 60, which is what
+    prices of steps take; 40,000,000 over their square and at least 10 if speed-ups are below linear
+    (``curved``).
     """
     return _core.default_effort(jobs, curved)
 

@@ -2,10 +2,10 @@
 //
 // A reduce task that starts early copies what ended maps have left, and holds its slot until the
 // last map has ended. So it may start if all maps will probably have ended by the time it has
-// copied what there is: then it loses nothing. The chance of that is a product over the maps that
-// run, of log-normal times, each as old as it is. How long copying takes is a low quantile of what
-// earlier jobs took: if it is taken for too long, reduce tasks hold slots in vain, and if for too
-// short, little is lost.
+// copied what there is: then it loses nothing. The chance of that is a product over the running
+// maps, whose times are log-normal and at least their ages. The time of copying is a low quantile of
+// what earlier jobs took. If this estimate is too large, reduce tasks hold slots in vain; if it is
+// too small, little is lost.
 //
 // A chance costs O(maps that run), less where it is small; what a job copied O(kept).
 #pragma once

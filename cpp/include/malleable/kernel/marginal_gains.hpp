@@ -1,5 +1,5 @@
-// Slots by marginal gains: of all jobs whoever gains most by more slots gets them, value times what
-// they add a slot, until none are left.
+// Slots by marginal gains: the job that gains most by more slots gets them, again and again, until
+// no slot is left. A gain is the job's value times what the slots add, by slot.
 //
 // With values that stay as they are this is what an optimal schedule does (Hamilton-Jacobi-Bellman:
 // the value of a job is what a unit of its work less would save). Jobs climb from one corner of

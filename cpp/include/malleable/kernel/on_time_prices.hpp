@@ -36,7 +36,7 @@ class OnTimePrices {
   // On so many slots, for jobs of so much work in all, whether they ask or not. `sample` is some of
   // those who ask: the cells follow from their due times and values.
   void begin(double now, double slots, std::span<const Job> sample, double total_work);
-  // What a job does on its minimum, if any, whoever joins. Before all else.
+  // Counts what a job does on its minimum, whichever jobs join. Call it before all else.
   void take_minimum(double work, double low);
   // A job asks in the round that is open.
   void ask(const Job& job);

@@ -17,12 +17,19 @@
 
 namespace malleable {
 
+// A job that wants to join a set, due then; the least key joins first.
+struct DueAsk {
+  double key, due;
+  Index job;
+};
+
 class OnTimeSet {
  public:
   // An empty set, for at most so many times: quantiles of `due` (from problem.now; infinite and
   // past ones are left out) and of the ends of jobs on their minima. The problem must outlive the
-  // calls below.
-  void begin(const Problem& problem, std::span<const double> due, std::size_t times);
+  // calls below. `spare`: this part of the slots stays out of the set.
+  void begin(const Problem& problem, std::span<const double> due, std::size_t times,
+             double spare = 0.0);
   // Adds a job that is not in the set, due then, if all can still be on time.
   bool add(Index job, double due);
   // Takes it out again; `due` as it was added.

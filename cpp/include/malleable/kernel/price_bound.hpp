@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/on_time_set.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 
@@ -50,10 +51,10 @@ class PriceBound {
   // The completions, from problem.now, that the jobs choose at the best prices; infinite where a
   // job gives up. O(options).
   void choices(std::span<double> due);
-  // The end that each job aims at, even if it gives up: the one that is worth its price most. key:
-  // that price over what it saves; below 1 where the job chooses it, infinite where nothing is
-  // saved.
-  void worth(std::span<double> due, std::span<double> key);
+  // What each job asks of an on-time set: first the end that saves most for its price, then earlier
+  // ends as long as each saves most for what it costs more. key: price over what is saved, below 1
+  // where the job would choose it.
+  void list_asks(std::vector<DueAsk>& asks);
   // The average of what they chose lately: prices swing around the best ones, and so do choices.
   std::span<const double> average() const { return average_; }
 

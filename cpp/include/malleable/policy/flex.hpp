@@ -34,8 +34,13 @@ namespace malleable {
 
 // Candidates tried after the fixed orders unless the caller says otherwise; of up to 2,000 jobs.
 inline constexpr std::uint64_t kDefaultEffort = 4000;
-// Of so many jobs: fewer where each costs more, so that a plan takes seconds. `curved`: some job's
-// speed-up is below linear, and a candidate costs O(J^2).
+// What the prices of steps cost in candidates, all stages: they do most for many jobs.
+inline constexpr std::uint64_t kPricedSteps = 60;
+// Of more jobs with steps there are fewer candidates on the way: only sets that spare some slots,
+// and orders only where a stage of prices ends.
+inline constexpr std::size_t kManyStepped = 5'000;
+// Of so many jobs: fewer where each costs more and finds less, so that a plan takes seconds.
+// `curved`: some job's speed-up is below linear, and a candidate costs O(J^2).
 std::uint64_t default_effort(std::size_t jobs, bool curved = false);
 // Beyond this many jobs a max objective keeps its best order: water-filling may take O(J^2).
 inline constexpr std::size_t kMostDeadlinePacked = 5000;
