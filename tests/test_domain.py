@@ -3,6 +3,8 @@
 import copy
 import gc
 import pickle
+import sys
+import types
 import weakref
 
 import numpy as np
@@ -373,3 +375,9 @@ def test_plans_and_epochs_over_the_whole_domain(seed):
         made.remove(ids[::2])
         made.decide(now, slots=int(rng.choice(SLOTS)))
         check_decision(made, min(now + 1.0, 1e12))
+
+
+def test_numpy_ma_may_be_half_imported(monkeypatch):
+    """By another thread, as happens in workers of Dask."""
+    monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
+    assert mb.Jobs(work=[1.0]).work.tolist() == [1.0]
