@@ -71,10 +71,10 @@ TEST(a_phase_counts_once) {
   const ModelCurves all = speedup_likelihood(tasks);
   std::vector<double> said, again;
   SpeedupBelief once, often;
-  once.close(all, said);
+  once.close(all, 21.0, said);
   for (const std::size_t part : {5U, 9U, 21U})
     often.say(speedup_likelihood({tasks.data(), part}), again);
-  often.close(all, again);
+  often.close(all, 21.0, again);
   CHECK(said.empty() && again.empty());
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     CHECK_NEAR(once.chances({})[g], often.chances({})[g], 1e-9);

@@ -6,7 +6,8 @@ If s tasks do s^p together, a task would have taken V alone, the integral of s(t
 import math
 
 GRID = [0.25 + 0.05 * k for k in range(16)]
-SCATTERS = [0.03, 0.08, 0.18, 0.35, 0.65, 1.05, 1.6]
+# From half a step of 1.6 below .004 to half a step above 1.8, in logarithms evenly.
+SCATTERS = [0.004 * 1.6 ** (k / 6.0 - 5.0 / 12.0) for k in range(84)]
 WEIGHTS = {"constant": 0.5, "jumps": 0.3, "walks": 0.1, "climbs": 0.1}
 
 
@@ -90,7 +91,9 @@ def by_model(tasks, spans, p):
     for name, model in models.items():
         logs = [model(s) for s in SCATTERS]
         most = max(logs)
-        found[name] = density + most + math.log(sum(math.exp(x - most) for x in logs) / 7.0)
+        found[name] = (
+            density + most + math.log(sum(math.exp(x - most) for x in logs) / len(SCATTERS))
+        )
     return found
 
 

@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace malleable {
 namespace {
 
-constexpr std::size_t kScatters = 7;
-constexpr std::array<double, kScatters> kScatter = {0.03, 0.08, 0.18, 0.35, 0.65, 1.05, 1.6};
+// Standard deviations: a grid in which each is so many times the one before.
+constexpr std::size_t kScatters = 14;
+constexpr double kFinest = 0.004, kCoarser = 1.6;
+// A curve over the grid that is so bent at its top, and as by so many times the tasks at most, is
+// summed as that of a normal sample.
+constexpr double kBent = 1.0, kAlike = 1.5;
+// So many tasks count in full: models are never quite right, and more tasks would make them sure.
+constexpr double kTold = 2'000.0;
 // Of models before any phase has ended, which count as so many phases.
 constexpr std::array<double, kLevelModels> kWeight = {0.5, 0.3, 0.1, 0.1};
 constexpr double kWeightPhases = 4.0;
@@ -21,18 +28,33 @@ constexpr double kClimb = 2.0;
 // Times that differ by so little are the same one.
 constexpr double kTogether = 1e-9;
 constexpr double kGolden = 0.618;
+constexpr double kSame = 1e-6;  // logarithms of chances that differ by rounding
 
 // The part of a normal density that depends on what was seen.
 double log_density(double off, double variance) {
   return -0.5 * (off * off / variance + std::log(variance));
 }
 
-// By the mean of densities.
-double log_mean(const std::array<double, kScatters>& logs) {
-  const double most = *std::max_element(logs.begin(), logs.end());
+// By the mean of densities over all standard deviations, those between the grid's, too: many tasks
+// know theirs better than the grid does, and a p must not be better because the grid suits it.
+// Around the grid's top their logarithm is taken for -a u - b exp(-2 u), u being that of the
+// standard deviation, as a normal sample has it; where it is not like that, for what the grid says.
+double log_mean(const std::array<double, kScatters>& logs, double tasks) {
+  const auto top = std::max_element(logs.begin(), logs.end());
+  const double most = *top, all = std::log(static_cast<double>(kScatters));
+  if (top != logs.begin() && top + 1 != logs.end()) {
+    const double h = std::log(kCoarser), below = most - *(top - 1), above = most - *(top + 1);
+    const double b = (below + above) / (2.0 * std::cosh(2.0 * h) - 2.0);
+    const double a = (above - b * std::expm1(-2.0 * h)) / h;
+    if (below + above > kBent && a > 0.0 && a < kAlike * tasks) {
+      const double u = 0.5 * std::log(2.0 * b / a);
+      const double more = b - a * (u + 0.5);
+      return most + more + 0.5 * std::log(std::numbers::pi / (a * h * h)) - all;
+    }
+  }
   double sum = 0.0;
   for (const double log : logs) sum += std::exp(log - most);
-  return most + std::log(sum / static_cast<double>(kScatters));
+  return most + std::log(sum) - all;
 }
 
 // Logarithms of times alone, by p.
@@ -164,8 +186,8 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
   const double chance = std::max(kLeastJumps, kJumps / n);
   std::array<std::array<SpeedupCurve, kScatters>, kLevelModels> by_scatter;
   SpeedupCurve density{};
-  for (std::size_t k = 0; k < kScatters; ++k) {
-    const double s = kScatter[k];
+  double s = kFinest;
+  for (std::size_t k = 0; k < kScatters; ++k, s *= kCoarser) {
     Line constant(s, 0.0), climbing(s, kClimb);
     Jumps jumping(s, 0.0, chance), walking(s, kWalk * s, chance);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -196,7 +218,7 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
     for (std::size_t g = 0; g < kSpeedups; ++g) {
       std::array<double, kScatters> logs;
       for (std::size_t k = 0; k < kScatters; ++k) logs[k] = by_scatter[m][k][g];
-      found[m][g] = density[g] + log_mean(logs);
+      found[m][g] = density[g] + log_mean(logs, n);
     }
   }
   return found;
@@ -235,8 +257,12 @@ void SpeedupBelief::say(const ModelCurves& curves, std::vector<double>& said) {
   }
 }
 
-void SpeedupBelief::close(const ModelCurves& curves, std::vector<double>& said) {
+void SpeedupBelief::close(const ModelCurves& curves, double tasks, std::vector<double>& said) {
   say(curves, said);
+  // Equal curves say nothing.
+  if (std::any_of(said.begin(), said.end(), [](double log) { return std::fabs(log) > kSame; })) {
+    told_ += tasks;
+  }
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     open_[g] -= said[g];
     closed_[g] += said[g];
@@ -253,8 +279,9 @@ void SpeedupBelief::close(const ModelCurves& curves, std::vector<double>& said) 
 
 SpeedupCurve SpeedupBelief::chances(const SpeedupCurve& beside) const {
   SpeedupCurve found;
+  const double part = kTold / std::max(kTold, told_);
   for (std::size_t g = 0; g < kSpeedups; ++g) {
-    found[g] = prior_[g] + closed_[g] + open_[g] + beside[g];
+    found[g] = prior_[g] + part * (closed_[g] + open_[g]) + beside[g];
   }
   const double most = *std::max_element(found.begin(), found.end());
   double sum = 0.0;

@@ -376,7 +376,7 @@ bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
     belief_.say(curves, seen.said);
     seen.look = static_cast<std::uint32_t>(kNextLook * static_cast<double>(seen.ended.size()));
   } else {
-    belief_.close(curves, seen.said);
+    belief_.close(curves, static_cast<double>(seen.ended.size()), seen.said);
     seen.ended.clear();
     seen.look = 0;
   }
@@ -385,7 +385,10 @@ bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
 }
 
 void TaskEstimates::close(SeenTasks& seen) {
-  if (seen.ended.size() > 1) belief_.close(speedup_likelihood(seen.ended), seen.said);
+  if (seen.ended.size() > 1) {
+    const auto tasks = static_cast<double>(seen.ended.size());
+    belief_.close(speedup_likelihood(seen.ended), tasks, seen.said);
+  }
   seen.ended.clear();
 }
 
@@ -447,6 +450,7 @@ void TaskEstimates::each(Self& self, const See& see) {
   for (auto& counts : self.counts_) {
     for (auto& count : counts) see(count, false);
   }
+  see(self.belief_.told(), false);
   for (auto& log : self.belief_.closed()) see(log, true);
   for (auto& curve : self.belief_.weights()) {
     for (auto& weight : curve) see(weight, false);
@@ -478,7 +482,8 @@ void TaskEstimates::recall(const History& history) {
     ++k;
   });
   // Earlier versions said p by a mean alone, and before that not how sure it was, nor counted work.
-  constexpr std::size_t kLikelihood = kSpeedups * (1 + kLevelModels), kCounts = 2 * kWorkClasses;
+  constexpr std::size_t kLikelihood = 1 + kSpeedups * (1 + kLevelModels),
+                        kCounts = 2 * kWorkClasses;
   const std::size_t missing = k - std::min(k, history.common.size());
   if (history.common.size() > k ||
       (missing != 0 && missing != kLikelihood && missing != kLikelihood + kCounts + 1)) {

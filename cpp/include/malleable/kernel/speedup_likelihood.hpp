@@ -6,7 +6,7 @@
 // who lists the short tasks first would look like tasks that slow each other down. So the
 // likelihood is averaged over four models of the level: it is constant; it jumps now and then; it
 // jumps and walks; it follows a line. Their weights are learnt over phases, for each p apart. It is
-// averaged over seven standard deviations of a task around its level, too. What is known is when
+// averaged over standard deviations of a task around its level, too. What is known is when
 // tasks ended: the density of that is the density of y times s^(p - 1) / V, s just before the end.
 // Without this factor long tasks, which end beside few others, would speak for a p near 1.
 //
@@ -56,22 +56,26 @@ class SpeedupBelief {
   // A phase's tasks so far, in place of what it had said; `said` is what this phase says from now
   // on, empty before it said anything.
   void say(const ModelCurves& curves, std::vector<double>& said);
-  // The phase says no more: the models' weights learn from it, and `said` is empty again.
-  void close(const ModelCurves& curves, std::vector<double>& said);
+  // The phase, of so many tasks, says no more: the models' weights learn from it, and `said` is
+  // empty again.
+  void close(const ModelCurves& curves, double tasks, std::vector<double>& said);
 
   // Chances of each p, with another logarithm of a likelihood beside.
   SpeedupCurve chances(const SpeedupCurve& beside) const;
 
+  double& told() { return told_; }
+  double told() const { return told_; }
   SpeedupCurve& closed() { return closed_; }
   const SpeedupCurve& closed() const { return closed_; }
   ModelCurves& weights() { return weight_; }
   const ModelCurves& weights() const { return weight_; }
 
-  void state(State& s) { s(prior_, closed_, open_, weight_); }
+  void state(State& s) { s(prior_, told_, closed_, open_, weight_); }
 
  private:
   SpeedupCurve mixed(const ModelCurves& curves) const;
 
+  double told_ = 0.0;      // tasks of phases that have ended and said something
   SpeedupCurve prior_;     // logarithms
   SpeedupCurve closed_{};  // of phases that have ended
   SpeedupCurve open_{};    // of the others
