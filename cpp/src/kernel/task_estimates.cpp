@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -29,6 +31,10 @@ constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09;
 // A phase's tasks are looked at after so many, and then after so much more.
 constexpr std::size_t kFirstLook = 4;
 constexpr double kNextLook = 1.5;
+// When phases of so many tasks have shown p, only each second phase is looked at, of twice as many
+// each third, and so on: what is believed hardly moves by then, and a look costs some 50 us a task.
+constexpr double kShown = 2'000.0;
+constexpr auto kNeverLook = std::numeric_limits<std::uint32_t>::max();
 // The square of how far errors go together with x.
 constexpr double kTogether = 0.25;
 constexpr double kLeastVariance = 1e-4;
@@ -59,6 +65,11 @@ namespace {
 std::array<double, 3> powers(double log) {
   const double root = std::exp(-0.25 * log);
   return {root, root * root, root * root * root};
+}
+
+// Whether the next phase is looked at, after so many; `shown` tasks have shown p.
+bool sampled(double phases, double shown) {
+  return std::fmod(phases, 1.0 + std::floor(shown / kShown)) == 0.0;
 }
 
 }  // namespace
@@ -371,6 +382,10 @@ double TaskEstimates::trust() const {
 
 bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
   if (seen.ended.size() < std::max<std::size_t>(seen.look, kFirstLook)) return false;
+  if (seen.look == 0 && !sampled(group_[0].all.n + group_[1].all.n, belief_.told())) {
+    seen.look = kNeverLook;
+    return false;
+  }
   const ModelCurves curves = speedup_likelihood(seen.ended);
   if (seen.ended.size() < kSpeedupTasks) {
     belief_.say(curves, seen.said);
@@ -385,7 +400,9 @@ bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
 }
 
 void TaskEstimates::close(SeenTasks& seen) {
-  if (seen.ended.size() > 1) {
+  const bool looked = seen.look == 0 ? sampled(group_[0].all.n + group_[1].all.n, belief_.told())
+                                     : seen.look != kNeverLook;
+  if (looked && seen.ended.size() > 1) {
     const auto tasks = static_cast<double>(seen.ended.size());
     belief_.close(speedup_likelihood(seen.ended), tasks, seen.said);
   }

@@ -3,9 +3,9 @@
 // A reduce task that starts early copies what ended maps have left, and holds its slot until the
 // last map has ended. So it may start if all maps will probably have ended by the time it has
 // copied what there is: then it loses nothing. The chance of that is a product over the running
-// maps, whose times are log-normal and at least their ages. The time of copying is a low quantile of
-// what earlier jobs took. If this estimate is too large, reduce tasks hold slots in vain; if it is
-// too small, little is lost.
+// maps, whose times are log-normal and at least their ages. The time of copying is a low quantile
+// of what earlier jobs took. If this estimate is too large, reduce tasks hold slots in vain; if it
+// is too small, little is lost.
 //
 // A chance costs O(maps that run), less where it is small; what a job copied O(kept).
 #pragma once
