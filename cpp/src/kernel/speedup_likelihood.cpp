@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 
 namespace malleable {
 namespace {
@@ -71,6 +72,12 @@ SpeedupCurve alone(const EndedTask& task) {
   return found;
 }
 
+// By when they began. Tasks that are equal in all are the same to whatever reads them, so that a
+// sort that is not stable, and allocates nothing, will do.
+bool in_order(const EndedTask& a, const EndedTask& b) {
+  return std::tie(a.began, a.alone, a.beside) < std::tie(b.began, b.alone, b.beside);
+}
+
 // Tasks that began at once stand in no order, but ended in one: short ones first. They are taken as
 // a step through them that meets each once says.
 using Order = std::array<std::size_t, kSpeedupTasks>;
@@ -83,8 +90,8 @@ void spread(std::span<EndedTask> tasks, Order& order) {
     }
     const std::size_t count = next - first;
     const auto group = tasks.subspan(first, count);
-    std::stable_sort(group.begin(), group.end(), [](const EndedTask& a, const EndedTask& b) {
-      return a.alone[0] < b.alone[0];
+    std::sort(group.begin(), group.end(), [](const EndedTask& a, const EndedTask& b) {
+      return a.alone != b.alone ? a.alone < b.alone : in_order(a, b);
     });
     auto step = static_cast<std::size_t>(kGolden * static_cast<double>(count)) + 1;
     while (std::gcd(step, count) != 1) ++step;
@@ -178,8 +185,7 @@ SpeedupCurve speedup_prior(SpeedupPrior prior) {
 ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
   ModelCurves found{};
   if (tasks.size() < 2) return found;
-  std::stable_sort(tasks.begin(), tasks.end(),
-                   [](const EndedTask& a, const EndedTask& b) { return a.began < b.began; });
+  std::sort(tasks.begin(), tasks.end(), in_order);
   Order order;
   spread(tasks, order);
   const auto n = static_cast<double>(tasks.size());

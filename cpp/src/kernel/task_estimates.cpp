@@ -187,6 +187,10 @@ void RunningOverTime::state(State& s) {
 }
 
 void SeenTasks::running(double now, double tasks) {
+  if (ran_.empty()) {  // at once: later events allocate nothing
+    ended.reserve(kSpeedupTasks);
+    said.reserve(kSpeedups);
+  }
   ran_.add(now, tasks > 1.0 ? std::log(tasks) : 0.0);
 }
 
