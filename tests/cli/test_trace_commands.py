@@ -148,7 +148,7 @@ def test_flows_have_no_simulated_snapshot(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("jobs", "effort", "tried"),
-    [(2000, None, 4000), (40_000, None, 200), (40_000, 3, 3), (40_000, 0, 0)],
+    [(2000, None, 4000), (40_000, None, 60), (40_000, 3, 3), (40_000, 0, 0)],
 )
 def test_effort(jobs, effort, tried, tmp_path, capsys, monkeypatch):
     """Large tables get fewer candidates, and are told so; what the user says is obeyed."""
@@ -166,7 +166,7 @@ def test_effort(jobs, effort, tried, tmp_path, capsys, monkeypatch):
     assert done.returncode == 0
     assert asked == [tried]
     if jobs > 2000 and effort is None:
-        told = "effort 200 for 40,000 jobs, so that planning takes seconds (--effort N: more candidates"
+        told = "effort 60 for 40,000 jobs, so that planning takes seconds (--effort N: more candidates"
         assert told in done.stderr
     else:
         assert "effort" not in done.stderr
