@@ -166,7 +166,9 @@ def test_effort(jobs, effort, tried, tmp_path, capsys, monkeypatch):
     assert done.returncode == 0
     assert asked == [tried]
     if jobs > 2000 and effort is None:
-        told = "effort 60 for 40,000 jobs, so that planning takes seconds (--effort N: more candidates"
+        told = (
+            "effort 60 for 40,000 jobs, so that planning takes seconds (--effort N: more candidates"
+        )
         assert told in done.stderr
     else:
         assert "effort" not in done.stderr
