@@ -13,6 +13,8 @@ EXTRAS ?= none all
 
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
+# Compiled modules are kept: the hundreds of programs that tests start begin in half the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: all demo test install develop docs links lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
   package sdist-test wheel environments slurm plugins full format clean
@@ -156,17 +158,15 @@ environments: package
 
 # Every fault on a real Slurm on loopback; needs root and Debian's packages, and says so where they are missing.
 slurm: develop
-	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
+	MALLEABLE_FULL=1 $(BIN)/python -m pytest tests/live/test_slurm.py
 
 # What takes too long for every change. Benchmarks run once, untimed: they have to follow what they call.
-full: test plugins slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
+full: lint types unit plugins sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
+	MALLEABLE_FULL=1 MALLEABLE_KILLS=200 MALLEABLE_COMMANDS=100000 MALLEABLE_TEMPLATES=500 MALLEABLE_BROWSER=1 \
+	  $(BIN)/python -m pytest -n $(CORES)
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --only journals --simulation-runs $(FUZZ_JOURNALS) --seed 3
-	MALLEABLE_PERIODS=all $(BIN)/python -m pytest -n $(CORES) tests/test_protocol_period.py
-	MALLEABLE_KILLS=200 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
-	MALLEABLE_COMMANDS=100000 MALLEABLE_TEMPLATES=500 $(BIN)/python -m pytest tests/live/test_random_commands.py tests/live/test_templates.py
-	MALLEABLE_BROWSER=1 $(BIN)/python -m pytest tests/report/test_browser.py
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion report all'
 
 # Adapters to programs of others: these are installed beside what `make develop` has, and leave that as it is.

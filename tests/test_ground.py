@@ -9,6 +9,7 @@ import malleable as mb
 from benchmarks import instances
 from benchmarks.ground import keep, loops, rivals, sections, table  # noqa: F401
 from malleable.jobs.kernels import malleable_packing
+from tests.full import in_full
 
 
 def state(work, most, slots, period=1.0, **more):
@@ -159,7 +160,12 @@ def test_a_section_without_traces_says_why():
     assert "skipped: no traces" in "\n".join(table.lines(each, found))
 
 
-@pytest.mark.parametrize("name", list(table.SECTIONS))
+FEW = ("loops", "small-runs", "dags")  # of every kind of loop one
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in FEW else in_full) for n in table.SECTIONS]
+)
 def test_each_section_prints(name):
     """The first row of each, one seed: all rules run and give a number."""
     try:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from malleable.objective import KINDS as ALL_KINDS
 from malleable.objective import parse_objective
+from tests.full import part
 from tests.oracles import objectives as literal
 from tests.strategies import KINDS, OBJECTIVES, STRICT, cases, penalty_columns, with_deadlines
 
@@ -139,8 +140,8 @@ def test_no_deadline_costs_nothing():
 def test_the_tolerance_of_a_deadline(due):
     jobs = mb.Jobs([1.0], deadline=due, sla=[[(due, 2.0)]])
     slack = 1e-9 * max(1.0, abs(due))
-    for part, kept in ((-1, True), (0, True), (0.99, True), (1.5, False), (1000, False)):
-        time = due + part * slack
+    for share, kept in ((-1, True), (0, True), (0.99, True), (1.5, False), (1000, False)):
+        time = due + share * slack
         assert (paid("sum:tardy", jobs, [time]) == [0.0]) == kept
         assert (paid("sum:sla", jobs, [time]) == [0.0]) == kept
 
@@ -154,7 +155,7 @@ def test_never_ending_costs_what_the_limit_costs():
     assert paid("sum:sla", jobs, never) == [10.0, 0.0]
 
 
-@settings(max_examples=400)
+@settings(max_examples=part(400, 50))
 @given(cases(min_jobs=1, deadlines=True), st.data())
 def test_penalties_are_what_they_are_defined_to_be(case, data):
     jobs, _, now = case
@@ -168,7 +169,7 @@ def test_penalties_are_what_they_are_defined_to_be(case, data):
     assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=part(200, 50))
 @given(cases(min_jobs=1), st.sampled_from(OBJECTIVES))
 def test_penalties_never_fall(case, objective):
     jobs = with_deadlines(case.jobs)

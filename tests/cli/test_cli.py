@@ -11,6 +11,7 @@ from rich.cells import cell_len
 import malleable as mb
 from malleable.cli import main
 from tests.cli.command_line import COMMAND, TABLE, check_one_line, on_terminal, read_json, run
+from tests.full import in_full
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -130,7 +131,7 @@ def test_progress_and_tables_on_a_terminal(tmp_path):
     os.close(master)
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=in_full)])
 def test_tables_keep_all_columns_on_a_narrow_terminal(columns, tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     cluster = tmp_path / "c.csv"

@@ -9,6 +9,7 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from malleable.papers import flowflex
+from tests.full import in_full
 
 JOBS = (
     "name,arrival,maps,map_seconds,reduces,reduce_seconds,user\n"
@@ -138,6 +139,7 @@ def test_formats_are_detected_and_stated(capsys):
     assert "1 of 3 jobs malformed" in capsys.readouterr().err
 
 
+@in_full
 def test_reproduce_figure_12(capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(flowflex, "FLOWS", 3)
@@ -225,3 +227,7 @@ def test_names_of_users_are_names(capsys):
     assert all(own["response"] > 0 for own in flex["users"].values())
     assert call("--policy", "flex,fair", "--replications", "2") == 0
     assert "\\x1b[31mred" in capsys.readouterr().out
+    nobody = rows[-1].rsplit(",", 1)[0] + ","
+    Path("jobs.csv").write_text("\n".join([header, *named[:-1], nobody, ""]))
+    assert call("--policy", "flex,fair") == 0
+    assert "(no user)" in capsys.readouterr().out

@@ -91,7 +91,7 @@ def colours(seen):
 
 
 def test_colours_can_be_left_out():
-    bench = ["bench", "--jobs", "300", "--epochs", "30"]
+    bench = ["bench", "--jobs", "300", "--epochs", "3"]
     assert colours(on_a_terminal(*bench, NO_COLOR=""))  # the bar's
     assert not colours(on_a_terminal("--no-color", *bench, NO_COLOR=""))
     assert not colours(on_a_terminal(*bench, "--no-color", NO_COLOR=""))

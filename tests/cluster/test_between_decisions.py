@@ -5,6 +5,7 @@ import pytest
 
 import malleable as mb
 from malleable.cluster.simulate import CLUSTER_POLICIES
+from tests.full import part
 from tests.oracles import ranked_pools
 
 LEARNING = ("auto", "gittins", "adaptive", "adaptive-literal")
@@ -31,7 +32,7 @@ def two_kinds(seed):
 )
 def test_ranks_on_two_kinds_of_slots(policy, rank, epoch):
     """Both phases count in both pools: what happens in one is a reason to decide for the other."""
-    for seed in range(100):
+    for seed in range(part(100)):
         jobs, table, slots = two_kinds(seed)
         cluster = mb.Cluster([{"map_slots": slots[0], "reduce_slots": slots[1]}])
         for slow_start in (0.05, 1.0):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from tests.cluster.cluster_runs import BUILT_IN, AllOnNodeZero, Oldest
+from tests.full import part
 
 
 def run(jobs, policy="fifo", nodes=({"map_slots": 1, "count": 2},), **options):
@@ -112,7 +113,7 @@ def test_ageing_with_adaptive(policy):
         assert plain["jobs"] < 60
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=part(150, 50), deadline=None)
 @given(st.data())
 def test_gangs_keep_their_size_everywhere(data):
     count = data.draw(st.integers(1, 6))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from tests.cluster.cluster_runs import BUILT_IN, check_trace, completions, instances, nodes
+from tests.full import part
 from tests.oracles import cluster_steps
 
 
@@ -40,7 +41,7 @@ def test_agrees_with_small_steps(policy, seed):
         assert found == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=part(150, 50), deadline=None)
 @given(instances(), st.sampled_from(BUILT_IN), st.integers(0, 3))
 def test_every_trace_is_sound(instance, policy, seed):
     jobs, cluster, options = instance

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from tests.full import part
 from tests.oracles.network_steps import Network, arrivals
 
 
@@ -389,7 +390,7 @@ def expected_arrivals(jobs, cluster, options, trace):
     return network, arrivals(network, reads, outputs, copies)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=part(200, 50), deadline=None)
 @given(networks())
 def test_agrees_with_everything_computed_anew(instance):
     jobs, cluster, options = instance

@@ -10,6 +10,7 @@ import pytest
 import malleable as mb
 from malleable.cluster.simulate import CLUSTER_POLICIES
 from tests.cluster.cluster_runs import nodes
+from tests.full import in_full
 
 POLICIES = [name for name in CLUSTER_POLICIES if not name.startswith("flowflex")]
 FLOWS = [name for name in CLUSTER_POLICIES if name.startswith("flowflex")]
@@ -427,7 +428,7 @@ def test_what_a_function_sees_of_spread_and_speed_up():
     np.testing.assert_allclose(seen["spread"], [2.0 * np.sqrt(6.0), np.inf])
 
 
-@pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize("generic", [False, pytest.param(True, marks=in_full)])
 def test_compiled_policies_decide_as_the_function_does(generic):
     numba = pytest.importorskip("numba")
     function = by_spread if generic else most_by_pool

@@ -14,6 +14,7 @@ import pytest
 
 from malleable import _core, embed
 from tests.embed import loops, pxd
+from tests.full import in_full
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -29,6 +30,7 @@ def build(python, folder, include):
     subprocess.run([*command, "-o", "loop.so"], cwd=folder, check=True)
 
 
+@in_full
 def test_a_whole_loop_decides_as_python(tmp_path):
     pytest.importorskip("Cython", reason="needs Cython; `make environments` brings three")
     build(sys.executable, tmp_path, embed.get_include())

@@ -10,6 +10,7 @@ import pytest
 import malleable as mb
 from malleable.flows.generate import section51_flows
 from tests.flows.flow_theorems import keeps_the_theorems
+from tests.full import part
 from tests.trace_files import trace_file
 
 KINDS = ("response", "completion", "stretch", "tardy", "tardiness", "sla")
@@ -56,7 +57,7 @@ def dressed(flows, slots, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_generated(objective, weighted):
-    for seed in range(25):
+    for seed in range(part(25)):
         check(section51_flows(seed, weighted=weighted), 25, objective)
 
 
@@ -76,7 +77,7 @@ def test_tpch(slots, objective):
 @pytest.mark.parametrize("name", ["medium_filtered.jsonl.gz", "set0_dev.jsonl.gz"])
 def test_alibaba(name, objective):
     flows = mb.read(trace_file("alibaba2018-dag", name)).flows()
-    for seed, first in enumerate(range(0, 400, 100)):
+    for seed, first in enumerate(range(0, 100 * part(4, 1), 100)):
         check(dressed(flows.take(np.arange(first, first + 100)), 300, seed), 300, objective)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import malleable as mb
+from tests.full import part
 from tests.oracles import packing as oracle
 from tests.oracles.malleable_optimum import malleable_optimum
 from tests.strategies import cases, limits, random_jobs
@@ -53,7 +54,7 @@ def test_wdeq_by_hand():
     assert plan.value == 4.0
 
 
-@settings(max_examples=300)
+@settings(max_examples=part(300, 50))
 @given(cases(extreme=False))
 def test_fifo_packs_by_arrival_and_obeys_maxima_only(case):
     jobs, slots, now = case

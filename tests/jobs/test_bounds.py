@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from tests.full import part
 from tests.oracles.best_order import best_order
 from tests.oracles.malleable_optimum import malleable_optimum, max_optimum_lp
 from tests.strategies import AGGREGATES, KINDS, OBJECTIVES, limits, penalty_columns, random_jobs
@@ -102,7 +103,7 @@ def lattices(draw):
     )
 
 
-@settings(max_examples=500)
+@settings(max_examples=part(500, 50))
 @given(lattices(), st.sampled_from(OBJECTIVES), st.sampled_from([0, 20]))
 def test_small_whole_numbers(drawn, objective, effort):
     jobs, slots, now = drawn
@@ -112,7 +113,7 @@ def test_small_whole_numbers(drawn, objective, effort):
         assert bound == pytest.approx(best, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=part(150, 50))
 @given(lattices(), st.sampled_from(AGGREGATES), st.data())
 def test_kinds_that_differ_from_job_to_job(drawn, aggregate, data):
     jobs, slots, now = drawn

@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 
 import malleable as mb
 from malleable.domain import ALL_SLOTS
+from tests.full import part
 from tests.jobs.epoch_model import (
     LINEAR,
     by_waterline,
@@ -227,5 +228,5 @@ class EpochMachine(RuleBasedStateMachine):
 
 def test_any_sequence_of_calls():
     run_state_machine_as_test(
-        EpochMachine, settings=settings(max_examples=250, stateful_step_count=25)
+        EpochMachine, settings=settings(max_examples=part(250, 50), stateful_step_count=25)
     )

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from tests.full import part
 from tests.oracles import packing as oracle
 from tests.oracles.best_order import best_order
 from tests.strategies import (
@@ -35,7 +36,7 @@ def packed(plan, scheme=oracle.packing):
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=part(200, 50))
 @given(cases(extreme=False, deadlines=True), st.sampled_from(LINEAR))
 def test_a_sum_is_the_packing_of_its_order(case, kind):
     jobs, slots, now = case

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.jobs.kernels import malleable_packing
+from tests.full import part
 from tests.oracles import packing as oracle
 from tests.strategies import cases, limits, random_jobs
 
@@ -77,7 +78,7 @@ def test_an_unknown_mode_is_an_error():
         pack(mb.Jobs([1, 1]), 2, [0, 1], min_mode="gangs")
 
 
-@settings(max_examples=400)
+@settings(max_examples=part(400, 50))
 @given(cases(extreme=False), st.randoms(use_true_random=False))
 def test_any_table_and_order(case, random):
     jobs, slots, _ = case
@@ -166,7 +167,7 @@ def test_gangs_that_end_together_leave_together():
     assert gang(jobs, 2, [0, 1, 2]) == [1, 6, 1]
 
 
-@settings(max_examples=400)
+@settings(max_examples=part(400, 50))
 @given(st.integers(0, 2**32 - 1))
 def test_gangs_against_the_oracle(seed):
     # Work without ties: see the test above for what happens at ties.

@@ -12,6 +12,7 @@ import malleable as mb
 from malleable.domain import ALL_SLOTS
 from malleable.jobs.generate import lognormal_jobs
 from malleable.jobs.plan import DEFAULT_EFFORT, default_effort
+from tests.full import part
 from tests.oracles.validate import violations
 from tests.strategies import (
     AGGREGATES,
@@ -115,7 +116,7 @@ def test_every_policy_objective_and_mode(policy, objective, min_mode):
             same_bytes(plan, mb.plan(jobs, slots, objective, policy, **options))
 
 
-@settings(max_examples=700)
+@settings(max_examples=part(700, 50))
 @given(
     cases(extreme=False, deadlines=True),
     st.sampled_from(OBJECTIVES + STRICT),
@@ -129,7 +130,7 @@ def test_any_table(case, objective, policy, min_mode, effort):
     check_plan(plan, objective)
 
 
-@settings(max_examples=8000)
+@settings(max_examples=part(8000, 50))
 @given(
     st.integers(0, 12),
     st.integers(0, 2**32 - 1),
@@ -152,7 +153,7 @@ def test_no_table_breaks_a_plan(count, seed, objective, policy, min_mode, effort
     assert sorted(plan.order.tolist()) == list(range(count))
 
 
-@settings(max_examples=1300)
+@settings(max_examples=part(1300, 50))
 @given(
     cases(),
     st.sampled_from(OBJECTIVES + STRICT),
@@ -167,7 +168,7 @@ def test_no_table_breaks_a_plan_and_small_ones_tell_why(case, objective, policy,
     assert plan.lower_bound <= plan.value
 
 
-@settings(max_examples=300)
+@settings(max_examples=part(300, 50))
 @given(cases(min_jobs=1, extreme=False, deadlines=True), st.sampled_from(AGGREGATES), st.data())
 def test_kinds_that_differ_from_job_to_job(case, aggregate, data):
     jobs, slots, now = case

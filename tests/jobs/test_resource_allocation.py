@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.jobs.kernels import resource_allocation
+from tests.full import part
 from tests.oracles import allocation as oracle
 from tests.oracles import objectives as literal
 from tests.strategies import (
@@ -145,14 +146,14 @@ def test_brute_force(objective):
         assert got.value == pytest.approx(want, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=700)
+@settings(max_examples=part(700, 50))
 @given(cases(extreme=False), st.sampled_from(OBJECTIVES))
 def test_any_table(case, objective):
     got = check(with_deadlines(case.jobs), case.slots, objective, case.now)
     assert got.exact
 
 
-@settings(max_examples=400)
+@settings(max_examples=part(400, 50))
 @given(cases(min_jobs=1, max_jobs=8, extreme=False), st.sampled_from(AGGREGATES), st.data())
 def test_kinds_that_differ_from_job_to_job(case, aggregate, data):
     count = len(case.jobs)
@@ -214,7 +215,7 @@ def with_speedups(draw):
     return case, tables
 
 
-@settings(max_examples=600)
+@settings(max_examples=part(600, 50))
 @given(with_speedups(), st.sampled_from(OBJECTIVES))
 def test_any_speedup_table(drawn, objective):
     """Some counts only, durations in any order: the completion rule of section 2.3."""

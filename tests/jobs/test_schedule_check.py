@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.jobs.check import check_schedule
+from tests.full import part
 from tests.oracles.validate import violations
 from tests.strategies import cases, limits, pieces_of
 
@@ -209,7 +210,7 @@ CHANGES = (
 )
 
 
-@settings(max_examples=800)
+@settings(max_examples=part(800, 50))
 @given(
     cases(min_jobs=1, extreme=False),
     st.sampled_from(["flex", "fair", "fifo"]),

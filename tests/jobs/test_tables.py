@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.domain import ALL_SLOTS
+from tests.full import part
 from tests.strategies import cases
 
 NAN, INF = float("nan"), float("inf")
@@ -300,7 +301,7 @@ def test_at_keeps_those_that_have_arrived():
     assert_rows(jobs.at(INF), [0, 1, 2])
 
 
-@settings(max_examples=200)
+@settings(max_examples=part(200, 50))
 @given(cases(), st.randoms(use_true_random=False))
 def test_a_table_rebuilt_from_its_columns_is_the_same(case, random):
     jobs = case.jobs

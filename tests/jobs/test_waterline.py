@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from malleable.domain import ALL_SLOTS
 from malleable.jobs.kernels import waterline
+from tests.full import part
 from tests.oracles.packing import scale_minima, waterline_allocation, waterline_shares
 
 SLOTS = st.integers(1, 60)
@@ -60,21 +61,21 @@ def test_weight_zero_waits_for_all_the_others():
     assert waterline([0, 0, 0], [9, 9, 2], 8, [0, 0, 0]).tolist() == [3, 3, 2]
 
 
-@settings(max_examples=600)
+@settings(max_examples=part(600, 50))
 @given(rows())
 def test_fair_is_exact(row):
     low, high, _, slots = row
     assert waterline(low, high, slots).tolist() == expected(low, high, None, slots)
 
 
-@settings(max_examples=600)
+@settings(max_examples=part(600, 50))
 @given(rows(st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 7.0])))
 def test_weighted_is_exact_with_many_ties(row):
     low, high, weight, slots = row
     assert waterline(low, high, slots, weight).tolist() == expected(low, high, weight, slots)
 
 
-@settings(max_examples=400)
+@settings(max_examples=part(400, 50))
 @given(rows(st.floats(1e-6, 1e6)))
 def test_weights_of_any_size(row):
     """Fractions that lie within 1e-9 count as tied, so a share may be rounded either way there."""
@@ -118,7 +119,7 @@ def test_gangs_are_admitted_by_row_while_they_fit():
     assert waterline([0, 0, 0], [9, 9, 9], 2, min_mode="gang").tolist() == [1, 1, 0]
 
 
-@settings(max_examples=300)
+@settings(max_examples=part(300, 50))
 @given(rows(st.sampled_from([0.0, 0.5, 1.0, 3.0])))
 def test_gangs_are_a_waterline_over_the_admitted(row):
     low, high, weight, slots = row

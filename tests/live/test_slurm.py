@@ -1,7 +1,6 @@
 """The governor over a real Slurm on loopback, as a plain user; faults are made, not played."""
 
 import json
-import os
 import pwd
 import re
 import signal
@@ -11,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.full import in_full
 from tests.live.slurm_cluster import SlurmCluster, why_not
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
-slow = pytest.mark.skipif(os.environ.get("MALLEABLE_SLOW") != "1", reason="make slurm runs it")
 SLOTS = 24
 
 
@@ -24,7 +23,7 @@ def slurm():
         yield cluster
 
 
-@pytest.fixture(params=["basic", pytest.param("multifactor", marks=slow)])
+@pytest.fixture(params=["basic", pytest.param("multifactor", marks=in_full)])
 def any_slurm(request):
     extra = (
         "PriorityWeightAge=1000\nPriorityWeightPartition=100000" if request.param != "basic" else ""
@@ -98,7 +97,7 @@ def test_arrays_are_ordered_and_set_back_at_the_end(any_slurm):
 
 
 @pytest.mark.parametrize(
-    "lease", ["both", *(pytest.param(one, marks=slow) for one in ("job", "process"))]
+    "lease", ["both", *(pytest.param(one, marks=in_full) for one in ("job", "process"))]
 )
 def test_a_killed_governor_leaves_nothing(slurm, lease):
     # One task after the other: slots are free for the lease's job.
@@ -119,7 +118,7 @@ def test_a_killed_governor_leaves_nothing(slurm, lease):
     assert leases(slurm) == []
 
 
-@slow
+@in_full
 def test_the_next_governor_restores_what_a_killed_one_left(slurm):
     slurm.array(4000, 3, name="long")
     least = slurm.array(9000, 3, "--comment", "malleable min=4", name="least")
@@ -137,7 +136,7 @@ def test_the_next_governor_restores_what_a_killed_one_left(slurm):
     assert leases(slurm) == []
 
 
-@slow
+@in_full
 def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     first = slurm.array(10, 0, name="map")
     slurm.wait(lambda: not slurm.seen("%F", "-j", str(first), "-t", "PD,R"))
@@ -168,7 +167,7 @@ def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     assert "other" not in gone
 
 
-@slow
+@in_full
 def test_the_controller_is_away_and_comes_back(slurm):
     slurm.array(2000, 2, name="long")
     slurm.array(900, 2, name="short")
@@ -189,7 +188,7 @@ def test_the_controller_is_away_and_comes_back(slurm):
     assert untouched(slurm)
 
 
-@slow
+@in_full
 def test_the_controller_is_away_for_40_seconds(slurm):
     slurm.array(5000, 2, name="long")
     slurm.array(2000, 2, name="short")
@@ -209,7 +208,7 @@ def test_the_controller_is_away_for_40_seconds(slurm):
     assert untouched(slurm)
 
 
-@slow
+@in_full
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_any_moment(slurm, seed):
     rng = np.random.default_rng(seed)
@@ -268,7 +267,7 @@ def test_jobs_are_handed_over_governed_and_run(slurm):
     assert not (work / "ran").exists()
 
 
-@slow
+@in_full
 def test_the_page(slurm):
     """Blocks of the docs, in turn, in a folder with what they name."""
     page = (Path(__file__).parents[2] / "docs" / "slurm.md").read_text()
@@ -286,7 +285,7 @@ def test_the_page(slurm):
     assert standing(slurm)
 
 
-@slow
+@in_full
 def test_memory_is_shared_out():
     with SlurmCluster(SLOTS, shares="CR_CPU_Memory") as cluster:
         large = cluster.array(9, 20, "--mem=40G", name="large")
@@ -296,7 +295,7 @@ def test_memory_is_shared_out():
         assert slots == {large: 2, small: SLOTS - 2}
 
 
-@slow
+@in_full
 def test_a_partition_may_have_a_part_of_its_nodes_alone():
     narrow = "PartitionName=narrow Nodes=ALL MaxCPUsPerNode=5 State=UP"
     with SlurmCluster(SLOTS, extra=narrow) as cluster:
@@ -306,7 +305,7 @@ def test_a_partition_may_have_a_part_of_its_nodes_alone():
         assert row["slots"] == 5
 
 
-@slow
+@in_full
 def test_foreign_arrays_are_not_touched(slurm):
     own = [slurm.array(size, 1, name="own") for size in (3000, 2000)]
     governor = slurm.govern("--apply", "--every", "0.5", "--json", "-")
@@ -320,7 +319,7 @@ def test_foreign_arrays_are_not_touched(slurm):
     assert {row["array"] for row in result["arrays"]} <= set(own)
 
 
-@slow
+@in_full
 def test_ten_thousand_jobs_of_others(slurm):
     """An array each task of which was changed by itself is as many jobs to Slurm."""
     foreign = slurm.array(10_100, 3, name="foreign", who=slurm.other)
@@ -336,7 +335,7 @@ def test_ten_thousand_jobs_of_others(slurm):
     assert all(standing(slurm)[number] == (0, 0) for number in own)
 
 
-@slow
+@in_full
 def test_an_operator_orders_all_users_arrays(slurm):
     """Root here."""
     long = slurm.array(4000, 1, name="long")

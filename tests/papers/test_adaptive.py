@@ -12,6 +12,7 @@ from malleable.papers import FIGURES, reproduce
 from malleable.papers import adaptive as figures
 from malleable.papers.figure import Run
 from malleable.replications import Interval
+from tests.full import in_full
 
 pytest.importorskip("highspy")
 
@@ -51,6 +52,7 @@ def test_tables_4_and_5(workload, ordering):
     assert load == pytest.approx(figures.LOAD, rel=0.15)
 
 
+@in_full
 def test_a_figure_is_the_same_again_and_has_intervals():
     one, other = (reproduce("adaptive-fig8", 2, seed=3) for _ in range(2))
     assert one.as_dict() == other.as_dict()

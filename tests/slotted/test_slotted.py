@@ -16,6 +16,7 @@ import malleable as mb
 from malleable.replications import replicate
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import SETTINGS, section7
+from tests.full import part
 from tests.oracles import slotted_units
 
 BOTH = [name for name in slotted.POLICIES if name != "dsrpt"]
@@ -68,19 +69,19 @@ def check_against_units(rows, policy, machines, preemptive, estimates=None, boun
         assert summary["utilisation"] * machines * len(use) == pytest.approx(sum(use))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=part(150, 50), deadline=None)
 @given(small_tables(), st.integers(1, 7), st.sampled_from(slotted.POLICIES))
 def test_preemptive_job_by_job(rows, machines, policy):
     check_against_units(rows, policy, machines, True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=part(150, 50), deadline=None)
 @given(small_tables(), st.integers(1, 7), st.sampled_from(BOTH))
 def test_non_preemptive_job_by_job(rows, machines, policy):
     check_against_units(rows, policy, machines, False)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=part(150, 50), deadline=None)
 @given(
     small_tables(),
     st.integers(1, 7),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import malleable as mb
+from tests.full import part
 
 SWIM = (
     "job0\t1\t1\t2267942\t0\t1937944\nkind\t2\t1\t20791551476\t12295202125\t1491950225\tin\t\tout\n"
@@ -170,6 +171,8 @@ def converted(name: str) -> Reader:
 JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS = (
     converted(name) for name in ("jobs", "flows", "map_shuffle", "map_reduce", "tasks")
 )
+TRIES = part(300)
+
 READERS: dict[str, tuple[str, list[Reader]]] = {
     "swim": (SWIM, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
     "rumen": (RUMEN, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
@@ -264,8 +267,8 @@ def test_mutated(format: str) -> None:
     text, readers = READERS[format]
     rng = random.Random(format)
     read = 0
-    for _ in range(300):
+    for _ in range(TRIES):
         data = mutated(text, rng)
         for reader in readers:
             read += check(reader, data, rng.choice((False, True))) == "read"
-    assert 0 < read < 300 * len(readers)
+    assert 0 < read < TRIES * len(readers)

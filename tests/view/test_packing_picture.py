@@ -12,6 +12,7 @@ import malleable as mb
 from malleable.jobs.generate import section41
 from malleable.view.drawing import image_bytes
 from malleable.view.packing_picture import _stack, draw_packing, draw_packings
+from tests.full import FULL, part
 from tests.strategies import POLICIES, cases
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -26,7 +27,7 @@ def drawn_area(figure):
     return total
 
 
-@pytest.mark.parametrize("jobs", [1, 10, 20, 60, 200, 1000])
+@pytest.mark.parametrize("jobs", [1, 20, 200] + [10, 60, 1000] * FULL)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_blocks_cover_the_work(jobs, policy):
     table = section41(jobs, 10 * jobs, rng=1)
@@ -136,7 +137,7 @@ def test_stack_has_what_ends_last_at_the_bottom():
     assert _stack(plan).band.tolist() == [2, 0, 1]
 
 
-@settings(max_examples=25)
+@settings(max_examples=part(25, 10))
 @given(cases(), st.sampled_from(POLICIES))
 def test_any_plan_can_be_drawn(case, policy):
     jobs, slots, now = case

@@ -211,7 +211,7 @@ def _user_tables(summary: Summary) -> list[Any]:
             policy: [_cell(own, (metric, user)) for user in users[:_USERS]]
             for policy, own in summary.items()
         }
-        shown += _chunked(head, users[:_USERS], rows)
+        shown += _chunked(head, [user or "(no user)" for user in users[:_USERS]], rows)
     if len(users) > _USERS:
         shown.append(f"and {counted(len(users) - _USERS, 'user')} more, see --json")
     return shown

@@ -1,0 +1,1 @@
+// Nothing: its target parses the headers that all tests share.
