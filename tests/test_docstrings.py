@@ -94,6 +94,15 @@ def test_every_name_in_backticks_exists():
 
 
 @pytest.mark.parametrize("name", malleable.__all__)
+def test_every_public_name_says_what_to_see_also(name):
+    """Names that exist, and not its own."""
+    section = inspect.getdoc(getattr(malleable, name)).partition("See Also\n--------\n")[2]
+    told = re.findall(r"^malleable\.([\w.]+) : [A-Z].*\.$", section.partition("\n\n")[0], re.M)
+    assert told and name not in told
+    assert all(resolves(own, [malleable]) for own in told)
+
+
+@pytest.mark.parametrize("name", malleable.__all__)
 def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
     """In an empty directory; what an example prints is what it says."""
     text = inspect.getdoc(getattr(malleable, name))

@@ -27,6 +27,10 @@ _CODES = {
 def get_include() -> str:
     """The folder to include ``malleable/malleable.h`` from.
 
+    See Also
+    --------
+    malleable.Epoch : The same decisions from Python.
+
     Examples
     --------
     >>> import os

@@ -93,6 +93,11 @@ class Replications:
     confidence : float
         Of the intervals.
 
+    See Also
+    --------
+    malleable.replicate : Runs the simulations.
+    malleable.SimulationResult : One simulation.
+
     Notes
     -----
     ``rows`` and `at` are for all points; everything else speaks of one point, which `at` chooses.
@@ -290,6 +295,11 @@ def replicate(
     ------
     ValueError
         As `malleable.simulate`; ``workers`` below 1, or beside an executor.
+
+    See Also
+    --------
+    malleable.simulate : One simulation.
+    malleable.Replications : What is returned.
 
     Examples
     --------

@@ -58,6 +58,11 @@ class SimulationResult:
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
         slots). Tandem queue, for ``times=``: what is left of each job then.
 
+    See Also
+    --------
+    malleable.simulate : Runs a simulation.
+    malleable.replicate : Several simulations, with intervals.
+
     Examples
     --------
     >>> import malleable as mb

@@ -88,6 +88,12 @@ def simulate(
     ValueError
         An unknown model, policy or option, or a value out of its range; jobs that no model simulates.
 
+    See Also
+    --------
+    malleable.replicate : Several simulations, with intervals.
+    malleable.plan : One table that is there at once.
+    malleable.SimulationResult : What is returned.
+
     Examples
     --------
     >>> import malleable as mb

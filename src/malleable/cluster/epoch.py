@@ -100,6 +100,12 @@ class AdaptiveEpoch(BaseEpoch):
         Nodes, and users with minimum shares and priorities; other users have minimum 0, priority 1.
     policy : Adaptive, optional
 
+    See Also
+    --------
+    malleable.Scheduler : All other policies, with the same calls.
+    malleable.Adaptive : The options of the policy.
+    malleable.match_classes : The matching of classes by itself.
+
     Notes
     -----
     The object takes for granted that what it answers is started. Reduce tasks may start once all

@@ -125,6 +125,11 @@ def match_classes(
     ImportError
         No library for linear programs.
 
+    See Also
+    --------
+    malleable.Adaptive : The policy that follows the matching.
+    malleable.read_cluster : Reads the classes of nodes.
+
     Notes
     -----
     A vertex has at most F + M - 1 entries that are not 0 (F + types - 1 before they are spread over

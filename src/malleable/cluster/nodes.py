@@ -218,6 +218,12 @@ class Cluster(Table):
     ValueError
         Names what is wrong and where.
 
+    See Also
+    --------
+    malleable.read_cluster : Reads one from a TOML file.
+    malleable.Scheduler : Decides who runs where on it.
+    malleable.simulate : Runs jobs on it.
+
     Examples
     --------
     >>> import malleable as mb
@@ -358,6 +364,11 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
         One line that names the file and the key.
     OSError
         The file cannot be opened.
+
+    See Also
+    --------
+    malleable.Cluster : What is returned.
+    malleable.simulate : Takes the file's path, too.
 
     Examples
     --------

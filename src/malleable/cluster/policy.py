@@ -48,6 +48,11 @@ class Adaptive:
     name : str
         What records and summaries call it.
 
+    See Also
+    --------
+    malleable.match_classes : The pairs of job and node classes that the policy follows.
+    malleable.Scheduler : Takes the policy for a cluster that lives.
+
     Notes
     -----
     As printed (section 6.2 of the paper) is `Adaptive.literal`. The rules of job selection, which the

@@ -37,6 +37,11 @@ class Replay(NamedTuple):
     moved : float
         Slots that change hands between the two, on average over decisions.
 
+    See Also
+    --------
+    malleable.replay : Runs a record again under another policy.
+    malleable.record_simulation : Records a simulation that can be replayed.
+
     Examples
     --------
     >>> import malleable as mb
@@ -91,6 +96,12 @@ def replay(
     ------
     ValueError
         Not a file of events, or one that is cut; a policy that cannot follow these events.
+
+    See Also
+    --------
+    malleable.record_simulation : Records a simulation.
+    malleable.Replay : What is returned.
+    malleable.simulate : Runs a table or a trace.
 
     Notes
     -----
@@ -162,6 +173,11 @@ def record_simulation(
         Of ``malleable.simulate(jobs, policy, cluster=cluster, trace="batches")``.
     policy, objective, **options
         Of the scheduler whose decisions are recorded, as for `Scheduler`.
+
+    See Also
+    --------
+    malleable.replay : Replays what was recorded under another policy.
+    malleable.simulate : Runs without a record.
 
     Notes
     -----

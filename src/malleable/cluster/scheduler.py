@@ -90,6 +90,12 @@ class Scheduler(Kept):
         Those of policies and of the scheduler that the page ``docs/options.md`` and ``malleable simulate
         --options`` list, by name, with what they mean and their defaults.
 
+    See Also
+    --------
+    malleable.Epoch : Jobs that are divisible, without nodes and tasks.
+    malleable.Executor : Runs calls by such a scheduler.
+    malleable.simulate : Runs it on jobs from a table or a trace.
+
     Notes
     -----
     Events may come late, twice or never: tasks that end though nobody said that they started are taken

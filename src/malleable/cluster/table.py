@@ -192,6 +192,12 @@ class ClusterJobs(Table):
     ValueError
         Names the field, the first bad row (from 0) and its value.
 
+    See Also
+    --------
+    malleable.generate_cluster_jobs : Makes a table at random.
+    malleable.cluster_flows : Jobs that wait for each other.
+    malleable.Trace.tasks : A table from a trace.
+
     Examples
     --------
     >>> import malleable as mb
@@ -379,6 +385,11 @@ def cluster_flows(
     ValueError
         A job without maximum and no ``task_seconds``.
 
+    See Also
+    --------
+    malleable.ClusterJobs : The tables that it joins.
+    malleable.read_flows : Flows of divisible jobs from a file.
+
     Notes
     -----
     With ``task_seconds`` maxima of jobs are dropped: a job may run as many tasks at once as it has.
@@ -444,6 +455,11 @@ def generate_cluster_jobs(
         Jobs belong to them at random.
     block, map_output : float
         What a map task reads, and what it leaves for the shuffle [bytes].
+
+    See Also
+    --------
+    malleable.ClusterJobs : What it returns.
+    malleable.read : Real jobs from a trace.
 
     Examples
     --------

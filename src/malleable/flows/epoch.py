@@ -154,6 +154,12 @@ class FlowEpoch(PlannedEpoch):
         completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
         pickles if it is a function at the top level of a module.
 
+    See Also
+    --------
+    malleable.Epoch : The same for jobs that do not wait for each other.
+    malleable.Flows : The table that `add` takes.
+    malleable.plan : Plans one table of flows.
+
     Notes
     -----
     Without an effort, flows count as malleable jobs of their mean parallelism; orders by slopes and

@@ -63,6 +63,11 @@ class FlowPlan(BasePlan):
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
 
+    See Also
+    --------
+    malleable.plan : Makes such a plan.
+    malleable.Plan : The same for jobs that do not wait for each other.
+
     Examples
     --------
     >>> import malleable as mb

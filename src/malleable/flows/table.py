@@ -65,6 +65,12 @@ class Flows(CoreTable, _core.Flows):
         Names the field, the flow and the job: unknown parents, duplicate names, cycles, numbers that
         make no sense.
 
+    See Also
+    --------
+    malleable.read_flows : Reads such a table from a file.
+    malleable.plan : Plans it.
+    malleable.FlowEpoch : Decides about flows that come and end.
+
     Notes
     -----
     Flows without jobs and jobs without work are fine: they end at their arrival, or as soon as they

@@ -42,6 +42,11 @@ class Decision(BaseDecision):
         decision, follow this order. Each may have up to its ``max_slots``. Empty without a
         period. Worked out when first asked for, before the epoch moves on: O(J log J).
 
+    See Also
+    --------
+    malleable.Epoch.decide : Returns it.
+    malleable.Plan : The schedule behind a decision.
+
     Examples
     --------
     >>> import malleable as mb
@@ -133,6 +138,12 @@ class Epoch(PlannedEpoch):
     ------
     ValueError
         Here and in all methods for wrong input, naming field, row and value, before anything changes.
+
+    See Also
+    --------
+    malleable.plan : One table, planned once.
+    malleable.FlowEpoch : The same for jobs that wait for each other.
+    malleable.Scheduler : The same for clusters with nodes and tasks.
 
     Notes
     -----

@@ -66,6 +66,12 @@ class Plan(BasePlan):
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
 
+    See Also
+    --------
+    malleable.plan : Makes such a plan.
+    malleable.FlowPlan : The same for flows.
+    malleable.Decision.plan : The schedule behind a decision.
+
     Examples
     --------
     >>> import malleable as mb
@@ -213,6 +219,12 @@ def plan(
     ------
     ValueError
         For wrong input, naming field, row and value.
+
+    See Also
+    --------
+    malleable.Epoch : Decides again and again, as jobs come and end.
+    malleable.simulate : Lets jobs arrive, and compares policies.
+    malleable.Plan : What is returned for jobs.
 
     Notes
     -----

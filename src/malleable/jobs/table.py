@@ -219,6 +219,12 @@ class Jobs(CoreTable, _core.Jobs):
     ValueError
         Names the field, the first bad row (from 0) and its value.
 
+    See Also
+    --------
+    malleable.read_jobs : Reads such a table from a file.
+    malleable.plan : Plans it.
+    malleable.Epoch : Decides about jobs that come and end.
+
     Notes
     -----
     Scalars broadcast. The table copies its input once; its columns are read-only arrays. O(J).

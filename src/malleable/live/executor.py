@@ -165,6 +165,12 @@ class Executor(futures.Executor):
     JournalError
         The journal cannot be used.
 
+    See Also
+    --------
+    malleable.engines : Other places where calls run.
+    malleable.joblib_backend : The same from joblib.
+    malleable.Scheduler : What decides which call starts next.
+
     Notes
     -----
     What is not said here is as in ``concurrent.futures.ProcessPoolExecutor``. Differences: a worker that dies

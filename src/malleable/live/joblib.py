@@ -352,6 +352,11 @@ def joblib_backend(
     ValueError
         A setting, when the first call begins.
 
+    See Also
+    --------
+    malleable.Executor : The same as an executor of futures.
+    malleable.engines : Other places where calls run.
+
     Examples
     --------
     >>> import math

@@ -89,6 +89,11 @@ class SlottedEpoch(BaseEpoch):
     ValueError
         A parameter out of its range, an unknown policy.
 
+    See Also
+    --------
+    malleable.MapReduceJobs : Such jobs as a table.
+    malleable.Scheduler : Map and reduce tasks on nodes.
+
     Notes
     -----
     The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in

@@ -86,6 +86,11 @@ class MapReduceStream:
     ValueError
         A parameter out of its range.
 
+    See Also
+    --------
+    malleable.MapReduceJobs : The tables that it makes.
+    malleable.simulate : Runs them.
+
     Notes
     -----
     The paper says "up to 10" tasks and nothing of their lengths; U{1..10} and even splits are

@@ -63,6 +63,12 @@ class MapReduceJobs(Table):
     task : ndarray of int64
         Lengths of all reduce tasks [slots].
 
+    See Also
+    --------
+    malleable.MapReduceStream : Makes such jobs at random.
+    malleable.SlottedEpoch : Decides about them slot by slot.
+    malleable.simulate : Runs them.
+
     Notes
     -----
     Columns are read-only. O(J + tasks). Source: Zheng, Shroff, Sinha 2013 (ASRPT), section III.

@@ -64,6 +64,12 @@ class OverlapEpoch(BaseEpoch):
         Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
         0: the loop asks again whenever something changes.
 
+    See Also
+    --------
+    malleable.MapShuffleJobs : Such jobs as a table.
+    malleable.Epoch : Jobs of one phase.
+    malleable.Scheduler : Map and reduce tasks on nodes.
+
     Notes
     -----
     One thread at a time per object, RuntimeError for a second one. Ids are never used twice, a wrong

@@ -63,6 +63,12 @@ class MapShuffleJobs(Table):
     ValueError
         Names the field, the first bad row (from 0) and its value.
 
+    See Also
+    --------
+    malleable.MapShuffleStream : Makes such jobs at random.
+    malleable.OverlapEpoch : Decides about them.
+    malleable.simulate : Runs them.
+
     Notes
     -----
     Scalars broadcast, columns are read-only. O(J). Source: Lin et al. 2013, section 2.1.
@@ -147,6 +153,11 @@ class MapShuffleStream:
     ------
     ValueError
         Naming the parameter out of its range.
+
+    See Also
+    --------
+    malleable.MapShuffleJobs : The tables that it makes.
+    malleable.simulate : Runs them.
 
     Notes
     -----

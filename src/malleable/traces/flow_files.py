@@ -96,6 +96,12 @@ def read_flows(
     OSError
         The file cannot be opened.
 
+    See Also
+    --------
+    malleable.Flows : What is returned.
+    malleable.write_flows : Writes such a file.
+    malleable.read : Traces of any format.
+
     Examples
     --------
     >>> import io
@@ -134,6 +140,11 @@ def write_flows(
     path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = True
 ) -> None:
     """Write flows as JSON that `read_flows` reads back.
+
+    See Also
+    --------
+    malleable.read_flows : Reads the file again.
+    malleable.Flows : The table.
 
     Examples
     --------

@@ -293,6 +293,12 @@ def read(
     OSError
         The file cannot be opened.
 
+    See Also
+    --------
+    malleable.read_jobs : A table of divisible jobs.
+    malleable.read_flows : A table of flows.
+    malleable.Trace : What is returned.
+
     Notes
     -----
     Time and memory are linear in the size of the file.

@@ -223,6 +223,12 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     OSError
         The file cannot be opened.
 
+    See Also
+    --------
+    malleable.Jobs : What is returned.
+    malleable.write_jobs : Writes such a file.
+    malleable.read : Traces of any format.
+
     Notes
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
@@ -308,6 +314,11 @@ def write_jobs(
         The path exists and ``force`` is false.
     ValueError
         A name or user that text cannot hold (NUL, lone surrogates), or a blank name.
+
+    See Also
+    --------
+    malleable.read_jobs : Reads the file again.
+    malleable.Jobs : The table.
 
     Notes
     -----

@@ -53,6 +53,11 @@ class Trace:
     wall : bool
         The clock's zero means nothing, so the first arrival counts as 0.
 
+    See Also
+    --------
+    malleable.read : Reads a trace.
+    malleable.simulate : Takes a trace as it is.
+
     Examples
     --------
     >>> import io

@@ -1,4 +1,8 @@
-"""What runs tasks: one file an engine. Those that callers make are imported once they are asked for.
+"""Where tasks run: one file an engine. An engine that callers make is imported when they ask for it.
+
+See Also
+--------
+malleable.Executor : Takes an engine; without one, calls run on this machine.
 
 Examples
 --------
