@@ -1,5 +1,7 @@
 """The instances that measurements name are what they are said to be."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -275,3 +277,12 @@ def test_worlds_of_copying_are_at_their_loads():
         # Sixty gaps differ from their mean.
         assert load == pytest.approx((0.5, 0.8, 0.95)[number % 3], rel=0.5)
         assert jobs.shuffle[0] == pytest.approx((0.3, 3.0)[number // 9 % 2] * 12.18, rel=1e-3)
+
+
+def test_an_operators_week():
+    rows = instances.operator_week(2_000).splitlines()
+    assert rows[0] == "user,arrival,maps,map_seconds,reduces,reduce_seconds" and len(rows) == 2_001
+    jobs = mb.read(io.StringIO("\n".join(rows))).tasks()
+    assert jobs.arrival[-1] == pytest.approx(7 * 86400.0, rel=0.1)
+    work = jobs.map_work.mean() + jobs.reduce_work.mean()
+    assert 200_000 * work / (7 * 86400.0) == pytest.approx(0.9 * 110, rel=0.1)

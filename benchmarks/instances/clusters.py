@@ -29,6 +29,9 @@ single_tasks(jobs, seed=1): one task a job, seconds lognormal(3, 1.5), twenty pr
 changing_times(seed, jobs=600): ten programs, geometric(1 / 30) tasks a job, mean seconds of a program
     lognormal(mean 20, 0.8), tasks of sigma 0.3; at half of the jobs each program becomes five times slower or
     faster, at random; 40 slots at load 0.7.
+operator_week(jobs=200_000, seed=1): a week of such a table as a file: arrivals Poisson, ten maps a job in the
+    mean (lognormal, sigma 1.5) of 20 s, a reduce of 60 s for each ten maps, forty users; about 0.9 of 110
+    slots.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from malleable import Cluster, ClusterJobs
+from malleable import Cluster, ClusterJobs, generate_cluster_jobs
 
 __all__ = [
     "SMALL_SLOTS",
@@ -47,6 +50,7 @@ __all__ = [
     "copying_world",
     "mixed_speeds",
     "mixed_stream",
+    "operator_week",
     "short_history",
     "single_tasks",
     "small_run",
@@ -234,3 +238,21 @@ def changing_times(seed: int, jobs: int = 600) -> tuple[ClusterJobs, Cluster]:
         program=[f"program{k}" for k in program.tolist()],
     )
     return table, Cluster([{"slots": 4, "count": 10}])
+
+
+def operator_week(jobs: int = 200_000, seed: int = 1) -> str:
+    """A table of jobs as its file's text (CSV), what `malleable report` is given."""
+    week = 7 * 86400.0
+    table = generate_cluster_jobs(
+        jobs, seed, gap=week / jobs, mean_maps=10.0, shuffle=0.0, users=40
+    )
+    columns = {
+        "user": table.user,
+        "arrival": np.round(table.arrival, 3).tolist(),
+        "maps": table.maps.tolist(),
+        "map_seconds": [20.0] * jobs,
+        "reduces": table.reduces.tolist(),
+        "reduce_seconds": [60.0] * jobs,
+    }
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)

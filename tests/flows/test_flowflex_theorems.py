@@ -4,6 +4,8 @@ Real ones skip without the files. They have no weights, deadlines or steps, so t
 and steps up to the end of FIFO's schedule, which are tight for many flows.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,11 @@ def dressed(flows, slots, seed):
     return mb.Flows.from_arrays(*graph, deadline=rng.uniform(0, last, count), sla=sla, **columns)
 
 
+@functools.cache
+def flows_of(path):
+    return mb.read(path).flows()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_generated(objective, weighted):
@@ -76,7 +83,7 @@ def test_tpch(slots, objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", ["medium_filtered.jsonl.gz", "set0_dev.jsonl.gz"])
 def test_alibaba(name, objective):
-    flows = mb.read(trace_file("alibaba2018-dag", name)).flows()
+    flows = flows_of(trace_file("alibaba2018-dag", name))
     for seed, first in enumerate(range(0, 100 * part(4, 1), 100)):
         check(dressed(flows.take(np.arange(first, first + 100)), 300, seed), 300, objective)
 
@@ -84,9 +91,7 @@ def test_alibaba(name, objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_workflows(objective):
     runs = sorted(trace_file("wfinstances").glob("*/*.gz"))
-    tables = sorted((mb.read(path).flows() for path in runs), key=lambda flows: len(flows.work))[
-        :12
-    ]
+    tables = sorted(map(flows_of, runs), key=lambda flows: len(flows.work))[:12]
     # Runs of one workflow may share a name.
     renamed = [
         mb.Flows.from_arrays(

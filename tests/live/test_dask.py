@@ -14,6 +14,7 @@ import pytest
 
 import malleable as mb
 from malleable.cli import main
+from tests.full import FULL
 from tests.live import calls_to_make as calls
 from tests.live.waiting import PATIENCE, until
 
@@ -368,6 +369,8 @@ def test_sweeps_and_figures_are_those_of_a_serial_run(cluster, tmp_path, monkeyp
         "sweep": [*simulate, "--replications", "3", "--errors", "0,1"],
         "figure": ["reproduce", "flex-fig6", "--simulations", "1", "--quick"],
     }
+    if not FULL:
+        del cases["figure"]
     for name, words in cases.items():
         for place, more in {"here": [], "there": ["--engine", engine]}.items():
             assert main([*words, *more, "--json", f"{name}.{place}"]) == 0
