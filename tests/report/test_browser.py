@@ -147,6 +147,13 @@ def test_readable_without_scripts(page, tmp_path):
 
 def test_print(page, tmp_path):
     path, printed = tmp_path / "page.html", tmp_path / "page.pdf"
-    path.write_text(page[0])
+    # Low pages, so that the table of jobs goes over several of them.
+    path.write_text(page[0].replace("</head>", "<style>@page{size:190mm 90mm}</style></head>"))
     chromium(tmp_path, f"--print-to-pdf={printed}", path.as_uri())
     assert printed.read_bytes().startswith(b"%PDF") and printed.stat().st_size > 20_000
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext: apt-get install poppler-utils")
+    words = ["pdftotext", "-layout", printed, "-"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True)
+    heads = [words for words in told.stdout.split("\f") if re.search(r"slot time +comes", words)]
+    assert len(heads) > 1 and "\u2195" not in told.stdout
