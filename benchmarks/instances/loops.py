@@ -4,7 +4,9 @@ held_jobs(seed, load, period, jobs=400): works lognormal(3, 1.5), maxima U{1..64
     Poisson arrivals E[work] / (100 load) apart, E[work] = exp(3 + 1.5^2 / 2); deadlines arrival + work / max
     x U(1.5, 6) + 2 period, weights U{1..9}. Works, maxima and arrivals depend on the seed alone, so the same
     jobs are held for any period. Seeds HELD_SEEDS, periods HELD_PERIODS x SERVICE, the mean time of a job at
-    its maximum.
+    its maximum. The load is that of the distribution: what a draw of 400 jobs brings until its last arrival
+    is 0.77 times the slots in the mean and from 0.59 to 0.95 in single draws (seeds 0 to 19), so that ratios
+    of two rules over 20 seeds scatter by 0.02 at P = 0.2, by 0.01 at P = 5.
 held_errors(seed, sigma, jobs=400): factors exp(sigma Z) of what is believed of their works.
 held_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.5, 1), maxima U{1..29}, an
     arrow from each earlier job with chance 0.35, 50 slots, Poisson arrivals E[work of a flow] / (50 load)

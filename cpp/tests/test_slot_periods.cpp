@@ -56,6 +56,14 @@ TEST(whole_slot_periods) {
   CHECK_EQUAL(slot_periods(5.0, 5.0), 1.0);
   CHECK_EQUAL(slot_periods(5.1, 5.0), 2.0);
   CHECK_EQUAL(slot_periods(3.0 * 0.1, 0.1), 3.0);  // 3.0000000000000004
+  const Doubles works{0.0, 1e-12, 5.0, 5.1, 3.0 * 0.1, 12.0, 1e9, 0.1, 7.0};
+  for (const double period : {5.0, 0.1}) {
+    Doubles periods(works.size());
+    slot_periods(works, period, periods);
+    for (std::size_t j = 0; j < works.size(); ++j) {
+      CHECK_EQUAL(periods[j], slot_periods(works[j], period));
+    }
+  }
   CHECK_EQUAL(cap_at_period(12.0, 5.0, 0.0, 64.0), 3.0);
   CHECK_EQUAL(cap_at_period(12.0, 5.0, 4.0, 64.0), 4.0);
   CHECK_EQUAL(cap_at_period(12.0, 5.0, 0.0, 2.0), 2.0);

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from benchmarks.ground.rivals import hand_on, in_order
 
 POLICIES = ["flex", "fair", "fifo", "wdeq", "hesrpt"]
 OBJECTIVES = [
@@ -245,9 +246,9 @@ def test_a_job_that_outlives_its_estimate_goes_on():
     assert epoch.decide(0.0).slots.tolist() == [8]
     epoch.update(job, work=[0.0])
     epoch.add([25.0, 25.0], max_slots=[8, 8], arrival=5.0)
-    # 10 are left: two slots; a third saves 10 / 6 s, less than 5 / 10 x (1.5 + 2), what a slot is worth to
-    # the job that waits and the two that come in 5 s.
-    assert epoch.decide(5.0).slots.tolist() == [2, 5, 3]
+    # 10 are left: two slots; a third saves 10 / 6 s, more than 5 / 10 x (1 + 3/4 x 2), what a slot is worth
+    # to the job that waits and the two that come in 5 s; a fourth saves 10 / 12 s.
+    assert epoch.decide(5.0).slots.tolist() == [3, 5, 2]
     epoch.update(job, work=[0.0])
     epoch.update([1, 2], work=[0.5, 15.0])
     # 55 done, 13.75 left: three slots.
@@ -322,3 +323,41 @@ def test_the_order_belongs_to_its_decision():
     epoch.add([1.0])
     with pytest.raises(RuntimeError, match="order"):
         _ = decision.order
+
+
+def test_late_jobs_go_by_apparent_cost_in_whole_slot_periods():
+    """Against the rule written down plainly: work over weight, put off by slack, then left-overs."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        count, slots = int(rng.integers(2, 30)), int(rng.integers(2, 60))
+        period, now = float(rng.uniform(0.5, 8.0)), 100.0
+        work, weight = rng.lognormal(2.0, 1.0, count), rng.integers(1, 5, count)
+        most = np.minimum(rng.integers(1, 20, count), slots)
+        due = now + rng.uniform(-30.0, 60.0, count)
+        due[0] = now - 1.0  # somebody is late
+        epoch = mb.Epoch(slots, "sum:tardiness", period=period)
+        epoch.add(work, max_slots=most, weight=weight, deadline=due, arrival=0.0)
+        decision = epoch.decide(now)
+        need = np.ceil(work / period - 1e-9)
+        patience = 2.0 * period * need.sum() / slots / count
+        slack = np.maximum(due - now - period * need / most, 0.0)
+        key = np.log(period * need / weight) + slack / patience
+        key = np.floor(key * 2.0**24 + 0.5)  # equal keys go to the job that came first
+        given = in_order(key, np.minimum(most, need).astype(np.int64), slots)
+        expected = hand_on(
+            given,
+            {
+                "capacity": slots,
+                "period": period,
+                "work": work,
+                "max_slots": most,
+                "attained": 0.0 * work,
+            },
+            weight * work,
+        )
+        assert decision.slots.tolist() == expected.tolist()
+        wish = np.argsort(key, kind="stable")
+        wanting = [j for j in wish if expected[j] < most[j]]
+        stays = [j for j in wanting if expected[j] * period < work[j]]
+        assert decision.order[: len(stays)].tolist() == stays
+        assert sorted(decision.order.tolist()) == sorted(wanting)

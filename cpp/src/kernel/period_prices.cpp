@@ -2,20 +2,84 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "malleable/kernel/running_sum.hpp"
+#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-// A slot-period that is missing: how much those that wait count, and the horizon in which the queue
-// empties, as parts of the time that all work takes and as periods. Found on streams of jobs.
-constexpr double kWaiting = 1.5, kDrain = 0.5, kPeriods = 2.0;
+// A slot-period that is missing: how much those that come in a period count against those that
+// wait, and the horizon in which the queue empties, as parts of the time that all work takes and as
+// periods. Found on streams of jobs.
+constexpr double kComing = 0.75, kDrain = 0.5, kPeriods = 2.0;
 // Steps to a price, and what is near enough: jobs served change in steps.
 constexpr int kPriceSteps = 40;
 constexpr double kSamePrice = 1e-2;
 // Work breaks ties of whole slot-periods, and nothing else.
 constexpr double kTie = 1e-6;
+constexpr std::size_t kBucket = 64;  // rows whose demands are added up at once
+
+struct Columns {
+  const double *work, *low, *high, *periods, *value;
+};
+
+// What is paid a second by those that their minima do not end.
+MALLEABLE_VECTOR_CLONES
+void waiting_columns(const double* periods, const double* low, const double* value, std::size_t n,
+                     double* waiting) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) waiting[j] = periods[j] > low[j] ? value[j] : 0.0;
+}
+
+MALLEABLE_VECTOR_CLONES
+void key_columns(const Columns& of, std::size_t n, double period, double fading, double* key,
+                 double* room) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) {
+    const double periods = of.periods[j], high = of.high[j], value = of.value[j];
+    const double late = 1.0 + fading * (periods / high - 1.0);
+    const double cost = period * periods * (1.0 - kTie) + kTie * of.work[j];
+    const double own = cost / (value * (periods > high ? late : 1.0));
+    key[j] = value > 0.0 ? own : kInfinity;
+    const double cap = high < periods ? high : periods, more = cap - of.low[j];
+    room[j] = more > 0.0 ? more : 0.0;
+  }
+}
+
+// 1 for jobs that their minima end, before the key `last`, if one more slot is worth `least`.
+MALLEABLE_VECTOR_CLONES
+void mark_ended(const Columns& of, const double* key, const double* room, std::size_t n,
+                double last, double least, double* ended) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) {
+    const double low = of.low[j];
+    const bool wants = (room[j] == 0.0) & (low > 0.0) & (low < of.high[j]) & (key[j] < last);
+    const bool worth = of.value[j] * of.work[j] >= least * low * (low + 1.0);
+    ended[j] = wants & worth ? 1.0 : 0.0;
+  }
+}
+
+// The most slots that are worth their price; all that are allowed if the worth is infinite.
+inline double demand_of(double worth, double cap, double high, double price) {
+  const double most = std::floor((1.0 + std::sqrt(1.0 + 4.0 * worth / price)) / 2.0);
+  const double wanted = high < most ? high : most;
+  return cap < wanted ? wanted : cap;
+}
+
+// Beyond minima.
+MALLEABLE_VECTOR_CLONES
+double demands(const double* worth, const double* low, const double* cap, const double* high,
+               std::size_t n, double price) {
+  double total = 0.0;  // whole numbers: exact in any order
+#pragma omp simd reduction(+ : total)
+  for (std::size_t k = 0; k < n; ++k) {
+    total += demand_of(worth[k], cap[k], high[k], price) - low[k];
+  }
+  return total;
+}
 
 }  // namespace
 
@@ -23,79 +87,144 @@ constexpr double kTie = 1e-6;
 double PeriodPrices::set_keys(const HeldJobs& jobs, double hysteresis,
                               std::span<const double> held) {
   const std::size_t n = jobs.work.size();
-  key_.resize(n);
-  room_.resize(n);
-  double slack = jobs.slots, total = 0.0;
-  for (const double work : jobs.work) total += work;
-  const double horizon =
-      kDrain * total / std::max(jobs.slots, 1.0) + kPeriods * jobs.period;  // [s]
-  const double fading = jobs.period / horizon;
-  waiting_ = 0.0;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double work = jobs.work[j], low = jobs.low[j], high = jobs.high[j];
-    const double value = jobs.value.empty() ? 1.0 : jobs.value[j];
-    const double periods = slot_periods(work, jobs.period);
-    double urgency = hysteresis > 0.0 && held[j] > low ? 1.0 + hysteresis : 1.0;
-    if (periods > high) urgency *= 1.0 + fading * (periods / high - 1.0);
-    const double cost = jobs.period * periods * (1.0 - kTie) + kTie * work;
-    key_[j] = value > 0.0 ? cost / (value * urgency) : kInfinity;
-    room_[j] = std::max(0.0, std::min(high, periods) - low);
-    if (periods > low) waiting_ += value;
-    slack -= low;
+  for (auto* column : {&key_, &room_, &periods_, &value_, &behind_}) column->resize(n);
+  slot_periods(jobs.work, jobs.period, periods_);
+  for (std::size_t j = 0; j < n; ++j) value_[j] = jobs.value.empty() ? 1.0 : jobs.value[j];
+  waiting_columns(periods_.data(), jobs.low.data(), value_.data(), n, behind_.data());
+  waiting_ = sum_of(behind_);
+  for (std::size_t j = 0; hysteresis > 0.0 && j < n; ++j) {
+    if (held[j] > jobs.low[j]) value_[j] *= 1.0 + hysteresis;
   }
-  return slack;
+  const double horizon =
+      kDrain * sum_of(jobs.work) / std::max(jobs.slots, 1.0) + kPeriods * jobs.period;  // [s]
+  key_columns({jobs.work.data(), jobs.low.data(), jobs.high.data(), periods_.data(), value_.data()},
+              n, jobs.period, jobs.period / horizon, key_.data(), room_.data());
+  return jobs.slots - sum_of(jobs.low);
 }
 
-// Whoever may get slots behind its minimum, in the order of keys: no others are served at any
-// price, as nobody asks for less than its cap.
-void PeriodPrices::choose(const HeldJobs& jobs, double slack) {
-  rows_.clear();
-  double last = -kInfinity;
-  const auto add = [&](Index j) {
-    const double value = jobs.value.empty() ? 1.0 : jobs.value[j];
+// Whoever may get slots behind its minimum. No others are served at any price, as nobody asks for
+// less than its cap, and a price is at least what is waited for if all of these end.
+void PeriodPrices::choose(const HeldJobs& jobs, double rate, double coming, double slack) {
+  found_.clear();
+  double last = -kInfinity, waiting = waiting_;
+  const auto add = [&](std::size_t j) {
     const double low = jobs.low[j], cap = low + room_[j];
-    rows_.push_back({key_[j], j, value, jobs.worth(j), low, cap, jobs.high[j],
-                     cap * jobs.period >= jobs.work[j] * (1.0 - kCount)});
-    last = std::max(last, key_[j]);
+    const bool ends = cap * jobs.period >= jobs.work[j] * (1.0 - kCount);
+    const double value = jobs.value.empty() ? 1.0 : jobs.value[j];
+    const double own = ends && cap > low ? value : 0.0;
+    const double worth = ends ? jobs.worth(j) : kInfinity;
+    found_.push_back({key_[j], static_cast<Index>(j), own, worth, low, cap, jobs.high[j]});
+    waiting -= own;
   };
-  selection_.run(key_, room_, slack, [&](Index j, double) { add(j); });
-  const double until = last;
-  for (std::size_t j = 0; j < key_.size(); ++j) {  // ended by their minima, perhaps sooner by more
-    if (room_[j] == 0.0 && jobs.low[j] > 0.0 && jobs.low[j] < jobs.high[j] && key_[j] < until) {
-      add(static_cast<Index>(j));
+  selection_.cover(key_, room_, slack, [&](Index j) {
+    add(j);
+    last = std::max(last, key_[j]);
+  });
+  if (slack < jobs.slots) {  // ended by their minima, perhaps sooner by more
+    const double least = rate * (std::max(0.0, waiting) + kComing * coming) * (1.0 - kAmple);
+    mark_ended(
+        {jobs.work.data(), jobs.low.data(), jobs.high.data(), periods_.data(), value_.data()},
+        key_.data(), room_.data(), key_.size(), last, least, behind_.data());
+    for (std::size_t j = 0; j < key_.size(); ++j) {
+      if (behind_[j] != 0.0) add(j);
     }
   }
-  std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
-    return a.key != b.key ? a.key < b.key : a.job < b.job;
-  });
+  split();
 }
 
-double PeriodPrices::demand(const Row& row, double price) {
-  if (!row.ends) return row.high;
-  const double most = std::floor((1.0 + std::sqrt(1.0 + 4.0 * row.worth / price)) / 2.0);
-  return std::max(row.cap, std::min(row.high, most));
+// Puts the rows into buckets by keys.
+void PeriodPrices::split() {
+  const std::size_t rows = found_.size(), most = rows / kBucket + 1;
+  double least = kInfinity, last = -kInfinity;
+  for (const Row& row : found_) {
+    least = std::min(least, row.key);
+    if (row.key < kInfinity) last = std::max(last, row.key);
+  }
+  const double scale = last > least ? static_cast<double>(most) / (last - least) : 0.0;
+  const auto bucket_of = [&](const Row& row) {
+    const double place = (row.key - least) * scale;  // infinity or NaN: the last one
+    return place < static_cast<double>(most - 1) ? static_cast<std::size_t>(place) : most - 1;
+  };
+  places_.assign(most + 1, 0);
+  for (const Row& row : found_) ++places_[bucket_of(row) + 1];
+  std::partial_sum(places_.begin(), places_.end(), places_.begin());
+  buckets_.clear();
+  for (std::size_t b = 0, first = 0; b < most; ++b) {  // small ones go together
+    const std::size_t end = places_[b + 1];
+    if (end == first || (end < rows && end - first < kBucket)) continue;
+    buckets_.push_back({first, end, false});
+    first = end;
+  }
+  rows_.resize(rows);
+  for (const Row& row : found_) rows_[places_[bucket_of(row)]++] = row;
+  for (auto* column : {&worth_, &low_, &cap_, &high_}) column->resize(rows);
+  waits_.resize(rows + 1);
+  waits_[0] = waiting_;
+  spread(0, rows);
+}
+
+// Columns of some rows.
+void PeriodPrices::spread(std::size_t first, std::size_t end) {
+  for (std::size_t k = first; k < end; ++k) {
+    const Row& row = rows_[k];
+    worth_[k] = row.worth;
+    low_[k] = row.low;
+    cap_[k] = row.cap;
+    high_[k] = row.high;
+    waits_[k + 1] = waits_[k] - row.value;
+  }
+}
+
+// Slots that a bucket wants beyond minima. If they are not there, its rows are put in order.
+double PeriodPrices::wanted(Bucket& bucket, double price, double slack) {
+  const std::size_t first = bucket.first;
+  const double all =
+      demands(&worth_[first], &low_[first], &cap_[first], &high_[first], bucket.end - first, price);
+  if (!(all < slack) && !bucket.sorted) {
+    const auto at = rows_.begin();
+    std::sort(
+        at + static_cast<std::ptrdiff_t>(first), at + static_cast<std::ptrdiff_t>(bucket.end),
+        [](const Row& a, const Row& b) { return a.key != b.key ? a.key < b.key : a.job < b.job; });
+    spread(first, bucket.end);
+    bucket.sorted = true;
+  }
+  return all;
 }
 
 // What jobs pay a second that do not end in this period if demands at the price are served.
-double PeriodPrices::serve(double price, double slack) const {
-  double waiting = waiting_;
-  for (const Row& row : rows_) {
-    if (!(slack > 0.0)) break;
-    const double more = std::min(slack, demand(row, price) - row.low);
-    slack -= more;
-    if (row.ends && row.cap > row.low && row.low + more >= row.cap) waiting -= row.value;
+double PeriodPrices::serve(double price, double slack) {
+  for (Bucket& bucket : buckets_) {
+    const double all = wanted(bucket, price, slack);
+    if (all < slack) {
+      slack -= all;
+      continue;
+    }
+    std::size_t k = bucket.first;
+    for (; k < bucket.end && slack > 0.0; ++k) {
+      const double more = std::min(slack, demand(k, price) - low_[k]);
+      cut_ = rows_[k].key;
+      if (low_[k] + more < cap_[k]) break;
+      slack -= more;
+    }
+    return std::max(0.0, waits_[k]);
   }
-  return std::max(0.0, waiting);
+  return std::max(0.0, waits_.back());
+}
+
+double PeriodPrices::demand(std::size_t row, double price) const {
+  return demand_of(worth_[row], cap_[row], high_[row], price);
 }
 
 // Where a price is what a slot-period is worth at it: a worth at some price and that price lie on
 // either side. Steps go to the worth, which ends the search where it serves alike, and halve.
 void PeriodPrices::find_price(double rate, double coming, double slack) {
   const auto worth_at = [&](double price) {
-    return rate * (kWaiting * serve(price, slack) + coming);
+    return rate * (serve(price, slack) + kComing * coming);
   };
   price_ = 1e300;
+  cut_ = -kInfinity;
   double below = worth_at(price_);
+  selection_.expect(cut_);
   if (!(below > kTiny)) return;  // whole slot-periods first; what is left over has no other use
   double above = price_, price = below;
   for (int step = 0; step < kPriceSteps && below < above * (1.0 - kSamePrice); ++step) {
@@ -117,19 +246,24 @@ void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
                        std::span<const double> held, std::span<double> slots) {
   const double slack = set_keys(jobs, hysteresis, held);
   std::copy(jobs.low.begin(), jobs.low.end(), slots.begin());
-  choose(jobs, slack);
-  find_price(jobs.period / std::max(jobs.slots, 1.0), coming, slack);
+  const double rate = jobs.period / std::max(jobs.slots, 1.0);
+  choose(jobs, rate, coming, slack);
+  find_price(rate, coming, slack);
   double left = slack, spare = 0.0;
-  for (const Row& row : rows_) {
+  for (Bucket& bucket : buckets_) {
+    wanted(bucket, price_, left);
+    for (std::size_t k = bucket.first; k < bucket.end && left > 0.0; ++k) {
+      const double more = std::min(left, demand(k, price_) - low_[k]);
+      // Those that end in this period share what they have beyond their caps.
+      const double own = worth_[k] < kInfinity ? std::min(more, cap_[k] - low_[k]) : more;
+      slots[rows_[k].job] = low_[k] + own;
+      left -= more;
+      spare += more - own;
+    }
     if (!(left > 0.0)) break;
-    const double more = std::min(left, demand(row, price_) - row.low);
-    // Those that end in this period share what they have beyond their caps.
-    const double own = row.ends ? std::min(more, row.cap - row.low) : more;
-    slots[row.job] = row.low + own;
-    left -= more;
-    spare += more - own;
   }
-  if (left + spare > 0.0) left_over_.hand_out(jobs, slots);
+  // Where all slots are used, those beyond caps are worth their price.
+  if (left + spare > 0.0) left_over_.hand_out(jobs, slots, left > 0.0 ? 0.0 : price_);
 }
 
 }  // namespace malleable

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/running_sum.hpp"
+#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -12,12 +14,14 @@ namespace {
 // They never fall, as rates are concave.
 class SecondsSaved {
  public:
-  SecondsSaved(const SpeedupView& speedup, std::span<const double> scale,
-               std::span<const double> low, std::span<const double> high)
-      : speedup_(speedup), scale_(scale), low_(low), high_(high) {}
+  // Of the jobs `who` of the speed-ups.
+  SecondsSaved(const SpeedupView& speedup, std::span<const std::size_t> who,
+               std::span<const double> scale, std::span<const double> low,
+               std::span<const double> high)
+      : speedup_(speedup), who_(who), scale_(scale), low_(low), high_(high) {}
 
   double price(std::size_t j, double s) const {
-    const double now = speedup_.at(j, s), more = speedup_.at(j, s + 1.0);
+    const double now = speedup_.at(who_[j], s), more = speedup_.at(who_[j], s + 1.0);
     const double saved = scale_[j] * ((more - now) / (now * more));
     return saved > kTiny ? 1.0 / saved : kInfinity;
   }
@@ -47,8 +51,35 @@ class SecondsSaved {
 
  private:
   const SpeedupView& speedup_;
+  std::span<const std::size_t> who_;
   std::span<const double> scale_, low_, high_;
 };
+
+// As slot_periods() of one job.
+MALLEABLE_VECTOR_CLONES
+void count_periods(const double* work, double period, std::size_t n, double* periods) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) {
+    const double exact = work[j] / period,
+                 whole = std::ceil(exact - kCount * (exact > 1.0 ? exact : 1.0));
+    const double most = whole > 1.0 ? whole : 1.0;
+    periods[j] = work[j] > 0.0 ? most : 0.0;
+  }
+}
+
+// 1 for jobs of linear speed-up that end in the period, earlier by at least `least` with one more
+// slot; else 0.
+MALLEABLE_VECTOR_CLONES
+void mark_gaining(const double* work, const double* worth, const double* slots, const double* high,
+                  std::size_t n, double period, double least, double* gains) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) {
+    const double a = slots[j];
+    const bool room = (a > 0.0) & (a < high[j]), ends = a * period >= work[j] * (1.0 - kCount);
+    const bool enough = (worth[j] > 0.0) & (worth[j] >= least * (a * (a + 1.0)));
+    gains[j] = room & ends & enough ? 1.0 : 0.0;
+  }
+}
 
 double fewest_slots(const SpeedupView& speedup, std::size_t j, double work, double period,
                     double most) {
@@ -63,6 +94,10 @@ double slot_periods(double work, double period) {
   if (!(work > 0.0)) return 0.0;
   const double periods = work / period;
   return std::max(1.0, std::ceil(periods - kCount * std::max(1.0, periods)));
+}
+
+void slot_periods(std::span<const double> work, double period, std::span<double> periods) {
+  count_periods(work.data(), period, work.size(), periods.data());
 }
 
 double cap_at_period(double work, double period, double low, double high) {
@@ -80,39 +115,60 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
   }
 }
 
-double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots) {
-  const std::size_t n = jobs.work.size();
-  double used = 0.0;
-  for (const double a : slots) used += a;
-  if (!(used < jobs.slots)) return 0.0;
-  for (auto* column : {&low_, &high_, &scale_}) column->resize(n);
-  double most = 0.0, cheapest = kInfinity;
+// Only jobs that gain are looked at further.
+double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots, double least) {
+  double left = jobs.slots - sum_of(slots);
+  if (!(left > 0.0)) return 0.0;
   const bool curved = jobs.speedup.given();
-  for (std::size_t j = 0; j < n; ++j) {
-    const double a = slots[j], high = jobs.high[j], worth = jobs.worth(j);
-    const double rate = curved && a > 0.0 ? jobs.speedup.at(j, a) : a;
-    const bool gains =
-        a > 0.0 && worth > 0.0 && a < high && rate * jobs.period >= jobs.work[j] * (1.0 - kCount);
-    low_[j] = a;
-    high_[j] = gains ? high : a;
-    scale_[j] = gains ? worth : 0.0;
-    most += high_[j];
-    if (gains && !curved) cheapest = std::min(cheapest, a * (a + 1.0) / worth);
-  }
-  if (most == used) return jobs.slots - used;
+  const std::size_t n = slots.size();
+  scale_.assign(jobs.work.begin(), jobs.work.end());  // worth, for now
+  for (std::size_t j = 0; j < jobs.value.size(); ++j) scale_[j] *= jobs.value[j];
+  given_.resize(n);
   if (curved) {
-    const SecondsSaved cost(jobs.speedup, scale_, low_, high_);
     for (std::size_t j = 0; j < n; ++j) {
-      if (high_[j] > low_[j]) cheapest = std::min(cheapest, cost.price(j, low_[j]));
+      const double a = slots[j];
+      given_[j] = a > 0.0 && a < jobs.high[j] && scale_[j] > 0.0 &&
+                  jobs.speedup.at(j, a) * jobs.period >= jobs.work[j] * (1.0 - kCount);
     }
-    most = cost.total(cost.dearest(), 0, n);
-    select_units(cost, high_, jobs.slots, used, most, cheapest, slots, units_);
   } else {
-    select_units(ClosedForm(scale_, {}, {}, low_, high_), high_, jobs.slots, used, most,
-                 cheapest * (1.0 - kRounding), slots, units_);
+    mark_gaining(jobs.work.data(), scale_.data(), slots.data(), jobs.high.data(), n, jobs.period,
+                 least * (1.0 - kAmple), given_.data());
   }
-  for (std::size_t j = 0; j < n; ++j) used += slots[j] - low_[j];
-  return jobs.slots - used;
+  low_.clear();
+  high_.clear();
+  who_.clear();
+  double used = 0.0, most = 0.0, cheapest = kInfinity;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (given_[j] == 0.0) continue;
+    const double a = slots[j], high = jobs.high[j], worth = scale_[j];
+    scale_[who_.size()] = worth;
+    who_.push_back(j);
+    low_.push_back(a);
+    high_.push_back(high);
+    used += a;
+    most += high;
+    if (!curved) cheapest = std::min(cheapest, a * (a + 1.0) / worth);
+  }
+  scale_.resize(who_.size());
+  if (who_.empty()) return left;
+  const double capacity = left + used;
+  given_.assign(low_.begin(), low_.end());
+  if (curved) {
+    const SecondsSaved cost(jobs.speedup, who_, scale_, low_, high_);
+    for (std::size_t k = 0; k < who_.size(); ++k) {
+      cheapest = std::min(cheapest, cost.price(k, low_[k]));
+    }
+    most = cost.total(cost.dearest(), 0, who_.size());
+    select_units(cost, high_, capacity, used, most, cheapest, given_, units_);
+  } else {
+    select_units(ClosedForm(scale_, {}, {}, low_, high_), high_, capacity, used, most,
+                 cheapest * (1.0 - kRounding), given_, units_, least > 0.0 ? 1.0 / least : 0.0);
+  }
+  for (std::size_t k = 0; k < who_.size(); ++k) {
+    left -= given_[k] - low_[k];
+    slots[who_[k]] = given_[k];
+  }
+  return left;
 }
 
 }  // namespace malleable

@@ -312,7 +312,8 @@ void ClusterFlow::add_rows(const ClusterState& state, Index job) {
     const PhaseState& s = state.phase(job, p);
     const std::int64_t tasks = here ? s.unfinished() : state.jobs.tasks[p][job];
     if (place_[job] == Place::kDone || tasks == 0) continue;
-    row_work_.push_back(std::max(here ? s.remaining() : believed_work(state, job, p), kLeastWork));
+    row_work_.push_back(std::max(
+        here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p), kLeastWork));
     row_most_.push_back(std::min(tasks, state.jobs.maximum_of(job)));
   }
   if (first_row_[job] == static_cast<std::int64_t>(row_work_.size())) {

@@ -15,7 +15,8 @@ double ClusterSrpt::seconds(const ClusterState& state, double work, Phase p) con
 }
 
 double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
-  return seconds(state, state.phase(job, p).remaining(), p);
+  const PhaseState& s = state.phase(job, p);
+  return seconds(state, state.held(s.remaining(), s.estimate), p);
 }
 
 void ClusterSrpt::begin(const ClusterState& state) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -36,19 +37,6 @@ void apparent_costs(const double* lead, const double* start, std::size_t n, doub
     const double wait = start[r] - now;
     key[r] = rounded_key(lead[r] + (wait > 0.0 ? wait : 0.0) / patience);
   }
-}
-
-MALLEABLE_VECTOR_CLONES
-double total_of(const double* values, std::size_t n) {
-  constexpr std::size_t kLanes = 8;  // the order of addition is the same on all machines
-  double lane[kLanes] = {};
-  std::size_t k = 0;
-  for (; k + kLanes <= n; k += kLanes) {
-#pragma omp simd
-    for (std::size_t i = 0; i < kLanes; ++i) lane[i] += values[k + i];
-  }
-  for (; k < n; ++k) lane[k % kLanes] += values[k];
-  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
 }  // namespace
@@ -158,7 +146,7 @@ void Epoch::make_prices() {
   for (std::size_t r = 0; r < n; r += n / kSample + 1) {
     if (start_[r] > -kInfinity) sample.push_back(asked(r));
   }
-  on_time_.begin(now_, static_cast<double>(slots_), sample, total_of(work_.data(), n));
+  on_time_.begin(now_, static_cast<double>(slots_), sample, sum_of(work_));
   for (std::size_t r = 0; minima_ > 0.0 && r < n; ++r) {
     if (low_[r] > 0.0 && work_[r] > 0.0) on_time_.take_minimum(work_[r], low_[r]);
   }
@@ -210,7 +198,7 @@ void Epoch::make_waiting_keys() {
     anew ? make_prices() : move_on();
     return;
   }
-  const double total = total_of(work_.data(), n);
+  const double total = sum_of(work_);
   const double patience =
       2.0 * std::max(total / static_cast<double>(slots_) / static_cast<double>(n), kTiny);
   apparent_costs(lead_.data(), start_.data(), n, now_, patience, key_.data());

@@ -5,7 +5,8 @@
 // tardiness if all deadlines can be met, it goes by deadlines (kernel period_levels), as long as
 // sizes are right. All else is decided as ever, with maxima cut to whole slot-periods, orders that
 // look ahead in whole slot-periods, and slots left over for jobs that end sooner by them (kernel
-// slot_periods). O(J) beside that.
+// slot_periods). O(J) beside that. Sums of tardiness, whose order is apparent cost, need no
+// instance for it: keys are selected from.
 //
 // What is left of a job that outlives its estimate is a part of what it has done; where shares are
 // equal, what a lognormal error of the spread seen so far (period_history) lets expect.
@@ -13,7 +14,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "malleable/kernel/priority_orders.hpp"
+#include "malleable/kernel/running_sum.hpp"
 #include "malleable/model/domain.hpp"
+#include "malleable/model/tolerance.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
 
@@ -114,7 +118,8 @@ double Epoch::coming_value() {
   return history_.coming(period_, id_.size(), size > 0.0 ? worth / size : 0.0);
 }
 
-void Epoch::share_by_price() {
+// What is shared, whose minima fit.
+HeldJobs Epoch::held_jobs() {
   const std::size_t n = id_.size();
   std::span<const double> low = low_;
   if (minima_ > static_cast<double>(slots_)) {
@@ -126,11 +131,66 @@ void Epoch::share_by_price() {
   for (std::size_t r = 0; r < n; ++r) {
     kept_[r] = static_cast<double>(std::min(max_slots_[r], slots_));
   }
+  return {static_cast<double>(slots_), period_, left_, low, kept_, value_of_seconds()};
+}
+
+void Epoch::share_by_price() {
   rank_.clear();  // what they hold
   if (options_.hysteresis > 0.0) rank_.assign(given_.begin(), given_.end());
-  const auto slots = static_cast<double>(slots_);
-  prices_.run({slots, period_, left_, low, kept_, value_of_seconds()}, coming_value(),
-              options_.hysteresis, rank_, share_);
+  prices_.run(held_jobs(), coming_value(), options_.hysteresis, rank_, share_);
+}
+
+// Sums of tardiness, where not all deadlines can be met.
+bool Epoch::goes_by_cost() const {
+  if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
+  if (options_.min_mode == MinMode::kGang || concave()) return false;
+  if (options_.effort || options_.hysteresis > 0.0) return false;
+  return of_kind_[static_cast<std::size_t>(Kind::kTardiness)] == id_.size();
+}
+
+// Some job is late whatever the others do, or sizes do not say.
+bool Epoch::somebody_late() const {
+  if (history_.spread() > kSome) return true;
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    const double most = static_cast<double>(std::min(max_slots_[r], slots_));
+    const double due = deadline_[r] - now_;
+    if (weight_[r] > 0.0 && !(left_[r] <= most * due * (1.0 + kAmple))) return true;
+  }
+  return false;
+}
+
+// Apparent cost in whole slot-periods, into rank_.
+void Epoch::make_cost_keys(const HeldJobs& jobs) {
+  const std::size_t n = id_.size();
+  rank_.resize(n);
+  slot_periods(left_, period_, rank_);
+  const double all = period_ * sum_of(rank_) / jobs.slots;
+  const double patience = 2.0 * std::max(all / static_cast<double>(n), kTiny);
+  for (std::size_t r = 0; r < n; ++r) {
+    const double work = period_ * rank_[r], alone = work / jobs.high[r];
+    const double slack = deadline_[r] + tolerance(deadline_[r]) - now_ - alone;
+    const double wait = slack > 2.0 * tolerance(now_ + alone) ? slack / patience : 0.0;
+    rank_[r] = weight_[r] > 0.0 ? rounded_key(std::log(work / weight_[r]) + wait) : kInfinity;
+  }
+}
+
+void Epoch::share_by_cost() {
+  const HeldJobs jobs = held_jobs();
+  make_cost_keys(jobs);
+  order_.clear();
+  double free = jobs.slots;
+  wanted_.resize(id_.size());
+  slot_periods(left_, period_, wanted_);
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    const double low = jobs.low[r];
+    wanted_[r] = std::max(0.0, std::min(jobs.high[r], wanted_[r]) - low);
+    share_[r] = low;
+    free -= low;
+  }
+  selection_.reset();
+  selection_.run(rank_, wanted_, free, [&](Index r, double slots) { share_[r] += slots; });
+  selection_.reset();
+  left_over_.hand_out(jobs, share_);
 }
 
 // The deadlines by which FLEX decides, in levels_; false: it goes by something else.
@@ -180,6 +240,10 @@ void Epoch::share_by_instance() {
         share_);
     return;
   }
+  if (goes_by_cost()) {
+    share_by_cost();
+    return;
+  }
   beside_ = problem_;
   cap_at_period(beside_, period_, speedup);
   std::fill(share_.begin(), share_.end(), 0.0);
@@ -209,12 +273,16 @@ void Epoch::decide_for_period() {
   if (priced() && !shares_equally()) {
     order_.clear();
     share_by_price();
+  } else if (goes_by_cost() && somebody_late()) {
+    share_by_cost();
   } else {
     share_by_instance();
   }
   for (std::size_t r = 0; r < n; ++r) {
+    const auto slots = static_cast<std::int64_t>(share_[r]);
+    if (slots == given_[r]) continue;
     reset(r);
-    given_[r] = static_cast<std::int64_t>(share_[r]);
+    given_[r] = slots;
   }
   winners_.clear();
   all_touched_ = true;
@@ -240,9 +308,17 @@ std::vector<std::int64_t> Epoch::order() {
   } else if (priced()) {
     const auto value = value_of_seconds();
     for (std::size_t r = 0; r < n; ++r) key[r] = slot_periods(left_[r], period_) / value[r];
+  } else if (goes_by_cost() && somebody_late()) {
+    make_cost_keys(held_jobs());
+    key = rank_;
   } else if (order_.empty()) {
     recall();
-    if (find_levels()) key.assign(levels_.key().begin(), levels_.key().end());
+    if (find_levels()) {
+      key.assign(levels_.key().begin(), levels_.key().end());
+    } else if (goes_by_cost()) {
+      make_cost_keys(held_jobs());
+      key = rank_;
+    }
   } else {
     for (std::size_t p = 0; p < n; ++p) key[order_[p]] = static_cast<double>(p);
   }

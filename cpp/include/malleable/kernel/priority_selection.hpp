@@ -26,6 +26,13 @@ class PrioritySelection {
   template <typename Give>
   void run(std::span<const double> key, std::span<const double> room, double slack, Give give);
 
+  // Calls take(j), in the order of indices, for the jobs with room of the lowest keys, which
+  // together have room for the slack. They may be more than it takes; jobs that are left out have
+  // larger keys, or the same and a higher index. expect() says the key up to which slack went.
+  template <typename Take>
+  void cover(std::span<const double> key, std::span<const double> room, double slack, Take take);
+  void expect(double threshold) { threshold_ = threshold; }
+
   // Forget the threshold of the last call.
   void reset() { threshold_ = -kInfinity; }
   void state(State& s) { s(threshold_); }
@@ -45,19 +52,31 @@ class PrioritySelection {
   double guess(std::span<const double> key, std::span<const double> room, double slack);
   double widen(std::span<const double> key, std::span<const double> room, double slack,
                double& limit);
+  double first_limit(std::span<const double> key, std::span<const double> room, double slack) {
+    return threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_)
+                                   : guess(key, room, slack);
+  }
 
   LineVector<Candidate> candidates_;
   std::vector<Candidate> sample_;
   double threshold_ = -kInfinity;
 };
 
+template <typename Take>
+void PrioritySelection::cover(std::span<const double> key, std::span<const double> room,
+                              double slack, Take take) {
+  if (!(slack > 0.0) || key.empty()) return;
+  double limit = first_limit(key, room, slack);
+  widen(key, room, slack, limit);
+  for (const Candidate& candidate : candidates_) take(candidate.job);
+}
+
 template <typename Give>
 void PrioritySelection::run(std::span<const double> key, std::span<const double> room, double slack,
                             Give give) {
   if (!(slack > 0.0) || key.empty()) return;
   // A little beyond the last threshold; widened until the candidates can use all the slack.
-  double limit =
-      threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_) : guess(key, room, slack);
+  double limit = first_limit(key, room, slack);
   double total = widen(key, room, slack, limit);
   // Already in order: keys that are all equal, or fall to the jobs as they came.
   const bool sorted = std::is_sorted(candidates_.begin(), candidates_.end(), before);

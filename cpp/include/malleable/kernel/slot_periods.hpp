@@ -23,6 +23,7 @@ namespace malleable {
 // Whole slot-periods that so much work takes; a quotient that misses a whole number by rounding is
 // that number. At least 1 where there is work.
 double slot_periods(double work, double period);
+void slot_periods(std::span<const double> work, double period, std::span<double> periods);
 
 // Of a job that has outlived its estimate, what counts as left: a part of the work done so far.
 inline double still_left(double done) { return 0.25 * done; }
@@ -46,8 +47,9 @@ struct HeldJobs {
 class LeftOverSlots {
  public:
   // Adds what `slots` leave free, up to maxima. Where no value is gained, slots stay free; their
-  // number comes back. Equal gains go to the lower index. Allocates nothing once warm.
-  double hand_out(const HeldJobs& jobs, std::span<double> slots);
+  // number comes back. Equal gains go to the lower index. `least`: what all slots are known to
+  // gain, which saves time. Allocates nothing once warm.
+  double hand_out(const HeldJobs& jobs, std::span<double> slots, double least = 0.0);
   double hand_out(const Problem& problem, double period, std::span<const double> value,
                   std::span<double> slots, const SpeedupView& speedup = {}) {
     return hand_out(
@@ -55,7 +57,8 @@ class LeftOverSlots {
   }
 
  private:
-  Scratch<double> low_, high_, scale_;
+  std::vector<std::size_t> who_;  // jobs that gain
+  std::vector<double> low_, high_, scale_, given_;
   std::vector<Unit> units_;
 };
 

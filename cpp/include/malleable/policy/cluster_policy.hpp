@@ -63,6 +63,7 @@ struct ClusterState {
   ClusterView cluster;
   ClusterJobsView jobs;
   double now = 0.0;
+  double period = 0.0;  // [s] between decisions, at which alone tasks start; 0: at any time
   std::vector<PhaseState> phases;  // 2 * job + phase
   // 2 * job + phase: squares of what finished tasks took beyond or below their mean, as far as
   // told.
@@ -108,11 +109,20 @@ struct ClusterState {
     return {square / told, square};
   }
 
+  // What tasks take whose slots idle until the next decision, as expected for tasks of so many
+  // seconds in the mean: times spread as waiting times do, P / (1 - exp(-P / mean)) each.
+  double held(double work, double seconds) const {
+    if (period == 0.0 || !(seconds > 0.0)) return work;
+    const double periods = period / seconds;
+    return work * (periods / -std::expm1(-periods));
+  }
+
   // What a pool's decision is about.
   struct Demand {
     std::int64_t running = 0;  // of the job's tasks, on this pool's slots
     std::int64_t most = 0;     // slots that it could use: running or ready to run
-    double work = 0.0;         // slot-seconds left of its ready phases, as estimated
+    double work =
+        0.0;  // slot-seconds left of its ready phases, as estimated, until slots are free again
     std::int64_t minimum = 0;
   };
   Demand demand(Index job, int pool) const {
@@ -124,7 +134,7 @@ struct ClusterState {
       d.minimum += jobs.minimum_of(p, job);
       if (!s.ready) continue;
       d.most += s.running + s.waiting;
-      d.work += s.remaining();
+      d.work += held(s.remaining(), s.estimate);
     }
     d.most = std::min(d.most, jobs.maximum_of(job));
     return d;

@@ -197,7 +197,12 @@ class alignas(kLine) Epoch {
   void decide_for_period();
   void share_capped();
   bool priced() const;
+  HeldJobs held_jobs();
   void share_by_price();
+  bool goes_by_cost() const;
+  bool somebody_late() const;
+  void make_cost_keys(const HeldJobs& jobs);
+  void share_by_cost();
   void share_by_instance();
   bool shares_equally() const;
   void estimate_left();
@@ -294,7 +299,8 @@ class alignas(kLine) Epoch {
   Plan sketch_;     // without pieces
   Problem beside_;  // what is left beside those without work, while there are some
   std::vector<double> share_, rank_, kept_, rest_;
-  std::vector<double> left_, value_;  // for a period: as estimated; of an earlier second
+  // For a period: as estimated; of an earlier second; behind minima.
+  std::vector<double> left_, value_, wanted_;
   LeftOverSlots left_over_;
   PeriodPrices prices_;
   PeriodLevels levels_;

@@ -30,6 +30,7 @@ struct SchedulerOptions : PolicyOptions {
   bool learn = false;
   double prior = 1.0;
   double ageing = 600.0;
+  double period = 0.0;
   Assignment assignment = Assignment::kRatio;
   bool in_order = false;
   SpeedupPrior processors = SpeedupPrior::kUnknown;
@@ -85,6 +86,11 @@ struct SchedulerOptions : PolicyOptions {
                {},
                0.0},
         self.ageing);
+    visit(Option{"period", 0.0, kWeightRange.most, "s", "",
+                 "tasks start at decisions only, which come so often, so that a slot whose task "
+                 "ends in between idles: tasks count as whole periods; 0: a free slot is used at "
+                 "once"},
+          self.period);
     visit(Option{"assignment", 0.0, 2.0, "", "auto, flex, fair, wdeq, flowflex, hesrpt",
                  "which job below its target gets a free slot: with the least running / target, "
                  "with the largest target - running, or with the most slot-seconds below its "
