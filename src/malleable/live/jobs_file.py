@@ -396,7 +396,7 @@ def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
             for key, each in row.described.items()
             if key not in ("name", "command", _HELD, UNRECORDED) and each is not None
         }
-        checked = checked_settings(settings, _KEYS, f"{where}.")
+        checked = checked_settings(settings, tuple(_CHECKS), f"{where}.")
         jobs.append(Job(name, values=range(row.tasks), held=_held(row), **checked))
     _check_order(jobs)
     return jobs
