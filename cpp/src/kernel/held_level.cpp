@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -54,21 +55,42 @@ void HeldLevel::sort_events(double last) {
   events_.swap(sorted_);
 }
 
-bool HeldLevel::may_meet(const Problem& problem, double period, std::span<const double> due) {
+double HeldLevel::collect(const Problem& problem, double period, std::span<const double> due,
+                          double last) {
   events_.clear();
   double total = 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const double work = problem.work[j], high = problem.high[j];
     if (work == 0.0 || due[j] == kInfinity) continue;
-    if (!(work <= high * due[j] * (1.0 + kAmple))) return false;
+    if (!(work <= high * due[j] * (1.0 + kAmple))) return kInfinity;
+    if (surely_later(work, high, due[j], period, last)) {
+      total += periods_[j];
+      continue;
+    }
     const HeldNeed need = held_need(work, high, due[j], period);
     total += need.total;
     if (need.whole > 0.0) events_.push_back({need.first, need.start, need.slope});
     if (need.slope > 0.0) events_.push_back({need.edge - 1.0, 0.0, -need.slope});
     if (need.total > need.whole) events_.push_back({need.edge, need.total - need.whole, 0.0});
   }
-  // Later on all that is held fits.
-  sort_events(std::ceil(total / problem.slots));
+  return total;
+}
+
+bool HeldLevel::may_meet(const Problem& problem, double period, std::span<const double> due) {
+  periods_.resize(problem.size());
+  slot_periods(problem.work, period, periods_);
+  double whole = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) whole += due[j] < kInfinity ? periods_[j] : 0.0;
+  // Behind `last` all that is held fits. Jobs hold more than whole slot-periods if a deadline cuts
+  // their last one: then, once more with what they hold.
+  double last = std::ceil(whole / problem.slots);
+  double total = collect(problem, period, due, last);
+  if (total > problem.slots * last) {
+    if (total == kInfinity) return false;
+    last = std::ceil(total / problem.slots);
+    collect(problem, period, due, last);
+  }
+  sort_events(last);
   double at = 0.0, held = 0.0, slope = 0.0;
   const auto fits = [&](double k, double count) {
     return count <= problem.slots * (k + 1.0) * (1.0 + kRounding);

@@ -171,6 +171,7 @@ void PeriodLevels::share(const HeldJobs& jobs, std::span<double> slots) {
     slots[j] = jobs.low[j];
     free -= slots[j];
     if (late(j) || due_[j] == kInfinity || !(jobs.work[j] > 0.0)) continue;
+    if (surely_later(jobs.work[j], jobs.high[j], due_[j], jobs.period, 0.0)) continue;
     const double must = held_need(jobs.work[j], jobs.high[j], due_[j], jobs.period).at(0.0);
     room_[j] = std::max(0.0, std::min(must, jobs.high[j]) - slots[j]);
   }

@@ -39,6 +39,12 @@ struct HeldNeed {
 // Of a job that can end by `due`, from now: work <= high * due.
 HeldNeed held_need(double work, double high, double due, double period);
 
+// Whether such a job surely need not hold anything in the periods 0 ... k: `first` is above k, as
+// it is above due / P - work / (P high) - 3. Without whole numbers, and so without calls.
+inline bool surely_later(double work, double high, double due, double period, double k) {
+  return due - work / high > period * (k + 4.0);
+}
+
 class HeldLevel {
  public:
   // Whether such a loop may meet these deadlines (from problem.now, may be infinite).
@@ -54,9 +60,13 @@ class HeldLevel {
     double jump;    // slot-periods more from there on
     double slope;   // slot-periods more a period after it
   };
+  // Collects what jobs must hold up to period `last`, and what all do in the end; infinity if one
+  // cannot end in time.
+  double collect(const Problem& problem, double period, std::span<const double> due, double last);
   void sort_events(double last);
 
   std::vector<Event> events_, sorted_;
+  std::vector<double> periods_;
   std::vector<std::size_t> places_;
   std::vector<double> due_;
 };
