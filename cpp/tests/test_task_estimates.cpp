@@ -54,6 +54,19 @@ TEST(before_anything_is_known) {
   CHECK(estimates.trust() > 0.5 && estimates.trust() < 1.0);
 }
 
+TEST(phases_that_go_on_speak_for_others) {
+  TaskEstimates estimates(1.0);
+  const LogMean nothing = estimates.prior(kMap, 0.0, TaskEstimates::kNoGroup);
+  const std::vector<double> shown = {3.0, 3.2, 2.8};
+  estimates.show(kMap, shown);
+  const LogMean some = estimates.prior(kMap, 0.0, TaskEstimates::kNoGroup);
+  CHECK_NEAR(some.mean, 9.0 / 4.0, 1e-12);  // three phases and the default
+  CHECK(some.variance < nothing.variance);
+  CHECK_NEAR(estimates.prior(kReduce, 0.0, TaskEstimates::kNoGroup).mean, 0.0, 1e-12);
+  estimates.show(kMap, {});
+  CHECK_EQUAL(estimates.prior(kMap, 0.0, TaskEstimates::kNoGroup).mean, nothing.mean);
+}
+
 // Users who are wrong by a factor in the same way are corrected; those who are wrong at random are
 // believed as far as they were right.
 TEST(what_users_say_is_corrected) {

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -229,6 +230,30 @@ def test_before_anything_is_known():
         assert counts["estimate"][:, 0] == pytest.approx([30.0, prior], rel=0.03)
         said, unsaid = counts["spread"][:, 0] / counts["estimate"][:, 0]
         assert said < 2.0 < unsaid
+
+
+def test_jobs_that_wait_learn_from_the_others():
+    """All came at once, and nothing was known of any: tasks of jobs that go on speak for those that wait."""
+    scheduler = mb.Scheduler(**ONE, policy="flex")
+    jobs = scheduler.add(mb.ClusterJobs([6, 6, 6, 6], 0.0), 0.0)
+
+    def believed(now):
+        scheduler.decide(now)
+        return scheduler.counts(jobs[2:])["estimate"][:, 0]
+
+    first = believed(0.0)
+    assert first == pytest.approx([1.0, 1.0], rel=0.03)
+    scheduler.started(jobs[:2], count=6, now=0.0)
+    scheduler.finished(jobs[:2], seconds=20.0, now=20.0)
+    going_on = believed(20.0)
+    scheduler.finished([job for job in jobs[:2] for _ in range(5)], seconds=20.0, now=20.0)
+    ended = believed(20.0)
+    assert (first * 4.0 < going_on).all() and (going_on < 30.0).all()
+    assert (first * 4.0 < ended).all() and (ended < 30.0).all()
+    # Copies know the same.
+    copied = pickle.loads(pickle.dumps(scheduler))
+    copied.decide(21.0)
+    np.testing.assert_array_equal(copied.counts(jobs[2:])["estimate"][:, 0], believed(21.0))
 
 
 def test_tasks_that_run_on_raise_the_estimate():

@@ -270,15 +270,24 @@ void TaskEstimates::Runs::add(double value) {
 }
 
 // A phase of which nothing is known.
-LogMean TaskEstimates::everybody(const Runs& all) const {
+LogMean TaskEstimates::everybody(Phase p) const {
+  Runs all = group_[p].all;
+  const Runs& open = open_[p];
+  if (open.n > 0.0) {
+    const double both = all.n + open.n, apart = open.mean - all.mean;
+    all.square += open.square + apart * apart * all.n * open.n / both;
+    all.mean += apart * open.n / both;
+    all.n = both;
+  }
   const double scatter = (all.square + kPhases * kDefaultVariance) / (all.n + kPhases);
   const double mean = (all.n * all.mean + default_) / (all.n + 1.0);
   return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + 1.0)))};
 }
 
 // A group's own runs, drawn towards all by how much more groups differ than their runs.
-LogMean TaskEstimates::from_runs(const Groups& of, std::int64_t group) const {
-  const LogMean all = everybody(of.all);
+LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
+  const Groups& of = group_[p];
+  const LogMean all = everybody(p);
   if (group < 0 || static_cast<std::size_t>(group) >= of.runs.size()) return all;
   const Runs& own = of.runs[static_cast<std::size_t>(group)];
   if (own.n == 0.0) return all;
@@ -290,8 +299,13 @@ LogMean TaskEstimates::from_runs(const Groups& of, std::int64_t group) const {
   return {level.mean, level.variance + within};
 }
 
+void TaskEstimates::show(Phase p, std::span<const double> means) {
+  open_[p] = {};
+  for (const double mean : means) open_[p].add(mean);
+}
+
 LogMean TaskEstimates::prior(Phase p, double said, std::int64_t group) const {
-  const LogMean runs = from_runs(group_[p], group);
+  const LogMean runs = from_runs(p, group);
   if (!(said > 0.0)) return runs;
   const Plane::Fit f = plane_[p].fit();
   const double n = plane_[p].n, away = log_of(said) - f.u;
@@ -300,7 +314,7 @@ LogMean TaskEstimates::prior(Phase p, double said, std::int64_t group) const {
   const double variance = f.left * (1.0 + 1.0 / (n + kPhases)) + away * away * f.said_variance;
   const LogMean line{at + f.said * away, std::max(kLeastVariance, variance)};
   // Both know how phases are in general, which counts once.
-  const LogMean all = everybody(group_[p].all);
+  const LogMean all = everybody(p);
   const double more = 1.0 / runs.variance - 1.0 / all.variance;
   if (!(more > 0.0)) return line;
   const double precision = 1.0 / line.variance + more;

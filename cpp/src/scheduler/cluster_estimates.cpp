@@ -44,8 +44,28 @@ ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index job, Phase p) con
   return {seconds, seconds * std::sqrt(std::expm1(std::min(mean.variance, 100.0)))};
 }
 
+// Of phases of which no task has ended: what the others have shown meanwhile.
+void ClusterScheduler::expect_again() {
+  for (const Phase p : {kMap, kReduce}) {
+    shown_.clear();
+    for (const Index job : state_.present) {
+      if (estimates_.goes_on(2 * job + p)) shown_.push_back(mean_now(job, p).mean);
+    }
+    estimates_.show(p, shown_);
+    for (const Index job : state_.present) {
+      const Index row = 2 * job + p;
+      if (state_.phases[row].total == 0 || !estimates_.expects(row) || !estimates_.silent(row)) {
+        continue;
+      }
+      expect(job, p);
+      if (state_.phases[row].ready) mark(job, p);
+    }
+  }
+}
+
 // Of all jobs that the next decision looks at; places that depend on it follow.
 void ClusterScheduler::estimate_changed() {
+  if (estimates_.news()) expect_again();
   for (int pool = 0; pool < 2; ++pool) {
     for (const Index job : state_.changed[pool]) {
       for (const Phase p : {kMap, kReduce}) {

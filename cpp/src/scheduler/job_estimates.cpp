@@ -22,6 +22,7 @@ bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, doub
                          std::int64_t running, double now) {
   Known& own = phases_[row];
   const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
+  if (silent(row)) showed_ += 1.0;
   // Of a task that is alone nothing follows for p.
   own.seen.finished(count, seconds, now, total > 1);
   // They began when their seconds say, the others at `now` at the latest; moved() took them to be
@@ -43,6 +44,7 @@ bool JobEstimates::done(Index row, double said, std::int64_t group, std::int64_t
   Known& own = phases_[row];
   if (own.done || own.seen.count == 0.0) return false;
   own.done = true;
+  showed_ += 1.0;
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
   tasks_.learn(phase_of(row), said, group, own.prior, own.seen, all);
   own.seen.rest();

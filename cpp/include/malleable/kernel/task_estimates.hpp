@@ -4,10 +4,10 @@
 // mean: what its user said, corrected by the line that fits actual over said best in the phases
 // that have finished; and what earlier runs of the same group (program and user) took, drawn
 // towards the mean of all runs by how much groups differ. Each counts by its precision; where
-// neither is there, all phases together speak, and before anything finished a stated default. Then
-// the phase's own tasks correct it: those that finished by their seconds, those that run by being
-// at least as old as they are (censored), so that short tasks, which finish first, do not speak for
-// all. The scatter of tasks within a phase is what finished phases showed.
+// neither is there, all phases together speak, those that go on included, and before any task ended
+// a stated default. Then the phase's own tasks correct it: those that finished by their seconds,
+// those that run by being at least as old as they are (censored), so that short tasks, which finish
+// first, do not speak for all. The scatter of tasks within a phase is what finished phases showed.
 //
 // p, where s tasks of a phase that run together do s^p of what one does alone, is what two things
 // say: each phase's own tasks (kernel/speedup_likelihood), and phases that had been told their
@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "malleable/kernel/gittins.hpp"
@@ -126,6 +127,9 @@ class TaskEstimates {
 
   // Before a task of the phase has run. `said` is 0 where nobody said anything.
   LogMean prior(Phase p, double said, std::int64_t group) const;
+  // In place of what was shown: means of logarithms of phases that go on, of which tasks have
+  // ended. They speak for phases of which nothing is known, beside those that finished.
+  void show(Phase p, std::span<const double> means);
   // With what its tasks have shown: `running` of them, on average `age` seconds old.
   LogMean posterior(Phase p, const LogMean& prior, const SeenTasks& seen, double running,
                     double age) const;
@@ -163,7 +167,7 @@ class TaskEstimates {
   void recall(const History& history);
 
   void state(State& s) {
-    s(default_, plane_, group_, within_, work_, belief_, counts_);
+    s(default_, plane_, group_, open_, within_, work_, belief_, counts_);
     if (s.reading()) fit_speedup();
   }
 
@@ -212,12 +216,13 @@ class TaskEstimates {
   void fit_speedup();
   double scatter_now(Phase p) const;
   void look_at_scatter();
-  LogMean everybody(const Runs& all) const;
-  LogMean from_runs(const Groups& of, std::int64_t group) const;
+  LogMean everybody(Phase p) const;
+  LogMean from_runs(Phase p, std::int64_t group) const;
 
   double default_;  // logarithm
   Plane plane_[2];
   Groups group_[2];
+  Runs open_[2];  // of phases that go on
   Within within_[2];
   Work work_;
   SpeedupBelief belief_;

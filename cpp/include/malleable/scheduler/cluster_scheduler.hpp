@@ -285,6 +285,7 @@ class ClusterScheduler {
   LogMean mean_now(Index job, Phase p) const;
   void estimate(Index job, Phase p);
   void estimate_changed();
+  void expect_again();
   void learn(Index job, Phase p);
   void close(Index job, Phase p);
   void add_timer(double time, Index what);
@@ -367,6 +368,7 @@ class ClusterScheduler {
   CopySeconds copying_;
   std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
   std::vector<double> ages_;
+  std::vector<double> shown_;  // of phases that go on, while they are looked at
   bool news_ = false;
 };
 

@@ -39,6 +39,18 @@ class JobEstimates {
   // The estimate of tasks that nothing else is known of; `said` is 0 where nobody said anything.
   LogMean expect(Index row, double said, std::int64_t group);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
+  // Whether enough phases have shown something since the last time for estimates of the others to
+  // be made anew: each of the first ten, then a tenth more. So a row is made anew O(log phases)
+  // times.
+  bool news() {
+    if (showed_ == looked_ || showed_ < 1.1 * looked_) return false;
+    looked_ = showed_;
+    return true;
+  }
+  // No task of the phase has ended yet; some have, and it goes on.
+  bool silent(Index row) const { return phases_[row].seen.count == 0.0; }
+  bool goes_on(Index row) const { return phases_[row].seen.count > 0.0 && !phases_[row].done; }
+  void show(Phase p, std::span<const double> means) { tasks_.show(p, means); }
   // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
   // once that is here, what it points to.
   MALLEABLE_INLINE void fetch(Index row) const {
@@ -59,6 +71,7 @@ class JobEstimates {
              std::int64_t running, double now);
   // In place of all that was told: so many have ended, after so many seconds on average.
   void saw(Index row, std::int64_t tasks, double seconds, double now) {
+    if (silent(row) && tasks > 0) showed_ += 1.0;
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
   }
   // What is believed of tasks now, of which so many work.
@@ -82,7 +95,7 @@ class JobEstimates {
   TaskEstimates::History history() const { return tasks_.history(); }
   void recall(const TaskEstimates::History& history) { tasks_.recall(history); }
 
-  void state(State& s) { s(tasks_, phases_); }
+  void state(State& s) { s(tasks_, phases_, showed_, looked_); }
 
  private:
   struct alignas(kLine) Known {
@@ -98,6 +111,8 @@ class JobEstimates {
   bool used_;
   TaskEstimates tasks_;
   std::vector<Known> phases_;
+  // Phases of which a task has ended, and once more when all have; at the last look.
+  double showed_ = 0.0, looked_ = 0.0;
 };
 
 }  // namespace malleable
