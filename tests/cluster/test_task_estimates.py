@@ -232,6 +232,17 @@ def test_before_anything_is_known():
         assert said < 2.0 < unsaid
 
 
+def test_auto_that_may_not_learn_goes_in_order():
+    """What live decisions do: p counts as 1, so the job with the least work goes first."""
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 24}]), "auto", learn=False)
+    jobs = mb.ClusterJobs([400, 40, 900], 3.0, min_map_slots=[0, 0, 4])
+    long, short, least = scheduler.add(jobs, 0.0).tolist()
+    decision = scheduler.decide(0.0)
+    slots = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
+    assert slots == {short: 20, least: 4}
+    assert long not in scheduler.assign(0.0, free=24).ids.tolist()
+
+
 def test_jobs_that_wait_learn_from_the_others():
     """All came at once, and nothing was known of any: tasks of jobs that go on speak for those that wait."""
     scheduler = mb.Scheduler(**ONE, policy="flex")

@@ -53,7 +53,11 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       aged_[pool].assign(n, 0);
     }
   }
-  if (estimates_.used()) state_.learned = estimates_.learned();
+  if (estimates_.used()) {
+    state_.learned = estimates_.learned();
+  } else {
+    state_.learned.speedups.back() = 1.0;  // tasks do not slow each other down: p is 1
+  }
   state_.rank = std::move(rank);
   state_.believed = std::move(believed);
   for (std::size_t j = 0; !jobs.after_offset.empty() && j < n; ++j) {
