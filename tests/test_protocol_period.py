@@ -1,7 +1,7 @@
 """All loops hold their decisions for a period: none is slower than the plain rules of the same loop.
 
 Streams of jobs whose load, with work rounded up to whole slot-periods, is 0.8, at periods from a hundredth of
-the mean service time to a hundred of them; `make full` takes five of these, `make test` two.
+the mean service time to a hundred of them.
 """
 
 import functools
@@ -13,13 +13,11 @@ import pytest
 import malleable as mb
 from benchmarks.ground.loops import FlowEpochRule, JobEpoch, hold_flows, hold_jobs
 from benchmarks.ground.rivals import level
-from tests.full import FULL
 from tests.held_loops import hold_phases, hold_slots
 
 SEEDS = range(20)
 LOAD = 0.8
-ALL = (0.01, 0.1, 1.0, 10.0, 100.0)  # in mean service times
-PERIODS = ALL if FULL else (1.0, 100.0)
+PERIODS = (0.01, 0.1, 1.0, 10.0, 100.0)  # in mean service times
 
 
 def arrivals(rng, cost, slots):

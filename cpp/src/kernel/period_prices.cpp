@@ -18,6 +18,7 @@ constexpr double kComing = 0.75, kDrain = 0.5, kPeriods = 2.0;
 // Steps to a price, and what is near enough: jobs served change in steps.
 constexpr int kPriceSteps = 40;
 constexpr double kSamePrice = 1e-2;
+constexpr double kAnyPrice = 1e300;  // nothing waits for a slot-period
 // Work breaks ties of whole slot-periods, and nothing else.
 constexpr double kTie = 1e-6;
 constexpr std::size_t kBucket = 64;  // rows whose demands are added up at once
@@ -221,7 +222,7 @@ void PeriodPrices::find_price(double rate, double coming, double slack) {
   const auto worth_at = [&](double price) {
     return rate * (serve(price, slack) + kComing * coming);
   };
-  price_ = 1e300;
+  price_ = kAnyPrice;
   cut_ = -kInfinity;
   double below = worth_at(price_);
   selection_.expect(cut_);
@@ -242,13 +243,9 @@ void PeriodPrices::find_price(double rate, double coming, double slack) {
   price_ = above;
 }
 
-void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
-                       std::span<const double> held, std::span<double> slots) {
-  const double slack = set_keys(jobs, hysteresis, held);
+// Slots by demands at the price, and left-over ones.
+void PeriodPrices::give(const HeldJobs& jobs, double slack, std::span<double> slots) {
   std::copy(jobs.low.begin(), jobs.low.end(), slots.begin());
-  const double rate = jobs.period / std::max(jobs.slots, 1.0);
-  choose(jobs, rate, coming, slack);
-  find_price(rate, coming, slack);
   double left = slack, spare = 0.0;
   for (Bucket& bucket : buckets_) {
     wanted(bucket, price_, left);
@@ -264,6 +261,57 @@ void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
   }
   // Where all slots are used, those beyond caps are worth their price.
   if (left + spare > 0.0) left_over_.hand_out(jobs, slots, left > 0.0 ? 0.0 : price_);
+}
+
+// What jobs pay until they end, if those that this period does not end have all slots afterwards.
+double PeriodPrices::cost(const HeldJobs& jobs, std::span<const double> slots) const {
+  double ended = 0.0, value = 0.0, longest = 0.0, work = 0.0;
+  for (std::size_t j = 0; j < slots.size(); ++j) {
+    const double own = jobs.value.empty() ? 1.0 : jobs.value[j];
+    const double left = jobs.work[j] - slots[j] * jobs.period;
+    if (left <= jobs.work[j] * kCount) {
+      ended += slots[j] > 0.0 ? own * jobs.work[j] / slots[j] : 0.0;
+      continue;
+    }
+    value += own;
+    work += left;
+    longest = std::max(longest, left / std::min(jobs.high[j], jobs.slots));
+  }
+  return ended + value * (jobs.period + std::max(longest, work / std::max(jobs.slots, 1.0)));
+}
+
+// All can end in this period, so that nothing makes a slot-period dear. Jobs that wait for the next
+// one make it so: slots that they leave may end the others much sooner.
+void PeriodPrices::let_some_wait(const HeldJobs& jobs, double rate, double slack,
+                                 std::span<double> slots) {
+  const double most = rate * serve(kTiny, slack);
+  if (!(most > kTiny)) return;
+  double below = 0.0, above = most * (1.0 + kSamePrice);
+  for (int step = 0; step < kPriceSteps && below < above * (1.0 - kSamePrice); ++step) {
+    const double price = below + (above - below) / 2.0;
+    (rate * serve(price, slack) > price ? below : above) = price;
+  }
+  const double before = cost(jobs, slots), all = price_;
+  other_.resize(slots.size());
+  std::copy(slots.begin(), slots.end(), other_.begin());
+  for (const double price : {above, below}) {
+    if (!(price > 0.0)) continue;
+    price_ = price;
+    give(jobs, slack, slots);
+    if (cost(jobs, slots) < before * (1.0 - kSamePrice)) return;
+  }
+  price_ = all;
+  std::copy(other_.begin(), other_.end(), slots.begin());
+}
+
+void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
+                       std::span<const double> held, std::span<double> slots) {
+  const double slack = set_keys(jobs, hysteresis, held);
+  const double rate = jobs.period / std::max(jobs.slots, 1.0);
+  choose(jobs, rate, coming, slack);
+  find_price(rate, coming, slack);
+  give(jobs, slack, slots);
+  if (price_ == kAnyPrice) let_some_wait(jobs, rate, slack, slots);
 }
 
 }  // namespace malleable

@@ -110,6 +110,7 @@ double Epoch::value_of_second(std::size_t row) const {
 
 // Of the jobs that come within a period; if nothing is known of any, they are like those here.
 double Epoch::coming_value() {
+  if (!expects_) return 0.0;
   double size = 0.0, worth = 0.0;
   for (std::size_t r = 0; r < size_.size(); ++r) {
     size += size_[r];

@@ -89,13 +89,26 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
     if (jobs.arrival[j] <= request.now) continue;
     throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
   }
-  Epoch epoch(request.slots, request.epoch);
-  epoch.set_penalty(request.custom);
   const double period = request.epoch.period;
-  HeldLoop loop(std::move(epoch), {.period = period, .start = request.now, .pieces = true});
-  loop.set_poll(request.poll);
-  loop.feed(jobs, {}, request.kinds);
-  return plan_of(loop, jobs, penalties, request.epoch, request.slots, request.now, period);
+  const auto plan = [&](bool expects) {
+    Epoch epoch(request.slots, request.epoch);
+    epoch.set_penalty(request.custom);
+    if (!expects) epoch.expect_nobody();
+    HeldLoop loop(std::move(epoch), {.period = period, .start = request.now, .pieces = true});
+    loop.set_poll(request.poll);
+    loop.feed(jobs, {}, request.kinds);
+    return plan_of(loop, jobs, penalties, request.epoch, request.slots, request.now, period);
+  };
+  Plan best = plan(true);
+  // Only prices of slot-periods look at jobs to come.
+  if (request.epoch.policy != EpochPolicy::kFlex || request.epoch.aggregate != Aggregate::kSum) {
+    return best;
+  }
+  Plan alone = plan(false);
+  const double bound = std::max(best.lower_bound, alone.lower_bound);
+  if (alone.value < best.value) best = std::move(alone);
+  best.lower_bound = bound;
+  return best;
 }
 
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {

@@ -56,6 +56,9 @@ class PeriodPrices {
   void split();
   void spread(std::size_t first, std::size_t end);
   void find_price(double rate, double coming, double slack);
+  void give(const HeldJobs& jobs, double slack, std::span<double> slots);
+  double cost(const HeldJobs& jobs, std::span<const double> slots) const;
+  void let_some_wait(const HeldJobs& jobs, double rate, double slack, std::span<double> slots);
   double demand(std::size_t row, double price) const;
   double wanted(Bucket& bucket, double price, double slack);
   double serve(double price, double slack);
@@ -68,6 +71,7 @@ class PeriodPrices {
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> places_;
   Scratch<double> worth_, low_, cap_, high_;  // of rows
+  Scratch<double> other_;                     // slots
   Scratch<double> waits_;                     // what is still paid a second if so many rows end
   PrioritySelection selection_;
   LeftOverSlots left_over_;

@@ -64,6 +64,9 @@ class alignas(kLine) Epoch {
   Epoch(std::int64_t slots, const EpochOptions& options);
   // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
   void set_penalty(CustomPenalty custom) { custom_ = custom; }
+  // Decisions with a period count on jobs to come as they came before, unless told that nobody will.
+  // No part of the state.
+  void expect_nobody() { expects_ = false; }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
@@ -305,6 +308,7 @@ class alignas(kLine) Epoch {
   PeriodPrices prices_;
   PeriodLevels levels_;
   PeriodHistory history_;
+  bool expects_ = true;
   ComingJobs coming_;
   std::vector<std::int64_t> most_;
   std::vector<Index> order_;
