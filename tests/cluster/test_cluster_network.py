@@ -232,8 +232,8 @@ def test_estimates_learn_what_copying_took():
 
     run(jobs, mb.Cluster(mapper_and_reducers(10.0)), watch, estimates="learn")
     # 100 bytes from 10 to 20, 100 from 20 to 30: 20 s on their way, 5 s of work.
-    # The program ran once: drawn a little towards what is supposed of tasks of which nothing is known.
-    assert 15 < seen[0] < 25
+    # The program ran once: the mean is a little above that, as other runs may take longer.
+    assert 25 < seen[0] < 25 * np.exp(0.1)
 
 
 def test_nearest_copy_first():

@@ -141,6 +141,6 @@ def test_histories_of_earlier_versions_are_read():
     again = mb.Scheduler(mb.Cluster([{"slots": 40}]), history=history)
     assert again.learned == pytest.approx(scheduler.learned)
     # They kept the mean of p and its variance alone.
-    before = history | {"common": history["common"][:-81]}
+    before = history | {"common": history["common"][:-87]}
     old = mb.Scheduler(mb.Cluster([{"slots": 40}]), history=before)
     assert old.learned["speedup"] == pytest.approx(scheduler.learned["speedup"], abs=0.05)

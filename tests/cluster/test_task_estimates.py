@@ -35,15 +35,19 @@ def over_fair(jobs, policy, seed, *, speedup=1.0, **options):
 
 def test_wrong_sizes_that_are_corrected_cost_little():
     right, trusting, learning = [], [], []
-    for seed in range(6):
+    for seed in range(100, 124):  # over 100 draws it costs 1.046, give or take 0.005
         jobs = uneven(seed)
         right.append(over_fair(jobs, "flex", seed, in_order=True))
         wrong = {"estimates": 2.0, "in_order": True}
         trusting.append(over_fair(jobs, "flex", seed, **wrong))
         learning.append(over_fair(jobs, "flex", seed, learn=True, **wrong))
+
+    def cost(found):
+        return np.exp(np.mean(np.log(found) - np.log(right)))
+
     assert np.mean(right) < 0.9
-    assert np.mean(trusting) > 0.98
-    assert np.mean(learning) < 1.05 * np.mean(right)
+    assert cost(trusting) > 1.15
+    assert cost(learning) < 1.05
 
 
 def test_auto_is_flex_in_order_where_tasks_do_not_slow_each_other_down():
@@ -259,8 +263,9 @@ def test_jobs_that_wait_learn_from_the_others():
     going_on = believed(20.0)
     scheduler.finished([job for job in jobs[:2] for _ in range(5)], seconds=20.0, now=20.0)
     ended = believed(20.0)
-    assert (first * 4.0 < going_on).all() and (going_on < 30.0).all()
-    assert (first * 4.0 < ended).all() and (ended < 30.0).all()
+    # 20 s, and what two jobs leave open: the mean of a log-normal of variance 1 is e^0.5 times its median.
+    for estimate in (going_on, ended):
+        assert (estimate > 15.0).all() and (estimate < 20.0 * np.exp(0.5)).all()
     # Copies know the same.
     copied = pickle.loads(pickle.dumps(scheduler))
     copied.decide(21.0)
@@ -393,7 +398,7 @@ def test_a_record_says_the_history(tmp_path):
         (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: program and user"),
         (lambda h: h["programs"][1].update(map=[1.0]), r"history.programs\[1\].map has 1 entries"),
         (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
-        (lambda h: h["common"].pop(), "history: 252 numbers, expected 253"),
+        (lambda h: h["common"].pop(), "history: 258 numbers, expected 259"),
         (lambda h: h["common"].__setitem__(0, "x"), "history.common = .*finite numbers"),
     ],
 )

@@ -16,11 +16,19 @@ namespace malleable {
 namespace {
 
 // Before anything has finished: a user is taken to be right within a factor of e^0.5 either way,
-// the default within e^2, tasks of a phase to differ by a fifth. Each counts as so many phases.
-constexpr double kSaidVariance = 0.25, kDefaultVariance = 4.0, kWithin = 0.04;
-constexpr double kPhases = 4.0;
+// phases to differ by e, tasks of a phase by a fifth. Each counts as so many phases. What is
+// supposed of a user counts as so many statements.
+constexpr double kSaidVariance = 0.25, kBetween = 1.0, kWithin = 0.04;
+constexpr double kPhases = 4.0, kStatements = 1.0;
+// A mean is larger the less sure its logarithm is; a variance beyond this says nothing at all.
+constexpr double kDoubt = 1.0;
+// The default is right within e^4: one phase that is seen says more.
+constexpr double kDefaultVariance = 16.0;
+// The last runs of a program count as so many at most, so that the others are forgotten: if a
+// program becomes five times slower, 30 runs show it within a fifth.
+constexpr double kRuns = 12.0;
 // Runs of a program, before there are any.
-constexpr double kGroupVariance = 1.0;
+constexpr double kGroupVariance = 0.1;
 // A line that has seen little is close to "as said".
 constexpr double kSlopeVariance = 1.0;
 // Trust in a user before anything has finished, which counts as so many phases.
@@ -224,6 +232,9 @@ void SeenTasks::replace(double tasks, double mean, double now) {
 
 TaskEstimates::TaskEstimates(double seconds, SpeedupPrior prior)
     : default_(log_of(seconds)), belief_(prior) {
+  for (auto* errors : {errors_, open_errors_}) {
+    for (const Phase p : {kMap, kReduce}) errors[p].of.resize(1);  // later events allocate nothing
+  }
   fit_speedup();
 }
 
@@ -238,6 +249,15 @@ void TaskEstimates::Plane::add(double said, double beside, double seconds) {
   uy += said * seconds;
   xy += beside * seconds;
   yy += seconds * seconds;
+}
+
+// Of seconds over what was said, for tasks that would run alone.
+TaskEstimates::Runs TaskEstimates::Plane::errors(double slope) const {
+  if (n == 0.0) return {};
+  const double mean = (y - u - slope * x) / n;
+  const double square =
+      yy + uu + slope * slope * xx - 2.0 * (uy + slope * xy - slope * ux) - n * mean * mean;
+  return {n, mean, std::max(0.0, square)};
 }
 
 // A ridge towards "as said, and p as supposed", worth kPhases phases; what is left of the variance
@@ -262,34 +282,59 @@ TaskEstimates::Plane::Fit TaskEstimates::Plane::fit() const {
   return f;
 }
 
-void TaskEstimates::Runs::add(double value) {
+double TaskEstimates::Runs::add(double value, double most) {
+  if (n >= most) {
+    square *= (most - 1.0) / n;
+    n = most - 1.0;
+  }
   n += 1.0;
   const double off = value - mean;
   mean += off / n;
-  square += off * (value - mean);
+  const double more = off * (value - mean);
+  square += more;
+  return more;
 }
 
-// A phase of which nothing is known.
+void TaskEstimates::Runs::add(const Runs& more) {
+  if (more.n == 0.0) return;
+  const double both = n + more.n, apart = more.mean - mean;
+  square += more.square + apart * apart * n * more.n / both;
+  mean += apart * more.n / both;
+  n = both;
+}
+
+void TaskEstimates::Runs::remove(const Runs& part) {
+  if (part.n == 0.0) return;
+  const double rest = n - part.n;
+  if (!(rest > 0.5)) {
+    *this = {};
+    return;
+  }
+  const double left = mean + (mean - part.mean) * part.n / rest, apart = part.mean - left;
+  square = std::max(0.0, square - part.square - apart * apart * rest * part.n / n);
+  mean = left;
+  n = rest;
+}
+
+// A phase of which nothing is known: as all others are, and as the default has it until they tell.
 LogMean TaskEstimates::everybody(Phase p) const {
   Runs all = group_[p].all;
-  const Runs& open = open_[p];
-  if (open.n > 0.0) {
-    const double both = all.n + open.n, apart = open.mean - all.mean;
-    all.square += open.square + apart * apart * all.n * open.n / both;
-    all.mean += apart * open.n / both;
-    all.n = both;
-  }
-  const double scatter = (all.square + kPhases * kDefaultVariance) / (all.n + kPhases);
-  const double mean = (all.n * all.mean + default_) / (all.n + 1.0);
-  return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + 1.0)))};
+  all.add(open_[p].all);
+  const double scatter = (all.square + kPhases * kBetween) / (all.n + kPhases);
+  const double told = scatter / kDefaultVariance;  // phases that the default counts for
+  const double mean = (all.n * all.mean + told * (default_ - 0.5 * kDoubt)) / (all.n + told);
+  return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + told)))};
 }
 
 // A group's own runs, drawn towards all by how much more groups differ than their runs.
 LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
   const Groups& of = group_[p];
   const LogMean all = everybody(p);
-  if (group < 0 || static_cast<std::size_t>(group) >= of.runs.size()) return all;
-  const Runs& own = of.runs[static_cast<std::size_t>(group)];
+  Runs own;
+  for (const Groups* groups : {&of, &open_[p]}) {
+    const auto row = static_cast<std::size_t>(group);
+    if (group >= 0 && row < groups->runs.size()) own.add(groups->runs[row]);
+  }
   if (own.n == 0.0) return all;
   const double within =
       std::max(kLeastVariance, (of.within + kPhases * kGroupVariance) / (of.freedom + kPhases));
@@ -299,28 +344,66 @@ LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
   return {level.mean, level.variance + within};
 }
 
-void TaskEstimates::show(Phase p, std::span<const double> means) {
-  open_[p] = {};
-  for (const double mean : means) open_[p].add(mean);
+void TaskEstimates::Errors::add(std::size_t user, double value) {
+  if (of.size() <= user) of.resize(user + 1);
+  of[user].add(value);
+  all.add(value);
 }
 
-LogMean TaskEstimates::prior(Phase p, double said, std::int64_t group) const {
-  const LogMean runs = from_runs(p, group);
-  if (!(said > 0.0)) return runs;
-  const Plane::Fit f = plane_[p].fit();
-  const double n = plane_[p].n, away = log_of(said) - f.u;
-  // The shift is drawn towards "as said".
-  const double at = f.u + n * (f.y - f.beside * f.x - f.u) / (n + kPhases);
-  const double variance = f.left * (1.0 + 1.0 / (n + kPhases)) + away * away * f.said_variance;
-  const LogMean line{at + f.said * away, std::max(kLeastVariance, variance)};
-  // Both know how phases are in general, which counts once.
-  const LogMean all = everybody(p);
-  const double more = 1.0 / runs.variance - 1.0 / all.variance;
-  if (!(more > 0.0)) return line;
-  const double precision = 1.0 / line.variance + more;
-  const double sum =
-      line.mean / line.variance + runs.mean / runs.variance - all.mean / all.variance;
-  return {sum / precision, 1.0 / precision};
+void TaskEstimates::Errors::clear() {
+  for (Runs& own : of) own = {};
+  all = {};
+}
+
+// What a user says, with the error that it probably has. Users err by a factor that is the same
+// each time, drawn towards 1, and by one that is not. A user is taken to be like the others until
+// the own statements tell.
+LogMean TaskEstimates::from_user(Phase p, double said, std::size_t user) const {
+  Runs others = errors_[p].all, own;
+  others.add(open_errors_[p].all);
+  for (const Errors* errors : {&errors_[p], &open_errors_[p]}) {
+    if (user < errors->of.size()) own.add(errors->of[user]);
+  }
+  others.remove(own);
+  const auto unsure = [](double n) { return 1.0 + 1.0 / (n + kStatements); };
+  // So much that what is said is the mean at first.
+  LogMean error{-0.5 * kSaidVariance * unsure(0.0), kSaidVariance};
+  for (const Runs& seen : {others, own}) {
+    const double both = seen.n + kStatements, apart = seen.mean - error.mean;
+    error.variance =
+        (seen.square + seen.n * kStatements / both * apart * apart + kStatements * error.variance) /
+        both;
+    error.mean += seen.n / both * apart;
+  }
+  return {log_of(said) + error.mean,
+          std::max(kLeastVariance, error.variance * unsure(others.n + own.n))};
+}
+
+void TaskEstimates::show(Phase p, std::span<const Shown> phases) {
+  Groups& open = open_[p];
+  for (Runs& runs : open.runs) runs = {};
+  open.all = {};
+  open_errors_[p].clear();
+  for (const auto& [now, told] : phases) {
+    const double mean = now.mean + above(p);
+    if (told.said > 0.0) open_errors_[p].add(told.user, mean - log_of(told.said));
+    open.all.add(mean);
+    if (told.group < 0) continue;
+    const auto row = static_cast<std::size_t>(told.group);
+    if (open.runs.size() <= row) open.runs.resize(row + 1);
+    open.runs[row].add(mean);
+  }
+}
+
+LogMean TaskEstimates::prior(Phase p, const Told& told) const {
+  LogMean found = from_runs(p, told.group);
+  if (told.said > 0.0) {
+    const LogMean said = from_user(p, told.said, told.user);
+    // The default is nothing beside what somebody said.
+    found = group_[p].all.n + open_[p].all.n > 0.0 ? combine(found, said) : said;
+  }
+  found.mean -= above(p);
+  return found;
 }
 
 // The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
@@ -355,13 +438,13 @@ LogMean TaskEstimates::posterior(Phase p, const LogMean& prior, const SeenTasks&
 
 double TaskEstimates::seconds(Phase p, const LogMean& of) const {
   const double s = scatter(p);
-  return std::exp(std::min(of.mean + 0.5 * s * s, 50.0));
+  return std::exp(std::min(of.mean + 0.5 * (s * s + std::min(of.variance, kDoubt)), 50.0));
 }
 
-void TaskEstimates::learn(Phase p, double said, std::int64_t group, const LogMean& predicted,
-                          SeenTasks& seen, double tasks) {
+void TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen,
+                          double tasks) {
   const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
-  if (said > 0.0) plane_[p].add(log_of(said), beside, mean);
+  if (told.said > 0.0) plane_[p].add(log_of(told.said), beside, mean);
   if (seen.count > 1.0 && !seen.together) {
     Within& w = within_[p];
     w.xx += std::max(0.0, seen.xx - seen.x * seen.x / seen.count);
@@ -373,19 +456,19 @@ void TaskEstimates::learn(Phase p, double said, std::int64_t group, const LogMea
   fit_speedup();
   // As if they had run alone.
   const double log = mean - (1.0 - speedup_) * beside;
+  if (told.said > 0.0) errors_[p].add(told.user, log - log_of(told.said));
   Groups& groups = group_[p];
   groups.all.add(log);
-  if (group >= 0) {
-    const auto row = static_cast<std::size_t>(group);
+  if (told.group >= 0) {
+    const auto row = static_cast<std::size_t>(told.group);
     if (groups.runs.size() <= row) groups.runs.resize(row + 1);
     Runs& own = groups.runs[row];
-    const double before = own.square;
-    own.add(log);
-    groups.within += own.square - before;
-    if (own.n > 1.0) groups.freedom += 1.0;
+    const bool first = own.n == 0.0;
+    groups.within += own.add(log, kRuns);
+    if (!first) groups.freedom += 1.0;
   }
   const double size = std::log(tasks);
-  const double error = predicted.mean - log;
+  const double error = predicted.mean + above(p) - log;
   work_.real.add(size + log);
   work_.missed += error * error;
   counts_[p][work_class(tasks * seen.seconds / seen.count)] += 1.0;
@@ -490,6 +573,10 @@ void TaskEstimates::each(Self& self, const See& see) {
   for (auto& curve : self.belief_.weights()) {
     for (auto& weight : curve) see(weight, false);
   }
+  for (auto& errors : self.errors_) {
+    for (auto* sum : {&errors.all.n, &errors.all.square}) see(*sum, false);
+    see(errors.all.mean, true);
+  }
 }
 
 TaskEstimates::History TaskEstimates::history() const {
@@ -516,16 +603,21 @@ void TaskEstimates::recall(const History& history) {
     if (k < history.common.size()) number = check(history.common[k], any);
     ++k;
   });
-  // Earlier versions said p by a mean alone, and before that not how sure it was, nor counted work.
-  constexpr std::size_t kLikelihood = 1 + kSpeedups * (1 + kLevelModels),
+  // Earlier versions did not count errors of users by themselves; they said p by a mean alone, and
+  // before that not how sure it was, nor counted work.
+  constexpr std::size_t kErrors = 6, kLikelihood = kErrors + 1 + kSpeedups * (1 + kLevelModels),
                         kCounts = 2 * kWorkClasses;
   const std::size_t missing = k - std::min(k, history.common.size());
-  if (history.common.size() > k ||
-      (missing != 0 && missing != kLikelihood && missing != kLikelihood + kCounts + 1)) {
+  if (history.common.size() > k || (missing != 0 && missing != kErrors && missing != kLikelihood &&
+                                    missing != kLikelihood + kCounts + 1)) {
     throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
                                 " numbers, expected " + std::to_string(k));
   }
-  if (missing > 0) {
+  for (const Phase p : {kMap, kReduce}) {
+    read.errors_[p].of.assign(1, {});
+    if (missing > 0) read.errors_[p].all = read.plane_[p].errors(1.0 - read.speedup_);
+  }
+  if (missing > kErrors) {
     const double variance = missing == kLikelihood ? read.speedup_variance_ : kSpeedupVariance;
     for (std::size_t g = 0; g < kSpeedups; ++g) {
       const double off = speedup_at(g) - read.speedup_, before = speedup_at(g) - kSpeedup;

@@ -115,7 +115,13 @@ void ClusterEpoch::job_arrived(const ClusterState& state, Index job) {
 }
 
 void ClusterEpoch::job_finished(const ClusterState& state, Index job) {
-  if (asks_) coming_.left(state.size[job]);
+  if (!asks_) return;
+  double took = 0.0;
+  for (const Phase p : {kMap, kReduce}) {
+    const PhaseState& s = state.phase(job, p);
+    took += s.measured + s.estimate * static_cast<double>(s.finished - s.timed);
+  }
+  coming_.left(state.size[job], took);
 }
 
 void ClusterEpoch::keep(const ClusterState&, State& s) {

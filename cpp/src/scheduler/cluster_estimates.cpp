@@ -13,7 +13,7 @@ void ClusterScheduler::expect(Index job, Phase p) {
     state_.phases[row].estimate = state_.believed[row];
     return;
   }
-  believe(row, estimates_.expect(row, state_.believed[row], group_of(job)));
+  believe(row, estimates_.expect(row, told(job, p)));
 }
 
 void ClusterScheduler::believe(Index row, const LogMean& mean) {
@@ -49,7 +49,9 @@ void ClusterScheduler::expect_again() {
   for (const Phase p : {kMap, kReduce}) {
     shown_.clear();
     for (const Index job : state_.present) {
-      if (estimates_.goes_on(2 * job + p)) shown_.push_back(mean_now(job, p).mean);
+      const Index row = 2 * job + p;
+      if (!estimates_.goes_on(row)) continue;
+      shown_.push_back({mean_now(job, p), told(job, p)});
     }
     estimates_.show(p, shown_);
     for (const Index job : state_.present) {
@@ -101,7 +103,7 @@ void ClusterScheduler::learn(Index job, Phase p) {
 
 void ClusterScheduler::close(Index job, Phase p) {
   const Index row = 2 * job + p;
-  if (estimates_.done(row, state_.believed[row], group_of(job), state_.phases[row].total)) {
+  if (estimates_.done(row, told(job, p), state_.phases[row].total)) {
     state_.learned = estimates_.learned();
   }
 }

@@ -5,8 +5,8 @@
 
 namespace malleable {
 
-LogMean JobEstimates::expect(Index row, double said, std::int64_t group) {
-  return phases_[row].prior = tasks_.prior(phase_of(row), said, group);
+LogMean JobEstimates::expect(Index row, const TaskEstimates::Told& told) {
+  return phases_[row].prior = tasks_.prior(phase_of(row), told);
 }
 
 void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, double now) {
@@ -40,13 +40,13 @@ LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
   return tasks_.posterior(phase_of(row), own.prior, own.seen, static_cast<double>(running), age);
 }
 
-bool JobEstimates::done(Index row, double said, std::int64_t group, std::int64_t tasks) {
+bool JobEstimates::done(Index row, const TaskEstimates::Told& told, std::int64_t tasks) {
   Known& own = phases_[row];
   if (own.done || own.seen.count == 0.0) return false;
   own.done = true;
   showed_ += 1.0;
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
-  tasks_.learn(phase_of(row), said, group, own.prior, own.seen, all);
+  tasks_.learn(phase_of(row), told, own.prior, own.seen, all);
   own.seen.rest();
   return true;
 }

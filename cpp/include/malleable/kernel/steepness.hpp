@@ -24,27 +24,39 @@ namespace malleable {
 // The steepness of least expected cost; 1: in order.
 double steepness(const SpeedupCurve& chances, double load);
 
-// The load that keeps coming: work of the last jobs over what all slots could do since they began
-// to come. Jobs that come at once, or so shortly one after the other that little could be done
-// meanwhile of what is there, are no stream. O(1) a job, O(jobs that came at once) to ask.
+// The load that keeps coming: slot-seconds that the last jobs need over what all slots could do
+// since they began to come. What jobs need is what was believed of them when they came, times what
+// those that ended took over what was believed of those: tasks that slow each other down take
+// longer.
+//
+// Jobs that come at once, or so shortly one after the other that little could be done meanwhile of
+// what is there, are no stream. So the last jobs are 64, or more if the slots need long for what is
+// there: the load is looked at over some times as long. Without this a queue that grows would seem
+// to be a batch, and shares that are too unlike would make it grow further.
+//
+// O(1) a job, O(log jobs that are kept) to ask.
 class ComingLoad {
  public:
   void came(double now, double work);
-  void left(double work);
+  void left(double work, double took);
   double load(double now, double slots) const;
 
-  void state(State& s) { s(jobs_, count_, present_, kept_, there_); }
+  void state(State& s) { s(jobs_, count_, present_, came_, there_, believed_, took_); }
 
  private:
-  static constexpr std::size_t kJobs = 64;
+  static constexpr std::size_t kJobs = 1024;
   struct Job {
-    double time = 0.0, work = 0.0;
-    void state(State& s) { s(time, work); }
+    double time = 0.0, before = 0.0;  // `before`: work of all that came earlier
+    void state(State& s) { s(time, before); }
   };
+  // The first of the jobs from `first` on whose time is more than that.
+  std::uint64_t later(std::uint64_t first, double time) const;
 
   std::array<Job, kJobs> jobs_{};
   std::uint64_t count_ = 0, present_ = 0;
-  double kept_ = 0.0, there_ = 0.0;  // work of those in jobs_, and of all that are there
+  double came_ = 0.0, there_ = 0.0;  // work of all that came, and of those that are there
+  // Of those that left, the last ones most: what was believed when they came, what they took.
+  double believed_ = 0.0, took_ = 0.0;
 };
 
 }  // namespace malleable

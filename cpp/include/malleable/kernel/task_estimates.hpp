@@ -1,13 +1,14 @@
 // How long does a phase's task take on average, and how sure is that?
 //
 // Logarithms of seconds are normal. Before a task of the phase has run, two things speak of their
-// mean: what its user said, corrected by the line that fits actual over said best in the phases
-// that have finished; and what earlier runs of the same group (program and user) took, drawn
-// towards the mean of all runs by how much groups differ. Each counts by its precision; where
-// neither is there, all phases together speak, those that go on included, and before any task ended
-// a stated default. Then the phase's own tasks correct it: those that finished by their seconds,
-// those that run by being at least as old as they are (censored), so that short tasks, which finish
-// first, do not speak for all. The scatter of tasks within a phase is what finished phases showed.
+// mean. One is what its user said, with the error that this user's statements had so far: a factor
+// that is the same each time, and a scatter. The other is what earlier runs of the same group
+// (program and user) took, the last dozen most, drawn towards the mean of all phases by how much
+// groups differ. Each counts by its precision. Phases that go on speak as those that finished;
+// before any task has ended there is a stated default. Then the phase's own tasks correct it: those
+// that finished by their seconds, those that run by being at least as old as they are (censored),
+// so that short tasks, which finish first, do not speak for all. The scatter of tasks within a
+// phase is what finished phases showed. Seconds are means: the less sure a logarithm is, the more.
 //
 // p, where s tasks of a phase that run together do s^p of what one does alone, is what two things
 // say: each phase's own tasks (kernel/speedup_likelihood), and phases that had been told their
@@ -125,11 +126,21 @@ class TaskEstimates {
   // `seconds`: of a task before anything is known.
   explicit TaskEstimates(double seconds = 1.0, SpeedupPrior prior = SpeedupPrior::kUnknown);
 
-  // Before a task of the phase has run. `said` is 0 where nobody said anything.
-  LogMean prior(Phase p, double said, std::int64_t group) const;
-  // In place of what was shown: means of logarithms of phases that go on, of which tasks have
-  // ended. They speak for phases of which nothing is known, beside those that finished.
-  void show(Phase p, std::span<const double> means);
+  // What is known of a phase before a task of it has run: what its user said (0: nothing), and
+  // whether the program is one that ran before.
+  struct Told {
+    double said = 0.0;
+    std::int64_t group = kNoGroup;
+    std::size_t user = 0;
+  };
+  LogMean prior(Phase p, const Told& told) const;
+  // A phase that goes on, of which tasks have ended, and what is believed of it.
+  struct Shown {
+    LogMean now;
+    Told told;
+  };
+  // In place of what was shown. These phases speak for others beside those that finished.
+  void show(Phase p, std::span<const Shown> phases);
   // With what its tasks have shown: `running` of them, on average `age` seconds old.
   LogMean posterior(Phase p, const LogMean& prior, const SeenTasks& seen, double running,
                     double age) const;
@@ -141,8 +152,7 @@ class TaskEstimates {
   // The phase goes, however it ended.
   void close(SeenTasks& seen);
   // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen.
-  void learn(Phase p, double said, std::int64_t group, const LogMean& predicted, SeenTasks& seen,
-             double tasks);
+  void learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen, double tasks);
 
   // From 0 to 1: how much of the scatter of phases' sizes the predictions explained.
   double trust() const;
@@ -167,11 +177,21 @@ class TaskEstimates {
   void recall(const History& history);
 
   void state(State& s) {
-    s(default_, plane_, group_, open_, within_, work_, belief_, counts_);
+    s(default_, plane_, group_, open_, errors_, open_errors_, within_, work_, belief_, counts_);
     if (s.reading()) fit_speedup();
   }
 
  private:
+  struct Runs {
+    double n = 0.0, mean = 0.0, square = 0.0;  // square: sum of squared deviations
+
+    // `most`: the last ones count as so many, those before them less and less. What `square` grew
+    // by.
+    double add(double value, double most = kInfinity);
+    void add(const Runs& more);
+    void remove(const Runs& part);
+    void state(State& s) { s(n, mean, square); }
+  };
   // Sums of a plane's least squares: seconds over what was said (u) and how many ran beside (x).
   struct Plane {
     double n = 0.0, u = 0.0, x = 0.0, y = 0.0;
@@ -184,13 +204,8 @@ class TaskEstimates {
 
     void add(double said, double beside, double seconds);
     Fit fit() const;
+    Runs errors(double slope) const;
     void state(State& s) { s(n, u, x, y, uu, ux, xx, uy, xy, yy); }
-  };
-  struct Runs {
-    double n = 0.0, mean = 0.0, square = 0.0;  // square: sum of squared deviations
-
-    void add(double value);
-    void state(State& s) { s(n, mean, square); }
   };
   struct Groups {
     std::vector<Runs> runs;  // by group
@@ -198,6 +213,15 @@ class TaskEstimates {
     double within = 0.0, freedom = 0.0;  // squared deviations from groups' means
 
     void state(State& s) { s(runs, all, within, freedom); }
+  };
+  // Logarithms of seconds over what was said.
+  struct Errors {
+    std::vector<Runs> of;  // by user
+    Runs all;
+
+    void add(std::size_t user, double value);
+    void clear();
+    void state(State& s) { s(of, all); }
   };
   // Sums of squares around phases' means.
   struct Within {
@@ -216,13 +240,17 @@ class TaskEstimates {
   void fit_speedup();
   double scatter_now(Phase p) const;
   void look_at_scatter();
+  // Between the mean of a phase's logarithms and the logarithm of its mean.
+  double above(Phase p) const { return 0.5 * scatter_[p] * scatter_[p]; }
   LogMean everybody(Phase p) const;
   LogMean from_runs(Phase p, std::int64_t group) const;
+  LogMean from_user(Phase p, double said, std::size_t user) const;
 
   double default_;  // logarithm
   Plane plane_[2];
   Groups group_[2];
-  Runs open_[2];  // of phases that go on
+  Groups open_[2];  // of phases that go on
+  Errors errors_[2], open_errors_[2];
   Within within_[2];
   Work work_;
   SpeedupBelief belief_;

@@ -277,8 +277,10 @@ class ClusterScheduler {
   }
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   // Jobs of one group ran the same program for the same user.
-  std::int64_t group_of(Index job) const {
-    return state_.jobs.group.empty() ? TaskEstimates::kNoGroup : state_.jobs.group[job];
+  TaskEstimates::Told told(Index job, Phase p) const {
+    const ClusterJobsView& jobs = state_.jobs;
+    return {state_.believed[2 * job + p],
+            jobs.group.empty() ? TaskEstimates::kNoGroup : jobs.group[job], jobs.user_of(job)};
   }
   void expect(Index job, Phase p);
   void believe(Index row, const LogMean& mean);
@@ -368,7 +370,7 @@ class ClusterScheduler {
   CopySeconds copying_;
   std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
   std::vector<double> ages_;
-  std::vector<double> shown_;  // of phases that go on, while they are looked at
+  std::vector<TaskEstimates::Shown> shown_;  // of phases that go on, while they are looked at
   bool news_ = false;
 };
 

@@ -36,8 +36,8 @@ class JobEstimates {
     }
   }
 
-  // The estimate of tasks that nothing else is known of; `said` is 0 where nobody said anything.
-  LogMean expect(Index row, double said, std::int64_t group);
+  // The estimate of tasks of which none has run.
+  LogMean expect(Index row, const TaskEstimates::Told& told);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // Whether enough phases have shown something since the last time for estimates of the others to
   // be made anew: each of the first ten, then a tenth more. So a row is made anew O(log phases)
@@ -50,7 +50,7 @@ class JobEstimates {
   // No task of the phase has ended yet; some have, and it goes on.
   bool silent(Index row) const { return phases_[row].seen.count == 0.0; }
   bool goes_on(Index row) const { return phases_[row].seen.count > 0.0 && !phases_[row].done; }
-  void show(Phase p, std::span<const double> means) { tasks_.show(p, means); }
+  void show(Phase p, std::span<const TaskEstimates::Shown> phases) { tasks_.show(p, phases); }
   // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
   // once that is here, what it points to.
   MALLEABLE_INLINE void fetch(Index row) const {
@@ -78,11 +78,9 @@ class JobEstimates {
   LogMean now(Index row, std::int64_t running, double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
-  bool done(Index row, double said, std::int64_t group, std::int64_t tasks);
+  bool done(Index row, const TaskEstimates::Told& told, std::int64_t tasks);
   Learned learned() const {
-    const auto unsaid = [&](Phase p) {
-      return tasks_.seconds(p, tasks_.prior(p, 0.0, TaskEstimates::kNoGroup));
-    };
+    const auto unsaid = [&](Phase p) { return tasks_.seconds(p, tasks_.prior(p, {})); };
     return {tasks_.trust(),
             tasks_.speedup(),
             tasks_.speedup() - tasks_.speedup_deviation(),
