@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "arrays.hpp"
+#include "histories.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/sim/cluster.hpp"
@@ -195,6 +196,15 @@ class PySimulation {
     return copy<float>(simulation_.latency);
   }
 
+  py::tuple history() const {
+    const Turn turn(busy_);
+    return history_tuple(simulation_.history());
+  }
+  void recall(const Doubles& common, const Doubles& maps, const Doubles& reduces) {
+    const Turn turn(busy_);
+    simulation_.recall(history_of(common, maps, reduces));
+  }
+
   py::dict trace() const {
     const Turn turn(busy_);
     py::dict d;
@@ -288,6 +298,8 @@ void bind_cluster(py::module_& module) {
       .def("totals", &PySimulation::totals)
       .def("records", &PySimulation::records)
       .def("latency", &PySimulation::latency)
+      .def("history", &PySimulation::history)
+      .def("recall", &PySimulation::recall, py::arg("common"), py::arg("maps"), py::arg("reduces"))
       .def("trace", &PySimulation::trace)
       .def("batches", &PySimulation::batches);
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "histories.hpp"
 #include "malleable/scheduler/replay.hpp"
 #include "malleable/scheduler/scheduler.hpp"
 #include "named_columns.hpp"
@@ -230,21 +231,11 @@ class PyScheduler {
   std::string rule() {
     return call([](Scheduler& s) { return std::string(s.rule()); });
   }
-  // (sums over all phases, numbers of programs by map and by reduce phase, shape (programs, 3))
   py::tuple history() {
-    auto found = call([](Scheduler& s) { return s.history(); });
-    const auto rows = [](std::vector<double>& numbers) {
-      const auto count = static_cast<py::ssize_t>(numbers.size() / 3);
-      return to_numpy(std::move(numbers)).reshape({count, py::ssize_t{3}});
-    };
-    return py::make_tuple(to_numpy(std::move(found.common)), rows(found.runs[kMap]),
-                          rows(found.runs[kReduce]));
+    return history_tuple(call([](Scheduler& s) { return s.history(); }));
   }
   void recall(const Doubles& common, const Doubles& maps, const Doubles& reduces) {
-    const auto copied = [](const Doubles& numbers) {
-      return std::vector<double>(numbers.data(), numbers.data() + numbers.size());
-    };
-    const TaskEstimates::History history{copied(common), {copied(maps), copied(reduces)}};
+    const TaskEstimates::History history = history_of(common, maps, reduces);
     call([&](Scheduler& s) { s.recall(history); });
   }
   std::size_t size() {

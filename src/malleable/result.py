@@ -57,6 +57,9 @@ class SimulationResult:
         Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
         slots). Tandem queue, for ``times=``: what is left of each job then.
+    history : dict of str to dict, or None
+        Cluster model: by policy that learns what it had learnt at the end, as `malleable.Scheduler.history`
+        has it: for ``simulate(history=)`` and ``Scheduler(history=)``.
 
     See Also
     --------
@@ -84,6 +87,7 @@ class SimulationResult:
     series: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     tasks: dict[str, npt.NDArray[Any]] | None = None
     batches: dict[str, dict[str, npt.NDArray[Any]]] | None = None
+    history: dict[str, dict[str, Any]] | None = None
 
     def __repr__(self) -> str:
         kept = "no" if self.records is None else f"{len(self.records['policy']):,}"
@@ -176,6 +180,7 @@ def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
         "trace",
         "series",
         "batches",
+        "history",
     ):
         kept = [own for part in parts if (own := getattr(part, field)) is not None]
         if kept and field in ("records", "tasks"):

@@ -24,9 +24,9 @@ constexpr double kPhases = 4.0, kStatements = 1.0;
 constexpr double kDoubt = 1.0;
 // The default is right within e^4: one phase that is seen says more.
 constexpr double kDefaultVariance = 16.0;
-// The last runs of a program count as so many at most, so that the others are forgotten: if a
-// program becomes five times slower, 30 runs show it within a fifth.
-constexpr double kRuns = 12.0;
+// The last runs of a program, and how many standard deviations their mean is away from that of all
+// runs if the program has changed: then the earlier ones are forgotten.
+constexpr double kRecent = 12.0, kChanged = 4.0;
 // Runs of a program, before there are any.
 constexpr double kGroupVariance = 0.1;
 // A line that has seen little is close to "as said".
@@ -326,6 +326,12 @@ LogMean TaskEstimates::everybody(Phase p) const {
   return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + told)))};
 }
 
+// Runs of a program around their mean.
+double TaskEstimates::within(const Groups& groups) {
+  return std::max(kLeastVariance,
+                  (groups.within + kPhases * kGroupVariance) / (groups.freedom + kPhases));
+}
+
 // A group's own runs, drawn towards all by how much more groups differ than their runs.
 LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
   const Groups& of = group_[p];
@@ -336,8 +342,7 @@ LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
     if (group >= 0 && row < groups->runs.size()) own.add(groups->runs[row]);
   }
   if (own.n == 0.0) return all;
-  const double within =
-      std::max(kLeastVariance, (of.within + kPhases * kGroupVariance) / (of.freedom + kPhases));
+  const double within = TaskEstimates::within(of);
   // What is between groups: the own mean knows it up to within / n.
   const double between = std::max(kLeastVariance, all.variance - within);
   const LogMean level = combine({all.mean, between}, {own.mean, within / own.n});
@@ -464,8 +469,15 @@ void TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
     if (groups.runs.size() <= row) groups.runs.resize(row + 1);
     Runs& own = groups.runs[row];
     const bool first = own.n == 0.0;
-    groups.within += own.add(log, kRuns);
+    groups.within += own.add(log);
     if (!first) groups.freedom += 1.0;
+    if (groups.recent.size() <= row) groups.recent.resize(row + 1);
+    Runs& recent = groups.recent[row];
+    recent.add(log, kRecent);
+    const double apart = (recent.mean - own.mean) / kChanged;
+    // Weights that fall by 1 - 1 / k know a mean as 2 k - 1 runs do.
+    const double known = recent.n < kRecent ? recent.n : 2.0 * kRecent - 1.0;
+    if (own.n > 2.0 * kRecent && apart * apart * known > within(groups)) own = recent;
   }
   const double size = std::log(tasks);
   const double error = predicted.mean + above(p) - log;
@@ -629,6 +641,7 @@ void TaskEstimates::recall(const History& history) {
     const std::vector<double>& runs = history.runs[p];
     if (runs.size() % 3 != 0) throw std::invalid_argument("history: three numbers a program");
     read.group_[p].runs.clear();
+    read.group_[p].recent.clear();
     for (std::size_t row = 0; row < runs.size(); row += 3) {
       read.group_[p].runs.push_back(
           {check(runs[row], false), check(runs[row + 1], true), check(runs[row + 2], false)});

@@ -62,6 +62,7 @@ def case(asked: argparse.Namespace) -> Case:
         "objective": asked.objective or "sum:response",
         "estimates": estimates_of(asked, jobs, "learn"),
         "trace": asked.task_records is not None,
+        "history": asked.history,
         **dict(option(text) for text in asked.set or ()),
     }
     facts = {"reading": how_read}

@@ -30,6 +30,7 @@ from malleable.tandem.table import MapShuffleStream
 from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
+from malleable.view.plan_views import json_text
 from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
 from malleable.view.text import fields_of
@@ -38,7 +39,7 @@ DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
 _MODELS = ("tandem", "slotted", "cluster", "jobs")
 _REPLICATED = ("cluster", "jobs")
-_TABLES = ("records", "task_records")
+_TABLES = ("records", "task_records", "save_history")
 _PICTURES = ("plot", "plot_slowdown", "plot_ratio", "plot_load")
 _OF_RECORDS = ("records", "plot", "plot_ratio")
 
@@ -117,6 +118,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     own("cluster", "--speedups P,P", "a grid of speed-ups: s tasks do s^p")
     own("cluster jobs", "--errors S,S", "a grid of size errors sigma")
     own("cluster", "--task-records FILE", "one row a task, with its slot, CSV or .parquet")
+    own("cluster", "--history FILE", "what earlier runs had learnt of programs (JSON)")
+    own("cluster", "--save-history FILE", "what the first policy that learns knew at the end")
     own("cluster", "--plot-load FILE", "utilisation and jobs in the system over time")
 
     own("cluster jobs", "--slots N", "capacity (or give --load)", int)
@@ -157,7 +160,7 @@ def run(asked: argparse.Namespace) -> int:
         alone = asked.file is not None and asked.generate is None
         asked.model, guessed = guessed_model(asked) if alone else (_MODELS[0], "")
     _check(asked)
-    inputs = [asked.file, asked.cluster]
+    inputs = [asked.file, asked.cluster, asked.history]
     outputs = Outputs(asked, tables=_TABLES, pictures=_PICTURES, inputs=inputs)
     prepare = {
         "slotted": slotted_command.case,
@@ -203,7 +206,13 @@ def _writers(case: Case, result: SimulationResult, force: bool) -> dict[str, Any
         machines = case.options["machines"]
         return image_bytes(draw_ratio_over_time(result, jobs=case.jobs, machines=machines), path)
 
+    def learnt(_: str) -> str:
+        if not result.history:
+            raise ValueError("--save-history: none of the policies learns (auto and gittins do)")
+        return json_text(next(iter(result.history.values())))
+
     return {
+        "save_history": learnt,
         "records": lambda path: result.write_records(path, force),
         "task_records": lambda path: result.write_tasks(path, force),
         "plot_ratio": ratio,

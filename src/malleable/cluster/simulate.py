@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
     checked_options,
     core_policy,
@@ -62,7 +64,10 @@ def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
     return np.array([place[word] for word in words], dtype=np.int64)
 
 
-def _jobs(jobs: ClusterJobs, cluster: Cluster, policy: Any) -> tuple[dict[str, Any], list[str]]:
+def _jobs(
+    jobs: ClusterJobs, cluster: Cluster, policy: Any, programs: list[Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Columns, and users; programs that are not known are added to ``programs``."""
     columns = jobs.columns()
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
@@ -79,7 +84,7 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster, policy: Any) -> tuple[dict[str, A
     if jobs.flow is not None:
         columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
-        columns["group"] = _numbers(programs_of(jobs, policy), [])
+        columns["group"] = _numbers(programs_of(jobs, policy), programs)
     return columns, users
 
 
@@ -109,6 +114,7 @@ def run(
     rng: np.random.Generator | int | None = None,
     estimates: Any = None,
     learn: bool | None = None,
+    history: Mapping[str, Any] | str | PathLike[str] | None = None,
     cluster: Cluster | Mapping[str, Any] | str | None = None,
     load: float | None = None,
     objective: ObjectiveLike = "sum:response",
@@ -130,13 +136,12 @@ def run(
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``psbs`` in the order
-        in which a virtual FAIR run ends jobs; ``las`` and ``gittins`` by what jobs had; ``auto`` as ``flex``
-        with ``in_order``, on what finished tasks have shown (``learn``), but where s tasks of a phase do
-        s^p and p less its standard deviation is below 0.9: then every job gets a part of the slots, small
-        jobs more, half as steeply as with ``hesrpt``; ``flowflex`` and
-        ``flowflex-fast`` on flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
-        `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
-        rules of their own. One of your own: a
+        in which a virtual FAIR run ends jobs; ``las`` and ``gittins`` by what jobs had; ``auto`` on what
+        tasks have shown (``learn``): every job gets a part of the slots, small jobs more, as steeply as
+        costs least over what is believed of p, where s tasks of a phase do s^p: with p = 1 in order, as
+        ``flex`` with ``in_order``; ``flowflex`` and ``flowflex-fast`` on flows (generic slots);
+        ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive`, which choose for each node and so
+        know no ``delay`` and ``by_user`` but have rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
         ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
         ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
@@ -153,6 +158,9 @@ def run(
         Policies see what is said as corrected by what tasks take that run and that have finished, and by
         earlier runs of the same program and user; ``prior`` where nothing is known. By default for
         ``auto``, ``gittins`` and ``"learn"`` alone; else they see what is said.
+    history : mapping or path, optional
+        What policies that learn know at first: what an earlier run had learnt (``result.history``,
+        `malleable.Scheduler.history`), or a JSON file of that. The others leave it alone.
     cluster : Cluster, mapping or path
         See `malleable.read_cluster`.
     load : float, optional
@@ -216,7 +224,9 @@ def run(
         raise ValueError(f"horizon = {horizon}: must be at least 0")
     goal = goal_of(objective, len(jobs))
     _check_gangs(jobs, place, settings.get("gang", False))
-    columns, users = _jobs(jobs, place, policy)
+    known = None if history is None or not learns else read_history(history)
+    programs: list[Any] = [] if known is None else list(known.names)
+    columns, users = _jobs(jobs, place, policy, programs)
     if goal.kind() is None:
         columns["kind"] = _kinds(jobs, goal)
     else:
@@ -234,6 +244,8 @@ def run(
         believed,
         core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs)),
     )
+    if known is not None:
+        simulation.recall(*known.numbers())
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
     timing = {name: time.perf_counter() - began, **_latencies(name, simulation.latency())}
@@ -254,8 +266,15 @@ def run(
         timing=timing,
         complete=complete,
         series={name: series},
+        history={name: _history(programs, simulation)} if learns else None,
         **of_tasks,
     )
+
+
+def _history(programs: list[Any], simulation: _core.ClusterSimulation) -> dict[str, Any]:
+    """What was learnt of programs, in the order of their numbers, and of all phases."""
+    numbers = {name: row for row, name in enumerate(programs)}
+    return History.of(numbers, *simulation.history()).plain()
 
 
 def _learns(policy: Any) -> bool:

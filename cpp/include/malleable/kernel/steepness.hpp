@@ -4,10 +4,10 @@
 // (kernel/steep_shares): steepness x = 0 are equal shares, x = 1 is the order of sizes. If jobs are
 // all there and p is known, x = p is best (Berg, Vesilo, Harchol-Balter 2020). Where work keeps
 // coming, unequal shares of tasks that slow each other down cost slots that it needs: 1 - x =
-// (1 - p) (1 + 2.5 r) is best, nearly, r being the load that keeps coming. A steepness that is not
-// the best one costs about the square of the logarithm of (1 - x) over its best; more if x is too
-// large, less if it is too small, and both so more where work keeps coming. The steepness that is
-// chosen costs least on average over what is believed of p, of a grid of 14.
+// (1 - p) (1 + 2.25 r) is best, nearly, and 0.7 at most, r being the load that keeps coming. A
+// steepness that is not the best one costs about the square of the logarithm of (1 - x) over its
+// best; more if x is too large, less if it is too small, and both so more where work keeps coming.
+// The steepness that is chosen costs least on average over what is believed of p, of a grid of 14.
 //
 // O(grid of p) logarithms and O(grid of p x grid of x) products.
 #pragma once

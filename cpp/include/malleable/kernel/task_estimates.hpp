@@ -3,7 +3,7 @@
 // Logarithms of seconds are normal. Before a task of the phase has run, two things speak of their
 // mean. One is what its user said, with the error that this user's statements had so far: a factor
 // that is the same each time, and a scatter. The other is what earlier runs of the same group
-// (program and user) took, the last dozen most, drawn towards the mean of all phases by how much
+// (program and user) took since it changed last, drawn towards the mean of all phases by how much
 // groups differ. Each counts by its precision. Phases that go on speak as those that finished;
 // before any task has ended there is a stated default. Then the phase's own tasks correct it: those
 // that finished by their seconds, those that run by being at least as old as they are (censored),
@@ -208,11 +208,11 @@ class TaskEstimates {
     void state(State& s) { s(n, u, x, y, uu, ux, xx, uy, xy, yy); }
   };
   struct Groups {
-    std::vector<Runs> runs;  // by group
+    std::vector<Runs> runs, recent;  // by group
     Runs all;
     double within = 0.0, freedom = 0.0;  // squared deviations from groups' means
 
-    void state(State& s) { s(runs, all, within, freedom); }
+    void state(State& s) { s(runs, recent, all, within, freedom); }
   };
   // Logarithms of seconds over what was said.
   struct Errors {
@@ -242,6 +242,7 @@ class TaskEstimates {
   void look_at_scatter();
   // Between the mean of a phase's logarithms and the logarithm of its mean.
   double above(Phase p) const { return 0.5 * scatter_[p] * scatter_[p]; }
+  static double within(const Groups& groups);
   LogMean everybody(Phase p) const;
   LogMean from_runs(Phase p, std::int64_t group) const;
   LogMean from_user(Phase p, double said, std::size_t user) const;

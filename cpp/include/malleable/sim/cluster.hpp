@@ -87,6 +87,9 @@ class ClusterSimulation {
 
   const ClusterTotals& totals() const { return totals_; }
   const ClusterState& state() const { return scheduler_.state(); }
+  // What was learnt; and what was learnt elsewhere, before the first advance.
+  TaskEstimates::History history() const { return scheduler_.history(); }
+  void recall(const TaskEstimates::History& history) { scheduler_.recall(history); }
   bool has_network() const { return network_; }
   ClusterNetwork::Totals network_totals() const { return net_.totals(state().now); }
 
