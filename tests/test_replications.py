@@ -59,3 +59,9 @@ def test_interruption_keeps_what_is_finished():
 def test_confidence_is_checked():
     with pytest.raises(ValueError, match="confidence"):
         replicate(make, [1], ["fifo"], confidence=1.0, cluster=CLUSTER)
+
+
+def test_one_policy_by_its_name():
+    alone = replicate(make, range(2), "fair", cluster=CLUSTER)
+    assert alone.policies == ["fair"]
+    assert alone.summary == replicate(make, range(2), ["fair"], cluster=CLUSTER).summary

@@ -250,7 +250,7 @@ def _until(stop: threading.Event, entered: int, total: int) -> None:
 def replicate(
     make: Callable[..., Any],
     seeds: Iterable[int],
-    policies: Sequence[Any],
+    policies: Any,
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
     executor: Any = None,
@@ -268,7 +268,7 @@ def replicate(
         module level for pools of processes.
     seeds : iterable of int
         ``rng`` of `malleable.simulate` as well; all policies see the same jobs and draws.
-    policies : sequence
+    policies : str, policy of your own, or sequence of them
         As for `malleable.simulate`.
     grid : dict of str to sequence, optional
         What to vary: a parameter of ``make``, or an option of `malleable.simulate`, such as ``load``,
@@ -316,6 +316,7 @@ def replicate(
     if executor is not None and workers is not None:
         raise ValueError("workers: an executor has its own")
     threads = 1 if workers is None else check_whole("workers", workers, 1)
+    policies = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     tasks = list(product(_points({} if grid is None else grid), seeds))
     options.setdefault("records", False)
     done: list[Run] = []

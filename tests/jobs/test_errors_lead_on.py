@@ -101,3 +101,11 @@ def test_deadlines_that_nobody_has(objective):
         warnings.simplefilter("error")
         mb.plan(some, slots=1, objective=objective)
         mb.plan(jobs, slots=1, objective=["sum:response", objective.replace("max", "sum")])
+
+
+def test_a_table_in_place_of_a_column():
+    epoch = mb.Epoch(4)
+    with pytest.raises(ValueError, match=r"add\(jobs=table\)"):
+        epoch.add(mb.Jobs([4.0]))
+    assert len(epoch) == 0
+    assert len(epoch.add(jobs=mb.Jobs([4.0]))) == 1

@@ -218,6 +218,8 @@ class Epoch(PlannedEpoch):
         the kind of their penalties, or one for each job (None: that of the objective). Returns
         their ids (int64), which stay theirs until they are removed. O(jobs added) amortised.
         """
+        if isinstance(work, Jobs):
+            raise ValueError("work: a whole table is given as jobs=: add(jobs=table)")
         if (work is None) == (jobs is None):
             raise ValueError("add: give either work= and its columns or jobs=")
         if jobs is not None:
