@@ -221,6 +221,22 @@ class PyScheduler {
     return d;
   }
 
+  // (ids, shape (n, 3): median, early and late); `order`: 0 by work, 1 by arrival, 2 equally.
+  py::tuple expected_ends(int order, int draws, std::uint64_t seed) {
+    const auto found = call([&](Scheduler& s) {
+      return s.expected_ends(static_cast<Scheduler::EndsOrder>(order), draws, seed);
+    });
+    std::vector<std::int64_t> ids;
+    std::vector<double> ends;
+    for (const auto& [id, end] : found) {
+      ids.push_back(id);
+      ends.insert(ends.end(), {end.at, end.early, end.late});
+    }
+    const auto rows = static_cast<py::ssize_t>(ids.size());
+    return py::make_tuple(to_numpy(std::move(ids)),
+                          to_numpy(std::move(ends)).reshape({rows, py::ssize_t{3}}));
+  }
+
   // (trust, p, p less its standard deviation) as finished tasks have shown them
   std::tuple<double, double, double> learned() {
     return call([](Scheduler& s) {
@@ -338,6 +354,8 @@ void bind_scheduler(py::module_& module) {
       .def("assign", &PyScheduler::assign, py::arg("now"), py::arg("map_slots"),
            py::arg("reduce_slots"))
       .def("counts", &PyScheduler::counts, py::arg("ids"))
+      .def("expected_ends", &PyScheduler::expected_ends, py::arg("order"), py::arg("draws"),
+           py::arg("seed"))
       .def_property_readonly("users", &PyScheduler::users)
       .def_property_readonly("learned", &PyScheduler::learned)
       .def_property_readonly("rule", &PyScheduler::rule)

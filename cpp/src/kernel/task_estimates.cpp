@@ -493,6 +493,17 @@ double TaskEstimates::trust() const {
   return (n * explained + kTrustPhases * kTrust) / (n + kTrustPhases);
 }
 
+double TaskEstimates::changing() const {
+  const ModelCurves& phases = belief_.weights();
+  double found = 0.0;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    double all = 0.0;
+    for (const SpeedupCurve& of : phases) all += of[g];
+    if (all > 0.0) found += speedups_[g] * (1.0 - phases[0][g] / all);
+  }
+  return found;
+}
+
 bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
   if (seen.ended.size() < std::max<std::size_t>(seen.look, kFirstLook)) return false;
   if (seen.look == 0 && !sampled(group_[0].all.n + group_[1].all.n, belief_.told())) {

@@ -40,6 +40,31 @@ LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
   return tasks_.posterior(phase_of(row), own.prior, own.seen, static_cast<double>(running), age);
 }
 
+LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
+                             double now) const {
+  const Known& own = phases_[row];
+  const SeenTasks& seen = own.seen;
+  LeftPhase left{.prior = expects(row) ? own.prior : tasks_.prior(phase_of(row), told),
+                 .running = phase.running,
+                 .waiting = phase.unfinished() - phase.running};
+  if (phase.running > 0) {
+    left.age = now - own.began / static_cast<double>(phase.running);
+    left.age *= std::exp((tasks_.speedup() - 1.0) * seen.beside(now - left.age, now));
+  }
+  if (seen.count == 0.0) return left;
+  const double slope = 1.0 - tasks_.speedup();
+  left.count = seen.count;
+  left.log = (seen.y - slope * seen.x) / seen.count;
+  left.square = std::max(0.0, seen.yy - 2.0 * slope * seen.xy + slope * slope * seen.xx -
+                                  seen.count * left.log * left.log);
+  if (seen.together) {  // only their mean is known
+    const double scatter = tasks_.scatter(phase_of(row)), square = scatter * scatter;
+    left.log -= 0.5 * square;
+    left.square = (seen.count - 1.0) * square;
+  }
+  return left;
+}
+
 bool JobEstimates::done(Index row, const TaskEstimates::Told& told, std::int64_t tasks) {
   Known& own = phases_[row];
   if (own.done || own.seen.count == 0.0) return false;

@@ -27,7 +27,7 @@ from malleable.cluster.named_policies import (
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import array_of, floats_of, given, ids_of, integers_of
-from malleable.domain import WEIGHT, check_amount
+from malleable.domain import WEIGHT, check_amount, check_whole
 from malleable.epoch import ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
 from malleable.names import ClusterPolicy, ObjectiveName
@@ -638,6 +638,61 @@ class Scheduler(Kept):
         ``estimate``, seconds of a task on average, and ``spread``, the standard deviation of that (without
         ``learn`` infinite while fewer than two tasks were told)."""
         return self._core.counts(ids_of(ids))
+
+    @in_turn
+    def expected_ends(self, *, draws: int = 64, seed: int = 0) -> dict[str, npt.NDArray[Any]]:
+        """When each job is expected to end, and between what 80 of 100 times.
+
+        Parameters
+        ----------
+        draws : int
+            How often what is left is drawn and run, at least 2.
+        seed : int
+            Of the draws: the same calls give the same ends.
+
+        Returns
+        -------
+        dict of ndarray
+            ``ids``, all jobs that are here or wait for others, and by job, in seconds of the scheduler's
+            clock, ``at``, the median, ``early`` and ``late``, the 10 % and 90 % quantiles. Infinite: no
+            slot is there for its tasks.
+
+        Raises
+        ------
+        ValueError
+            Without ``learn``, or for ``draws`` below 2.
+
+        Notes
+        -----
+        Seconds of tasks are log-normal. Their mean and their scatter are drawn from what the job's tasks,
+        running ones included, and the other jobs have shown; then all tasks run, in the order of work
+        left, of arrivals for ``fifo``, and equally for ``fair`` and ``wdeq`` and while `rule` shares slots.
+        Jobs that come later do not count, nor do tasks that will fail. If the tasks of a job become longer
+        as it goes on, ends come later than said. O(draws tasks log jobs): 64 draws of 1,000 tasks take
+        about 25 ms.
+
+        Examples
+        --------
+        >>> import malleable as mb
+        >>> scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]))
+        >>> ids = scheduler.add(mb.ClusterJobs([12], 0.0), now=0.0)
+        >>> scheduler.started(ids, count=4, now=0.0)
+        0
+        >>> for _ in range(4):
+        ...     _ = scheduler.finished(ids, seconds=10.0, now=10.0)
+        >>> ends = scheduler.expected_ends()
+        >>> bool(ends["early"][0] < 30.0 < ends["late"][0])
+        True
+        """
+        most = check_whole("draws", draws, 2)
+        return dict(zip(("ids", "at", "early", "late"), self._expected(most, seed), strict=True))
+
+    def _expected(self, draws: int, seed: int) -> tuple[npt.NDArray[Any], ...]:
+        name = policy_name(self._policy)
+        equal = name in ("fair", "wdeq") or self._core.rule in ("by size", "equally")
+        order = 1 if name == "fifo" else 2 if equal else 0
+        ids, ends = self._core.expected_ends(order, draws, seed)
+        return ids, *ends.T.copy()
 
     @property
     def history(self) -> dict[str, Any]:

@@ -161,6 +161,8 @@ class TaskEstimates {
   const SpeedupCurve& speedups() const { return speedups_; }
   // The standard deviation of what is believed of p.
   double speedup_deviation() const { return std::sqrt(speedup_variance_); }
+  // How likely it is that a phase's times change as it goes on.
+  double changing() const;
   // How many phases took how much work.
   const WorkCounts& work(Phase p) const { return counts_[p]; }
   // The standard deviation of logarithms of seconds within a phase.

@@ -64,8 +64,8 @@ class alignas(kLine) Epoch {
   Epoch(std::int64_t slots, const EpochOptions& options);
   // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
   void set_penalty(CustomPenalty custom) { custom_ = custom; }
-  // Decisions with a period count on jobs to come as they came before, unless told that nobody will.
-  // No part of the state.
+  // Decisions with a period count on jobs to come as they came before, unless told that nobody
+  // will. No part of the state.
   void expect_nobody() { expects_ = false; }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the

@@ -135,6 +135,11 @@ class ClusterScheduler {
     double seconds, deviation;
   };
   Estimate estimate_of(Index job, Phase p) const;
+  bool learns() const { return estimates_.used(); }
+  double changing() const { return estimates_.changing(); }
+  LeftPhase left(Index job, Phase p) const {
+    return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now);
+  }
   // What was learnt, and what was learnt elsewhere in place of it, before any job came.
   TaskEstimates::History history() const { return estimates_.history(); }
   void recall(const TaskEstimates::History& history) {

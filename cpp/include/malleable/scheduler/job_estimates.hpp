@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/expected_ends.hpp"
 #include "malleable/kernel/task_estimates.hpp"
 #include "malleable/model/own_lines.hpp"
 #include "malleable/model/state.hpp"
@@ -76,6 +77,10 @@ class JobEstimates {
   }
   // What is believed of tasks now, of which so many work.
   LogMean now(Index row, std::int64_t running, double now) const;
+  // What tasks of a phase have shown, and what is left of it.
+  double changing() const { return tasks_.changing(); }
+  LeftPhase left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
+                 double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
   bool done(Index row, const TaskEstimates::Told& told, std::int64_t tasks);

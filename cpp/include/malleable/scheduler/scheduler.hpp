@@ -148,6 +148,14 @@ class Scheduler {
   ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
     return core_.estimate_of(row, p);
   }
+  // When jobs are expected to end, those that wait for others too (scheduler_ends.cpp): slots go
+  // by work left over weight, by arrival, or equally. std::invalid_argument if nothing is learnt.
+  enum class EndsOrder : std::uint8_t { kWork, kArrival, kEqual };
+  struct End {
+    std::int64_t id;
+    ExpectedEnd end;
+  };
+  std::vector<End> expected_ends(EndsOrder order, int draws, std::uint64_t seed) const;
   std::int64_t id_of(Index row) const { return ids_.id_of(row); }
   // Of ids that are here; FieldError otherwise.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);

@@ -1,0 +1,59 @@
+// When will each job end, and between what 80 of 100 times?
+//
+// What is left is known but for the seconds of tasks. Logarithms of a phase's seconds are normal,
+// with a mean and a standard deviation that its own tasks show: those that ended by their seconds,
+// those that run by being as old as they are. Before they show anything the mean is as the prior
+// says; the standard deviation is believed as other phases and its own tasks make it likely, half
+// each. Both are drawn, then every task's seconds (those that run take longer than they are old),
+// and all tasks are run: in each free slot the next task by order, or of the job that has fewest.
+// Now and then the waiting tasks of a phase take other times than those before them.
+//
+// O(phases x grid) for what is believed, and O(log jobs) for each task of each draw. Sources: the
+// censored likelihood of a log-normal (Cohen, Technometrics 1959, for the normal), list scheduling
+// (Graham 1966), exponential rejection for normal tails (Robert 1995).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/task_estimates.hpp"
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+// Of a phase: what its tasks have shown, and what is left of it.
+struct LeftPhase {
+  LogMean prior;                   // of logarithms of seconds of a task that runs alone
+  double count = 0.0;              // tasks that ended and were told
+  double log = 0.0, square = 0.0;  // mean of their logarithms, sum of squares around it
+  double age = 0.0;                // of those that run, on average [s]
+  std::int64_t running = 0, waiting = 0;
+};
+
+struct LeftJob {
+  LeftPhase phases[2];
+  std::int64_t most = kMostSlots;  // slots at once
+  double key = 0.0;                // of the order: the least first
+  double weight = 1.0;
+  std::vector<Index> parents;  // of those that are left, which have to end before
+};
+
+struct EndsRequest {
+  std::int64_t slots[2] = {0, 0};  // generic: all are the first ones
+  bool generic = false;
+  bool equal = false;    // slots go to jobs that have fewest by weight, not by order
+  double speedup = 1.0;  // p: s tasks of a phase do s^p
+  double jump = 0.1;     // how likely it is that waiting tasks of a phase take other times
+  double now = 0.0;
+  int draws = 64;
+  std::uint64_t seed = 0;
+};
+
+struct ExpectedEnd {
+  double at, early, late;  // median, 10 % and 90 %; infinite if no slot is there for it
+};
+
+std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const EndsRequest& request);
+
+}  // namespace malleable

@@ -1,0 +1,313 @@
+#include "malleable/kernel/expected_ends.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <queue>
+#include <random>
+#include <set>
+#include <utility>
+
+namespace malleable {
+namespace {
+
+// Standard deviations of logarithms that are believed possible, and how likely each is before
+// anything is seen.
+constexpr std::size_t kScatters = 9;
+constexpr std::array<double, kScatters> kScatter{0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
+constexpr std::array<double, kScatters> kLikely{0.05, 0.1, 0.2, 0.25, 0.15, 0.1, 0.07, 0.05, 0.03};
+// Means that are tried for each, on both sides of the middle.
+constexpr std::size_t kMeans = 61;
+constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
+// How far off times are that change.
+constexpr double kJumpScatter = 1.5;
+constexpr double kLeastAge = 1e-3;
+constexpr double kLow = 0.1, kHigh = 0.9;
+
+// The logarithm of the normal distribution above z.
+double log_above(double z) {
+  if (z < 30.0) return std::log(0.5 * std::erfc(z / std::sqrt(2.0)));
+  return -0.5 * z * z - std::log(z * std::sqrt(2.0 * 3.14159265358979323846));
+}
+
+using Random = std::mt19937_64;
+
+double uniform(Random& random) { return std::generate_canonical<double, 53>(random); }
+
+// Of the normal distribution above z.
+double normal_above(double z, Random& random) {
+  if (z < 1.0) {
+    std::normal_distribution<double> normal;
+    for (;;) {
+      const double drawn = normal(random);
+      if (drawn > z) return drawn;
+    }
+  }
+  const double rate = 0.5 * (z + std::sqrt(z * z + 4.0));
+  for (;;) {
+    const double drawn = z - std::log1p(-uniform(random)) / rate;
+    const double off = drawn - rate;
+    if (uniform(random) <= std::exp(-0.5 * off * off)) return drawn;
+  }
+}
+
+template <std::size_t N>
+std::size_t choose(const std::array<double, N>& weight, Random& random) {
+  double total = 0.0;
+  for (const double w : weight) total += w;
+  double left = total * uniform(random);
+  for (std::size_t k = 0; k + 1 < N; ++k) {
+    left -= weight[k];
+    if (left < 0.0) return k;
+  }
+  return N - 1;
+}
+
+// What is believed of a phase: for each scatter how likely it is, and the chances of each mean.
+struct Belief {
+  std::array<double, kScatters> own{};  // logarithm of the likelihood
+  std::array<std::array<double, kMeans>, kScatters> mean{}, chance{};
+
+  explicit Belief(const LeftPhase& phase) {
+    const double old = std::log(std::max(phase.age, kLeastAge));
+    const auto running = static_cast<double>(phase.running);
+    for (std::size_t k = 0; k < kScatters; ++k) {
+      const double s = kScatter[k], square = s * s;
+      const double precision = phase.count / square + 1.0 / phase.prior.variance;
+      const double middle =
+          (phase.count * phase.log / square + phase.prior.mean / phase.prior.variance) / precision;
+      // Those that run may be older than the others make likely.
+      const double width = 1.0 / std::sqrt(precision);
+      const double low = middle - kBelow * width;
+      const double high = std::max(middle + kAbove * width, running > 0.0 ? old + 3.0 * s : low);
+      double best = -kInfinity;
+      for (std::size_t i = 0; i < kMeans; ++i) {
+        const double m = low + (high - low) * static_cast<double>(i) / (kMeans - 1);
+        const double apart = m - phase.log, off = m - phase.prior.mean;
+        double log = -0.5 * off * off / phase.prior.variance;
+        if (phase.count > 0.0) {
+          log -= phase.count * std::log(s) +
+                 0.5 * (phase.square + phase.count * apart * apart) / square;
+        }
+        if (running > 0.0) log += running * log_above((old - m) / s);
+        mean[k][i] = m;
+        chance[k][i] = log;
+        best = std::max(best, log);
+      }
+      double total = 0.0;
+      for (double& log : chance[k]) {
+        log = std::exp(log - best);
+        total += log;
+      }
+      own[k] = best + std::log(total * (high - low) / (kMeans - 1));
+    }
+  }
+};
+
+// Chances, of logarithms.
+std::array<double, kScatters> chances(std::array<double, kScatters> log) {
+  const double most = *std::max_element(log.begin(), log.end());
+  double total = 0.0;
+  for (double& one : log) total += one = std::exp(one - most);
+  for (double& one : log) one /= total;
+  return log;
+}
+
+// One draw: all tasks that are left run.
+class Run {
+ public:
+  Run(std::span<const LeftJob> jobs, const EndsRequest& request)
+      : jobs_(jobs),
+        request_(request),
+        order_(jobs.size()),
+        rank_(jobs.size()),
+        children_(jobs.size()) {
+    for (std::size_t j = 0; j < jobs.size(); ++j) order_[j] = static_cast<Index>(j);
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](Index a, Index b) { return jobs[a].key < jobs[b].key; });
+    for (std::size_t k = 0; k < order_.size(); ++k) rank_[order_[k]] = static_cast<double>(k);
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      for (const Index parent : jobs[j].parents) children_[parent].push_back(static_cast<Index>(j));
+    }
+  }
+
+  // seconds(phase, age): of one more task that waits (age 0), or runs.
+  template <typename Seconds>
+  void go(const Seconds& seconds, std::span<double> end) {
+    const std::size_t n = jobs_.size();
+    waiting_.assign(2 * n, 0);
+    open_.assign(2 * n, 0);
+    beside_.assign(2 * n, 0);
+    holds_.assign(n, 0);
+    missing_.assign(n, 0);
+    ends_ = {};
+    for (auto& ready : ready_) ready.clear();
+    free_[0] = request_.slots[0];
+    free_[1] = request_.slots[1];
+    std::fill(end.begin(), end.end(), kInfinity);
+    for (std::size_t j = 0; j < n; ++j) {
+      missing_[j] = static_cast<std::int64_t>(jobs_[j].parents.size());
+      for (const std::size_t p : {0, 1}) {
+        const LeftPhase& phase = jobs_[j].phases[p];
+        waiting_[2 * j + p] = phase.waiting;
+        open_[2 * j + p] = phase.waiting + phase.running;
+        beside_[2 * j + p] = phase.running;
+        holds_[j] += phase.running;
+        free_[pool(p)] -= phase.running;
+        for (std::int64_t k = 0; k < phase.running; ++k) {
+          ends_.push({request_.now + seconds(2 * j + p, phase.age), 2 * j + p});
+        }
+      }
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      if (open_[2 * j] + open_[2 * j + 1] == 0) {
+        done(j, request_.now, end);
+      } else {
+        offer(j);
+      }
+    }
+    fill(request_.now, seconds);
+    while (!ends_.empty()) {
+      const auto [now, row] = ends_.top();
+      ends_.pop();
+      const std::size_t j = row / 2;
+      withdraw(j);
+      ++free_[pool(row % 2)];
+      --beside_[row];
+      --holds_[j];
+      --open_[row];
+      if (open_[2 * j] + open_[2 * j + 1] == 0) {
+        done(j, now, end);
+      } else {
+        offer(j);
+      }
+      fill(now, seconds);
+    }
+  }
+
+ private:
+  std::size_t pool(std::size_t phase) const { return request_.generic ? 0 : phase; }
+  // The phase whose tasks may start.
+  std::size_t phase_of(std::size_t j) const { return open_[2 * j] > 0 ? 0 : 1; }
+  std::pair<double, Index> place(std::size_t j) const {
+    const double first =
+        request_.equal ? static_cast<double>(holds_[j]) / jobs_[j].weight : rank_[j];
+    return {first, static_cast<Index>(j)};
+  }
+  bool may_start(std::size_t j) const {
+    return missing_[j] == 0 && waiting_[2 * j + phase_of(j)] > 0 && holds_[j] < jobs_[j].most;
+  }
+  void offer(std::size_t j) {
+    if (may_start(j)) ready_[pool(phase_of(j))].insert(place(j));
+  }
+  void withdraw(std::size_t j) {
+    for (auto& ready : ready_) ready.erase(place(j));
+  }
+  void done(std::size_t j, double now, std::span<double> end) {
+    end[j] = now;
+    for (const Index child : children_[j]) {
+      if (--missing_[child] == 0) offer(child);
+    }
+  }
+  template <typename Seconds>
+  void fill(double now, const Seconds& seconds) {
+    for (const std::size_t p : {0, 1}) {
+      while (free_[p] > 0 && !ready_[p].empty()) {
+        const std::size_t j = ready_[p].begin()->second;
+        withdraw(j);
+        const std::size_t row = 2 * j + phase_of(j);
+        --free_[p];
+        --waiting_[row];
+        ++beside_[row];
+        ++holds_[j];
+        const double slower = std::pow(static_cast<double>(beside_[row]), 1.0 - request_.speedup);
+        ends_.push({now + seconds(row, 0.0) * slower, row});
+        offer(j);
+      }
+    }
+  }
+
+  std::span<const LeftJob> jobs_;
+  const EndsRequest& request_;
+  std::vector<Index> order_;
+  std::vector<double> rank_;
+  std::vector<std::vector<Index>> children_;
+  std::vector<std::int64_t> waiting_, open_, beside_, holds_, missing_;
+  std::int64_t free_[2] = {0, 0};
+  std::set<std::pair<double, Index>> ready_[2];
+  using End = std::pair<double, std::size_t>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
+
+double quantile(std::span<double> sorted, double part) {
+  const double at = part * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  if (sorted[low] == sorted[high]) return sorted[low];  // infinite ones, too
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+}  // namespace
+
+std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const EndsRequest& request) {
+  const std::size_t n = jobs.size();
+  std::vector<ExpectedEnd> found(n);
+  if (n == 0) return found;
+  std::vector<Belief> beliefs;
+  beliefs.reserve(2 * n);
+  std::array<double, kScatters> all{};
+  for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
+  for (const LeftJob& job : jobs) {
+    for (const LeftPhase& phase : job.phases) {
+      beliefs.emplace_back(phase);
+      // One task that ended says nothing of how others differ.
+      if (phase.count + static_cast<double>(phase.running) < 2.0) continue;
+      for (std::size_t k = 0; k < kScatters; ++k) all[k] += beliefs.back().own[k];
+    }
+  }
+  const std::array<double, kScatters> common = chances(all);
+  std::vector<std::array<double, kScatters>> scatter(2 * n);
+  for (std::size_t row = 0; row < 2 * n; ++row) {
+    std::array<double, kScatters> own = beliefs[row].own;
+    for (std::size_t k = 0; k < kScatters; ++k) own[k] += std::log(kLikely[k]);
+    own = chances(own);
+    double both = 0.0;
+    for (std::size_t k = 0; k < kScatters; ++k) both += own[k] * common[k];
+    for (std::size_t k = 0; k < kScatters; ++k) {
+      scatter[row][k] = 0.5 * common[k] + (both > 0.0 ? 0.5 * own[k] * common[k] / both : 0.0);
+    }
+  }
+  Random random(request.seed);
+  Run run(jobs, request);
+  const auto draws = static_cast<std::size_t>(request.draws);
+  std::vector<double> mean(2 * n), deviation(2 * n), jump(2 * n), ends(n * draws), end(n);
+  const auto seconds = [&](std::size_t row, double age) {
+    const double m = mean[row], s = deviation[row];
+    if (age > 0.0) {
+      const double z = normal_above((std::log(std::max(age, kLeastAge)) - m) / s, random);
+      return std::max(0.0, std::exp(std::min(m + s * z, 50.0)) - age);
+    }
+    std::normal_distribution<double> normal;
+    return std::exp(std::min(m + jump[row] + s * normal(random), 50.0));
+  };
+  for (std::size_t d = 0; d < draws; ++d) {
+    for (std::size_t row = 0; row < 2 * n; ++row) {
+      const std::size_t k = choose(scatter[row], random);
+      mean[row] = beliefs[row].mean[k][choose(beliefs[row].chance[k], random)];
+      deviation[row] = kScatter[k];
+      const bool jumps = uniform(random) < request.jump;
+      std::normal_distribution<double> normal(0.0, kJumpScatter);
+      jump[row] = jumps ? normal(random) : 0.0;
+    }
+    run.go(seconds, end);
+    for (std::size_t j = 0; j < n; ++j) ends[j * draws + d] = end[j];
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::span<double> own(ends.data() + j * draws, draws);
+    std::sort(own.begin(), own.end());
+    found[j] = {quantile(own, 0.5), quantile(own, kLow), quantile(own, kHigh)};
+  }
+  return found;
+}
+
+}  // namespace malleable

@@ -1,0 +1,126 @@
+#include <cmath>
+#include <vector>
+
+#include "check.hpp"
+#include "malleable/kernel/expected_ends.hpp"
+
+namespace malleable::check {
+namespace {
+
+// Tasks that are known to take so many seconds each.
+LeftPhase known(double seconds, std::int64_t waiting, std::int64_t running = 0, double age = 0.0) {
+  return {.prior = {std::log(seconds), 1.0},
+          .count = 1e6,
+          .log = std::log(seconds),
+          .square = 0.0,
+          .age = age,
+          .running = running,
+          .waiting = waiting};
+}
+
+LeftJob job(const LeftPhase& maps, double key = 0.0, const LeftPhase& reduces = {{0.0, 1.0}}) {
+  LeftJob one;
+  one.phases[0] = maps;
+  one.phases[1] = reduces;
+  one.key = key;
+  return one;
+}
+
+EndsRequest on(std::int64_t slots) {
+  EndsRequest request;
+  request.slots[0] = slots;
+  request.generic = true;
+  request.jump = 0.0;
+  request.now = 100.0;
+  return request;
+}
+
+void near(const ExpectedEnd& end, double at, double part = 0.05) {
+  CHECK_NEAR(end.at, at, part * (at - 100.0));
+  CHECK(end.early <= end.at && end.at <= end.late);
+}
+
+TEST(known_tasks_end_as_a_list_has_them) {
+  // Four slots: the first job's eight tasks of 10 s, then the other one's four of 5 s.
+  const std::vector<LeftJob> jobs = {job(known(10.0, 8), 1.0), job(known(5.0, 4), 2.0)};
+  auto ends = expected_ends(jobs, on(4));
+  near(ends[0], 120.0);
+  near(ends[1], 125.0);
+  // In the other order.
+  std::vector<LeftJob> other = jobs;
+  other[1].key = 0.0;
+  ends = expected_ends(other, on(4));
+  near(ends[1], 105.0);
+  near(ends[0], 125.0);
+  // Two slots each.
+  EndsRequest equal = on(4);
+  equal.equal = true;
+  ends = expected_ends(jobs, equal);
+  near(ends[1], 110.0, 0.1);
+  near(ends[0], 130.0, 0.2);
+  // At most one slot.
+  std::vector<LeftJob> narrow = {job(known(10.0, 8))};
+  narrow[0].most = 1;
+  near(expected_ends(narrow, on(4))[0], 180.0);
+}
+
+TEST(tasks_that_run_take_what_is_left_of_them) {
+  const auto ends = expected_ends(std::vector<LeftJob>{job(known(10.0, 0, 4, 4.0))}, on(4));
+  CHECK_NEAR(ends[0].at, 106.0, 0.7);
+  // Nothing is left; nobody knows how old they will be.
+  const auto over = expected_ends(std::vector<LeftJob>{job({{0.0, 1.0}})}, on(4));
+  CHECK(over[0].at == 100.0 && over[0].late == 100.0);
+}
+
+TEST(reduces_wait_for_maps_and_children_for_parents) {
+  EndsRequest pools = on(2);
+  pools.slots[1] = 1;
+  pools.generic = false;
+  const auto ends =
+      expected_ends(std::vector<LeftJob>{job(known(10.0, 4), 0.0, known(3.0, 2))}, pools);
+  near(ends[0], 126.0);
+  std::vector<LeftJob> chain = {job(known(10.0, 2), 5.0), job(known(10.0, 2), 1.0)};
+  chain[1].parents = {0};
+  const auto after = expected_ends(chain, on(2));
+  near(after[0], 110.0);
+  near(after[1], 120.0);
+}
+
+TEST(tasks_beside_each_other_slow_down) {
+  EndsRequest slow = on(4);
+  slow.speedup = 0.5;
+  near(expected_ends(std::vector<LeftJob>{job(known(10.0, 4))}, slow)[0], 118.0, 0.15);
+}
+
+TEST(no_slot_no_end) {
+  const auto ends = expected_ends(std::vector<LeftJob>{job(known(10.0, 4))}, on(0));
+  CHECK(ends[0].early == kInfinity && ends[0].at == kInfinity && ends[0].late == kInfinity);
+  CHECK(expected_ends({}, on(4)).empty());
+}
+
+TEST(the_less_is_known_the_wider) {
+  double before = 0.0;
+  for (const double variance : {1e-4, 0.1, 1.0, 4.0}) {
+    const LeftPhase phase{.prior = {std::log(10.0), variance}, .waiting = 40};
+    const auto ends = expected_ends(std::vector<LeftJob>{job(phase)}, on(4));
+    const double width = ends[0].late - ends[0].early;
+    CHECK(width > before);
+    before = width;
+  }
+  // Tasks that are much older than was said: it will take long.
+  const LeftPhase old{.prior = {0.0, 0.25}, .age = 100.0, .running = 4, .waiting = 40};
+  CHECK(expected_ends(std::vector<LeftJob>{job(old)}, on(4))[0].early > 300.0);
+}
+
+TEST(the_same_seed_draws_the_same) {
+  const LeftPhase phase{.prior = {1.0, 1.0}, .waiting = 30};
+  EndsRequest request = on(3);
+  const std::vector<LeftJob> jobs = {job(phase), job(phase, 1.0)};
+  const auto one = expected_ends(jobs, request), two = expected_ends(jobs, request);
+  for (std::size_t j = 0; j < 2; ++j) CHECK(one[j].at == two[j].at && one[j].late == two[j].late);
+  request.seed = 1;
+  CHECK(expected_ends(jobs, request)[0].at != one[0].at);
+}
+
+}  // namespace
+}  // namespace malleable::check
