@@ -52,7 +52,7 @@ def coverage(kind, seeds):
         jobs, _, said = small_run(seed, kind)
         completion, expected = drive(jobs, said)
         for found, (rows, early, late) in zip(held, expected, strict=True):
-            found += ((early <= completion[rows]) & (completion[rows] <= late)).tolist()
+            found.extend(((early <= completion[rows]) & (completion[rows] <= late)).tolist())
     return [float(np.mean(found)) for found in held]
 
 
