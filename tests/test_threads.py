@@ -132,7 +132,7 @@ def simulation_calls(make):
     place = cluster_model.Cluster(CLUSTER["node"])
     policy = make()
     simulation = _core.ClusterSimulation(
-        place.columns(), cluster_model._jobs(jobs, place, policy)[0], {}, {}, None, policy
+        place.columns(), cluster_model._jobs(jobs, place, policy, [])[0], {}, {}, None, policy
     )
     times = iter(np.linspace(1.0, 400.0, 4 * THREADS * 50))
     calls = [
@@ -177,7 +177,7 @@ def test_a_policy_serves_one_simulation():
     policy = CLUSTER_POLICIES["fifo"]()
     first, second = (
         _core.ClusterSimulation(
-            place.columns(), cluster_model._jobs(jobs, place, policy)[0], {}, {}, None, policy
+            place.columns(), cluster_model._jobs(jobs, place, policy, [])[0], {}, {}, None, policy
         )
         for _ in range(2)
     )
