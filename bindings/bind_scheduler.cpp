@@ -58,6 +58,8 @@ class PyScheduler {
     const std::vector<Scheduler::Person> people = people_of(new_users);
     Scheduler::Additions jobs;
     jobs.new_users = people;
+    jobs.parents = column<std::int64_t>(columns, "parents", kept);
+    jobs.parents_offset = column<std::int64_t>(columns, "parents_offset", kept);
     ClusterJobsView::each(
         [&]<typename T>(const ClusterColumn& own, std::span<const T>& values) {
           if (own.of == ClusterColumn::Of::kSimulation) return;
@@ -103,6 +105,9 @@ class PyScheduler {
       counts.running[p] = read("running");
       counts.done[p] = read("done");
       counts.failed[p] = read("failed");
+      counts.elapsed[p] =
+          column<double>(columns, p == kMap ? "elapsed_maps" : "elapsed_reduces", kept);
+      counts.seconds[p] = column<double>(columns, p == kMap ? "mean_maps" : "mean_reduces", kept);
     }
     call([&](Scheduler& s) { s.observe(counts, now); });
   }
@@ -195,7 +200,7 @@ class PyScheduler {
 
   py::dict counts(const Integers& ids) {
     std::vector<std::int64_t> columns[4];
-    std::vector<double> estimate, spread;
+    std::vector<double> estimate, spread, slowed;
     call([&](Scheduler& s) {
       for (const Index row : s.rows_of(view(ids))) {
         for (const Phase p : {kMap, kReduce}) {
@@ -207,6 +212,7 @@ class PyScheduler {
           const auto [seconds, deviation] = s.estimate_of(row, p);
           estimate.push_back(seconds);
           spread.push_back(deviation);
+          slowed.push_back(s.slowed(row, p));
         }
       }
     });
@@ -218,10 +224,11 @@ class PyScheduler {
     for (std::size_t k = 0; k < 4; ++k) d[kNames[k]] = shaped(columns[k]);
     d["estimate"] = shaped(estimate);
     d["spread"] = shaped(spread);
+    d["slowed"] = shaped(slowed);
     return d;
   }
 
-  // (ids, shape (n, 3): median, early and late); `order`: 0 by work, 1 by arrival, 2 equally.
+  // (ids, shape (n, 3): median, early and late); `order`: 0 by work, 1 by arrival, 2 equally, 3 by deadline, 4 by size.
   py::tuple expected_ends(int order, int draws, std::uint64_t seed) {
     const auto found = call([&](Scheduler& s) {
       return s.expected_ends(static_cast<Scheduler::EndsOrder>(order), draws, seed);

@@ -110,7 +110,7 @@ def simulated(made, case, every):
         engine = Slurm(every, ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
         objective = case.get("objective", "sum:response")
         governor = Governor(
-            engine, Places(lambda place: SchedulerDecider(1, "flex", objective)),
+            engine, Places(lambda place: SchedulerDecider(1, "flex", objective, counted=True)),
             lambda array: True, JobLease(engine), clock=world.clock,
         )  # fmt: skip
     idle = total = 0.0

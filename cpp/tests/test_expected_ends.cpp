@@ -22,7 +22,7 @@ LeftJob job(const LeftPhase& maps, double key = 0.0, const LeftPhase& reduces = 
   LeftJob one;
   one.phases[0] = maps;
   one.phases[1] = reduces;
-  one.key = key;
+  one.key[0] = key;
   return one;
 }
 
@@ -48,13 +48,13 @@ TEST(known_tasks_end_as_a_list_has_them) {
   near(ends[1], 125.0);
   // In the other order.
   std::vector<LeftJob> other = jobs;
-  other[1].key = 0.0;
+  other[1].key[0] = 0.0;
   ends = expected_ends(other, on(4));
   near(ends[1], 105.0);
   near(ends[0], 125.0);
   // Two slots each.
   EndsRequest equal = on(4);
-  equal.equal = true;
+  equal.shared = true;
   ends = expected_ends(jobs, equal);
   near(ends[1], 110.0, 0.1);
   near(ends[0], 130.0, 0.2);

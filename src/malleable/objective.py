@@ -52,6 +52,11 @@ def _parse_one(text: object) -> tuple[str, int]:
     return aggregate, KINDS.index(kind)
 
 
+def of_deadlines(objective: str) -> bool:
+    """Whether a named objective asks when jobs end before or after their deadlines."""
+    return objective.partition(":")[2] in (*_OF_DEADLINES, "lateness")
+
+
 def warn_without_deadlines(objective: Objective, jobs: Any, stacklevel: int = 3) -> None:
     """A warning where an objective looks at deadlines, or steps of an SLA, and no job has any."""
     kinds = {KINDS[code] for code in set(objective.kinds.tolist())}

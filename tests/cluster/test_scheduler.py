@@ -368,13 +368,86 @@ def test_jobs_hold_no_more_than_their_maximum(policy):
     assert scheduler.assign(1.0, [3, 0]).ids.tolist() == [ids[1]] * 2
     before = scheduler._core.save()
     for wrong in (
-        lambda: scheduler.update(ids, max_slots=0),
+        lambda: scheduler.update(ids, max_slots=-1),
         lambda: scheduler.update(ids, max_slots=[1, 1], min_map_slots=[0, 2]),
         lambda: scheduler.add(jobs, max_slots=[1, 0]),
     ):
         with pytest.raises(ValueError, match=r"^max_slots\["):
             wrong()
         assert scheduler._core.save() == before
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, *FLOWS, largest_first])
+def test_a_job_that_may_have_no_slot_waits(policy):
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), policy)
+    ids = scheduler.add(mb.ClusterJobs([20, 20], [1.0, 2.0]), 0.0)
+    scheduler.started(ids, count=1)
+    scheduler.update(ids[:1], max_slots=0)
+    scheduler.decide(0.0)
+    assert scheduler.assign(0.0, 2).ids.tolist() == [ids[1]] * 2
+    scheduler.finished(ids, seconds=2.0, now=2.0)
+    scheduler.decide(2.0)
+    assert scheduler.assign(2.0, 2).ids.tolist() == [ids[1]] * 2
+    scheduler.update(ids[:1], max_slots=4)
+    scheduler.update(ids[1:], max_slots=0)
+    scheduler.decide(3.0)
+    assert scheduler.assign(3.0, 2).ids.tolist() == [ids[0]] * 2
+
+
+@pytest.mark.parametrize("policy", ["flex", "auto", "fair", "srpt", "adaptive", "flowflex"])
+def test_a_preview_changes_nothing(policy):
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), policy)
+    ids = scheduler.add(mb.ClusterJobs([20, 3], [1.0, 2.0]), 0.0)
+    scheduler.decide(0.0)
+    before = scheduler._core.save()
+    shown = scheduler.preview(1.0, 3)
+    assert scheduler._core.save() == before
+    assert shown.ids.tolist() == scheduler.assign(1.0, 3).ids.tolist()
+    assert scheduler.counts(ids)["running"].sum() == 3
+
+
+def test_jobs_wait_for_jobs_of_earlier_calls(tmp_path):
+    record = tmp_path / "record"
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), record=record)
+    first = scheduler.add(mb.ClusterJobs([1, 2], 1.0), 0.0)
+    scheduler.finish(first[:1], 1.0)
+    jobs = mb.ClusterJobs([2, 2, 2], 1.0, after=[[], [], [1]])
+    then = scheduler.add(jobs, 1.0, parents=[[first[0]], first, []])
+    scheduler.decide(1.0)
+    assert scheduler.assign(1.0, 9).ids.tolist() == [first[1]] * 2 + [then[0]] * 2
+    scheduler.finish([first[1], then[0]], 2.0)
+    scheduler.decide(2.0)
+    assert scheduler.assign(2.0, 9).ids.tolist() == [then[1]] * 2
+    scheduler.remove(then[1:2], 3.0)  # and the one that waits for it
+    assert len(scheduler) == 0
+    for parents in ([[99], [], []], [[], []], [[0.5], [], []]):
+        with pytest.raises(ValueError, match="^parents"):
+            scheduler.add(jobs, 3.0, parents=parents)
+    scheduler.close()
+    assert mb.replay(record).same
+
+
+def test_elapsed_seconds_make_the_mean_exact():
+    """Counts of tasks of 2 s on 4 slots, looked at every 1.3 s; the first look comes late."""
+    found = {}
+    for told in (True, False):
+        scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), learn=True)
+        ids = scheduler.add(mb.ClusterJobs([400], 0.0), now=3.0)
+        begin = np.array([0.0, 0.5, 1.0, 1.5])
+        for now in 3.0 + 1.3 * np.arange(60):
+            age = (now - begin) % 2.0
+            done = int(((now - begin) // 2.0).sum())
+            more = {"elapsed": age.sum()} if told else {}
+            scheduler.observe(ids, pending=396 - done, running=4, done=done, now=now, **more)
+        counts = scheduler.counts(ids)
+        found[told] = (counts["estimate"] * counts["slowed"])[0, 0]
+    assert found[True] == pytest.approx(2.0, rel=0.03)
+    assert found[False] == pytest.approx(2.0, rel=0.1)
+    before = scheduler._core.save()
+    for wrong in ([[1.0, 2.0, 3.0]], [-1.0], [np.nan], [1.0, 2.0]):
+        with pytest.raises(ValueError, match="^elapsed"):
+            scheduler.observe(ids, elapsed=wrong)
+    assert scheduler._core.save() == before
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, *FLOWS])

@@ -2,6 +2,7 @@
 
 import _thread
 import gc
+import importlib
 import linecache
 import os
 import signal
@@ -151,7 +152,7 @@ def test_a_callback_that_shuts_the_pool_down():
 def _lines_of_submit():
     """Files whose lines are those between a client's submit and its future."""
     return tuple(
-        sys.modules[f"malleable.live.{name}"].__file__
+        importlib.import_module(f"malleable.live.{name}").__file__
         for name in ("calls", "executor", "futures", "engines.processes", "engines.threads")
     )
 

@@ -22,7 +22,9 @@ STEPS = 20_000
 def governed(world, every=5.0, apply=True, journal=None, policy="flex", objective="sum:response",
              chosen=lambda array: array.user == "me", **more):  # fmt: skip
     engine = Slurm(every, ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
-    places = Places(lambda place: SchedulerDecider(1, policy, objective))
+    places = Places(
+        lambda place: SchedulerDecider(1, policy, objective, counted=True, processors="own")
+    )
     lease = JobLease(engine) if apply else None
     return Governor(
         engine, places, chosen, lease, journal, 1, clock=world.clock, until_done=True, **more

@@ -1,13 +1,14 @@
 """What people see of a run: a line or all jobs on a terminal, in place; nothing where nobody looks."""
 
 import contextlib
+import math
 import re
 import subprocess
 import sys
 
 import pytest
 
-from malleable.live.journal import Attempt, Decided, Flying, Journal, JournalError
+from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal, JournalError
 from malleable.live.status import run_status
 from malleable.view.live import end_text, status_json, status_table, task_text
 from tests.live.on_a_terminal import shown
@@ -113,16 +114,21 @@ def test_a_killed_run_is_called_so_and_has_no_slots(tmp_path):
     with Journal(tmp_path / "j") as journal:
         run = journal.begin(2, "sum:response", "flex", rows_of(rows, tmp_path))
         journal.record(run, 4.0, [Attempt(0, 0, 0, 0, 0.0, 2.0)], [Decided(0.0, 3, 2, "x")])
-        journal.fly(run, 4.0, [Flying(3, 2, 3.0, 3.5)])
+        expected = [Expected(k, 9.0, 8.0, 12.0, 2.0, 0.5) for k in range(4)]
+        journal.fly(run, 4.0, [Flying(3, 2, 3.0, 3.5)], expected, "in order: why not")
         status = run_status(journal)
         assert (status.status, status.jobs[3].slots, status.jobs[3].running) == ("running", 2, 2)
         short = status_table(status, 2)
         assert short.rows[0][0] == "j3"  # what runs comes first
         assert "3 jobs not shown" in short.title
         assert len(status_table(status).rows) == 5
-        # One task took 2 s, which counts as one of the others' too: 2 s, give or take.
         first = status.jobs[0]
-        assert first.seconds == pytest.approx(2.0) and 0.0 < first.spread < first.seconds
+        assert (first.seconds, first.spread) == (2.0, 0.5)
+        assert (first.end, first.early, first.late) == (9.0, 8.0, 12.0)
+        assert math.isnan(status.jobs[4].end) and math.isnan(
+            status.end.at
+        )  # of which nothing is said
+        assert status.rule == "in order: why not"
         assert any(task_text(first.seconds, first.spread) in row for row in short.rows[1:])
     with Journal(tmp_path / "j", write=False) as journal:
         status = run_status(journal)

@@ -6,6 +6,7 @@
 #include <queue>
 #include <random>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace malleable {
@@ -23,6 +24,8 @@ constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
 constexpr double kJumpScatter = 1.5;
 constexpr double kLeastAge = 1e-3;
 constexpr double kLow = 0.1, kHigh = 0.9;
+constexpr std::int64_t kPieces = 8;  // of a slot's share of the tasks that wait
+constexpr std::int64_t kDrawn = 8;   // tasks of a piece that are drawn one by one
 
 // The logarithm of the normal distribution above z.
 double log_above(double z) {
@@ -131,7 +134,8 @@ class Run {
     }
   }
 
-  // seconds(phase, age): of one more task that waits (age 0), or runs.
+  // seconds(phase, tasks, age): of so many more tasks that wait (age 0), one after the other, or of
+  // one that runs.
   template <typename Seconds>
   void go(const Seconds& seconds, std::span<double> end) {
     const std::size_t n = jobs_.size();
@@ -155,7 +159,7 @@ class Run {
         holds_[j] += phase.running;
         free_[pool(p)] -= phase.running;
         for (std::int64_t k = 0; k < phase.running; ++k) {
-          ends_.push({request_.now + seconds(2 * j + p, phase.age), 2 * j + p});
+          ends_.push({request_.now + seconds(2 * j + p, 1, phase.age), 2 * j + p, 1});
         }
       }
     }
@@ -168,14 +172,14 @@ class Run {
     }
     fill(request_.now, seconds);
     while (!ends_.empty()) {
-      const auto [now, row] = ends_.top();
+      const auto [now, row, tasks] = ends_.top();
       ends_.pop();
       const std::size_t j = row / 2;
       withdraw(j);
       ++free_[pool(row % 2)];
       --beside_[row];
       --holds_[j];
-      --open_[row];
+      open_[row] -= tasks;
       if (open_[2 * j] + open_[2 * j + 1] == 0) {
         done(j, now, end);
       } else {
@@ -190,9 +194,9 @@ class Run {
   // The phase whose tasks may start.
   std::size_t phase_of(std::size_t j) const { return open_[2 * j] > 0 ? 0 : 1; }
   std::pair<double, Index> place(std::size_t j) const {
-    const double first =
-        request_.equal ? static_cast<double>(holds_[j]) / jobs_[j].weight : rank_[j];
-    return {first, static_cast<Index>(j)};
+    // With none, half a slot counts.
+    const double held = static_cast<double>(holds_[j]) + 0.5;
+    return {request_.shared ? std::log(held) - jobs_[j].share : rank_[j], static_cast<Index>(j)};
   }
   bool may_start(std::size_t j) const {
     return missing_[j] == 0 && waiting_[2 * j + phase_of(j)] > 0 && holds_[j] < jobs_[j].most;
@@ -209,6 +213,11 @@ class Run {
       if (--missing_[child] == 0) offer(child);
     }
   }
+  // Of so many tasks that wait, those that a slot of the pool takes at once.
+  std::int64_t piece(std::size_t j, std::size_t p, std::int64_t waiting) const {
+    const std::int64_t slots = std::min(jobs_[j].most, request_.slots[p]);
+    return std::max<std::int64_t>(1, waiting / (kPieces * std::max<std::int64_t>(1, slots)));
+  }
   template <typename Seconds>
   void fill(double now, const Seconds& seconds) {
     for (const std::size_t p : {0, 1}) {
@@ -217,11 +226,12 @@ class Run {
         withdraw(j);
         const std::size_t row = 2 * j + phase_of(j);
         --free_[p];
-        --waiting_[row];
+        const std::int64_t tasks = piece(j, p, waiting_[row]);
+        waiting_[row] -= tasks;
         ++beside_[row];
         ++holds_[j];
         const double slower = std::pow(static_cast<double>(beside_[row]), 1.0 - request_.speedup);
-        ends_.push({now + seconds(row, 0.0) * slower, row});
+        ends_.push({now + seconds(row, tasks, 0.0) * slower, row, tasks});
         offer(j);
       }
     }
@@ -235,7 +245,7 @@ class Run {
   std::vector<std::int64_t> waiting_, open_, beside_, holds_, missing_;
   std::int64_t free_[2] = {0, 0};
   std::set<std::pair<double, Index>> ready_[2];
-  using End = std::pair<double, std::size_t>;
+  using End = std::tuple<double, std::size_t, std::int64_t>;  // when, row, tasks
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
@@ -281,14 +291,23 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
   Run run(jobs, request);
   const auto draws = static_cast<std::size_t>(request.draws);
   std::vector<double> mean(2 * n), deviation(2 * n), jump(2 * n), ends(n * draws), end(n);
-  const auto seconds = [&](std::size_t row, double age) {
+  const auto seconds = [&](std::size_t row, std::int64_t tasks, double age) {
     const double m = mean[row], s = deviation[row];
     if (age > 0.0) {
       const double z = normal_above((std::log(std::max(age, kLeastAge)) - m) / s, random);
       return std::max(0.0, std::exp(std::min(m + s * z, 50.0)) - age);
     }
     std::normal_distribution<double> normal;
-    return std::exp(std::min(m + jump[row] + s * normal(random), 50.0));
+    double sum = 0.0;
+    for (std::int64_t k = std::min(tasks, kDrawn); k > 0; --k) sum += std::exp(s * normal(random));
+    // The sum of many is nearly normal.
+    if (const std::int64_t rest = tasks - kDrawn; rest > 0) {
+      const auto count = static_cast<double>(rest);
+      const double one = std::exp(0.5 * s * s);
+      const double apart = one * std::sqrt(std::expm1(s * s) * count);
+      sum += std::max(0.0, count * one + apart * normal(random));
+    }
+    return std::exp(std::min(m + jump[row], 50.0)) * sum;
   };
   for (std::size_t d = 0; d < draws; ++d) {
     for (std::size_t row = 0; row < 2 * n; ++row) {

@@ -39,9 +39,17 @@ ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index job, Phase p) con
   if (!estimates_.used() || s.total == 0) {
     return {s.estimate, std::sqrt(state_.variance(job, p).mean)};
   }
-  const LogMean mean = mean_now(job, p);
-  const double seconds = estimates_.seconds(2 * job + p, mean);
+  return estimate_of(2 * job + p, mean_now(job, p));
+}
+
+ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index row, const LogMean& mean) const {
+  const double seconds = estimates_.seconds(row, mean);
   return {seconds, seconds * std::sqrt(std::expm1(std::min(mean.variance, 100.0)))};
+}
+
+ClusterScheduler::Estimate ClusterScheduler::estimate_before(Index job, Phase p) const {
+  if (state_.jobs.tasks[p][job] == 0) return {0.0, 0.0};
+  return estimate_of(2 * job + p, left(job, p).prior);
 }
 
 // Of phases of which no task has ended: what the others have shown meanwhile.

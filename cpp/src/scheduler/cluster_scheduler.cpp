@@ -257,8 +257,10 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   PhaseState& s = state_.phases[2 * job + p];
   s.total = waiting + running + finished;
   s.finished = finished;
-  // A phase that came without tasks has some after all.
-  if (s.total > 0 && estimates_.used() && !estimates_.expects(2 * job + p)) expect(job, p);
+  // A phase that came without tasks, or of which all had ended, has some after all.
+  if (estimates_.used() && s.total > finished) {
+    if (estimates_.begin_again(2 * job + p) || !estimates_.expects(2 * job + p)) expect(job, p);
+  }
   if (running > 0) make_ready(job, p);
   if (s.ready) {
     count(job, p, waiting - s.waiting, running - s.running);

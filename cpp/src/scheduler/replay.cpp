@@ -199,6 +199,8 @@ std::int64_t add(Reader& r, Scheduler& scheduler) {
         }
       },
       static_cast<ClusterJobsView&>(jobs));
+  jobs.parents = r.integers("parents");
+  jobs.parents_offset = r.integers("parents_offset");
   const auto ids = r.integers("ids");  // which all that follows is about
   const auto made = scheduler.add(jobs, r.now());
   if (!std::ranges::equal(made, ids)) r.damaged();
@@ -210,7 +212,9 @@ void observe(Reader& r, Scheduler& scheduler) {
                      {r.integers("pending_maps"), r.integers("pending_reduces")},
                      {r.integers("running_maps"), r.integers("running_reduces")},
                      {r.integers("done_maps"), r.integers("done_reduces")},
-                     {r.integers("failed_maps"), r.integers("failed_reduces")}},
+                     {r.integers("failed_maps"), r.integers("failed_reduces")},
+                     {r.doubles("elapsed_maps"), r.doubles("elapsed_reduces")},
+                     {r.doubles("mean_maps"), r.doubles("mean_reduces")}},
                     r.now());
 }
 

@@ -138,18 +138,26 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
     flows_[flow].rows.push_back(row);
     ++flows_[flow].left;
     for (const Phase p : {kMap, kReduce}) believed[2 * k + p] = jobs.seconds[p][k];
+    const auto wait = [&](Index parent) {
+      jobs_[parent].children.push_back(row);
+      ++jobs_[row].missing;
+    };
     for (std::int64_t a = jobs.after_offset[k]; a < jobs.after_offset[k + 1]; ++a) {
       const auto other = static_cast<std::size_t>(jobs.after[static_cast<std::size_t>(a)]);
       parents[k].push_back(fresh_[other]);
-      jobs_[fresh_[other]].children.push_back(row);
-      ++jobs_[row].missing;
+      wait(fresh_[other]);
+    }
+    if (jobs.parents_offset.empty()) continue;
+    for (std::int64_t a = jobs.parents_offset[k]; a < jobs.parents_offset[k + 1]; ++a) {
+      const Index parent = row_of(jobs.parents[static_cast<std::size_t>(a)]);
+      if (parent != kNone) wait(parent);
     }
   }
   live_ += count;
   core_.add(fresh_, nodes_.view(), table_.view(), rank, believed, parents);
   advance(now);
   for (std::size_t k = 0; k < count; ++k) {
-    if (parents[k].empty()) come(fresh_[k]);
+    if (jobs_[fresh_[k]].missing == 0) come(fresh_[k]);
   }
   return added_;
 }
@@ -287,11 +295,10 @@ void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::in
 
 // What tasks take, from slot-seconds that were seen: those that run are half done on average.
 // Reduce tasks that wait for maps do nothing.
-void Scheduler::learn(Index row, Phase p, const PhaseState& before, double now) {
+void Scheduler::learn(Index row, Phase p, double running, double now) {
   Job& job = jobs_[row];
   const bool waits = p == kReduce && core_.state().phase(row, kMap).unfinished() > 0;
-  if (!waits)
-    job.busy[p] += static_cast<double>(before.running) * std::max(0.0, now - job.since[p]);
+  if (!waits) job.busy[p] += running * std::max(0.0, now - job.since[p]);
   job.since[p] = now;
 }
 
@@ -309,12 +316,28 @@ void Scheduler::observe(const Counts& counts, double now) {
       const std::int64_t running = counts.running[p][k];
       const bool told = s.timed > 0;
       const std::int64_t more = done - s.finished;
-      learn(row, p, s, this->now());
+      const auto before = static_cast<double>(s.running), after = static_cast<double>(running);
+      const bool known = !counts.elapsed[p].empty();
+      Job& job = jobs_[row];
+      if (known && job.unseen[p] < 0) {
+        job.unseen[p] = done;
+        job.busy[p] = counts.elapsed[p][k];
+        job.since[p] = this->now();
+      } else {
+        // Tasks began and ended in between, as many before as after the middle.
+        learn(row, p, known ? 0.5 * (before + after) : before, this->now());
+      }
       core_.set_counts(row, p, counts.pending[p][k], running, done);
       table_.tasks[p][row] = s.total;
-      const double seen = static_cast<double>(done) + 0.5 * static_cast<double>(running);
-      if (core_.options().learn && !told && more > 0 && jobs_[row].busy[p] > 0.0) {
-        core_.saw(row, p, done, jobs_[row].busy[p] / seen);
+      const std::int64_t seen = known ? done - job.unseen[p] : done;
+      const auto ended = static_cast<double>(seen);
+      double seconds = known ? (job.busy[p] - counts.elapsed[p][k]) / ended
+                             : job.busy[p] / (ended + 0.5 * after);
+      if (!counts.seconds[p].empty() && !std::isnan(counts.seconds[p][k])) {
+        seconds = counts.seconds[p][k];
+      }
+      if (core_.options().learn && !told && more > 0 && seen > 0 && seconds > 0.0) {
+        core_.saw(row, p, seen, seconds);
       }
     }
   }

@@ -73,6 +73,14 @@ void Scheduler::check(const Additions& jobs) const {
   check_whole("flow", jobs.flow, 0, last);
   check_offsets("after", jobs.after_offset, count, jobs.after.size());
   check_whole("after", jobs.after, 0, last);
+  if (!jobs.parents_offset.empty()) {
+    check_offsets("parents", jobs.parents_offset, count, jobs.parents.size());
+  }
+  for (std::size_t k = 0; k < jobs.parents.size(); ++k) {
+    if (row_of(jobs.parents[k]) == kNone && !was_there(jobs.parents[k])) {
+      throw FieldError("parents", k, static_cast<long long>(jobs.parents[k]), "no such job");
+    }
+  }
 }
 
 void Scheduler::check(const Tasks& tasks) const {
@@ -105,6 +113,14 @@ void Scheduler::check(const Counts& counts) const {
       check_length(field, column.size(), counts.ids.size());
       check_whole(field, column, 0, kMostTasks);
     }
+    check_given("elapsed", counts.elapsed[p], counts.ids.size());
+    check_amounts("elapsed", counts.elapsed[p], kWorkRange);
+    check_given("seconds", counts.seconds[p], counts.ids.size());
+    for (std::size_t k = 0; k < counts.seconds[p].size(); ++k) {
+      const double seconds = counts.seconds[p][k];
+      if (std::isnan(seconds) || kWorkRange.holds(seconds)) continue;
+      throw FieldError("seconds", k, seconds, kWorkRange.text);
+    }
   }
 }
 
@@ -122,7 +138,7 @@ void Scheduler::check(const Changes& changes, std::span<const Index> rows) const
     check_whole("min_slots", changes.min_slots[p], 0, kMostSlots);
   }
   check_given("max_slots", changes.max_slots, count);
-  check_whole("max_slots", changes.max_slots, 1, kAllSlots);
+  check_whole("max_slots", changes.max_slots, 0, kAllSlots);
   const auto changed = [](std::span<const std::int64_t> column, std::size_t k,
                           std::int64_t before) { return column.empty() ? before : column[k]; };
   for (std::size_t k = 0; k < count; ++k) {

@@ -1,6 +1,7 @@
 // Expected ends: what is left of all jobs, as kernel/expected_ends takes it.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "malleable/kernel/expected_ends.hpp"
@@ -13,6 +14,23 @@ namespace {
 // of p have it that times change (0.5 before anything is seen, 0.35 if tasks are all alike). Found
 // on runs of six jobs.
 constexpr double kOften = 1.75, kSeldom = 0.33, kLeastJump = 0.1, kMostJump = 0.6;
+
+// The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo and
+// Harchol-Balter 2020), in which jobs that end leave the others' proportions as they are.
+void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
+  constexpr double kMostSpeedup = 0.999;
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return jobs[a].key[1] > jobs[b].key[1];
+  });
+  const double c = 1.0 / (1.0 - std::min(speedup, kMostSpeedup));
+  for (std::size_t k = 1; k <= order.size(); ++k) {
+    const auto place = static_cast<double>(k);
+    const double before = k > 1 ? std::exp(c * std::log1p(-1.0 / place)) : 0.0;
+    jobs[order[k - 1]].share = c * std::log(place) + std::log1p(-before);
+  }
+}
 
 }  // namespace
 
@@ -41,18 +59,21 @@ std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
       work += tasks * (here ? core_.estimate_of(row, p).seconds : std::exp(phase.prior.mean));
     }
     job.most = state.jobs.maximum_of(row);
-    job.weight = state.jobs.weight_of(row);
-    job.key =
-        order == EndsOrder::kArrival ? static_cast<double>(state.rank[row]) : work / job.weight;
+    const double weight = state.jobs.weight_of(row);
+    job.share = std::log(weight);
+    job.key[1] = work / weight;
+    if (order == EndsOrder::kArrival) job.key[0] = static_cast<double>(state.rank[row]);
+    if (order == EndsOrder::kDeadline) job.key[0] = state.jobs.deadline_of(row);
     for (const Index child : jobs_[row].children) {
       if (place[child] != kNone) jobs[place[child]].parents.push_back(static_cast<Index>(k));
     }
   }
+  if (order == EndsOrder::kSize) share_by_size(jobs, state.learned.speedup);
   EndsRequest request;
   request.slots[0] = state.slots[0];
   request.slots[1] = state.slots[1];
   request.generic = state.cluster.generic;
-  request.equal = order == EndsOrder::kEqual;
+  request.shared = order == EndsOrder::kEqual || order == EndsOrder::kSize;
   request.speedup = state.learned.speedup;
   request.now = state.now;
   request.draws = draws;

@@ -23,7 +23,7 @@ from malleable.live.engines.slurm import Slurm, SlurmError
 from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.govern import COMMENT, Governor, Planned
 from malleable.live.guard import Guard
-from malleable.live.history import Earlier
+from malleable.live.history import known_history
 from malleable.live.journal import Journal, take_lock
 from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
 from malleable.live.loop import Progress
@@ -98,13 +98,20 @@ def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
 
 
 def _places(asked: argparse.Namespace) -> Places:
+    """Deciders of partitions, which know what earlier runs in the journal have learnt."""
     users = read_cluster(asked.users).users if asked.users else {}
     people = [
         {"name": name, "minimum": least, "priority": weight}
         for name, (least, weight) in users.items()
     ]
-    made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people)
+    # Slurm gives each task processors of its own.
+    how: dict[str, Any] = {"counted": True, "processors": "own"}
+    made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people, **how)
     made()  # which refuses what it does not know
+    if Path(asked.journal).exists():
+        with Journal(asked.journal, write=False) as journal:
+            guard = Guard(lambda text: note(text, grave=True))
+            made = partial(made, history=known_history(journal, guard))
     if not asked.record:
         return Places(lambda place: made())
     names = chain([asked.record], repeat(""))  # of the first place, and of others
@@ -174,17 +181,11 @@ def _begun(
     )  # fmt: skip
     journal.enter(number_of_run)
     guard = Guard(lambda text: note(text, grave=True))
-    earlier = guard("the history of programs", lambda: Earlier(journal)) or Earlier(None)
-
-    def prior(name: str, user: str) -> float:
-        return guard("the history of programs", lambda: earlier(name, user)[0]) or 0.0
-
     governor = Governor(
         *(engine, places, partial(_chosen, asked), _lease(asked, engine), journal, number_of_run),
         lease_seconds=asked.lease_seconds,
         no_lease=asked.lease == "none",
         until_done=asked.until_done,
-        prior=prior,
         guard=guard,
         start=max(0.0, look.at - look.earliest(look.at)),
         progress=_progress if watched(sys.stderr) else None,

@@ -28,19 +28,18 @@ from malleable.files.reading import MAX_SIZE
 from malleable.files.writing import check_targets
 from malleable.live.control import Control
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Engine
+from malleable.live.engine import Engine, Task
 from malleable.live.engines.local import Local
 from malleable.live.failures import failures
 from malleable.live.guard import Guard
-from malleable.live.history import Earlier
+from malleable.live.history import known_history
 from malleable.live.jobs_file import Job, check_memory, check_minima, parse_jobs, read_rows
-from malleable.live.journal import Flying, Journal, Run
-from malleable.live.loop import Loop, Progress, Work
+from malleable.live.journal import Expected, Journal, Run
+from malleable.live.loop import Loop, Progress, Work, last_end
 from malleable.live.machine import machine_memory, other_runs, processors
 from malleable.live.orders import obey
-from malleable.live.outlook import NONE, fresh_job, outlook
 from malleable.live.output import output_folder
-from malleable.live.run import FAILED, CommandRun
+from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.slots_used import SlotsUsed
 from malleable.live.status import JobStatus, run_status
 from malleable.view.failures import failure_json, failure_table, ways_text
@@ -188,7 +187,7 @@ def run(asked: argparse.Namespace) -> int:
     slots = processors() if asked.slots is None else check_slots(asked.slots)
     check_minima(jobs, slots)
     how = asked.objective or "sum:response", asked.policy or "auto"
-    SchedulerDecider(slots, *reversed(how))  # which refuses what it does not know
+    _decider(slots, how)  # which refuses what it does not know
     if asked.dry_run:
         return _show_plan(jobs, slots, how, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
@@ -205,17 +204,34 @@ def _show_plan(
     jobs: list[Job], slots: int, how: tuple[str, str], journal: str, outputs: Outputs
 ) -> int:
     place = {job.name: row for row, job in enumerate(jobs)}
-    after = [[place[name] for name in job.after] for job in jobs]
     known = Journal(journal, write=False) if Path(journal).exists() else None
     with known or nullcontext():
-        earlier = Earlier(known)
-    fresh = [fresh_job(job, own, earlier) for job, own in zip(jobs, after, strict=True)]
-    none = [NONE] * len(jobs), [0] * len(jobs), dict[int, Flying]()
-    expected = outlook(fresh, *none, (slots, *how))
+        history = known_history(known, Guard(lambda text: note(text, grave=True)))
+    coming = {}
+    for row, job in enumerate(jobs):
+        after = [place[name] for name in job.after]
+        if len(job):
+            coming[row] = work_of(job, after, _never), [p for p in after if len(jobs[p])]
+    decider = _decider(slots, how, history=history)
+    found = decider.expected(coming, 0.0)
+    expected = [found.get(row, Expected(row, 0.0, 0.0, 0.0)) for row in range(len(jobs))]
+    end = last_end(expected, 0.0)
     result = {"slots": slots, "objective": how[0], "policy": how[1]}
-    result |= dict(zip(("end", "early", "late"), plain(tuple(expected.end)), strict=True))
+    result |= plain({"end": end.at, "early": end.early, "late": end.late})
     rows = plan_json(jobs, expected)
-    return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, expected, slots)])
+    return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, expected, end, slots)])
+
+
+def _never(number: int, attempt: int) -> Task | None:
+    return None
+
+
+def _decider(
+    slots: int, how: tuple[str, str], memory: float = math.inf, local: bool = True, **options: Any
+) -> SchedulerDecider:
+    """Of a run with this objective and policy; ``local``: its tasks share this machine's processors."""
+    has = "unknown" if not local else "own" if slots <= processors() else "beyond"
+    return SchedulerDecider(slots, how[1], how[0], memory, processors=has, **options)
 
 
 class _Interrupts:
@@ -250,7 +266,7 @@ def _progress(
 ) -> Iterator[Callable[[Progress], object]]:
     """What is told of progress: all jobs, or a line that moves; a line a minute where nobody looks."""
     screen = Screen(watched(sys.stderr) and not asked.watch)
-    line = ProgressLine(begun, screen)
+    line = ProgressLine(screen)
     with ExitStack() as views:
         show = None
         if asked.watch:
@@ -303,7 +319,9 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     halted = False
     with _interrupts() as interrupts, _progress(begun, asked) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard}
-        decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
+        history = known_history(begun.journal, begun.guard)
+        of_run = run.objective, run.policy
+        decider = _decider(run.slots, of_run, memory, not asked.engine, history=history)
         decider.guard = begun.guard
         try:
             loop = begun.loop(engine, decider, **how)
@@ -315,6 +333,7 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
             raise
         begun.end(loop, "done" if loop.finished else "stopped")
         loop.tell()
+        begun.learn(loop, decider)
     if left:
         note(f"{counted(left, 'process')} would not end", grave=True)
     state = "halted" if halted else "finished" if loop.finished else "interrupted"

@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from malleable.cli.streams import coloured, note, quiet, ready
 from malleable.live.failures import Failure
 from malleable.live.loop import Progress
-from malleable.live.outlook import UNKNOWN
-from malleable.live.run import CommandRun
 from malleable.view.failures import failure_lines, ways_text
 from malleable.view.live import bar, line_text
 
@@ -145,10 +143,9 @@ class Thrift:
 class ProgressLine:
     """How far a run is, in a line: in place where somebody looks, else once a minute."""
 
-    def __init__(self, run: CommandRun, screen: Screen) -> None:
-        self._run, self._screen = run, screen
-        self._thrift = Thrift()
-        self._end, self._said = UNKNOWN, 0.0
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._said = 0.0
         self._ended: deque[tuple[float, int]] = deque(maxlen=_PACE)
         self._colours = coloured(sys.stderr)
         self._plain = "utf" not in (sys.stderr.encoding or "").lower()
@@ -160,22 +157,14 @@ class ProgressLine:
         since, before = self._ended[0]
         rate = (done - before) / (progress.now - since) if progress.now > since else 0.0
         if self._screen.moves:
-            self._look(progress)
             width = self._screen.width - 1
             width -= _LEAST + 1 if width > _WIDE else 0
-            text = line_text(progress, rate, self._end, width)
+            text = line_text(progress, rate, progress.end, width)
             total = sum(job.tasks for job in progress.jobs)
             self._screen.line(self._drawn(text, done / max(1, total), progress))
         elif progress.now - self._said >= MINUTE:
-            self._look(progress)
             self._said = progress.now
-            note(line_text(progress, rate, self._end))
-
-    def _look(self, progress: Progress) -> None:
-        def look() -> None:
-            self._end = self._run.outlook(progress).end
-
-        self._thrift(look)
+            note(line_text(progress, rate, progress.end))
 
     def _drawn(self, text: str, share: float, progress: Progress) -> str:
         width = self._screen.width - 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.streams import note
 from malleable.live.failures import failures
 from malleable.live.journal import Journal
 from malleable.live.status import run_status
@@ -46,15 +45,14 @@ def run(asked: argparse.Namespace) -> int:
             return _failed(journal, asked.number, outputs)
         status = run_status(journal, asked.number)
         attempts = list(journal.attempts(status.number)) if asked.plot else []
-    if status.trouble:
-        note(status.trouble)
 
     def plot(path: str) -> None:
         names = [job.name for job in status.jobs]
         title = title_of_run(status.number, status.status, status.now)
         draw_run(attempts, path, outputs.force, names=names, title=title)
 
-    return outputs.give(lambda: status_json(status), [status_table(status)], plot=plot)
+    rule = [[f"auto: {status.rule}"]] if status.rule else []
+    return outputs.give(lambda: status_json(status), [status_table(status), *rule], plot=plot)
 
 
 def _failed(journal: Journal, number: int | None, outputs: Outputs) -> int:

@@ -8,13 +8,14 @@ there and a digest of what was pickled: function by name, and arguments.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from functools import partial
 from hashlib import blake2b
@@ -24,8 +25,9 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Away, CallEngine, Event, Task
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
+from malleable.live.history import keep_history
 from malleable.live.jobs_file import described_jobs
-from malleable.live.journal import JobRow, Journal
+from malleable.live.journal import Expected, JobRow, Journal
 from malleable.live.loop import Loop, Work
 
 __all__ = ["CallJob", "CallRun"]
@@ -37,6 +39,7 @@ _log = logging.getLogger("malleable")
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 _SEEN = 1000  # calls with kept results that the loop is told of at once
 _REST = 60.0  # seconds that the loop waits where nothing happens
+_LOOK = 0.1  # seconds between two times that a client looks whether the loop still runs
 _DESCRIBED = 1.0  # seconds between two times that the journal is told how many calls there are
 
 
@@ -326,6 +329,22 @@ class CallRun:
             if cancel:
                 self.loop.cancel(job.row)
 
+    def look_ahead(self) -> Mapping[int, Expected]:
+        """When jobs are expected to end, by row, as the loop says now."""
+        if threading.current_thread() is self._thread:
+            self.loop.look_ahead(0.0)
+        elif self._thread.is_alive():
+            looked = threading.Event()
+
+            def look() -> None:
+                self.loop.look_ahead(0.0)
+                looked.set()
+
+            self.ask(look)
+            while not looked.wait(_LOOK) and self._thread.is_alive():
+                pass
+        return self.loop.expected
+
     # Of the loop's thread.
 
     def _try_again(self, row: int, number: int) -> None:
@@ -506,6 +525,8 @@ class CallRun:
                 work.failed == 0 and work.tasks == job.described["calls"] for job, work in pairs
             )
             status = "done" if finished and whole and not self.broken else "stopped"
+            with contextlib.suppress(Exception):  # what was learnt cannot end a run
+                keep_history(self.journal, self._decider.history(self.loop.now))
             self.journal.record(self.number, self.loop.now, status=status)
             self.journal.commit()
 

@@ -7,6 +7,7 @@ callers see.
 from __future__ import annotations
 
 import atexit
+import logging
 import math
 import os
 import sys
@@ -16,6 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
+from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -26,10 +28,11 @@ from malleable.live.calls import CallJob, CallRun
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import CallEngine
 from malleable.live.futures import Future
+from malleable.live.guard import Guard
+from malleable.live.history import known_history
 from malleable.live.jobs_file import checked_settings
-from malleable.live.journal import Journal
+from malleable.live.journal import Expected, Journal
 from malleable.live.machine import processors
-from malleable.live.outlook import counted, fresh_work, outlook
 from malleable.names import ClusterPolicy, ObjectiveName
 
 P = ParamSpec("P")
@@ -39,6 +42,7 @@ __all__ = ["Executor", "ExecutorJob", "Progress"]
 _SETTINGS = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds")
 _CALLS = "calls"  # the job of calls that are submitted to the pool itself
 
+_log = logging.getLogger("malleable")
 _runs: weakref.WeakSet[CallRun] = weakref.WeakSet()
 
 
@@ -65,8 +69,8 @@ class Progress(NamedTuple):
     why : str
         It has these.
     seconds : float
-        Mean seconds of a call: of the job's calls that returned, else as the job says, else of other
-        jobs' calls; NaN: nothing is known of any.
+        Mean seconds of a call, as believed after all that the calls of the pool have shown; of a job that
+        has nothing left, as measured; NaN: not known.
     end : float
         When it is expected to end, in seconds from now, 0 if nothing is left; NaN: not known.
     """
@@ -115,7 +119,7 @@ class ExecutorJob:
         return [self.submit(fn, *args) for args in zip(*iterables)]  # noqa: B905 - as map does
 
     def progress(self) -> Progress:
-        """How far it is; O(jobs of the pool), and a plan."""
+        """How far it is; as `Executor.progress`."""
         return self._pool.progress()[self.name]
 
     def cancel(self) -> None:
@@ -236,9 +240,12 @@ class Executor(futures.Executor):
         self._engine, self._threads = engine, threads
         self._how = (initializer, tuple(initargs))
         self._context, self._max_calls = mp_context, max_tasks_per_child
-        self._decider = SchedulerDecider(max(1, self._slots), policy, objective)
         self._described = (objective, policy)
+        made = partial(SchedulerDecider, max(1, self._slots), policy, objective)
+        made(processors=self._processors())  # which refuses what it does not know
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
+        history = known_history(self._journal, Guard(_log.warning))
+        self._decider = made(processors=self._processors(), history=history)
         self._resume = resume
         self._lock = threading.Lock()
         self._run: CallRun | None = None
@@ -250,6 +257,12 @@ class Executor(futures.Executor):
         kind = "threads" if self._threads else "processes"
         what = type(self._engine).__name__ if self._engine else kind
         return f"Executor({self.slots} slots, {what}, {self._described[1]}, {self._described[0]})"
+
+    def _processors(self) -> str:
+        """Whether each call has a processor of its own, as far as that is known."""
+        if self._engine is not None:
+            return "unknown"
+        return "beyond" if self._threads or self._slots > processors() else "own"
 
     @property
     def slots(self) -> int:
@@ -381,24 +394,27 @@ class Executor(futures.Executor):
         return results()
 
     def progress(self) -> dict[str, Progress]:
-        """How far each job is, by name; O(jobs), and a plan. Calls without a job are of "calls"."""
+        """How far each job is, by name. Calls without a job are of "calls".
+
+        Ends are reckoned anew once a second at most: O(jobs), and what `malleable.Scheduler.expected_ends`
+        takes.
+        """
         run = self._begun()
         jobs = list(run.jobs.values())
+        expected = run.look_ahead()
         now = run.loop.now
-        works = [job.work for job in jobs]
-        sums, failed = [counted(work) for work in works], [work.failed for work in works]
-        fresh = [fresh_work(job.work, job.count) for job in jobs]
-        flying = {own.job: own for own in run.loop.flying()}
-        expected = outlook(fresh, sums, failed, flying, (self.slots, *self._described), now)
         found = {}
         waits = getattr(self._engine, "waits", "")
-        for row, (work, own, end) in enumerate(
-            zip(works, expected.left, expected.ends, strict=True)
-        ):
-            why = waits if waits and own.tasks else work.why
+        for row, job in enumerate(jobs):
+            work = job.work
+            left = max(0, job.count - work.done - work.failed)
+            end = expected.get(row, Expected(row))
+            at = max(end.at - now, 0.0) if left else 0.0  # NaN stays
+            mean = work.taken / work.done if work.done else math.nan
+            why = waits if waits and left else work.why
             found[work.name] = Progress(
-                *(sums[row].done, failed[row], own.tasks, work.slots, work.running, why),
-                *(own.seconds or math.nan, end.at - now),
+                *(work.done, work.failed, left, work.slots, work.running, why),
+                *((end.seconds or math.nan) if left else mean, at),
             )
         return found
 

@@ -5,8 +5,8 @@ arrays stand as that one says: which comes first by ``Nice``, minima and limits 
 What was asked for is not taken for done: each look starts from what is there. Everything that was changed
 is set back at the end, or by a lease when there is no end.
 
-Seconds of tasks are measured: slot-seconds that were seen, less what the tasks that run have had, over
-tasks that have gone from the queue. A look costs O(arrays) here, and what the schedulers take.
+The scheduler is told counts, how long the tasks that run have run, and what accounting says of those that
+ended. A look costs O(arrays) here, and what the schedulers take.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
-from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
 from malleable.live.engines.slurm import Change, Slurm, SlurmError
 from malleable.live.engines.slurm_answers import Array, Look
-from malleable.live.history import Took, learnt
+from malleable.live.history import keep_history
 from malleable.live.journal import Attempt, Flying, JobRow, Journal
 from malleable.live.lease import Lease, set_back
 from malleable.live.loop import Loop, Work
@@ -35,8 +34,8 @@ __all__ = ["COMMENT", "Governor", "Planned", "Wishes", "wishes_of"]
 COMMENT = "malleable"
 """First word of the comment of an array that says what it wants."""
 
-_PRIOR = 8.0  # tasks that what is believed of others counts as
 _AHEAD = 3.0  # looks ahead that the order is asked for
+_SHORTEST = 0.1  # seconds of a task, at least, for that
 _MOST_AHEAD = 1_000_000
 _ACCOUNTS = 60.0  # seconds between two questions to accounting
 
@@ -92,11 +91,8 @@ class _Seen:
     number: int
     waits: int = 0  # tasks that have not ended
     running: int = 0
-    spent: float = 0.0  # seconds of tasks, ended or not
-    gone: int = 0  # tasks that ended while it was looked at
     failed: dict[int, int] = field(default_factory=dict)  # tasks by the job that they were
     limit: int = 0  # tasks at once, by its owner; 0: any
-    stated: bool = False
     absent: int = 0
     outlook: Literal["free", "waits"] = "waits"
 
@@ -135,13 +131,12 @@ class Governor(Loop):
         lease_seconds: float = 60.0,
         no_lease: bool = False,
         until_done: bool = False,
-        prior: Callable[[str, str], float] = lambda name, user: 0.0,
         **options: Any,
     ) -> None:
         options.setdefault("clock", time.monotonic)
         super().__init__(engine, places, journal, run, epoch=math.inf, **options)
         self._slurm, self._places, self._chosen = engine, places, chosen
-        self._lease, self._lease_seconds, self._prior = lease, lease_seconds, prior
+        self._lease, self._lease_seconds = lease, lease_seconds
         self.apply = lease is not None or no_lease
         self._until_done = until_done
         self._row_of: dict[int, int] = {}
@@ -186,7 +181,6 @@ class Governor(Loop):
     def take(self, look: Look) -> None:
         """How the queue stands: jobs that came, went or changed."""
         now = self.now
-        since = now - self._looked if self.looks else 0.0
         self._looked, self.looks = now, self.looks + 1
         chosen = {number: each for number, each in look.arrays.items() if self._chosen(each)}
         own = {number: each for number, each in chosen.items() if not each.over}
@@ -196,17 +190,19 @@ class Governor(Loop):
             row = self._row_of.get(number)
             if row is None or (self._back(row, array) and not array.dead):
                 row = self._come(array)  # also one that has ended, and tasks of which were put back
-            self._count(row, array, since)
+            self._count(row, array)
         for number, row in list(self._row_of.items()):
             if number not in own:
                 failed = chosen[number].failed if number in chosen else {}
-                self._miss(number, row, failed, since)
-        self._measure()
+                self._miss(number, row, failed)
         for place in {array.place for array in own.values()}:
             self._places.resize(place, self.look.slots(place), now)
         for number in self._own.keys() - self._row_of.keys():
             del self._own[number]
             self._touched_arrays.discard(number)
+        if self._slurm.accounts and self._looked >= self._counted_at + _ACCOUNTS:
+            self._counted_at = self._looked
+            self._account()
         self._due = self._fresh = True
 
     def _back(self, row: int, array: Array) -> bool:
@@ -215,7 +211,6 @@ class Governor(Loop):
     def _come(self, array: Array) -> int:
         wishes = wishes_of(array.comment)
         zero = self.look.at - self.now
-        seconds = wishes.seconds or self._prior(array.name, array.user)
         row = self.add(
             Work(
                 f"{array.number} {array.name}"[:200],
@@ -227,7 +222,8 @@ class Governor(Loop):
                 user=array.user,
                 program=array.name,
                 after=[self._row_of[n] for n in array.after if n in self._row_of],
-                seconds=seconds,
+                seconds=wishes.seconds,
+                elapsed=array.elapsed,
                 arrival=max(0.0, array.submitted - zero),
                 width=array.width,
                 place=array.place,
@@ -235,22 +231,20 @@ class Governor(Loop):
         )
         self._row_of[array.number] = row
         self._own.setdefault(array.number, (array.nice, array.throttle))
-        counts = array.pending + array.running, array.running, array.elapsed
-        self._seen[row] = _Seen(array.number, *counts, stated=seconds > 0.0)
+        self._seen[row] = _Seen(array.number, array.pending + array.running, array.running)
         return row
 
-    def _count(self, row: int, array: Array, since: float) -> None:
+    def _count(self, row: int, array: Array) -> None:
         work, seen = self.jobs[row], self._seen[row]
         seen.outlook = "waits" if array.blocked else "free"
         if not array.blocked:
             self._touched.add(row)
         waits = array.pending + array.running
         work.tasks += max(0, waits - seen.waits)  # tasks that were put back
-        seen.spent += since * (seen.running + array.running) / 2
         seen.running, seen.absent = array.running, 0
-        self._end(row, max(0, seen.waits - waits), array.failed, array.elapsed)
+        self._end(row, max(0, seen.waits - waits), array.failed)
         seen.waits = waits
-        work.running = array.running
+        work.running, work.elapsed = array.running, array.elapsed
         work.next = work.tasks - (0 if array.blocked and not array.dead else array.pending)
         if array.number not in self._touched_arrays:
             self._own[array.number] = array.nice, array.throttle
@@ -265,8 +259,8 @@ class Governor(Loop):
         if array.dead:  # also one that could have run until now, as far as Slurm told
             self.cancel(row)
 
-    def _end(self, row: int, count: int, failed: Mapping[int, int], elapsed: float) -> None:
-        """So many tasks have ended, some of them not well; seconds as measured, and as believed before."""
+    def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
+        """So many tasks have ended, some of them not well; their seconds are what is believed of them."""
         work, seen = self.jobs[row], self._seen[row]
         if count == 0:
             return
@@ -276,10 +270,7 @@ class Governor(Loop):
         first = work.done + work.failed
         work.failed += bad
         work.done += count - bad
-        seen.gone += count
-        believed = work.seconds or UNKNOWN
-        total = max(0.0, seen.spent - elapsed) + _PRIOR * believed
-        seconds = total / (seen.gone + _PRIOR)
+        seconds = self._places.seconds(row) or work.seconds or _SHORTEST
         work.taken = work.done * seconds
         began = max(0.0, self.now - seconds)
         self._attempted += [
@@ -287,48 +278,31 @@ class Governor(Loop):
             for k in range(count)
         ]
 
-    def _miss(self, number: int, row: int, failed: Mapping[int, int], since: float) -> None:
+    def _miss(self, number: int, row: int, failed: Mapping[int, int]) -> None:
         """An array that was not seen: two looks long, and it has ended."""
         work, seen = self.jobs[row], self._seen[row]
-        seen.spent += since * seen.running / 2
         seen.running = work.running = 0
+        work.elapsed = 0.0
         work.next = work.tasks
         seen.absent += 1
         self._places.changed(row)
         if seen.absent < 2:
             return
         if math.isnan(work.ended):
-            self._end(row, seen.waits, failed, 0.0)
+            self._end(row, seen.waits, failed)
             seen.waits = 0
             self._touched.add(row)
             seen.outlook = "free"  # it came and went between two looks
         del self._row_of[number]
 
-    def _measure(self) -> None:
-        """What all measured tasks took is believed of arrays of which nothing is known."""
-        rows = self._row_of.values()
-        gone = sum(self._seen[row].gone for row in rows)
-        if gone:
-            none = Array(0)
-            spent = sum(
-                max(0.0, self._seen[row].spent - self.look.arrays.get(number, none).elapsed)
-                for number, row in self._row_of.items()
-            )
-            mean = max(spent / gone, 1e-3)
-            for row in rows:
-                if not self._seen[row].stated:
-                    self.jobs[row].seconds = mean
-        if self._slurm.accounts and self._looked >= self._counted_at + _ACCOUNTS:
-            self._counted_at = self._looked
-            self._account()
-
     def _account(self) -> None:
-        """Seconds of tasks from accounting, where there is one."""
+        """Seconds of tasks that ended from accounting, where there is one."""
         since = self.look.earliest(0.0)
-        for number, (count, seconds) in self._slurm.ended(list(self.look.arrays), since).items():
+        for number, said in self._slurm.ended(list(self.look.arrays), since).items():
             row = self._row_of.get(number)
             if row is not None:
-                self.jobs[row].seconds, self._seen[row].stated = max(seconds / count, 0.1), True
+                count, total = said
+                self.jobs[row].mean = total / count
                 self._places.changed(row)
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
@@ -379,8 +353,8 @@ class Governor(Loop):
 
     def _turnover(self, slots: int) -> int:
         """Slots that come free within some looks."""
-        known = [job.taken / job.done for job in self.jobs if job.done and math.isnan(job.ended)]
-        shortest = max(min(known, default=UNKNOWN), 0.1)
+        known = filter(None, map(self._places.seconds, self._row_of.values()))
+        shortest = max(min(known, default=1.0), _SHORTEST)
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self._slurm.pace / shortest)) + 1)
 
     def _cap(self, work: Work, array: Array, waiting: int) -> int:
@@ -482,14 +456,9 @@ class Governor(Loop):
 
     def _learn(self) -> None:
         assert self._journal
-        took = [
-            Took(work.program, work.user, [work.taken / work.done], work.done)
-            for work in self.jobs
-            if work.done
-        ]
-        history = learnt(self._journal.history(), took)
+        history = self._places.history(self.jobs, self.now)
         if history is not None:
-            self._journal.learn(history)
+            keep_history(self._journal, history)
 
     @property
     def slots(self) -> int:

@@ -15,9 +15,10 @@ from malleable.cluster.history import read_history
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
+from malleable.live.guard import Guard
 from malleable.live.journal import Journal
 
-__all__ = ["Earlier", "Took", "learnt"]
+__all__ = ["Took", "keep_history", "known_history", "learnt"]
 
 _LEAST = 1e-9  # seconds of a task
 
@@ -59,25 +60,21 @@ def learnt(history: Mapping[str, Any] | None, jobs: Sequence[Took]) -> dict[str,
     return scheduler.history
 
 
-class Earlier:
-    """What earlier runs in a journal say of programs.
+def known_history(journal: Journal | None, guard: Guard) -> dict[str, Any] | None:
+    """The history that a journal has, for a scheduler; None: there is none, or (told) none that can be used."""
 
-    Raises
-    ------
-    ValueError
-        The journal's history is none.
-    """
-
-    def __init__(self, journal: Journal | None) -> None:
+    def read() -> dict[str, Any] | None:
         history = journal.history() if journal else None
-        self._scheduler = None if history is None else _scheduler(history)
-        self._known = {} if history is None else read_history(history).programs()
+        if history is not None:
+            read_history(history)
+        return history
 
-    def __call__(self, program: str, user: str) -> tuple[float, float]:
-        """Mean seconds of a program's tasks, and how far that may be off; 0 and 0 where it never ran."""
-        if self._scheduler is None or (program, user) not in self._known:
-            return 0.0, 0.0
-        ids = self._scheduler.add(_table([(program, user, 1, 0.0)]), 0.0)
-        counts = self._scheduler.counts(ids)
-        self._scheduler.remove(ids)
-        return float(counts["estimate"][0, 0]), float(counts["spread"][0, 0])
+    return guard("the history of programs", read)
+
+
+def keep_history(journal: Journal, history: Mapping[str, Any]) -> None:
+    """A history in place of the journal's; ValueError where that cannot be read, so that nothing is lost."""
+    known = journal.history()
+    if known is not None:
+        read_history(known)
+    journal.learn(history)

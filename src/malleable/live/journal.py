@@ -33,6 +33,7 @@ from malleable.live.recorded import (
     Attempt,
     Counted,
     Decided,
+    Expected,
     Flying,
     JobRow,
     JournalError,
@@ -45,21 +46,28 @@ from malleable.live.recorded import (
 from malleable.views import printable
 
 __all__ = [
-    "Attempt", "Counted", "Decided", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",
+    "Attempt", "Counted", "Decided", "Expected", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",
     "take_lock",
 ]  # fmt: skip
 
-VERSION = 2
+VERSION = 3
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
 _LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
 _OWNER = 100  # bytes of a lock, at most
 _WHY = 200  # characters of what an engine said
 _SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
-SCHEMA = """
+_SINCE_3 = """
+create table expected (
+  run integer not null, job integer not null, at real, early real, late real, seconds real not null,
+  spread real not null, primary key (run, job)) without rowid;
+"""
+SCHEMA = (
+    """
 create table run (
   id integer primary key, began text not null, kind text not null, slots integer not null,
   objective text not null, policy text not null, output text not null default '',
-  lasted real not null default 0, status text not null default 'running');
+  lasted real not null default 0, status text not null default 'running',
+  rule text not null default '');
 create table job (
   run integer not null, job integer not null, tasks integer not null, described text not null,
   content blob, primary key (run, job));
@@ -83,6 +91,8 @@ create table result (
   value blob not null, primary key (run, job, task)) without rowid;
 create table history (id integer primary key check (id = 0), learnt text not null);
 """
+    + _SINCE_3
+)
 
 
 @contextlib.contextmanager
@@ -128,7 +138,7 @@ class Journal:
     ----------
     path : path
         Made where it does not exist, for its owner alone. What belongs to somebody else and links are refused;
-        one's own that others may use is closed to them. A file of version 1 is converted: where it is
+        one's own that others may use is closed to them. A file of an earlier version is converted: where it is
         written in the file, else in memory.
     write : bool
         Whether to write; one process at a time can.
@@ -198,8 +208,8 @@ class Journal:
         elif application != _APPLICATION:
             raise JournalError(f"{self.path}: not a journal of runs")
         self._look_at_files(True)  # only now: another file keeps its mode
-        if version == 1:
-            self._convert(write)
+        if version in (1, 2):
+            self._convert(version, write)
         elif version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
         if write:
@@ -207,8 +217,8 @@ class Journal:
             self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
             self._base.execute("begin")
 
-    def _convert(self, write: bool) -> None:
-        """From version 1: all of it or nothing."""
+    def _convert(self, version: int, write: bool) -> None:
+        """From an earlier version: all of it or nothing."""
         from malleable.live.version_1 import convert
 
         if not write:  # the file stays as it is
@@ -217,7 +227,11 @@ class Journal:
                 base.backup(copied)
             self._base = copied
         self._base.execute("begin immediate")
-        convert(self._base)
+        if version == 1:
+            convert(self._base)
+        else:
+            self._base.execute("alter table run add column rule text not null default ''")
+            self._base.execute(_SINCE_3)
         self._base.execute(f"pragma user_version = {VERSION}")
         self._base.execute("commit")
 
@@ -323,7 +337,7 @@ class Journal:
     def run(self, run: int | None = None) -> Run:
         """A run by its number; the last one by default."""
         last = (
-            "select id, began, kind, slots, objective, policy, output, lasted, status from run"
+            "select id, began, kind, slots, objective, policy, output, lasted, status, rule from run"
             " where id = ifnull(?, (select max(id) from run))"
         )
         for row in self._each(last, run) if run is None or abs(run) < 2**63 else ():
@@ -480,12 +494,14 @@ class Journal:
         """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
         for (job, task), attempts in groupby(self.attempts(run), lambda each: each[:2]):
             lost = backups = 0
-            good = False
+            took = math.inf
             for last in attempts:
                 lost += last.how == "lost"
                 backups += last.backup_of is not None
-                good = good or last.status == 0
-            yield job, task, Tried(last, min(lost, LOST_AGAIN) + backups, good)
+                if last.status == 0:
+                    took = min(took, last.seconds)
+            good = took < math.inf
+            yield job, task, Tried(last, min(lost, LOST_AGAIN) + backups, good, took)
 
     def counted(self, run: int) -> dict[int, Counted]:
         """Tasks that ended well, each once, by job; jobs of which something was tried."""
@@ -520,12 +536,35 @@ class Journal:
         for *last, lost in rows:
             yield Tried(Attempt._make(last), lost, False)
 
-    def fly(self, run: int, at: float, flying: Iterable[Flying]) -> None:
-        """What runs now, in place of what ran before."""
+    def fly(
+        self,
+        run: int,
+        at: float,
+        flying: Iterable[Flying],
+        expected: Iterable[Expected] = (),
+        rule: str = "",
+    ) -> None:
+        """What runs now, and when jobs are expected to end, in place of what was told before."""
         with _telling(self.path):
-            self._base.execute("delete from flying where run = ?", (run,))
+            for table in ("flying", "expected"):
+                self._base.execute(f"delete from {table} where run = ?", (run,))
             self._base.executemany(f"insert into flying values ({run}, ?, ?, ?, ?)", flying)
-            self._base.execute("update run set lasted = ? where id = ?", (at, run))
+            self._base.executemany(
+                f"insert into expected values ({run}, ?, ?, ?, ?, ?, ?)", expected
+            )
+            self._base.execute(
+                "update run set lasted = ?, rule = ? where id = ?", (at, _said(rule), run)
+            )
+
+    def expected(self, run: int) -> dict[int, Expected]:
+        """When jobs were expected to end when the run last looked, by job."""
+        rows = self._each(
+            "select job, at, early, late, seconds, spread from expected where run = ?", run
+        )
+        return {
+            job: Expected(job, *(math.nan if time is None else time for time in rest))
+            for job, *rest in rows
+        }
 
     def flying(self, run: int) -> dict[int, Flying]:
         """What ran when somebody last looked, at most a second ago, by job."""

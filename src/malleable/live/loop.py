@@ -13,21 +13,23 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.guard import Guard
-from malleable.live.journal import Attempt, Decided, Flying, Journal
+from malleable.live.jobs_file import parents_first
+from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
 from malleable.live.recorded import LOST_AGAIN, WORDS
 
-__all__ = ["Decider", "Loop", "Progress", "Work"]
+__all__ = ["Decider", "Loop", "Progress", "Work", "last_end"]
 
 _LOOK = 1.0  # seconds between two times that others are told what runs
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
+_SHARE = 0.05  # of the time that is spent on expected ends
 
 
 class Decider(Protocol):
@@ -45,7 +47,19 @@ class Decider(Protocol):
         """A job has no task left, or was cancelled."""
 
     def changed(self, row: int) -> None:
-        """Counts or times of a job are others than before; its `Work` says them."""
+        """Counts of a job are others than before; its `Work` says them."""
+
+    def ended(self, row: int, seconds: float) -> None:
+        """A task of a job ended well, after so many seconds; perhaps in an earlier session."""
+
+    def expected(
+        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
+    ) -> dict[int, Expected]:
+        """When jobs are expected to end; ``coming``: those not here yet, and what these wait for."""
+
+    @property
+    def rule(self) -> str:
+        """What its policy does now, and why; empty: as its name says."""
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""
@@ -98,6 +112,10 @@ class Work:
     again: deque[int] = field(default_factory=deque)
     dropped: set[int] = field(default_factory=set)  # numbers not yet reached that never start
     running: int = 0  # slots that it holds
+    # Where only counts are heard of: seconds that tasks which run have run, in all, and the mean of
+    # those that ended; NaN: not known.
+    elapsed: float = 0.0
+    mean: float = math.nan
     done: int = 0
     failed: int = 0
     ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"
@@ -141,7 +159,22 @@ class Progress:
     jobs: Sequence[Work]
     running: int
     slots: int
-    flying: Sequence[Flying]
+    expected: Mapping[int, Expected]  # by job
+
+    @property
+    def end(self) -> Expected:
+        """When the last job is expected to end; not known if that of any job is not."""
+        left = [row for row, work in enumerate(self.jobs) if work.left]
+        return last_end([self.expected.get(row) for row in left], self.now)
+
+
+def last_end(ends: Iterable[Expected | None], now: float) -> Expected:
+    """The last of these; now if there is none."""
+    found = list(ends)
+    if any(end is None or math.isnan(end.at) for end in found):
+        return Expected(-1)
+    times = [(end.at, end.early, end.late) for end in found if end] or [(now, now, now)]
+    return Expected(-1, *map(max, zip(*times, strict=True)))
 
 
 class Loop:
@@ -203,6 +236,9 @@ class Loop:
         self._paced = 0.0  # when that was reckoned
         self._decided = -math.inf
         self._told = self._flown = -math.inf
+        self.expected: dict[int, Expected] = {}
+        self.rule = ""
+        self._looked, self._look_took = -math.inf, 0.0
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
         self.stopping = False
@@ -495,6 +531,7 @@ class Loop:
                 continue
             self._tries.pop((row, number), None)
             if good:
+                self.decider.ended(row, event.seconds)
                 work.done += 1
                 work.taken += event.seconds
                 work.squares += event.seconds * event.seconds
@@ -535,8 +572,39 @@ class Loop:
         self._attempted, self._decisions = [], []
         if self._journal and self.now - self._flown >= _LOOK:
             self._flown = self.now
-            self._journal.fly(self._run, self.now, self.flying())
+            self.look_ahead()
+            self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), self.rule)
             self._journal.commit()
+
+    def look_ahead(self, least: float = _LOOK) -> None:
+        """Reckons `expected` anew, unless that was done in the last ``least`` seconds or so.
+
+        It takes a small part of the time; ``least`` 0: of somebody who waits for it, half of it.
+        """
+        began = self._clock()
+        share = _SHARE if least > 0.0 else 1.0
+        if began < self._looked + max(0.9 * least, self._look_took / share):
+            return
+        coming = self._coming()
+        found = self.guard(
+            "the prediction of ends", lambda: self.decider.expected(coming, self.now)
+        )
+        self.expected = found or {}
+        self.rule = self.guard("the rule of decisions", lambda: self.decider.rule) or ""
+        self._looked, self._look_took = began, self._clock() - began
+
+    def _coming(self) -> dict[int, tuple[Work, list[int]]]:
+        """Jobs that wait for others, and for which; parents first."""
+        found: dict[int, tuple[Work, list[int]]] = {}
+        waits = [work.after for work in self.jobs]
+        for row in parents_first(waits) if any(waits) else range(len(self.jobs)):
+            work = self.jobs[row]
+            if work.here or work.cancelled or not work.waiting or not math.isnan(work.ended):
+                continue
+            parents = [p for p in work.after if math.isnan(self.jobs[p].ended)]
+            if all(self.jobs[parent].here or parent in found for parent in parents):
+                found[row] = work, parents
+        return found
 
     def flying(self) -> list[Flying]:
         """What runs, by job; O(tasks that run)."""
@@ -553,8 +621,9 @@ class Loop:
         self._told = self.now
         view = self._progress
         if view:
-            running = len(self._flying), self.engine.slots, self.flying()
-            now = Progress(self.now, self.jobs, *running)
+            self.look_ahead()
+            running = len(self._flying), self.engine.slots
+            now = Progress(self.now, self.jobs, *running, self.expected)
             self.guard("the view of the run", lambda: view(now))
 
     def go(self) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.journal import Decided
+from malleable.live.history import Took, learnt
+from malleable.live.journal import Decided, Expected
 from malleable.live.loop import Work
 
 __all__ = ["Places"]
@@ -40,6 +43,26 @@ class Places:
         if row in self._own:
             self._own[row].changed(row)
 
+    def ended(self, row: int, seconds: float) -> None:
+        """As of a decider."""
+        self._own[row].ended(row, seconds)
+
+    def seconds(self, row: int) -> float:
+        """What a task of a job takes on average, as a decider says it; 0 of one that is not here."""
+        return self._own[row].seconds([row])[0] if row in self._own else 0.0
+
+    def expected(
+        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
+    ) -> dict[int, Expected]:
+        """As of a decider; of arrays that are not here yet nothing is said."""
+        return {row: end for own in self._of.values() for row, end in own.expected({}, now).items()}
+
+    @property
+    def rule(self) -> str:
+        """As of a decider, of the place that has most jobs."""
+        jobs = Counter(id(own) for own in self._own.values())
+        return max(self._of.values(), key=lambda own: jobs[id(own)]).rule if self._of else ""
+
     def decide(self, now: float) -> list[Decided]:
         """As of a decider."""
         return [decided for own in self._of.values() for decided in own.decide(now)]
@@ -59,6 +82,22 @@ class Places:
             self._slots[place] = slots
             if place in self._of:
                 self._of[place].resize(slots, now)
+
+    def history(self, works: Sequence[Work], now: float) -> dict[str, Any] | None:
+        """What was learnt of programs: by the place that had most tasks, and of all jobs elsewhere; all go."""
+        tasks: Counter[str] = Counter()
+        for work in works:
+            tasks[work.place] += work.done
+        place = max(self._of, key=tasks.__getitem__, default=None)
+        if place is None:
+            return None
+        found = self._of[place].history(now)
+        others = [
+            Took(work.program, work.user, [work.taken / work.done], work.done, work.seconds)
+            for work in works
+            if work.place != place and work.done
+        ]
+        return learnt(found, others) or found
 
     def close(self) -> None:
         """End the files that calls were recorded in."""

@@ -12,7 +12,7 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
 from malleable.files.json import is_number, parse_json
 
 __all__ = [
-    "KINDS", "LOST_AGAIN", "SOUND", "WORDS", "Attempt", "Counted", "Decided", "Flying", "JobRow",
+    "KINDS", "LOST_AGAIN", "SOUND", "WORDS", "Attempt", "Counted", "Decided", "Expected", "Flying", "JobRow",
     "JournalError", "Run", "Tried", "checked_run", "packed", "unpacked",
 ]  # fmt: skip
 
@@ -73,6 +73,7 @@ class Tried(NamedTuple):
     last: Attempt
     lost: int
     good: bool
+    seconds: float = math.nan  # of the attempt that was good
 
     def over(self, retries: int) -> bool:
         """Whether it has ended for good."""
@@ -100,6 +101,18 @@ class Flying(NamedTuple):
     latest: float
 
 
+class Expected(NamedTuple):
+    """When a job is expected to end [s of the run], and between what 80 of 100 times; NaN: not known.
+    Seconds of one of its tasks on average, and how far they may be off (standard deviation); 0: not known."""
+
+    job: int
+    at: float = math.nan
+    early: float = math.nan
+    late: float = math.nan
+    seconds: float = 0.0
+    spread: float = 0.0
+
+
 class Counted(NamedTuple):
     """Tasks of a job that ended well: their number, seconds in all, and the seconds' squares; when the first
     attempt at any of its tasks began, and when the last one ended; attempts beyond each task's first."""
@@ -124,6 +137,7 @@ class Run(NamedTuple):
     output: str
     lasted: float
     status: str
+    rule: str = ""
 
 
 def _whole(name: str, least: int, most: int) -> str:
@@ -160,6 +174,10 @@ SOUND: Mapping[str, str] = {
     "flying": " and ".join((
         _JOB, _whole("tasks", 0, _MOST_TASKS), _amount("began", -LATEST_TIME),
         _amount("latest", -LATEST_TIME),
+    )),
+    "expected": " and ".join((
+        _JOB, *(_or_none(name, _amount(name, -LATEST_TIME)) for name in ("at", "early", "late")),
+        _amount("seconds", most=1e300), _amount("spread", most=1e300),
     )),
     "result": f"{_JOB} and {_TASK} and typeof(digest) = 'blob' and typeof(value) = 'blob'",
 }  # fmt: skip
@@ -207,7 +225,7 @@ def checked_run(row: tuple[Any, ...]) -> Run:
     """A row of the table; ValueError for what no run of ours has there."""
     run = Run(*row)
     check_whole("id", run.id, 0, 2**63)
-    for name in ("began", "objective", "policy", "output"):
+    for name in ("began", "objective", "policy", "output", "rule"):
         checked_text(name, getattr(run, name))
     _one_of("kind", run.kind, KINDS)
     _one_of("status", run.status, STATES)

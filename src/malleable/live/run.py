@@ -9,29 +9,34 @@ from __future__ import annotations
 
 import math
 import os
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Engine, Event, Task
-from malleable.live.expected import Left
 from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
-from malleable.live.history import Earlier, Took, learnt
+from malleable.live.history import keep_history
 from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
-from malleable.live.loop import Decider, Loop, Progress, Work
-from malleable.live.outlook import Outlook, fresh_job, outlook_of
+from malleable.live.loop import Loop, Work
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
 
-__all__ = ["FAILED", "CommandRun"]
+__all__ = ["FAILED", "CommandRun", "work_of"]
 
 FAILED = 3
 """Exit status of a run in which tasks failed."""
 _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
+
+
+def work_of(job: Job, after: Sequence[int], make: Callable[[int, int], Task | None]) -> Work:
+    """A job as the loop has it."""
+    kept = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory", "seconds")
+    own = {name: getattr(job, name) for name in kept}
+    return Work(job.name, len(job), make, **own, program=job.called, after=after)
 
 
 class CommandRun:
@@ -70,14 +75,12 @@ class CommandRun:
         # Job and number of tasks that earlier sessions ended, if somebody wants to know.
         self.earlier: set[tuple[int, int]] | None = None
         self._works: Sequence[Work] = ()
-        self._expected: list[Left] = []  # before anything has ended
         self._again = again
         self._last = journal.check(run.id)
         self.outputs = own_output_folder(journal, run)
         self.folders = [
             str(self.outputs / job_folder(row, job.name)) for row, job in enumerate(jobs)
         ]
-        self._took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
         self.start = journal.enter(self.number)
         journal.commit()
 
@@ -107,7 +110,7 @@ class CommandRun:
             )
         return cls(journal, run, recalled_jobs(journal, run), **options)
 
-    def loop(self, engine: Engine, decider: Decider, **options: Any) -> Loop:
+    def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
         """The loop with all jobs, and what earlier sessions ended."""
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
         of_run["dropped"] = self._skipped
@@ -119,13 +122,8 @@ class CommandRun:
             if row >= len(self.jobs) or last >= len(self.jobs[row]):
                 told = f"table attempt, run {self.number}: task {last} of job {row}, which is not there"
                 raise JournalError(f"{self.journal.path}: {told}")
-        earlier = self.guard("the history of programs", lambda: Earlier(self.journal))
-        earlier = earlier or Earlier(None)
-        learnt = lambda: [self._fresh(job, place, earlier) for job in self.jobs]  # noqa: E731
-        plain = [self._fresh(job, place, None) for job in self.jobs]
-        self._expected = self.guard("the history of programs", learnt, plain) or plain
         for row, job in enumerate(self.jobs):
-            work = self._work(row, job, [place[name] for name in job.after], earlier)
+            work = self._work(row, job, [place[name] for name in job.after])
             if row in counted:
                 sums = counted[row]
                 work.taken, work.squares, work.retried = sums.seconds, sums.squares, sums.retried
@@ -139,6 +137,8 @@ class CommandRun:
         for row, number, task in self.journal.tried(self.number):
             if task.good or (not self._again and task.over(self.jobs[row].retries)):
                 loop.over(row, number, 0 if task.good else 1, task.last.how)
+                if task.good:
+                    decider.ended(row, task.seconds)
                 if self.earlier is not None:
                     self.earlier.add((row, number))
             else:
@@ -148,16 +148,7 @@ class CommandRun:
                 loop.cancel(row)
         return loop
 
-    @staticmethod
-    def _fresh(job: Job, place: Mapping[str, int], earlier: Earlier | None) -> Left:
-        return fresh_job(job, [place[name] for name in job.after], earlier)
-
-    def outlook(self, progress: Progress) -> Outlook:
-        """When the jobs are expected to end; some plans."""
-        how = progress.slots, self.run.objective, self.run.policy
-        return outlook_of(self._expected, progress.jobs, progress.flying, how, progress.now)
-
-    def _work(self, row: int, job: Job, after: Sequence[int], earlier: Earlier) -> Work:
+    def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:
@@ -171,25 +162,9 @@ class CommandRun:
                 "", arguments, environment | own, job.folder, seconds=job.timeout, **streams
             )
 
-        kept = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory")
-        return Work(
-            job.name,
-            len(job),
-            make,
-            **{name: getattr(job, name) for name in kept},
-            program=job.called,
-            after=after,
-            seconds=job.seconds or self._believed(job, earlier),
-        )
-
-    def _believed(self, job: Job, earlier: Earlier) -> float:
-        """Seconds of a task as of earlier runs; 0: not known."""
-        ask = lambda: earlier(job.called, job.user)[0]  # noqa: E731
-        return self.guard("the history of programs", ask) or 0.0
+        return work_of(job, after, make)
 
     def _settled(self, row: int, number: int, event: Event) -> None:
-        if event.kind == "ended" and event.status == 0:
-            self._took.setdefault(row, array("d")).append(event.seconds)
         attempts = int(event.key.rpartition(".")[2]) + 1
         for attempt in range(max(0, attempts - _LOOKED_AT), attempts):
             for suffix in SUFFIXES:
@@ -238,18 +213,15 @@ class CommandRun:
         self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
-        """The run's last words: its status, and what its programs' tasks took."""
-        self.guard("the history of programs", self._learn)
+        """The run's last words."""
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 
-    def _learn(self) -> None:
-        took = [
-            Took(job.called, job.user, self._took[row], said=job.seconds)
-            for row, job in enumerate(self.jobs)
-            if row in self._took
-        ]
-        history = learnt(self.journal.history(), took)
-        if history is not None:
-            self.journal.learn(history)
-        self._took.clear()
+    def learn(self, loop: Loop, decider: SchedulerDecider) -> None:
+        """What the run has shown of its programs is kept for other runs; nothing starts any more."""
+
+        def learn() -> None:
+            keep_history(self.journal, decider.history(loop.now))
+            self.journal.commit()
+
+        self.guard("the history of programs", learn)

@@ -7,15 +7,22 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from malleable.domain import MOST_SLOTS
-from malleable.live.expected import End, task_seconds
-from malleable.live.guard import Guard
-from malleable.live.history import Earlier
 from malleable.live.jobs_file import CANCELLED, UNRECORDED, Job, described_jobs, parents_first
-from malleable.live.journal import Counted, Decided, Flying, JobRow, Journal, JournalError, Run
-from malleable.live.outlook import NONE, UNKNOWN, Outlook, fresh_job, left_now, outlook
+from malleable.live.journal import (
+    Counted,
+    Decided,
+    Expected,
+    Flying,
+    JobRow,
+    Journal,
+    JournalError,
+    Run,
+)
+from malleable.live.loop import last_end
 from malleable.live.output import job_folder, output_folder
 from malleable.live.recorded import WORDS
+
+_NONE = Counted(0, 0.0, 0.0)
 
 __all__ = ["JobStatus", "RunStatus", "run_status"]
 
@@ -84,15 +91,15 @@ class JobStatus(NamedTuple):
 
 class RunStatus(NamedTuple):
     """How far a run is; ``status`` running, stopped, killed or done; ``end``: when its last job ends, or the
-    run did, NaN if that of any job is not known; ``trouble`` why something is not told."""
+    run did, not known if that of any job is not; ``rule``: what its policy does, and why, if it has rules."""
 
     number: int
     status: str
     now: float
     slots: int
     jobs: list[JobStatus]
-    end: End
-    trouble: str = ""
+    end: Expected
+    rule: str = ""
 
 
 class _Facts(NamedTuple):
@@ -105,6 +112,7 @@ class _Facts(NamedTuple):
     failed: list[Counter[str]]  # tasks by how they did not end well
     flying: dict[int, Flying]
     held: dict[int, Decided]
+    expected: dict[int, Expected]
     status: str
 
 
@@ -124,9 +132,10 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
         live = journal.goes_on(run.id)
         flying = journal.flying(run.id) if live else {}
         held = journal.held(run.id) if live else {}
+        expected = journal.expected(run.id)
     status = "killed" if run.status == "running" and not live else run.status
-    sums = [counted.get(row, NONE) for row in range(len(jobs))]
-    return _Facts(run, jobs, rows, sums, failed, flying, held, status)
+    sums = [counted.get(row, _NONE) for row in range(len(jobs))]
+    return _Facts(run, jobs, rows, sums, failed, flying, held, expected, status)
 
 
 def _whole(journal: Journal, run: Run, rows: list[JobRow], last: dict[int, int]) -> list[JobRow]:
@@ -143,9 +152,9 @@ def _whole(journal: Journal, run: Run, rows: list[JobRow], last: dict[int, int])
 
 
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:
-    """How far a run is, the last one by default; O(attempts + decisions), and some plans.
+    """How far a run is, the last one by default; O(attempts + decisions).
 
-    What cannot be predicted is left out, and said: ends are NaN then.
+    Expected ends are what the run itself said last, a second ago at most while it goes on.
 
     Raises
     ------
@@ -165,40 +174,39 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
         never = max(0, len(jobs[row]) - sums[row].done - failed[row])
         ways[row]["skipped" if row in dropped else "cancelled"] += never
         failed[row] += never
-    told: list[str] = []
-    guard = Guard(told.append)
-    earlier = guard("the history of programs", lambda: Earlier(journal))
-    fresh = [fresh_job(job, own, None) for job, own in zip(jobs, after, strict=True)]
-    learnt = lambda: [fresh_job(job, own, earlier) for job, own in zip(jobs, after, strict=True)]  # noqa: E731
-    fresh = guard("the history of programs", learnt, fresh) or fresh
-    how = min(run.slots, MOST_SLOTS), run.objective, run.policy
-    left = left_now(fresh, sums, failed, facts.flying, run.lasted)
-    unknown = Outlook(left, [UNKNOWN] * len(jobs), UNKNOWN)
-    plan = lambda: outlook(fresh, sums, failed, facts.flying, how, run.lasted)  # noqa: E731
-    expected = guard("the prediction of ends", plan, unknown) or unknown
-    ends = list(expected.ends)
     folder = output_folder(journal.path, run)
-    rows = []
+    rows, ends = [], []
     for row, job in enumerate(jobs):
-        ended = sums[row].ended if left[row].tasks == 0 else math.nan
-        if left[row].tasks == 0:  # one that never ran has no end
-            ends[row] = End(*[ended] * 3)
-        held = facts.held.get(row) if left[row].tasks else None
+        left = max(0, len(job) - sums[row].done - failed[row])
+        ended = math.nan if left else sums[row].ended
+        # One that never ran has no end.
+        end = facts.expected.get(row, Expected(row)) if left else _seen(row, sums[row], ended)
+        if left:
+            ends.append(end)
+        held = facts.held.get(row) if left else None
         slots, why = (held.slots, held.why) if held else (0, "")
-        if left[row].tasks:
+        if left:
             why = job.held or why
         if UNRECORDED in facts.rows[row].described:
             why = "tasks were not recorded"
-        seconds = guard("the prediction of ends", lambda: task_seconds(left[row]), (0.0, 0.0))  # noqa: B023
-        assert seconds is not None
-        here = job.name, job.user, slots, left[row].running, why
-        far = sums[row].done, failed[row], left[row].tasks, *seconds
+        flying = facts.flying.get(row)
+        here = job.name, job.user, slots, min(left, flying.tasks) if flying else 0, why
+        far = sums[row].done, failed[row], left, end.seconds, end.spread
         output = str(folder / job_folder(row, job.name)) if folder else ""
-        times = sums[row].began, ended, run.lasted
+        times = job.deadline, end.at, end.early, end.late, sums[row].began, ended, run.lasted
         told_of = {way: ways[row][way] for way in WORDS.values()}, sums[row].retried
-        rows.append(JobStatus(*here, *far, job.deadline, *ends[row], *times, output, *told_of))
-    trouble = "; ".join(told).replace(", the run goes on", "")
-    return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, expected.end, trouble)
+        rows.append(JobStatus(*here, *far, *times, output, *told_of))
+    end = last_end(ends, run.lasted)
+    return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, end, run.rule)
+
+
+def _seen(row: int, sums: Counted, ended: float) -> Expected:
+    """Of a job that has ended: when, and what its tasks took."""
+    if not sums.done:
+        return Expected(row, ended, ended, ended)
+    mean = sums.seconds / sums.done
+    variance = max(0.0, sums.squares / sums.done - mean * mean)
+    return Expected(row, ended, ended, ended, mean, math.sqrt(variance / sums.done))
 
 
 def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:

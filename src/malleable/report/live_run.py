@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.cluster.nodes import Cluster
+from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import MOST_SLOTS
 from malleable.live.failures import Failure, failures
 from malleable.live.jobs_file import Job, described_jobs
-from malleable.live.journal import Attempt, Counted, Decided, Flying, Journal
-from malleable.live.outlook import NONE, fresh_job, outlook
+from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
 from malleable.live.recorded import WORDS
 from malleable.live.status import RunStatus, run_status
 from malleable.report.facts import Asked, facts
@@ -42,6 +41,7 @@ LAYERS = 7
 """Jobs that are drawn by themselves; all others are one more."""
 _MOST_PLANNED = 200  # jobs for which ends are asked for
 _FAILURES = _DECISIONS = 100  # that are listed
+_LEAST = 1e-6  # seconds of a task
 _MAGIC = b"SQLite format 3\0"
 
 
@@ -382,16 +382,7 @@ def _expected(run: _Run) -> dict[str, Any]:
         told = f"Ends are asked for in runs of up to {_MOST_PLANNED} jobs."
         return {"missing": told, "time": [], "jobs": []}
     moments = np.linspace(0.0, run.status.now, MOMENTS + 2)[1:-1].tolist()
-    fresh = [fresh_job(job, own, None) for job, own in zip(run.jobs, run.after, strict=True)]
-    how = min(run.status.slots, MOST_SLOTS), run.objective, run.policy
-    asked = []
-    for at in moments:
-        sums, failed, flying = _state(run, at)
-        here = [comes <= at for comes in run.comes]
-        known = [
-            job if there else replace(job, tasks=0) for job, there in zip(fresh, here, strict=True)
-        ]
-        asked.append((at, outlook(known, sums, failed, flying, how, at).ends))
+    asked = list(zip(moments, _ends_at(run, moments), strict=True))
     work = [
         sum(each.seconds for each in run.attempts if each.job == k) for k in range(len(run.jobs))
     ]
@@ -423,9 +414,84 @@ def _expected(run: _Run) -> dict[str, Any]:
     return {"missing": None, "time": moments, "jobs": found}
 
 
-def _state(run: _Run, at: float) -> tuple[list[Counted], list[int], dict[int, Flying]]:
-    """What was known at a moment: what had ended, and what ran."""
-    done: dict[tuple[int, int], float] = {}
+def _ends_at(run: _Run, moments: Sequence[float]) -> Iterator[list[Expected]]:
+    """What a scheduler expected that was told what had happened by each of these times.
+
+    It begins with nothing learnt. O(attempts x moments), and what `Scheduler.expected_ends` takes.
+    """
+    slots = max(1, min(run.status.slots, MOST_SLOTS))
+    scheduler = Scheduler(Cluster([{"slots": slots}]), run.policy, run.objective)
+    ids: dict[int, int] = {}
+    ended: set[tuple[int, int]] = set()
+    over: set[int] = set()
+    before = 0.0
+    for at in moments:
+        for when in sorted(
+            {comes for k, comes in enumerate(run.comes) if k not in ids and comes <= at}
+        ):
+            rows = [k for k, comes in enumerate(run.comes) if comes == when]
+            ids |= zip(rows, _add(scheduler, run, rows, ids, when), strict=True)
+        good, left, began = _state(run, at)
+        fresh = {k: [each for each in own if each > before] for k, own in began.items() if k in ids}
+        for mean, k, count in sorted(
+            (math.fsum(own) / len(own), k, len(own)) for k, own in fresh.items() if own
+        ):
+            scheduler.started([ids[k]], count=[count], now=mean)
+        new = [
+            (ids[key[0]], seconds)
+            for key, seconds in good.items()
+            if key not in ended and key[0] in ids
+        ]
+        ended |= good.keys()
+        if new:
+            job, seconds = zip(*new, strict=True)
+            scheduler.finished(list(job), seconds=np.maximum(seconds, _LEAST), now=at)
+        here = [k for k in ids if k not in over]
+        running = [min(left[k], len(began.get(k, ()))) for k in here]
+        pending = [left[k] - own for k, own in zip(here, running, strict=True)]
+        scheduler.observe([ids[k] for k in here], pending=pending, running=running, now=at)
+        done = [k for k in here if left[k] == 0]
+        scheduler.finish([ids[k] for k in done], at)
+        over |= set(done)
+        before = at
+        found = scheduler.expected_ends()
+        times = zip(*(found[name].tolist() for name in ("at", "early", "late")), strict=True)
+        known = dict(zip(found["ids"].tolist(), times, strict=True))
+        yield [
+            Expected(k, *(t if math.isfinite(t) else math.nan for t in known[ids[k]]))
+            if k in ids and ids[k] in known
+            else Expected(k)
+            for k in range(len(run.jobs))
+        ]
+
+
+def _add(
+    scheduler: Scheduler, run: _Run, rows: Sequence[int], known: Mapping[int, int], now: float
+) -> list[int]:
+    """Adds jobs that come at one time; their ids."""
+    jobs = [run.jobs[k] for k in rows]
+    place = {k: own for own, k in enumerate(rows)}
+    table = ClusterJobs(
+        [len(job) for job in jobs],
+        [job.seconds for job in jobs],
+        weight=[job.weight for job in jobs],
+        deadline=[job.deadline for job in jobs],
+        after=[[place[parent] for parent in run.after[k] if parent in place] for k in rows],
+        program=[job.called for job in jobs],
+        user=[job.user for job in jobs],
+    )
+    most = [max(1, MOST_SLOTS if job.max_slots is None else job.max_slots) for job in jobs]
+    parents = [[known[p] for p in run.after[k] if p in known] for k in rows]
+    ids: list[int] = scheduler.add(table, now, max_slots=most, parents=parents).tolist()
+    return ids
+
+
+def _state(
+    run: _Run, at: float
+) -> tuple[dict[tuple[int, int], float], list[int], dict[int, list[float]]]:
+    """What was known at a moment: seconds of tasks that had ended well, tasks that were left by job, and when
+    those that ran had begun."""
+    good: dict[tuple[int, int], float] = {}
     tries: Counter[tuple[int, int]] = Counter()
     running: dict[int, list[float]] = {}
     for each in run.attempts:
@@ -433,24 +499,14 @@ def _state(run: _Run, at: float) -> tuple[list[Counted], list[int], dict[int, Fl
         if each.began + each.seconds <= at:
             tries[key] += 1
             if each.status == 0:
-                done.setdefault(key, each.seconds)
+                good.setdefault(key, each.seconds)
         elif each.began <= at:
             running.setdefault(each.job, []).append(each.began)
-    sums = [NONE] * len(run.jobs)
-    seconds: dict[int, list[float]] = {}
-    for (job, _), own in done.items():
-        seconds.setdefault(job, []).append(own)
-    for job, each_one in seconds.items():
-        sums[job] = Counted(len(each_one), math.fsum(each_one), math.fsum(x * x for x in each_one))
-    failed = [0] * len(run.jobs)
+    left = [len(job) for job in run.jobs]
     for (job, task), count in tries.items():
-        if (job, task) not in done and count > run.jobs[job].retries:
-            failed[job] += 1
-    flying = {
-        job: Flying(job, len(began), sum(began) / len(began), max(began))
-        for job, began in running.items()
-    }
-    return sums, failed, flying
+        if (job, task) in good or count > run.jobs[job].retries:
+            left[job] = max(0, left[job] - 1)
+    return good, left, running
 
 
 def _reasons(run: _Run) -> list[dict[str, Any]]:

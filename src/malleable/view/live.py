@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from malleable.live.expected import End
 from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
 from malleable.live.loop import Progress
-from malleable.live.outlook import Outlook
+from malleable.live.recorded import Expected
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.failures import ways_text
 from malleable.view.text import (
@@ -43,8 +42,10 @@ def end_text(end: float, early: float, late: float) -> str:
     return at if first == last else f"{at} ({first} to {last})"
 
 
-def _expected(end: End) -> str:
-    return f"expected end {end_text(*end)}{'' if math.isnan(end.at) else ' s'}"
+def _expected(end: Expected) -> str:
+    return (
+        f"expected end {end_text(end.at, end.early, end.late)}{'' if math.isnan(end.at) else ' s'}"
+    )
 
 
 def task_text(seconds: float, spread: float) -> str:
@@ -127,7 +128,8 @@ def status_json(status: RunStatus) -> dict[str, Any]:
         "status": status.status,
         "seconds": status.now,
         "slots": status.slots,
-        **dict(zip(("end", "early", "late"), plain(tuple(status.end)), strict=True)),
+        "rule": status.rule,
+        **plain({"end": status.end.at, "early": status.end.early, "late": status.end.late}),
         "jobs": [{**_plain_job(job), "risk": job.risk} for job in status.jobs],
     }
 
@@ -139,15 +141,13 @@ def _plain_job(job: JobStatus) -> dict[str, Any]:
     return dict(found)
 
 
-def plan_table(jobs: Sequence[Job], expected: Outlook, slots: int) -> Table:
+def plan_table(
+    jobs: Sequence[Job], expected: Sequence[Expected], end: Expected, slots: int
+) -> Table:
     """What would run, and when it is expected to end."""
-    left, ends = expected.left, expected.ends
-    unknown = sum(math.isnan(end.at) for end in ends)
+    unknown = sum(math.isnan(own.at) for own in expected)
     without = f"; what tasks take is not known of {counted(unknown, 'job')}" if unknown else ""
-    title = (
-        f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: "
-        f"{_expected(expected.end)}{without}"
-    )
+    title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {_expected(end)}{without}"
     columns: list[Column] = [
         ("job", lambda row: jobs[row].name),
         (
@@ -155,14 +155,14 @@ def plan_table(jobs: Sequence[Job], expected: Outlook, slots: int) -> Table:
             lambda row: " ".join(map(quoted, jobs[row].arguments(0))) if len(jobs[row]) else "",
         ),
         ("tasks", lambda row: f"{len(jobs[row]):,}"),
-        ("task [s]", lambda row: task_text(left[row].seconds, 0.0)),
-        ("end [s]", lambda row: end_text(*ends[row])),
+        ("task [s]", lambda row: task_text(expected[row].seconds, 0.0)),
+        ("end [s]", lambda row: end_text(*expected[row][1:4])),
         ("deadline [s]", lambda row: _deadline(jobs[row])),
     ]
     return columns_table(title, range(len(jobs)), columns, left=2)
 
 
-def line_text(progress: Progress, rate: float, end: End, width: int | None = None) -> str:
+def line_text(progress: Progress, rate: float, end: Expected, width: int | None = None) -> str:
     """A run in a line: per cent, counts, tasks that end a second, and the time that is left.
 
     What matters least is left out where it would be wider than ``width``.
@@ -172,7 +172,7 @@ def line_text(progress: Progress, rate: float, end: End, width: int | None = Non
     over = done + sum(job.failed for job in jobs)
     again = sum(job.retried for job in jobs)
     paused = sum(job.paused for job in jobs)
-    early, late = (lasting(each - progress.now) for each in end[1:])
+    early, late = (lasting(each - progress.now) for each in (end.early, end.late))
     spread = f" ({early} to {late})" if early != late else ""
     if early.partition(" ")[2] == late.partition(" ")[2]:  # one unit for both
         spread = spread.replace(early, early.partition(" ")[0], 1)
@@ -202,10 +202,12 @@ def bar(share: float, width: int, plain: bool) -> str:
     return ("#" * full).ljust(width, ".") if plain else "\u2588" * full + "\u2591" * (width - full)
 
 
-def plan_json(jobs: Sequence[Job], expected: Outlook) -> list[dict[str, Any]]:
+def plan_json(jobs: Sequence[Job], expected: Sequence[Expected]) -> list[dict[str, Any]]:
     """As the table, with all numbers."""
     return [
-        {"name": job.name, "tasks": len(job), "seconds": own.seconds or None, **known}
-        for job, own, end in zip(jobs, expected.left, expected.ends, strict=True)
-        for known in [dict(zip(("end", "early", "late"), plain(tuple(end)), strict=True))]
+        {
+            **{"name": job.name, "tasks": len(job), "seconds": own.seconds or None},
+            **plain({"end": own.at, "early": own.early, "late": own.late}),
+        }
+        for job, own in zip(jobs, expected, strict=True)
     ]

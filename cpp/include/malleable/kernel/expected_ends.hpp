@@ -5,14 +5,19 @@
 // those that run by being as old as they are. Before they show anything the mean is as the prior
 // says; the standard deviation is believed as other phases and its own tasks make it likely, half
 // each. Both are drawn, then every task's seconds (those that run take longer than they are old),
-// and all tasks are run: in each free slot the next task by order, or of the job that has fewest.
-// Now and then the waiting tasks of a phase take other times than those before them.
+// and all tasks are run: in each free slot the next task by order, or of the job that has fewest for
+// its share.
+// Now and then the waiting tasks of a phase take other times than those before them. A slot gets an
+// eighth of a job's share at once where many tasks wait, and less and less towards the end.
 //
-// O(phases x grid) for what is believed, and O(log jobs) for each task of each draw. Sources: the
+// O(phases x grid) for what is believed. A draw takes O(log jobs) for each of at most
+// min(tasks, 8 slots log(tasks)) steps of a job. Sources: self-scheduling by shrinking pieces
+// (Polychronopoulos and Kuck 1987), the
 // censored likelihood of a log-normal (Cohen, Technometrics 1959, for the normal), list scheduling
 // (Graham 1966), exponential rejection for normal tails (Robert 1995).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -34,15 +39,15 @@ struct LeftPhase {
 struct LeftJob {
   LeftPhase phases[2];
   std::int64_t most = kMostSlots;  // slots at once
-  double key = 0.0;                // of the order: the least first
-  double weight = 1.0;
+  std::array<double, 2> key{};     // of the order: the least first, then by the second one
+  double share = 0.0;              // logarithm of its share, where slots are shared
   std::vector<Index> parents;  // of those that are left, which have to end before
 };
 
 struct EndsRequest {
   std::int64_t slots[2] = {0, 0};  // generic: all are the first ones
   bool generic = false;
-  bool equal = false;    // slots go to jobs that have fewest by weight, not by order
+  bool shared = false;   // slots go to jobs that have fewest for their share, not by order
   double speedup = 1.0;  // p: s tasks of a phase do s^p
   double jump = 0.1;     // how likely it is that waiting tasks of a phase take other times
   double now = 0.0;

@@ -135,7 +135,12 @@ class ClusterScheduler {
     double seconds, deviation;
   };
   Estimate estimate_of(Index job, Phase p) const;
+  // Of a job that has not come, where something is learnt.
+  Estimate estimate_before(Index job, Phase p) const;
   bool learns() const { return estimates_.used(); }
+  double slowed(Index job, Phase p) const {
+    return estimates_.used() ? estimates_.slowed(2 * job + p) : 1.0;
+  }
   double changing() const { return estimates_.changing(); }
   LeftPhase left(Index job, Phase p) const {
     return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now);
@@ -241,6 +246,8 @@ class ClusterScheduler {
   std::int64_t decisions() const { return decisions_; }
 
  private:
+  // Of row 2 * job + phase.
+  Estimate estimate_of(Index row, const LogMean& mean) const;
   struct Job {
     double skipped = -1.0;      // delay scheduling: since when
     Index started[2] = {0, 0};  // tasks started at least once, in order

@@ -6,6 +6,7 @@
 // O(jobs + groups), and at most 3 KB more for each phase whose tasks run.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -75,6 +76,14 @@ class JobEstimates {
     if (silent(row) && tasks > 0) showed_ += 1.0;
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
   }
+  // A phase that was done has more tasks after all, of which nothing is known but what it taught
+  // itself; false: it was not done.
+  bool begin_again(Index row) {
+    if (!phases_[row].done) return false;
+    tasks_.close(phases_[row].seen);
+    phases_[row] = Known{};
+    return true;
+  }
   // What is believed of tasks now, of which so many work.
   LogMean now(Index row, std::int64_t running, double now) const;
   // What tasks of a phase have shown, and what is left of it.
@@ -82,6 +91,11 @@ class JobEstimates {
   LeftPhase left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
                  double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
+  // By how much the tasks that ended were slower than one that runs alone.
+  double slowed(Index row) const {
+    const SeenTasks& seen = phases_[row].seen;
+    return seen.count > 0.0 ? std::exp((1.0 - tasks_.speedup()) * seen.x / seen.count) : 1.0;
+  }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
   bool done(Index row, const TaskEstimates::Told& told, std::int64_t tasks);
   Learned learned() const {

@@ -42,6 +42,9 @@ inline constexpr std::array kEventColumns = {
     "start_ids",     "start_phase",
     "start_node",    "slots",
     "max_slots",     "speedup",
+    "elapsed_maps",  "elapsed_reduces",
+    "parents",       "parents_offset",
+    "mean_maps",     "mean_reduces",
 };
 
 struct Replayed {

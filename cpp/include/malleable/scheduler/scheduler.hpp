@@ -5,7 +5,8 @@
 // in bulk, late, twice or not at all: what cannot be (a task that ended but never started) is made
 // good where it can be, and what was told already is counted out. `observe` sets the counts of
 // engines that show nothing else; where no task's time is told, estimates follow the slot-seconds
-// that were seen, those of tasks that still run counted half. Whoever finishes or cancels a job
+// that were seen, less those of tasks that still run: what is told of them, else half of what a
+// task takes. Whoever finishes or cancels a job
 // says so; until then it is here.
 //
 // All methods check what they are given, and throw before anything changes; only a policy that
@@ -63,8 +64,11 @@ class Scheduler {
   // arrives after `now` does so now. Returns ids, valid until the next call.
   // Columns that the scheduler is told are complete but for max_slots and speedup (its p), which
   // may be left out.
+  // `parents`: job k also waits for the jobs parents[parents_offset[k]] ..., ids of earlier calls,
+  // unless they have finished; left out, nobody does.
   struct Additions : ClusterJobsView {
     std::span<const Person> new_users;
+    std::span<const std::int64_t> parents_offset = {}, parents = {};
   };
   std::span<const std::int64_t> add(const Additions& jobs, double now);
   // Nodes with copies of the blocks of a job's map tasks, task by task, before any of them started.
@@ -88,9 +92,12 @@ class Scheduler {
   // Tasks of a phase may start (reduces, say, whatever slow start says).
   void ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase, double now);
 
-  // Counts as they are, by phase: tasks that wait, run, are done, and failed for good.
+  // Counts as they are, by phase: tasks that wait, run, are done, and failed for good; where it is
+  // known, the seconds that those that run have run, all together, and the mean seconds of those
+  // that ended (NaN: not known).
   struct Counts {
     std::span<const std::int64_t> ids, pending[2], running[2], done[2], failed[2];
+    std::span<const double> elapsed[2] = {}, seconds[2] = {};
   };
   void observe(const Counts& counts, double now);
 
@@ -145,12 +152,16 @@ class Scheduler {
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
   std::string_view rule() const { return core_.rule(); }
+  // By how much its tasks that ended were slower than one that runs alone, as p says.
+  double slowed(Index row, Phase p) const { return core_.slowed(row, p); }
   ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
-    return core_.estimate_of(row, p);
+    const bool waits = !jobs_[row].here && core_.learns();
+    return waits ? core_.estimate_before(row, p) : core_.estimate_of(row, p);
   }
   // When jobs are expected to end, those that wait for others too (scheduler_ends.cpp): slots go
-  // by work left over weight, by arrival, or equally. std::invalid_argument if nothing is learnt.
-  enum class EndsOrder : std::uint8_t { kWork, kArrival, kEqual };
+  // by work left over weight, by arrival, equally, by deadline, or by size, as shares of heSRPT for
+  // what is believed of p. std::invalid_argument if nothing is learnt.
+  enum class EndsOrder : std::uint8_t { kWork, kArrival, kEqual, kDeadline, kSize };
   struct End {
     std::int64_t id;
     ExpectedEnd end;
@@ -169,8 +180,9 @@ class Scheduler {
     bool here = false, gone = false;
     double busy[2] = {0.0, 0.0};   // slot-seconds seen
     double since[2] = {0.0, 0.0};  // up to when
+    std::int64_t unseen[2] = {-1, -1};  // tasks that had ended at the first look; -1: there was none
 
-    void state(State& s) { s(missing, children, here, gone, busy, since); }
+    void state(State& s) { s(missing, children, here, gone, busy, since, unseen); }
   };
   struct Flow {
     std::vector<Index> rows;
@@ -199,7 +211,7 @@ class Scheduler {
   void set_user(Index row, std::int64_t user);
   void come(Index row);
   void leave(Index row, bool finished);
-  void learn(Index row, Phase p, const PhaseState& before, double now);
+  void learn(Index row, Phase p, double running, double now);
   void release_rows();
   std::int64_t target(Index row, int pool, const ClusterState::Demand& demand) const;
   void bring_in_order(int pool);
