@@ -228,7 +228,7 @@ class PyScheduler {
     return d;
   }
 
-  // (ids, shape (n, 3): median, early and late); `order`: 0 by work, 1 by arrival, 2 equally, 3 by deadline, 4 by size.
+  // (ids, shape (n, 3): median, early and late); `order` as EndsOrder has it.
   py::tuple expected_ends(int order, int draws, std::uint64_t seed) {
     const auto found = call([&](Scheduler& s) {
       return s.expected_ends(static_cast<Scheduler::EndsOrder>(order), draws, seed);

@@ -112,6 +112,27 @@ TEST(the_less_is_known_the_wider) {
   CHECK(expected_ends(std::vector<LeftJob>{job(old)}, on(4))[0].early > 300.0);
 }
 
+TEST(many_tasks_end_as_their_sum_does) {
+  // Pieces of many tasks, and one by one at the end: a fifth of the scatter of one task's seconds
+  // is left in the mean of so many.
+  LeftPhase many = known(10.0, 40000);
+  many.square = 0.25 * many.count;  // logarithms with a deviation of 0.5
+  const auto one = expected_ends(std::vector<LeftJob>{job(many)}, on(4));
+  near(one[0], 100.0 + 100000.0 * std::exp(0.125), 0.01);
+  CHECK(one[0].late - one[0].early < 2000.0);
+  // In order, equally, and by shares of which the second job has three times as much.
+  std::vector<LeftJob> jobs = {job(known(10.0, 20000), 1.0), job(known(10.0, 20000), 2.0)};
+  auto ends = expected_ends(jobs, on(4));
+  near(ends[0], 100.0 + 50000.0, 0.01);
+  near(ends[1], 100.0 + 100000.0, 0.01);
+  EndsRequest shared = on(8);
+  shared.shared = true;
+  jobs[1].share = std::log(3.0);
+  ends = expected_ends(jobs, shared);
+  near(ends[1], 100.0 + 20000.0 * 10.0 / 6.0, 0.05);
+  near(ends[0], 100.0 + 50000.0, 0.05);
+}
+
 TEST(the_same_seed_draws_the_same) {
   const LeftPhase phase{.prior = {1.0, 1.0}, .waiting = 30};
   EndsRequest request = on(3);

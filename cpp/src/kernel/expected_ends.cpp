@@ -124,11 +124,18 @@ class Run {
         request_(request),
         order_(jobs.size()),
         rank_(jobs.size()),
+        before_(jobs.size()),
         children_(jobs.size()) {
     for (std::size_t j = 0; j < jobs.size(); ++j) order_[j] = static_cast<Index>(j);
     std::stable_sort(order_.begin(), order_.end(),
                      [&](Index a, Index b) { return jobs[a].key < jobs[b].key; });
-    for (std::size_t k = 0; k < order_.size(); ++k) rank_[order_[k]] = static_cast<double>(k);
+    std::int64_t tasks = 0;
+    const std::int64_t slots = std::max<std::int64_t>(1, request.slots[0] + request.slots[1]);
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      rank_[order_[k]] = static_cast<double>(k);
+      before_[order_[k]] = tasks / slots;
+      for (const LeftPhase& phase : jobs[order_[k]].phases) tasks += phase.waiting;
+    }
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       for (const Index parent : jobs[j].parents) children_[parent].push_back(static_cast<Index>(j));
     }
@@ -213,10 +220,14 @@ class Run {
       if (--missing_[child] == 0) offer(child);
     }
   }
-  // Of so many tasks that wait, those that a slot of the pool takes at once.
+  // Of so many tasks that wait, those that a slot of the pool takes at once: an eighth of its
+  // share, or an eighth of what the slot does before if all goes by order. Where slots are shared,
+  // jobs end later than that.
   std::int64_t piece(std::size_t j, std::size_t p, std::int64_t waiting) const {
-    const std::int64_t slots = std::min(jobs_[j].most, request_.slots[p]);
-    return std::max<std::int64_t>(1, waiting / (kPieces * std::max<std::int64_t>(1, slots)));
+    std::int64_t slots = std::min(jobs_[j].most, request_.slots[p]);
+    if (request_.shared) slots /= static_cast<std::int64_t>(jobs_.size());
+    const std::int64_t own = waiting / std::max<std::int64_t>(1, slots);
+    return std::clamp<std::int64_t>(std::max(own, before_[j]) / kPieces, 1, waiting);
   }
   template <typename Seconds>
   void fill(double now, const Seconds& seconds) {
@@ -241,6 +252,7 @@ class Run {
   const EndsRequest& request_;
   std::vector<Index> order_;
   std::vector<double> rank_;
+  std::vector<std::int64_t> before_;  // tasks that each slot does before those of a job, by order
   std::vector<std::vector<Index>> children_;
   std::vector<std::int64_t> waiting_, open_, beside_, holds_, missing_;
   std::int64_t free_[2] = {0, 0};
@@ -263,22 +275,28 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
   const std::size_t n = jobs.size();
   std::vector<ExpectedEnd> found(n);
   if (n == 0) return found;
+  std::vector<LeftPhase> phases;
+  for (const LeftJob& job : jobs) phases.insert(phases.end(), job.phases, job.phases + 2);
+  // Of phases that have shown something; kNobody: of the others the prior is all that is known.
+  constexpr auto kNobody = static_cast<std::size_t>(-1);
   std::vector<Belief> beliefs;
-  beliefs.reserve(2 * n);
+  std::vector<std::size_t> belief(2 * n, kNobody);
   std::array<double, kScatters> all{};
   for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
-  for (const LeftJob& job : jobs) {
-    for (const LeftPhase& phase : job.phases) {
-      beliefs.emplace_back(phase);
-      // One task that ended says nothing of how others differ.
-      if (phase.count + static_cast<double>(phase.running) < 2.0) continue;
-      for (std::size_t k = 0; k < kScatters; ++k) all[k] += beliefs.back().own[k];
-    }
+  for (std::size_t row = 0; row < 2 * n; ++row) {
+    const double shown = phases[row].count + static_cast<double>(phases[row].running);
+    if (shown == 0.0) continue;
+    belief[row] = beliefs.size();
+    beliefs.emplace_back(phases[row]);
+    // One task that ended says nothing of how others differ.
+    if (shown < 2.0) continue;
+    for (std::size_t k = 0; k < kScatters; ++k) all[k] += beliefs.back().own[k];
   }
   const std::array<double, kScatters> common = chances(all);
   std::vector<std::array<double, kScatters>> scatter(2 * n);
   for (std::size_t row = 0; row < 2 * n; ++row) {
-    std::array<double, kScatters> own = beliefs[row].own;
+    std::array<double, kScatters> own{};
+    if (belief[row] != kNobody) own = beliefs[belief[row]].own;
     for (std::size_t k = 0; k < kScatters; ++k) own[k] += std::log(kLikely[k]);
     own = chances(own);
     double both = 0.0;
@@ -311,12 +329,19 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
   };
   for (std::size_t d = 0; d < draws; ++d) {
     for (std::size_t row = 0; row < 2 * n; ++row) {
+      const LeftPhase& phase = phases[row];
+      if (phase.waiting + phase.running == 0) continue;
       const std::size_t k = choose(scatter[row], random);
-      mean[row] = beliefs[row].mean[k][choose(beliefs[row].chance[k], random)];
+      std::normal_distribution<double> normal;
+      if (belief[row] == kNobody) {
+        mean[row] = phase.prior.mean + std::sqrt(phase.prior.variance) * normal(random);
+      } else {
+        const Belief& own = beliefs[belief[row]];
+        mean[row] = own.mean[k][choose(own.chance[k], random)];
+      }
       deviation[row] = kScatter[k];
       const bool jumps = uniform(random) < request.jump;
-      std::normal_distribution<double> normal(0.0, kJumpScatter);
-      jump[row] = jumps ? normal(random) : 0.0;
+      jump[row] = jumps ? kJumpScatter * normal(random) : 0.0;
     }
     run.go(seconds, end);
     for (std::size_t j = 0; j < n; ++j) ends[j * draws + d] = end[j];

@@ -465,8 +465,8 @@ class Scheduler(Kept):
         pending, running, done, failed : array_like of int, shape (n, 2), (n,) or a number
             Tasks that wait, run, have ended well, and failed for good; one column is of maps.
         elapsed : array_like of float, shape as above, optional
-            Seconds that the tasks that run have run, all together; unknown by default. Where no task's
-            time is told, the mean time of those that ended is more exact with it.
+            Seconds that the running tasks have run, all together; unknown by default. Where no task's time is
+            told, the mean time of the ended tasks is more exact with it.
         seconds : array_like of float, shape as above, optional
             The mean time of the tasks that have ended; NaN, and by default: as the counts have it.
         """

@@ -5,10 +5,10 @@
 // those that run by being as old as they are. Before they show anything the mean is as the prior
 // says; the standard deviation is believed as other phases and its own tasks make it likely, half
 // each. Both are drawn, then every task's seconds (those that run take longer than they are old),
-// and all tasks are run: in each free slot the next task by order, or of the job that has fewest for
-// its share.
-// Now and then the waiting tasks of a phase take other times than those before them. A slot gets an
-// eighth of a job's share at once where many tasks wait, and less and less towards the end.
+// and all tasks are run: in each free slot the next task by order, or of the job that has fewest
+// for its share. Now and then the waiting tasks of a phase take other times than those before them.
+// A slot gets an eighth of a job's share at once where many tasks wait, less and less towards the
+// end, and more of jobs whose turn comes late.
 //
 // O(phases x grid) for what is believed. A draw takes O(log jobs) for each of at most
 // min(tasks, 8 slots log(tasks)) steps of a job. Sources: self-scheduling by shrinking pieces
@@ -41,7 +41,7 @@ struct LeftJob {
   std::int64_t most = kMostSlots;  // slots at once
   std::array<double, 2> key{};     // of the order: the least first, then by the second one
   double share = 0.0;              // logarithm of its share, where slots are shared
-  std::vector<Index> parents;  // of those that are left, which have to end before
+  std::vector<Index> parents;      // of those that are left, which have to end before
 };
 
 struct EndsRequest {

@@ -180,7 +180,8 @@ class Scheduler {
     bool here = false, gone = false;
     double busy[2] = {0.0, 0.0};   // slot-seconds seen
     double since[2] = {0.0, 0.0};  // up to when
-    std::int64_t unseen[2] = {-1, -1};  // tasks that had ended at the first look; -1: there was none
+    std::int64_t unseen[2] = {-1,
+                              -1};  // tasks that had ended at the first look; -1: there was none
 
     void state(State& s) { s(missing, children, here, gone, busy, since, unseen); }
   };
