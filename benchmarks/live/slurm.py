@@ -102,6 +102,11 @@ def comment(made, case, row):
     return words
 
 
+def _decider(objective):
+    """As ``malleable govern`` makes it."""
+    return SchedulerDecider(1, "flex", objective, counted=True, processors="own")
+
+
 def simulated(made, case, every):
     world = FakeSlurm(SLOTS)
     todo = sorted(made["order"].tolist(), key=lambda row: made["when"][row])
@@ -110,7 +115,7 @@ def simulated(made, case, every):
         engine = Slurm(every, ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
         objective = case.get("objective", "sum:response")
         governor = Governor(
-            engine, Places(lambda place: SchedulerDecider(1, "flex", objective, counted=True)),
+            engine, Places(lambda place: _decider(objective)),
             lambda array: True, JobLease(engine), clock=world.clock,
         )  # fmt: skip
     idle = total = 0.0

@@ -69,7 +69,7 @@ def main():
         os.environ["SLURM_CONF"] = str(cluster.conf)
         engine = Slurm(asked.every, everybody=True)
         governor = Governor(
-            engine, Places(lambda place: SchedulerDecider(1, counted=True)),
+            engine, Places(lambda place: SchedulerDecider(1, counted=True, processors="own")),
             lambda array: array.user == cluster.user.pw_name, no_lease=True,
         )  # fmt: skip
         controller = int((cluster.base / "run" / "slurmctld.pid").read_text())

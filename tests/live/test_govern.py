@@ -274,6 +274,22 @@ def test_looks_come_slower_when_answers_are_slow():
     assert looks <= 12
 
 
+def test_looks_come_often_while_arrays_come_and_when_one_ends_soon():
+    world = FakeSlurm()
+    for size in (40, 400, 4000):
+        world.submit(size, 2.0)
+    governor = governed(world)
+    looks = []
+    while world.now < 200.0:
+        before = governor.looks
+        governor.step()
+        looks += [world.now] * (governor.looks - before)
+    gaps = np.diff(looks)
+    young, old = gaps[np.array(looks[1:]) < 9.0], gaps[np.array(looks[1:]) > 90.0]
+    assert len(young) >= 6 and young.max() < 2.0
+    assert old.min() > 4.0
+
+
 def test_two_partitions_are_governed_apart():
     world = FakeSlurm(places=("main", "other"))
     for size in SIZES:
@@ -295,7 +311,7 @@ def test_no_more_slots_than_a_partition_may_have():
     glance(governor)
     assert sum(planned.slots for planned in governor.planned) == 6
     go(governor, world, until=100.0)
-    assert sum(words[-1] == "partitions" for words in world.calls) == 3
+    assert sum(words[-1] == "partitions" for words in world.calls) == 4  # one in 30 s
 
 
 def test_tasks_that_have_no_memory_together_do_not_count_as_running_together():

@@ -44,7 +44,7 @@ def test_line_table_and_dry_run_say_the_same(tmp_path):
         known = 0
         while not loop.finished:
             loop.step(0.7)
-            loop._flown = loop._looked = -math.inf  # now, not once a second
+            loop._flown = loop._reckoned = -math.inf  # now, not once a second
             loop._record()
             loop.tell()
             progress = ends[-1]

@@ -255,6 +255,8 @@ void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
 void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
                                   std::int64_t finished) {
   PhaseState& s = state_.phases[2 * job + p];
+  // Tasks that ended made room for others, which are younger.
+  const std::int64_t ended = std::clamp<std::int64_t>(finished - s.finished, 0, s.running);
   s.total = waiting + running + finished;
   s.finished = finished;
   // A phase that came without tasks, or of which all had ended, has some after all.
@@ -263,6 +265,7 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   }
   if (running > 0) make_ready(job, p);
   if (s.ready) {
+    if (ended > 0) count(job, p, 0, -ended);
     count(job, p, waiting - s.waiting, running - s.running);
   } else {
     s.waiting = waiting;

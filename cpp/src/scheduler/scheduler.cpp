@@ -329,6 +329,7 @@ void Scheduler::observe(const Counts& counts, double now) {
       }
       core_.set_counts(row, p, counts.pending[p][k], running, done);
       table_.tasks[p][row] = s.total;
+      if (known) core_.aged(row, p, counts.elapsed[p][k]);
       const std::int64_t seen = known ? done - job.unseen[p] : done;
       const auto ended = static_cast<double>(seen);
       double seconds = known ? (job.busy[p] - counts.elapsed[p][k]) / ended

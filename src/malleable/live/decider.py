@@ -28,7 +28,7 @@ __all__ = ["SchedulerDecider"]
 _LEAST = 1e-6  # seconds of a task
 _OTHERS_FIRST = "others come first"
 _UNKNOWN = 100.0  # the deviation of a task's seconds over them: of such ones nothing is known
-_DRAWS, _LEAST_DRAWS, _DRAWN = 64, 16, 200_000  # of expected ends; tasks that all draws may have
+_DRAWS, _LEAST_DRAWS, _DRAWN = 400, 16, 60_000  # of expected ends; tasks that all draws may have
 
 
 class SchedulerDecider:

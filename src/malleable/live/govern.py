@@ -35,6 +35,9 @@ COMMENT = "malleable"
 """First word of the comment of an array that says what it wants."""
 
 _AHEAD = 3.0  # looks ahead that the order is asked for
+_SOONEST = 1.0  # seconds between two looks, unless fewer are asked for
+_FRESH = 10.0  # seconds after an array came in which others may come
+_PART = 0.05  # of the time until an array ends
 _SHORTEST = 0.1  # seconds of a task, at least, for that
 _MOST_AHEAD = 1_000_000
 _ACCOUNTS = 60.0  # seconds between two questions to accounting
@@ -145,7 +148,7 @@ class Governor(Loop):
         self._touched_arrays: set[int] = set()
         self._orders: dict[str, NiceOrder] = {}
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
-        self._looked = -math.inf
+        self._looked = self._came = -math.inf
         self._counted_at = -math.inf
         self._told_jobs = (-1, -1)
         self._fresh = False
@@ -203,12 +206,24 @@ class Governor(Loop):
         if self._slurm.accounts and self._looked >= self._counted_at + _ACCOUNTS:
             self._counted_at = self._looked
             self._account()
+        self._slurm.soon = self._rest()
         self._due = self._fresh = True
+
+    def _rest(self) -> float:
+        """Seconds until the next look: few while arrays come, or one ends soon."""
+        if not self._row_of:
+            return self._slurm.every
+        self.look_ahead()
+        fresh = self.now < self._came + _FRESH
+        ends = [self.expected[row].at for row in self._row_of.values() if row in self.expected]
+        soon = min((end for end in ends if not math.isnan(end)), default=math.inf) - self.now
+        return min(self._slurm.every, _SOONEST if fresh else max(_SOONEST, _PART * soon))
 
     def _back(self, row: int, array: Array) -> bool:
         return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
 
     def _come(self, array: Array) -> int:
+        self._came = self.now
         wishes = wishes_of(array.comment)
         zero = self.look.at - self.now
         row = self.add(

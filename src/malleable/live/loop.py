@@ -238,7 +238,7 @@ class Loop:
         self._told = self._flown = -math.inf
         self.expected: dict[int, Expected] = {}
         self.rule = ""
-        self._looked, self._look_took = -math.inf, 0.0
+        self._reckoned, self._took = -math.inf, 0.0
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
         self.stopping = False
@@ -571,8 +571,8 @@ class Loop:
             self._journal.commit()
         self._attempted, self._decisions = [], []
         if self._journal and self.now - self._flown >= _LOOK:
-            self._flown = self.now
             self.look_ahead()
+            self._flown = self.now
             self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), self.rule)
             self._journal.commit()
 
@@ -583,7 +583,7 @@ class Loop:
         """
         began = self._clock()
         share = _SHARE if least > 0.0 else 1.0
-        if began < self._looked + max(0.9 * least, self._look_took / share):
+        if began < self._reckoned + max(0.9 * least, self._took / share):
             return
         coming = self._coming()
         found = self.guard(
@@ -591,7 +591,8 @@ class Loop:
         )
         self.expected = found or {}
         self.rule = self.guard("the rule of decisions", lambda: self.decider.rule) or ""
-        self._looked, self._look_took = began, self._clock() - began
+        self._reckoned, self._took = began, self._clock() - began
+        self._flown = -math.inf  # the journal says the same
 
     def _coming(self) -> dict[int, tuple[Work, list[int]]]:
         """Jobs that wait for others, and for which; parents first."""

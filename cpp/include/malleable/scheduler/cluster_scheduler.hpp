@@ -138,6 +138,12 @@ class ClusterScheduler {
   // Of a job that has not come, where something is learnt.
   Estimate estimate_before(Index job, Phase p) const;
   bool learns() const { return estimates_.used(); }
+  // Tasks that run have run for so many seconds, all together.
+  void aged(Index job, Phase p, double seconds) {
+    if (!estimates_.used()) return;
+    const auto running = static_cast<double>(state_.phase(job, p).running);
+    estimates_.aged(2 * job + p, running * state_.now - seconds);
+  }
   double slowed(Index job, Phase p) const {
     return estimates_.used() ? estimates_.slowed(2 * job + p) : 1.0;
   }

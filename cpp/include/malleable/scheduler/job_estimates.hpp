@@ -91,6 +91,8 @@ class JobEstimates {
   LeftPhase left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
                  double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
+  // The sum of the times at which those that run began.
+  void aged(Index row, double began) { phases_[row].began = began; }
   // By how much the tasks that ended were slower than one that runs alone.
   double slowed(Index row) const {
     const SeenTasks& seen = phases_[row].seen;

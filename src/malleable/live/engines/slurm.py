@@ -114,7 +114,7 @@ class Slurm:
     Parameters
     ----------
     every : float
-        Seconds between two looks; more where answers are slow or do not come.
+        Seconds between two looks; less where the governor wants it, more where answers are slow or do not come.
     everybody : bool
         Other people's arrays, too; changing them takes an operator's rights.
     ask, clock, sleep, wall : callable
@@ -136,7 +136,8 @@ class Slurm:
         self.every, self.everybody = every, everybody
         self.slots = 0
         self._ask, self._clock, self._sleep, self._wall = ask, clock, sleep, wall
-        self._next = -math.inf
+        self._next = self._began = -math.inf
+        self._took = -1.0  # of the look before; below 0: there is none
         self._silent = 0
         self._others, self._others_at = NOBODY, -math.inf
         self._most: dict[str, int] = {}  # CPUs of a node, by partition
@@ -144,6 +145,8 @@ class Slurm:
         self._memory_of: dict[int, float] = {}  # by number of the array
         self.accounts = True
         """Whether there is accounting, as far as is known."""
+        self.soon = every
+        """Seconds between looks that the governor wants now."""
         self.pace = every
         """Seconds until the next look."""
 
@@ -162,6 +165,9 @@ class Slurm:
 
     def poll(self, seconds: float) -> list[Event]:
         """How the queue stands, where it is time to look; waits at most so long."""
+        if self._took >= 0.0:  # the governor says how soon once it has seen the look before
+            self.pace = min(max(self.soon, _SHARE * self._took), max(self.every, _SLOWEST))
+            self._next = self._began + self.pace
         wait = self._next - self._clock()
         if wait > 0.0:
             self._sleep(min(wait, max(seconds, 0.0)))
@@ -170,13 +176,13 @@ class Slurm:
         try:
             look = self.look()
         except SlurmError as error:
+            self._took = -1.0
             self._silent = min(self._silent + 1, 20)  # 2 to that power is beyond any pause
             self.pace = min(self.every * 2**self._silent, max(self.every, _SLOWEST))
             self._next = self._clock() + self.pace
             return [Event("silent", text=str(error))]
         self._silent = 0
-        self.pace = min(max(self.every, _SHARE * look.took), max(self.every, _SLOWEST))
-        self._next = self._clock() + self.pace - look.took
+        self._took, self._began = look.took, self._clock() - look.took
         return [Event("seen", result=look)]
 
     # Looks.
@@ -215,7 +221,7 @@ class Slurm:
         usable = usable_in(nodes.text, self._most)
         took += self._look_at_memory(queue.arrays)
         self.slots = sum(each.slots for each in usable.values())
-        self._next = self._clock() + self.every
+        self._next = self._clock() + self.soon
         return Look(at, queue.arrays, queue.leases, usable, self._others, took)
 
     def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
