@@ -32,7 +32,8 @@ from sleeping import fluid, tasks_of
 import malleable as mb
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Task
-from malleable.live.loop import Loop, Work
+from malleable.live.ledger import Work
+from malleable.live.loop import Loop
 
 PARTS = ("at once", "arrivals", "late", "rate")
 

@@ -24,10 +24,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.slurm import Slurm
-from malleable.live.govern import Governor
-from malleable.live.lease import JobLease
-from malleable.live.places import Places
+from malleable.live.slurm.commands import Slurm
+from malleable.live.slurm.governor import Governor
+from malleable.live.slurm.lease import JobLease
+from malleable.live.slurm.places import Places
 from tests.live.fake_slurm import NOW, FakeSlurm
 from tests.live.slurm_cluster import SlurmCluster, why_not
 

@@ -19,9 +19,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.slurm import Slurm
-from malleable.live.govern import Governor
-from malleable.live.places import Places
+from malleable.live.slurm.commands import Slurm
+from malleable.live.slurm.governor import Governor
+from malleable.live.slurm.places import Places
 from tests.live.slurm_cluster import SlurmCluster, why_not
 
 

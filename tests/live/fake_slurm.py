@@ -7,8 +7,8 @@ array's own priority, of which its Nice is taken.
 import re
 from dataclasses import dataclass, field
 
-from malleable.live.engines.slurm import Reply
-from malleable.live.engines.slurm_answers import LEASE
+from malleable.live.slurm.answers import LEASE
+from malleable.live.slurm.commands import Reply
 
 NOW = 1_700_000_000.0
 

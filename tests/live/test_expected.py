@@ -7,7 +7,7 @@ import pytest
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
-from malleable.live.loop import Work, last_end
+from malleable.live.ledger import Work, last_end
 from malleable.live.status import run_status
 from malleable.view.live import task_text
 from tests.live.outputs import rows_of

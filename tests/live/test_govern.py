@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.slurm import Change, Reply, Slurm, SlurmError
-from malleable.live.govern import Governor, Wishes, wishes_of
 from malleable.live.journal import Journal
-from malleable.live.lease import JobLease, left_behind
-from malleable.live.places import Places
+from malleable.live.slurm.commands import Change, Reply, Slurm, SlurmError
+from malleable.live.slurm.governor import Governor, Wishes, wishes_of
+from malleable.live.slurm.lease import JobLease, left_behind
+from malleable.live.slurm.places import Places
 from malleable.live.status import run_status
 from tests.live.fake_slurm import FakeSlurm
 
@@ -33,7 +33,7 @@ def governed(world, every=5.0, apply=True, journal=None, policy="flex", objectiv
 
 def glance(governor):
     """One look, and what follows from it."""
-    governor.take(governor.engine.look())
+    governor.take(governor.queue.look())
     governor.step(0.0)
 
 
@@ -443,8 +443,8 @@ def test_the_order_of_changes():
         world.submit(size, 2.0)
     governor = governed(world)
     sent = []
-    change = governor._slurm.change
-    governor._slurm.change = lambda changes: sent.append(list(changes)) or change(changes)
+    change = governor.queue.change
+    governor.queue.change = lambda changes: sent.append(list(changes)) or change(changes)
     go(governor, world, until=60.0)
     for changes in sent:
         kinds = [c for c in changes if c.key != "StartTime"]

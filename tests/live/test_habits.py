@@ -12,7 +12,7 @@ from malleable.cli.arguments import build_parser
 from malleable.cli.run_habits import halt
 from malleable.files.reading import parse_seconds
 from malleable.live.jobs_file import parse_jobs
-from malleable.live.loop import Work
+from malleable.live.ledger import Work
 from tests.live.screen import MALLEABLE, terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

@@ -17,7 +17,8 @@ from malleable.cli import main
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Task
 from malleable.live.engines import errand
-from malleable.live.loop import Loop, Work
+from malleable.live.ledger import Work
+from malleable.live.loop import Loop
 from tests.live import calls_to_make as calls
 from tests.live.waiting import PATIENCE, until
 

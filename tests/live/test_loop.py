@@ -9,7 +9,8 @@ import pytest
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Abilities, Task
 from malleable.live.journal import Journal
-from malleable.live.loop import Loop, Work
+from malleable.live.ledger import Work
+from malleable.live.loop import Loop
 from tests.live.fake_engine import FakeEngine
 
 STEPS = 100_000

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malleable.live.engines import slurm
-from malleable.live.engines.slurm import Reply, Slurm, SlurmError, call
-from malleable.live.engines.slurm_answers import (
+from malleable.live.slurm import commands as slurm
+from malleable.live.slurm.answers import (
     Array,
     Look,
     Usable,
@@ -17,7 +16,8 @@ from malleable.live.engines.slurm_answers import (
     tasks_in,
     usable_in,
 )
-from malleable.live.nice import MOST_CHANGES, NiceOrder
+from malleable.live.slurm.commands import Reply, Slurm, SlurmError, call
+from malleable.live.slurm.nice import MOST_CHANGES, NiceOrder
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,16 @@ from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.slurm import Slurm, SlurmError
-from malleable.live.engines.slurm_answers import Array, Look
-from malleable.live.govern import COMMENT, Governor, Planned
 from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.journal import Journal, take_lock
-from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
-from malleable.live.loop import Progress
+from malleable.live.ledger import Progress
 from malleable.live.own_files import OURS, own_folder
-from malleable.live.places import Places
+from malleable.live.slurm.answers import Array, Look
+from malleable.live.slurm.commands import Slurm, SlurmError
+from malleable.live.slurm.governor import COMMENT, Governor, Planned
+from malleable.live.slurm.lease import JobLease, Lease, ProcessLease, left_behind
+from malleable.live.slurm.places import Places
 from malleable.view.text import (
     Column,
     columns_table,

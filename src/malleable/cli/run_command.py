@@ -35,7 +35,8 @@ from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.jobs_file import Job, check_memory, check_minima, parse_jobs, read_rows
 from malleable.live.journal import Expected, Journal, Run
-from malleable.live.loop import Loop, Progress, Work, last_end
+from malleable.live.ledger import Progress, Work, last_end
+from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, other_runs, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder

@@ -17,7 +17,7 @@ from malleable.cli.run_screen import Screen
 from malleable.live.engine import Event
 from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
-from malleable.live.loop import Work
+from malleable.live.ledger import Work
 from malleable.live.output import SUFFIXES, stream_of
 from malleable.live.own_files import open_file
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from malleable.cli.streams import coloured, note, quiet, ready
 from malleable.live.failures import Failure
-from malleable.live.loop import Progress
+from malleable.live.ledger import Progress
 from malleable.view.failures import failure_lines, ways_text
 from malleable.view.live import bar, line_text
 

@@ -28,7 +28,8 @@ from malleable.live.futures import Future
 from malleable.live.history import keep_history
 from malleable.live.jobs_file import described_jobs
 from malleable.live.journal import Expected, JobRow, Journal
-from malleable.live.loop import Loop, Work
+from malleable.live.ledger import Work
+from malleable.live.loop import Loop
 
 __all__ = ["CallJob", "CallRun"]
 

@@ -21,7 +21,7 @@ from malleable.cluster.table import ClusterJobs
 from malleable.domain import MOST_SLOTS
 from malleable.live.guard import Guard
 from malleable.live.journal import Decided, Expected
-from malleable.live.loop import Work
+from malleable.live.ledger import Work
 
 __all__ = ["SchedulerDecider"]
 

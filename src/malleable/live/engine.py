@@ -133,11 +133,9 @@ class Event:
 
     Attributes
     ----------
-    kind : {"started", "ended", "refused", "lost", "returned", "seen", "silent"}
+    kind : {"started", "ended", "refused", "lost", "returned"}
         ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
-        knows what became of it. ``returned``: it was handed over, but surely never started. Of an engine
-        with a queue of its own ``seen``: how all of it stands, in `result`; ``silent``: it did not answer,
-        `text` says how.
+        knows what became of it. ``returned``: it was handed over, but surely never started.
     key : str
     status : int
         Exit status; below 0 the signal that ended it.
@@ -153,7 +151,7 @@ class Event:
         None for a call that ended in another way: `text` says how.
     """
 
-    kind: Literal["started", "ended", "refused", "lost", "returned", "seen", "silent"]
+    kind: Literal["started", "ended", "refused", "lost", "returned"]
     key: str = ""
     status: int = 0
     seconds: float = 0.0

@@ -11,191 +11,33 @@ A pass over n events costs O(n) here, and what the scheduler takes.
 from __future__ import annotations
 
 import math
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any
 
 from malleable.live.engine import Engine, Event, Task
-from malleable.live.guard import Guard
-from malleable.live.jobs_file import parents_first
-from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
-from malleable.live.recorded import LOST_AGAIN, WORDS
+from malleable.live.journal import Attempt, Flying, Journal
+from malleable.live.ledger import LOOK, Decider, Ledger, Work
+from malleable.live.recorded import LOST_AGAIN
 
-__all__ = ["Decider", "Loop", "Progress", "Work", "last_end"]
+__all__ = ["Loop"]
 
-_LOOK = 1.0  # seconds between two times that others are told what runs
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
-_SHARE = 0.05  # of the time that is spent on expected ends
 
 
-class Decider(Protocol):
-    """What the loop asks of a scheduler; jobs by their rows in the run.
-
-    ``behind``: of what it assigned last some had to stay, so that others may take the slots.
-    """
-
-    behind: bool
-
-    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
-        """Jobs may run from now on."""
-
-    def gone(self, row: int, now: float) -> None:
-        """A job has no task left, or was cancelled."""
-
-    def changed(self, row: int) -> None:
-        """Counts of a job are others than before; its `Work` says them."""
-
-    def ended(self, row: int, seconds: float) -> None:
-        """A task of a job ended well, after so many seconds; perhaps in an earlier session."""
-
-    def expected(
-        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
-    ) -> dict[int, Expected]:
-        """When jobs are expected to end; ``coming``: those not here yet, and what these wait for."""
-
-    @property
-    def rule(self) -> str:
-        """What its policy does now, and why; empty: as its name says."""
-
-    def decide(self, now: float) -> list[Decided]:
-        """Slots of jobs; those that changed."""
-
-    def assign(self, now: float, free: int) -> list[tuple[int, int]]:
-        """How many tasks of which jobs start now, in order; they count as running."""
-
-
-@dataclass
-class Work:
-    """What a run has to do for one job, and how far it is.
-
-    Attributes
-    ----------
-    name : str
-    tasks : int
-        Their number; more may come while the job is open.
-    make : callable
-        ``make(number, attempt) -> Task``, a new one without its key; None: it has been cancelled.
-    retries : int
-        How often a task that failed is tried again.
-    seconds : float
-        What a task is believed to take; 0: not known.
-    arrival : float
-        Since when it is there [s of the run]; NaN: since it may run.
-    width : int
-        Slots of a task.
-    place : str
-        Which slots it competes for, where an engine has several pools.
-    """
-
-    name: str
-    tasks: int
-    make: Callable[[int, int], Task | None]
-    weight: float = 1.0
-    deadline: float = math.inf
-    min_slots: int = 0
-    max_slots: int | None = None
-    user: str = ""
-    program: str = ""
-    after: Sequence[int] = ()
-    retries: int = 0
-    seconds: float = 0.0
-    memory: float = 0.0
-    arrival: float = math.nan
-    width: int = 1
-    place: str = ""
-
-    next: int = 0  # the first task that was never started
-    again: deque[int] = field(default_factory=deque)
-    dropped: set[int] = field(default_factory=set)  # numbers not yet reached that never start
-    running: int = 0  # slots that it holds
-    # Where only counts are heard of: seconds that tasks which run have run, in all, and the mean of
-    # those that ended; NaN: not known.
-    elapsed: float = 0.0
-    mean: float = math.nan
-    done: int = 0
-    failed: int = 0
-    ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"
-    retried: int = 0  # attempts at tasks beyond the first
-    taken: float = 0.0  # seconds of tasks that ended well, in all
-    squares: float = 0.0  # of these seconds
-    recent: float = math.inf  # seconds of a task, of late
-    slots: int = 0
-    why: str = ""
-    came: float = math.nan  # when an earlier session began it, if one did
-    last: float = math.nan  # when a task ended last
-    began: float = math.nan
-    ended: float = math.nan
-    cancelled: bool = False
-    paused: bool = False  # nothing of it starts for now
-    open: bool = False  # more tasks may come
-    here: bool = False  # the scheduler knows it
-
-    @property
-    def left(self) -> int:
-        """Tasks that have not ended for good."""
-        return self.tasks - self.done - self.failed
-
-    def fail(self, how: str, count: int = 1) -> None:
-        """So many tasks did not end well."""
-        self.failed += count
-        if count and how in WORDS:
-            self.ways[WORDS[how]] += count
-
-    @property
-    def waiting(self) -> int:
-        """Tasks that could start."""
-        return self.tasks - self.next + len(self.again) - len(self.dropped)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is: told after each pass that changed something."""
-
-    now: float
-    jobs: Sequence[Work]
-    running: int
-    slots: int
-    expected: Mapping[int, Expected]  # by job
-
-    @property
-    def end(self) -> Expected:
-        """When the last job is expected to end; not known if that of any job is not."""
-        left = [row for row, work in enumerate(self.jobs) if work.left]
-        return last_end([self.expected.get(row) for row in left], self.now)
-
-
-def last_end(ends: Iterable[Expected | None], now: float) -> Expected:
-    """The last of these; now if there is none."""
-    found = list(ends)
-    if any(end is None or math.isnan(end.at) for end in found):
-        return Expected(-1)
-    times = [(end.at, end.early, end.late) for end in found if end] or [(now, now, now)]
-    return Expected(-1, *map(max, zip(*times, strict=True)))
-
-
-class Loop:
-    """One run.
+class Loop(Ledger):
+    """One run on an engine.
 
     Parameters
     ----------
     engine : Engine
-    decider : Decider
-    journal : Journal, optional
-        With ``run``, its number there.
+    decider, journal, run, **more
+        As for `Ledger`.
     epoch : float
         Seconds between decisions while nothing but tasks ends.
-    progress : callable, optional
-        Called with a `Progress` after each pass, at most once a second; its errors end nothing.
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
-    dropped : callable, optional
-        Called with (row, numbers) for tasks that never start, as their job was cancelled.
-    guard : Guard, optional
-        Of what only shows or predicts.
     """
 
     def __init__(
@@ -205,188 +47,40 @@ class Loop:
         journal: Journal | None = None,
         run: int = 0,
         *,
-        start: float = 0.0,
         epoch: float = 0.5,
-        progress: Callable[[Progress], object] | None = None,
         settled: Callable[[int, int, Event], object] = lambda row, number, event: None,
-        dropped: Callable[[int, Sequence[int]], object] = lambda row, numbers: None,
-        clock: Callable[[], float] = time.monotonic,
-        guard: Guard | None = None,
+        **more: Any,
     ) -> None:
-        self.guard = guard or Guard()
-        self.jobs: list[Work] = []
+        super().__init__(decider, journal, run, **more)
         self.engine = engine
-        self.decider = decider
-        self._journal, self._run = journal, run
-        self._clock, self._zero = clock, clock() - start
-        self._epoch = epoch
-        self._progress, self._settled, self._dropped = progress, settled, dropped
+        self._epoch, self._settled = epoch, settled
         # By key: row, number, attempt, since, slot.
         self._flying: dict[str, tuple[int, int, int, float, int]] = {}
         self._slot = 0
         self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
         # Of tasks that are tried more than once: attempts so far, and how many of them were lost.
         self._tries: dict[tuple[int, int], tuple[int, int]] = {}
-        self._children: dict[int, list[int]] = {}
-        self._touched: set[int] = set()  # jobs that may come or end
-        self._idle: set[int] = set()  # open jobs that may have nothing to do
-        self._ended = 0
-        self._due = True
         self._pace = 0.0  # slots that come free a second, of late
         self._paced = 0.0  # when that was reckoned
-        self._decided = -math.inf
-        self._told = self._flown = -math.inf
-        self.expected: dict[int, Expected] = {}
-        self.rule = ""
-        self._reckoned, self._took = -math.inf, 0.0
-        self._attempted: list[Attempt] = []
-        self._decisions: list[Decided] = []
         self.stopping = False
         self.draining = False  # nothing starts any more
 
     @property
-    def now(self) -> float:
-        """Seconds of the run."""
-        return self._clock() - self._zero
+    def slots(self) -> int:
+        """Of the engine."""
+        return self.engine.slots
 
-    # Jobs.
-
-    def add(self, work: Work) -> int:
-        """A job; its row."""
-        row = len(self.jobs)
-        self.jobs.append(work)
-        self.wait_for(row, work.after)
-        self._touched.add(row)
-        return row
-
-    def over(self, row: int, number: int, status: int, how: str = "") -> None:
-        """An earlier session ended this task for good; a job's are told in the order of their numbers."""
-        work = self.jobs[row]
-        work.again.extend(range(work.next, number))
-        work.next = number + 1
-        if status == 0:
-            work.done += 1
-        else:
-            work.fail(how)
+    def _end_running(self, row: int) -> None:
+        self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
 
     def tried(self, row: int, number: int, attempts: int, lost: int = 0) -> None:
         """So many attempts at a task were made by earlier sessions, and so many of them were lost."""
         self._tries[row, number] = attempts, lost
 
-    def grow(self, row: int, tasks: int) -> None:
-        """So many more tasks of an open job."""
-        self.jobs[row].tasks += tasks
-        self._counts_changed(row)
-
-    def close(self, row: int) -> None:
-        """No more tasks come."""
-        self.jobs[row].open = False
-        self._touched.add(row)
-
-    def wait_for(self, row: int, parents: Sequence[int]) -> None:
-        """A job that has not come yet comes after others."""
-        self.jobs[row].after = parents
-        for parent in parents:
-            self._children.setdefault(parent, []).append(row)
-
-    def drop(self, row: int, numbers: Iterable[int], good: bool = False) -> None:
-        """Tasks that have not been started never are: cancelled, or ``good`` in an earlier session."""
-        work = self.jobs[row]
-        count = -len(work.dropped)
-        work.dropped.update(numbers)
-        count += len(work.dropped)
-        if good:
-            work.done += count
-        else:
-            work.fail("cancelled", count)
-        self._counts_changed(row)
-
-    def _counts_changed(self, row: int) -> None:
-        work = self.jobs[row]
-        if work.here:
-            self.decider.changed(row)
-        if not work.here or work.left == 0:
-            self._touched.add(row)
-
-    def cancel(self, row: int, how: str = "cancelled") -> list[int]:
-        """Nothing of a job starts any more, and what runs is ended; numbers that never started.
-
-        ``how``: "cancelled", or "skipped" if a job that it waits for failed.
-        """
-        work = self.jobs[row]
-        if work.cancelled:
-            return []
-        work.cancelled = True
-        unreached = (n for n in range(work.next, work.tasks) if n not in work.dropped)
-        dropped = [*work.again, *unreached]
-        work.again.clear()
-        work.dropped.clear()
-        work.next = work.tasks
-        work.fail(how, len(dropped))
-        if work.here:
-            self.decider.changed(row)
-        self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
-        self._touched.add(row)
-        self._dropped(row, dropped)
-        return dropped
-
-    def _settle_jobs(self) -> None:
-        """Jobs that come or end now, and what follows from it; each job comes and ends once."""
-        rows = deque(sorted(self._touched))
-        self._touched.clear()
-        came = []
-        while rows:
-            row = rows.popleft()
-            work = self.jobs[row]
-            if not math.isnan(work.ended):
-                continue
-            if not work.here and not work.cancelled and (work.left or not work.open):
-                outlook = self._outlook(row)
-                if outlook == "dead":
-                    self.cancel(row, "skipped")
-                elif outlook == "free":
-                    if math.isnan(work.began):
-                        work.began = self.now if math.isnan(work.came) else work.came
-                    self._due = True
-                    if work.left:
-                        work.here = True
-                        came.append(row)
-            if work.open and work.left == 0:
-                self._idle.add(row)
-            came_once = work.cancelled or not math.isnan(work.began)
-            if came_once and not work.open and work.left == 0:
-                work.ended = self.now if math.isnan(work.last) else work.last
-                work.slots = 0
-                if work.here:
-                    self.decider.gone(row, self.now)
-                    self._due = True
-                self._ended += 1
-                rows += self._children.get(row, ())
-        if came:
-            self.decider.came(came, [self.jobs[row] for row in came], self.now)
-
-    def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
-        """Whether a job may run, or ever will, as far as those that it is after say."""
-        parents = [self.jobs[parent] for parent in self.jobs[row].after]
-        if any(parent.failed for parent in parents):
-            return "dead"
-        return "waits" if any(math.isnan(parent.ended) for parent in parents) else "free"
-
     @property
     def busy(self) -> bool:
         """Some task has started and not ended."""
         return bool(self._flying)
-
-    def decide_soon(self) -> None:
-        """Something else has changed that the decider looks at."""
-        self._due = True
-
-    # Passes.
-
-    @property
-    def finished(self) -> bool:
-        """All jobs have ended."""
-        return self._ended == len(self.jobs)
 
     def step(self, most: float = 1.0) -> None:
         """One pass: waits at most so many seconds for something to happen."""
@@ -405,22 +99,8 @@ class Loop:
         events = self.engine.poll(max(0.0, most))
         self._hear(events)
         self._record()
-        if self._progress and self.now - self._told >= _LOOK:
+        if self._progress and self.now - self._told >= LOOK:
             self.tell()
-
-    def _decide(self) -> None:
-        now = self.now
-        self._due, self._decided = False, now
-        for row in sorted(self._idle):
-            work = self.jobs[row]
-            if work.here and work.open and work.left == 0:  # back once it has something to do
-                work.here, work.slots = False, 0
-                self.decider.gone(row, now)
-        self._idle.clear()
-        for decided in self.decider.decide(now):
-            work = self.jobs[decided.job]
-            work.slots, work.why = decided.slots, decided.why
-            self._decisions.append(decided)
 
     def _start(self) -> None:
         ahead = int(self._pace * self.engine.abilities.ahead)
@@ -565,48 +245,6 @@ class Loop:
         self._tries[row, number] = attempt + 1, lost
         return True
 
-    def _record(self) -> None:
-        if self._journal and (self._attempted or self._decisions):
-            self._journal.record(self._run, self.now, self._attempted, self._decisions)
-            self._journal.commit()
-        self._attempted, self._decisions = [], []
-        if self._journal and self.now - self._flown >= _LOOK:
-            self.look_ahead()
-            self._flown = self.now
-            self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), self.rule)
-            self._journal.commit()
-
-    def look_ahead(self, least: float = _LOOK) -> None:
-        """Reckons `expected` anew, unless that was done in the last ``least`` seconds or so.
-
-        It takes a small part of the time; ``least`` 0: of somebody who waits for it, half of it.
-        """
-        began = self._clock()
-        share = _SHARE if least > 0.0 else 1.0
-        if began < self._reckoned + max(0.9 * least, self._took / share):
-            return
-        coming = self._coming()
-        found = self.guard(
-            "the prediction of ends", lambda: self.decider.expected(coming, self.now)
-        )
-        self.expected = found or {}
-        self.rule = self.guard("the rule of decisions", lambda: self.decider.rule) or ""
-        self._reckoned, self._took = began, self._clock() - began
-        self._flown = -math.inf  # the journal says the same
-
-    def _coming(self) -> dict[int, tuple[Work, list[int]]]:
-        """Jobs that wait for others, and for which; parents first."""
-        found: dict[int, tuple[Work, list[int]]] = {}
-        waits = [work.after for work in self.jobs]
-        for row in parents_first(waits) if any(waits) else range(len(self.jobs)):
-            work = self.jobs[row]
-            if work.here or work.cancelled or not work.waiting or not math.isnan(work.ended):
-                continue
-            parents = [p for p in work.after if math.isnan(self.jobs[p].ended)]
-            if all(self.jobs[parent].here or parent in found for parent in parents):
-                found[row] = work, parents
-        return found
-
     def flying(self) -> list[Flying]:
         """What runs, by job; O(tasks that run)."""
         found: dict[int, Flying] = {}
@@ -616,16 +254,6 @@ class Loop:
             mean = known.began + (since - known.began) / count
             found[row] = Flying(row, count, mean, max(known.latest, since))
         return list(found.values())
-
-    def tell(self) -> None:
-        """Progress now."""
-        self._told = self.now
-        view = self._progress
-        if view:
-            self.look_ahead()
-            running = len(self._flying), self.engine.slots
-            now = Progress(self.now, self.jobs, *running, self.expected)
-            self.guard("the view of the run", lambda: view(now))
 
     def go(self) -> None:
         """Until all jobs have ended."""

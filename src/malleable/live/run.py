@@ -21,7 +21,8 @@ from malleable.live.guard import Guard
 from malleable.live.history import keep_history
 from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
-from malleable.live.loop import Loop, Work
+from malleable.live.ledger import Work
+from malleable.live.loop import Loop
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
 

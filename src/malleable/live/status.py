@@ -18,7 +18,7 @@ from malleable.live.journal import (
     JournalError,
     Run,
 )
-from malleable.live.loop import last_end
+from malleable.live.ledger import last_end
 from malleable.live.output import job_folder, output_folder
 from malleable.live.recorded import WORDS
 

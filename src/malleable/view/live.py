@@ -8,7 +8,7 @@ from typing import Any
 
 from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
-from malleable.live.loop import Progress
+from malleable.live.ledger import Progress
 from malleable.live.recorded import Expected
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.failures import ways_text

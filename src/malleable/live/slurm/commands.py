@@ -1,4 +1,4 @@
-"""Job arrays of a Slurm: what its commands are asked (their answers: ``slurm_answers.py``).
+"""Job arrays of a Slurm: what its commands are asked (their answers: ``answers.py``).
 
 All commands stand in one table, `COMMANDS`: what reads the queue and the nodes, what changes an array.
 Answers are taken whole or not at all; what a command returns after a change is not believed, the next look
@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from malleable.live.engine import Abilities, Event, Task
-from malleable.live.engines.slurm_answers import (
+from malleable.live.slurm.answers import (
     FIELDS,
     NOBODY,
     STATES,
@@ -121,8 +120,6 @@ class Slurm:
         How commands are called, and time.
     """
 
-    abilities = Abilities(cap="live", order="both ways", take_back="requeue", grain=1.0)
-
     def __init__(
         self,
         every: float = 5.0,
@@ -137,7 +134,7 @@ class Slurm:
         self.slots = 0
         self._ask, self._clock, self._sleep, self._wall = ask, clock, sleep, wall
         self._next = self._began = -math.inf
-        self._took = -1.0  # of the look before; below 0: there is none
+        self._took = 0.0  # by the look before, which began then
         self._silent = 0
         self._others, self._others_at = NOBODY, -math.inf
         self._most: dict[str, int] = {}  # CPUs of a node, by partition
@@ -150,40 +147,32 @@ class Slurm:
         self.pace = every
         """Seconds until the next look."""
 
-    # What a loop calls.
+    def watch(self, seconds: float) -> Look | None:
+        """How the queue stands, if it is time to look; waits at most so long for that.
 
-    def start(self, tasks: Sequence[Task]) -> None:
-        """Tasks wait in Slurm's own queue."""
-        raise RuntimeError("tasks of a Slurm are handed over by malleable submit")
-
-    def cancel(self, keys: Sequence[str]) -> None:
-        """Nothing is cancelled: arrays are their owner's."""
-
-    def close(self, grace: float) -> int:
-        """Nothing was started here."""
-        return 0
-
-    def poll(self, seconds: float) -> list[Event]:
-        """How the queue stands, where it is time to look; waits at most so long."""
-        if self._took >= 0.0:  # the governor says how soon once it has seen the look before
+        Raises
+        ------
+        SlurmError
+            Slurm did not answer. The next look comes later each time.
+        """
+        if self._silent == 0 and self._began > -math.inf:
             self.pace = min(max(self.soon, _SHARE * self._took), max(self.every, _SLOWEST))
             self._next = self._began + self.pace
         wait = self._next - self._clock()
         if wait > 0.0:
             self._sleep(min(wait, max(seconds, 0.0)))
         if self._clock() < self._next:
-            return []
+            return None
         try:
             look = self.look()
-        except SlurmError as error:
-            self._took = -1.0
+        except SlurmError:
             self._silent = min(self._silent + 1, 20)  # 2 to that power is beyond any pause
             self.pace = min(self.every * 2**self._silent, max(self.every, _SLOWEST))
             self._next = self._clock() + self.pace
-            return [Event("silent", text=str(error))]
+            raise
         self._silent = 0
         self._took, self._began = look.took, self._clock() - look.took
-        return [Event("seen", result=look)]
+        return look
 
     # Looks.
 

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from malleable.live.engines.slurm import Change, Slurm, SlurmError, clean
-from malleable.live.engines.slurm_answers import LEASE, Array, Look
+from malleable.live.slurm.answers import LEASE, Array, Look
+from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean
 
 __all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
 

@@ -1,4 +1,4 @@
-"""Arrays that wait in a queue of somebody else's, governed: the loop of a live run, without its starts.
+"""Arrays that wait in a queue of somebody else's, governed: a ledger of what looks at the queue show.
 
 The queue's own scheduler starts the tasks. The governor looks at it, tells our scheduler what it saw, and has
 arrays stand as that one says: which comes first by ``Nice``, minima and limits by caps on tasks at once.
@@ -12,22 +12,21 @@ ended. A look costs O(arrays) here, and what the schedulers take.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
-from malleable.live.engine import Event, Task
-from malleable.live.engines.slurm import Change, Slurm, SlurmError
-from malleable.live.engines.slurm_answers import Array, Look
+from malleable.live.engine import Task
 from malleable.live.history import keep_history
 from malleable.live.journal import Attempt, Flying, JobRow, Journal
-from malleable.live.lease import Lease, set_back
-from malleable.live.loop import Loop, Work
-from malleable.live.nice import NiceOrder
-from malleable.live.places import Places
+from malleable.live.ledger import LOOK, Ledger, Work
+from malleable.live.slurm.answers import Array, Look
+from malleable.live.slurm.commands import Change, Slurm, SlurmError
+from malleable.live.slurm.lease import Lease, set_back
+from malleable.live.slurm.nice import NiceOrder
+from malleable.live.slurm.places import Places
 
 __all__ = ["COMMENT", "Governor", "Planned", "Wishes", "wishes_of"]
 
@@ -104,12 +103,12 @@ def _never(number: int, attempt: int) -> Task:
     raise RuntimeError("tasks of a queue are started by the queue")
 
 
-class Governor(Loop):
+class Governor(Ledger):
     """Arrays of a Slurm, governed.
 
     Parameters
     ----------
-    engine : Slurm
+    queue : Slurm
     places : Places
         The deciders.
     chosen : callable
@@ -117,14 +116,14 @@ class Governor(Loop):
     lease : Lease, optional
         None: nothing is changed, `planned` says what would be.
     journal, run, progress, clock, start
-        As of `Loop`.
+        As of `Ledger`.
     until_done : bool
         Whether it ends when there is no array left; else it goes on.
     """
 
     def __init__(
         self,
-        engine: Slurm,
+        queue: Slurm,
         places: Places,
         chosen: Callable[[Array], bool],
         lease: Lease | None = None,
@@ -136,9 +135,8 @@ class Governor(Loop):
         until_done: bool = False,
         **options: Any,
     ) -> None:
-        options.setdefault("clock", time.monotonic)
-        super().__init__(engine, places, journal, run, epoch=math.inf, **options)
-        self._slurm, self._places, self._chosen = engine, places, chosen
+        super().__init__(places, journal, run, **options)
+        self.queue, self._places, self._chosen = queue, places, chosen
         self._lease, self._lease_seconds = lease, lease_seconds
         self.apply = lease is not None or no_lease
         self._until_done = until_done
@@ -165,14 +163,27 @@ class Governor(Loop):
 
     # Looks.
 
-    def _hear(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if event.kind == "silent":
-                pause = f"asked again after {self._slurm.pace:g} s"
-                self._trouble("answers", f"{event.text}; {pause}")
-            elif event.kind == "seen":
+    def step(self, most: float = 1.0) -> None:
+        """One pass: waits at most so many seconds until it is time to look."""
+        self._settle_jobs()
+        if self.finished:
+            self._record()
+            return
+        if self._due:
+            self._decide()
+        self._stand()
+        self._record()
+        try:
+            look = self.queue.watch(most)
+        except SlurmError as error:
+            self._trouble("answers", f"{error}; asked again after {self.queue.pace:g} s")
+        else:
+            if look:
                 self._trouble("answers", "")
-                self.take(event.result)
+                self.take(look)
+        self._record()
+        if self._progress and self.now - self._told >= LOOK:
+            self.tell()
 
     def _trouble(self, about: str, text: str) -> None:
         """What does not work there; empty: it does."""
@@ -203,21 +214,21 @@ class Governor(Loop):
         for number in self._own.keys() - self._row_of.keys():
             del self._own[number]
             self._touched_arrays.discard(number)
-        if self._slurm.accounts and self._looked >= self._counted_at + _ACCOUNTS:
+        if self.queue.accounts and self._looked >= self._counted_at + _ACCOUNTS:
             self._counted_at = self._looked
             self._account()
-        self._slurm.soon = self._rest()
+        self.queue.soon = self._rest()
         self._due = self._fresh = True
 
     def _rest(self) -> float:
         """Seconds until the next look: few while arrays come, or one ends soon."""
         if not self._row_of:
-            return self._slurm.every
+            return self.queue.every
         self.look_ahead()
         fresh = self.now < self._came + _FRESH
         ends = [self.expected[row].at for row in self._row_of.values() if row in self.expected]
         soon = min((end for end in ends if not math.isnan(end)), default=math.inf) - self.now
-        return min(self._slurm.every, _SOONEST if fresh else max(_SOONEST, _PART * soon))
+        return min(self.queue.every, _SOONEST if fresh else max(_SOONEST, _PART * soon))
 
     def _back(self, row: int, array: Array) -> bool:
         return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
@@ -313,7 +324,7 @@ class Governor(Loop):
     def _account(self) -> None:
         """Seconds of tasks that ended from accounting, where there is one."""
         since = self.look.earliest(0.0)
-        for number, said in self._slurm.ended(list(self.look.arrays), since).items():
+        for number, said in self.queue.ended(list(self.look.arrays), since).items():
             row = self._row_of.get(number)
             if row is not None:
                 count, total = said
@@ -325,7 +336,8 @@ class Governor(Loop):
 
     # What should be.
 
-    def _start(self) -> None:
+    def _stand(self) -> None:
+        """Arrays stand as the scheduler says, once a look."""
         if not self._fresh:
             return
         self._fresh = False
@@ -370,7 +382,7 @@ class Governor(Loop):
         """Slots that come free within some looks."""
         known = filter(None, map(self._places.seconds, self._row_of.values()))
         shortest = max(min(known, default=1.0), _SHORTEST)
-        return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self._slurm.pace / shortest)) + 1)
+        return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
 
     def _cap(self, work: Work, array: Array, waiting: int) -> int:
         """Tasks at once: an array with a minimum comes first, so it may have no more than it is given."""
@@ -394,7 +406,7 @@ class Governor(Loop):
         pushed: list[Change] = []
         if saved and self._lease is not None:
             try:
-                seconds = max(self._lease_seconds, 4.0 * self._slurm.pace)
+                seconds = max(self._lease_seconds, 4.0 * self.queue.pace)
                 pushed = self._lease.keep(saved, self.look, seconds)
                 self._trouble("lease", "")
             except (SlurmError, OSError) as error:
@@ -402,7 +414,7 @@ class Governor(Loop):
                 self._trouble("lease", f"no lease, so no caps: {error}")
                 changes = [change for change in changes if change.key == "Nice"]
         self.changes += len(changes)
-        said = self._slurm.change([*pushed, *changes])
+        said = self.queue.change([*pushed, *changes])
         for place, order in self._orders.items():
             here = {n: nice for n, nice in moves.items() if self.look.arrays[n].place == place}
             order.asked(here)
@@ -427,7 +439,7 @@ class Governor(Loop):
     def restore(self) -> bool:
         """Everything as its owners left it; whether that was seen."""
         saved = self._saved() if self.apply else {}
-        restored = not saved or set_back(self._slurm, saved)
+        restored = not saved or set_back(self.queue, saved)
         if restored and self._lease is not None:
             self._lease.release()
         return restored

@@ -9,7 +9,7 @@ from typing import Any
 from malleable.live.decider import SchedulerDecider
 from malleable.live.history import Took, learnt
 from malleable.live.journal import Decided, Expected
-from malleable.live.loop import Work
+from malleable.live.ledger import Work
 
 __all__ = ["Places"]
 

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from malleable.live.engines.slurm import Slurm, SlurmError
-from malleable.live.govern import COMMENT
 from malleable.live.jobs_file import Job
 from malleable.live.output import job_folder
 from malleable.live.own_files import own_folder
+from malleable.live.slurm.commands import Slurm, SlurmError
+from malleable.live.slurm.governor import COMMENT
 
 __all__ = ["Submitted", "quoted", "submit"]
 

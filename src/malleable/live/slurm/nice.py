@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from malleable.live.engines.slurm_answers import Array
+from malleable.live.slurm.answers import Array
 
 __all__ = ["MOST_CHANGES", "NiceOrder"]
 
