@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 import malleable as mb
-from malleable.live.engines.local import Local
+from malleable.live.engines.process.local import Local
 from tests.live import calls_to_make as calls
 from tests.live.waiting import PATIENCE, until
 

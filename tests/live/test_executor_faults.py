@@ -153,7 +153,7 @@ def _lines_of_submit():
     """Files whose lines are those between a client's submit and its future."""
     return tuple(
         importlib.import_module(f"malleable.live.{name}").__file__
-        for name in ("calls", "executor", "futures", "engines.processes", "engines.threads")
+        for name in ("calls", "executor", "futures", "engines.process.processes", "engines.threads")
     )
 
 

@@ -16,7 +16,7 @@ import malleable as mb
 from malleable.cli import main
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Task
-from malleable.live.engines import errand
+from malleable.live.engines.process import errand
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from tests.live import calls_to_make as calls

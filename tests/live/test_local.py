@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from malleable.live.engine import Task
-from malleable.live.engines.local import Local
+from malleable.live.engines.process.local import Local
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

@@ -64,7 +64,7 @@ def test_a_later_phase_is_told_of_once():
 COMPUTES = """
 import sys
 from malleable.cli import main, run_command
-from malleable.live.engines.local import Local
+from malleable.live.engines.process.local import Local
 heard = Local._event
 def computes(self, said):
     event = heard(self, said)

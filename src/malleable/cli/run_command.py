@@ -29,7 +29,7 @@ from malleable.files.writing import check_targets
 from malleable.live.control import Control
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Engine, Task
-from malleable.live.engines.local import Local
+from malleable.live.engines.process.local import Local
 from malleable.live.failures import failures
 from malleable.live.guard import Guard
 from malleable.live.history import known_history

@@ -300,7 +300,7 @@ class Executor(futures.Executor):
             from malleable.live.engines.threads import Threads
 
             return Threads(self._slots, *self._how)
-        from malleable.live.engines.processes import Processes
+        from malleable.live.engines.process.processes import Processes
 
         return Processes(self._slots, self._context, self._max_calls, *self._how)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from malleable.live.engines import nanny
+from malleable.live.engines.process import nanny
 
 __all__ = ["machine_memory", "other_runs", "processors"]
 
@@ -82,7 +82,7 @@ def other_runs(processes: Path = _PROCESSES) -> list[int]:
             if folder.stat().st_uid != os.geteuid():
                 continue
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            # As `malleable.live.engines.local` starts it: python -I -S .../nanny.py SOCKET SLOTS TOKEN
+            # As `malleable.live.engines.process.local` starts it: python -I -S .../nanny.py SOCKET SLOTS TOKEN
             if (
                 len(words) > 6
                 and words[1:3] == [b"-I", b"-S"]

@@ -30,7 +30,7 @@ from typing import Any
 from malleable.domain import check_slots
 from malleable.files.advice import library
 from malleable.live.engine import Abilities, Event, Task, heard
-from malleable.live.engines import errand
+from malleable.live.engines.process import errand
 
 __all__ = ["HyperQueue"]
 

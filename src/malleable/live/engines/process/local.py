@@ -18,7 +18,8 @@ from typing import Any
 
 from malleable.domain import check_slots
 from malleable.live.engine import Abilities, Event, Task
-from malleable.live.engines import nanny
+from malleable.live.engines.process import nanny
+from malleable.live.engines.process.child import Frames
 from malleable.live.machine import processors
 
 __all__ = ["Local"]
@@ -46,7 +47,7 @@ class Local:
 
     def _begin(self) -> None:
         ours, theirs = socket.socketpair()
-        self._frames = nanny.Frames()
+        self._frames = Frames()
         self._token = secrets.token_hex(8)
         with theirs:
             nobody = subprocess.DEVNULL

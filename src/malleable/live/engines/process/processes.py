@@ -24,7 +24,7 @@ from multiprocessing.context import BaseContext
 from typing import Any
 
 from malleable.live.engine import Abilities, Event, Task
-from malleable.live.engines import worker
+from malleable.live.engines.process import worker
 
 __all__ = ["Processes"]
 

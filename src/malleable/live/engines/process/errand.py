@@ -24,16 +24,19 @@ from _blake2 import blake2b
 from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NODELAY, socket
 
 TYPE_CHECKING = False
+if TYPE_CHECKING or __name__ != "__main__":
+    from malleable.live.engines.process.child import HEAD, framed, reaped, signal_all, spawn
+else:  # of a process that knows no packages
+    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    from child import HEAD, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from signal import SIGKILL, SIGPIPE, SIGTERM
+    from signal import SIGKILL, SIGTERM
     from typing import Any
 else:
-    from _signal import SIGKILL, SIGPIPE, SIGTERM
+    from _signal import SIGKILL, SIGTERM
 
 SECRET = "MALLEABLE_SECRET"
 _NONCE = 32
-_HEAD = 8
 _MARSHAL = 4  # version of the format
 _HEARD = 30.0  # seconds that an engine has to hear the end
 
@@ -65,29 +68,12 @@ def agree(connection: socket, secret: bytes, role: bytes, other: bytes) -> bool:
 
 def send(connection: socket, value: Any) -> None:
     """A frame."""
-    body = marshal.dumps(value, _MARSHAL)
-    connection.sendall(len(body).to_bytes(_HEAD, "little") + body)
+    connection.sendall(framed(marshal.dumps(value, _MARSHAL)))
 
 
 def receive(connection: socket) -> Any:
     """The next frame; EOFError after the last."""
-    return marshal.loads(read(connection, int.from_bytes(read(connection, _HEAD), "little")))
-
-
-def _begin(argv: list[str], environment: Any, folder: str, streams: Sequence[str]) -> int:
-    """Pid of a command that leads a process group of its own; OSError if it cannot be started."""
-    made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    flags = os.O_RDONLY, made, made
-    if folder:
-        os.chdir(folder)
-    actions = [
-        (os.POSIX_SPAWN_OPEN, number, path or os.devnull, flag, 0o600)
-        for number, (path, flag) in enumerate(zip(streams, flags, strict=True))
-    ]
-    return os.posix_spawnp(
-        argv[0], argv, {**os.environ, **environment}, file_actions=actions, setpgroup=0,
-        setsigdef=[SIGPIPE],
-    )  # fmt: skip
+    return marshal.loads(read(connection, int.from_bytes(read(connection, HEAD), "little")))
 
 
 def run_command(
@@ -105,8 +91,10 @@ def run_command(
     argv, environment, folder, *streams, seconds, grace = command
     began = time.monotonic()
     try:
-        pid = _begin(argv, environment, folder, streams)
-    except OSError as error:
+        if folder:
+            os.chdir(folder)
+        pid = spawn(argv, {**os.environ, **environment}, streams)
+    except (OSError, ValueError) as error:
         send(connection, ("refused", place, str(error)))
         return
     ended = os.pidfd_open(pid)
@@ -127,17 +115,15 @@ def run_command(
                 if what == "back":
                     continue
             late = late or not (ready or asked)
-            os.killpg(pid, SIGKILL if asked else SIGTERM)
+            signal_all(pid, SIGKILL if asked else SIGTERM)
             asked, until = True, time.monotonic() + grace
     except (EOFError, OSError):
-        os.killpg(pid, SIGKILL)
+        signal_all(pid, SIGKILL)
         raise
     finally:
         os.close(ended)
-        _, status, usage = os.wait4(pid, 0)
+        code, cpu, memory = reaped(pid)
     took = time.monotonic() - began
-    code = os.waitstatus_to_exitcode(status)
-    cpu, memory = usage.ru_utime + usage.ru_stime, 1024.0 * usage.ru_maxrss
     send(connection, ("ended", place, code, took, cpu, memory, late))
 
 

@@ -36,6 +36,18 @@ import time
 from collections import deque
 
 TYPE_CHECKING = False
+if TYPE_CHECKING or __name__ != "__main__":
+    from malleable.live.engines.process.child import (
+        HEARD,
+        Frames,
+        framed,
+        reaped,
+        signal_all,
+        spawn,
+    )
+else:  # of a process that knows no packages
+    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    from child import HEARD, Frames, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -44,42 +56,8 @@ GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
 PAUSE = 0.01  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
-_OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what the loop hears
-_DEFAULT = (*_OURS, signal.SIGPIPE, signal.SIGXFSZ)  # not theirs
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-_HEAD = 8
 _TICKS = os.sysconf("SC_CLK_TCK")  # in a second
-
-
-def framed(body: bytes, seal: bytes = b"") -> bytes:
-    """Bytes with a seal and their number before them."""
-    return seal + len(body).to_bytes(_HEAD, "little") + body
-
-
-class Frames:
-    """Frames out of the bytes that come in; what stands before a seal is no frame."""
-
-    def __init__(self, seal: bytes = b"") -> None:
-        self._bytes = bytearray()
-        self._seal, self._head = seal, len(seal) + _HEAD
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """What is complete now."""
-        self._bytes += data
-        found, at = [], 0
-        while len(self._bytes) - at >= self._head:
-            if not self._bytes.startswith(self._seal, at):
-                begin = self._bytes.find(self._seal, at)
-                at = begin if begin >= 0 else len(self._bytes) - len(self._seal) + 1
-                continue
-            begin = at + self._head
-            end = begin + int.from_bytes(self._bytes[begin - _HEAD : begin], "little")
-            if len(self._bytes) < end:
-                break
-            found.append(bytes(self._bytes[begin:end]))
-            at = end
-        del self._bytes[:at]
-        return found
 
 
 def pack(batch: list[tuple[object, ...]]) -> bytes:
@@ -180,9 +158,9 @@ def session_of(pid: int) -> int:
         return 0
 
 
-def _send_signal(pid: int, number: int, group: bool = False) -> None:
+def _send_signal(pid: int, number: int) -> None:
     try:
-        (os.killpg if group else os.kill)(pid, number)
+        os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         pass  # it has ended, or has become somebody else
 
@@ -254,29 +232,15 @@ class Nanny:
     def start(self, command: tuple[Any, ...]) -> None:
         """Starts one; its parts are in the order of the message."""
         key, argv, environment, folder, source, output, errors, seconds = command
-        made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        files = [
-            (os.POSIX_SPAWN_OPEN, 0, source or os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, output or os.devnull, made, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2)
-            if errors == output
-            else (os.POSIX_SPAWN_OPEN, 2, errors or os.devnull, made, 0o600),
-        ]
         began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
             if (folder or self.here) != self.folder:
                 os.chdir(folder or self.here)
                 self.folder = folder or self.here
-            pid = os.posix_spawnp(
-                argv[0],
-                argv,
-                {**self.environment, **own, MARK: f"{self.token}:{key}".encode()},
-                file_actions=files,
-                setsid=True,
-                setsigmask=(),
-                setsigdef=_DEFAULT,
-            )
+            mark = {MARK: f"{self.token}:{key}".encode()}
+            environment = {**self.environment, **own, **mark}
+            pid = spawn(argv, environment, (source, output, errors))
         except (OSError, ValueError) as error:
             full = getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT)
             self.said.append(
@@ -303,7 +267,7 @@ class Nanny:
                 return
 
     def _end(self, pid: int, key: str, number: int) -> None:
-        _send_signal(pid, number, group=True)
+        signal_all(pid, number)
         if number == signal.SIGTERM:
             heapq.heappush(self.timers, (time.monotonic() + GRACE, pid, key, signal.SIGKILL))
 
@@ -326,8 +290,8 @@ class Nanny:
         for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
-                _send_signal(pid, signal.SIGKILL, group=True)  # while its number is still its own
-            _, status, used = os.wait4(pid, 0)
+                signal_all(pid, signal.SIGKILL)  # while its number is still its own
+            code, cpu, memory = reaped(pid)
             self.look = True
             if task is not None:
                 self.over.add(pid)
@@ -336,9 +300,7 @@ class Nanny:
                 late = key in self.late
                 self.late.discard(key)
                 seconds = time.monotonic() - since
-                cpu = used.ru_utime + used.ru_stime
-                code = os.waitstatus_to_exitcode(status)
-                self.said.append(("ended", key, code, seconds, cpu, used.ru_maxrss * 1024, late))
+                self.said.append(("ended", key, code, seconds, cpu, memory, late))
 
     def sweep(self) -> None:
         """Kills what is known to be left by commands that have ended.
@@ -376,7 +338,7 @@ class Nanny:
         self.queue.clear()
         if grace > 0.0:
             for pid in self.running:
-                _send_signal(pid, signal.SIGTERM, group=True)
+                signal_all(pid, signal.SIGTERM)
             until = time.monotonic() + grace
             while self.running and time.monotonic() < until:
                 self.reap()
@@ -420,7 +382,7 @@ def main(descriptor: int, slots: int, token: str) -> None:
     """Serves the loop at the other end of the socket until it is gone or says stop."""
     loop = socket.socket(fileno=descriptor)
     loop.set_inheritable(False)
-    for number in _OURS:
+    for number in HEARD:
         signal.signal(number, signal.SIG_IGN)  # the loop hears them and says what is to be done
     woken, _ = become_reaper()
     nanny, frames = Nanny(loop, slots, token), Frames()

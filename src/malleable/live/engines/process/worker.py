@@ -31,12 +31,11 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-from malleable.live.engines.nanny import (
-    Frames,
+from malleable.live.engines.process.child import HEARD, Frames, framed
+from malleable.live.engines.process.nanny import (
     become_reaper,
     descendants,
     ended_children,
-    framed,
     kill_all,
 )
 from malleable.live.engines.remote import leave, outcome_of
@@ -49,7 +48,6 @@ PROTOCOL = pickle.HIGHEST_PROTOCOL
 READ = 1 << 18
 _QUICK = 1e-5  # seconds: a shorter call has not closed the socket and opened something else
 _DEATH_SIGNAL = 1  # of prctl
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 _pickled = partial(pickle.dumps, protocol=PROTOCOL)
@@ -120,7 +118,7 @@ class Keeper:
         with suppress(PermissionError):
             os.setsid()  # Ctrl-C is the pool's
         self._handlers: dict[int, Any] = {
-            each: signal.signal(each, signal.SIG_IGN) for each in _HEARD
+            each: signal.signal(each, signal.SIG_IGN) for each in HEARD
         }
         self._control = control
         self._handlers[signal.SIGCHLD] = signal.getsignal(signal.SIGCHLD)

@@ -1,0 +1,1 @@
+"""Processes that run tasks, and those that start, watch and end them."""
