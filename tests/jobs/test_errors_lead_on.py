@@ -3,6 +3,7 @@
 import datetime
 import math
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import malleable as mb
 from malleable.domain import ALL_SLOTS
+from tests.live.screen import terminal
 
 FRAME = {"name": ["a", "b"], "work": [4.0, 2.0], "max_slots": [2, 1]}
 
@@ -109,3 +111,12 @@ def test_a_table_in_place_of_a_column():
         epoch.add(mb.Jobs([4.0]))
     assert len(epoch) == 0
     assert len(epoch.add(jobs=mb.Jobs([4.0]))) == 1
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_what_a_terminal_shows_of_an_error(tmp_path, columns):
+    code = "import malleable as mb; mb.plan(mb.Jobs([4.0]), slots=2, objective='makespan')"
+    with terminal(tmp_path, "-c", code, columns=columns, command=[sys.executable]) as on:
+        assert on.end() == 1
+        shown = "".join(on.screen.lines()[-4:])
+    assert "did you mean 'max:completion'?" in shown

@@ -133,3 +133,24 @@ def test_an_end_that_nobody_knows_is_a_question_mark(tmp_path):
         on.wait(lambda text: re.search(r"0 of 1 done, 1 running, \? left", text))
         (tmp_path / "go").touch()
         assert on.end() == 0
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_a_line_and_a_table_on_two_terminals_say_the_same(tmp_path, columns):
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\nname = "x"\ncommand = "sleep 0.4 # {}"\nover.range = 30\n'
+    )
+    with terminal(tmp_path, "run", "--slots", "2", columns=columns) as on:
+        on.wait(lambda text: re.search(r"\d+ of 30 done.* \d+(\.\d+)? s left", text))
+        with terminal(tmp_path, "status", columns=columns) as other:
+            assert other.end() == 0
+            table = other.screen.text()
+        on.read(0.1)
+        line = on.screen.text()
+        left = float(re.findall(r"(\d+(?:\.\d+)?) s left", line)[-1])
+        passed, end = map(
+            float, re.findall(r"running: ([\d.]+) s .*expected end ([\d.]+)", table)[0]
+        )
+        assert end - passed == pytest.approx(left, abs=2.5)
+        assert re.search(r"^auto: ", table, re.MULTILINE)
+        assert on.end() == 0
