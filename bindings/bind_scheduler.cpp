@@ -131,6 +131,9 @@ class PyScheduler {
     const auto given = people_of(people);
     call([&](Scheduler& s) { s.set_users(view(users), given, now); });
   }
+  void set_processors(int which, double now) {
+    call([&](Scheduler& s) { s.set_processors(static_cast<SpeedupPrior>(which), now); });
+  }
   void set_slots(const Integers& nodes, const std::optional<Integers>& maps,
                  const std::optional<Integers>& reduces, double now) {
     call([&](Scheduler& s) {
@@ -352,6 +355,7 @@ void bind_scheduler(py::module_& module) {
            py::arg("now"))
       .def("set_users", &PyScheduler::set_users, py::arg("users"), py::arg("people"),
            py::arg("now"))
+      .def("set_processors", &PyScheduler::set_processors, py::arg("which"), py::arg("now"))
       .def("set_slots", &PyScheduler::set_slots, py::arg("nodes"), py::arg("map_slots").none(true),
            py::arg("reduce_slots").none(true), py::arg("now"))
       .def("set_blocks", &PyScheduler::set_blocks, py::arg("id"), py::arg("nodes"))

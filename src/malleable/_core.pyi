@@ -427,6 +427,7 @@ class Scheduler:
     def set_users(
         self, users: _Integers, people: list[tuple[float, float]], now: float
     ) -> None: ...
+    def set_processors(self, which: int, now: float) -> None: ...
     def set_slots(
         self,
         nodes: _Integers,

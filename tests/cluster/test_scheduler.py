@@ -406,6 +406,29 @@ def test_a_preview_changes_nothing(policy):
     assert scheduler.counts(ids)["running"].sum() == 3
 
 
+def test_processors_that_are_known_better_later(tmp_path):
+    record = tmp_path / "record"
+    made = [
+        mb.Scheduler(mb.Cluster([{"slots": 4}]), processors=has, record=path)
+        for has, path in (("beyond", record), ("own", None))
+    ]
+    for scheduler in made:
+        scheduler.add(mb.ClusterJobs([20, 9], 1.0), 0.0)
+        scheduler.started([0], count=4, now=0.0)
+        scheduler.finished([0] * 4, seconds=[1.0, 1.1, 0.9, 1.2], now=1.2)
+    changed, own = made
+    assert changed.learned["speedup"] < 0.9 < own.learned["speedup"]
+    changed.set_processors("own", now=1.2)
+    assert changed.learned == own.learned
+    assert changed.decide(2.0).slots.tolist() == own.decide(2.0).slots.tolist()
+    before = changed._core.save()
+    with pytest.raises(ValueError, match="^processors = 'many'"):
+        changed.set_processors("many")
+    assert changed._core.save() == before
+    changed.close()
+    assert mb.replay(record).same
+
+
 def test_jobs_wait_for_jobs_of_earlier_calls(tmp_path):
     record = tmp_path / "record"
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), record=record)

@@ -143,3 +143,21 @@ def test_seconds_of_tasks_as_text():
     assert task_text(0.0, 0.0) == "?"
     assert task_text(123.456, 4.56) == "123.5 ± 4.6"
     assert task_text(12.3456, 0.1234) == "12.35 ± 0.12"
+
+
+@pytest.mark.parametrize(("cpu", "least", "most"), [(0.05, 0.9, 1.0), (0.9, 0.0, 0.9)])
+def test_tasks_that_leave_processors_idle_hardly_slow_each_other_down(cpu, least, most):
+    """Eight at a time on two processors, all alike: times alone say nothing of p."""
+    decider = SchedulerDecider(8, processors="beyond", machine=2)
+    own = work(40)
+    decider.came([0], [own], 0.0)
+    for k in range(4):
+        own.running, own.next = 8, own.next + 8
+        decider.changed(0)
+        decider.decide(2.0 * k)
+        for _ in range(8):
+            decider.ended(0, 2.0, 2.0 * cpu * 2 / 8)
+        own.running, own.done = 0, own.done + 8
+        decider.changed(0)
+    decider.decide(8.0)
+    assert least < decider._scheduler.learned["speedup"] < most

@@ -230,9 +230,13 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
   return found;
 }
 
-SpeedupBelief::SpeedupBelief(SpeedupPrior prior) {
+void SpeedupBelief::begin_with(SpeedupPrior prior) {
   prior_ = speedup_prior(prior);
   for (double& chance : prior_) chance = std::log(chance);
+}
+
+SpeedupBelief::SpeedupBelief(SpeedupPrior prior) {
+  begin_with(prior);
   for (std::size_t m = 0; m < kLevelModels; ++m) weight_[m].fill(kWeightPhases * kWeight[m]);
 }
 

@@ -255,6 +255,10 @@ std::int64_t tell(Reader& r, Scheduler& scheduler) {
     update(r, scheduler);
   } else if (r.is("set_users")) {
     scheduler.set_users(r.integers("users"), r.people("people"), r.now());
+  } else if (r.is("set_processors")) {
+    const std::int64_t which = r.one("count");
+    if (which < 0 || which >= static_cast<std::int64_t>(std::size(kProcessors))) r.damaged();
+    scheduler.set_processors(static_cast<SpeedupPrior>(which), r.now());
   } else if (r.is("set_slots")) {
     scheduler.set_slots(r.integers("nodes"), r.integers("map_slots"), r.integers("reduce_slots"),
                         r.now());

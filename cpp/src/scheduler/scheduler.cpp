@@ -390,6 +390,12 @@ void Scheduler::set_users(std::span<const std::int64_t> users, std::span<const P
   core_.mark_all();
 }
 
+void Scheduler::set_processors(SpeedupPrior prior, double now) {
+  check_time("now", now);
+  advance(now);
+  core_.begin_with(prior);
+}
+
 void Scheduler::set_slots(std::span<const std::int64_t> nodes, std::span<const std::int64_t> maps,
                           std::span<const std::int64_t> reduces, double now) {
   check_time("now", now);

@@ -231,8 +231,10 @@ def _decider(
     slots: int, how: tuple[str, str], memory: float = math.inf, local: bool = True, **options: Any
 ) -> SchedulerDecider:
     """Of a run with this objective and policy; ``local``: its tasks share this machine's processors."""
-    has = "unknown" if not local else "own" if slots <= processors() else "beyond"
-    return SchedulerDecider(slots, how[1], how[0], memory, processors=has, **options)
+    if local:
+        machine = processors()
+        options |= {"machine": machine, "processors": "own" if slots <= machine else "beyond"}
+    return SchedulerDecider(slots, how[1], how[0], memory, **options)
 
 
 class _Interrupts:

@@ -37,6 +37,7 @@ from malleable.views import counted
 
 __all__ = ["Scheduler", "SchedulerDecision"]
 
+_PROCESSORS = ("own", "unknown", "beyond")
 _Name = TypeVar("_Name", str, tuple[str, str])
 
 
@@ -587,6 +588,19 @@ class Scheduler(Kept):
         reduces = integers_of("reduce_slots", reduce_slots, len(rows))
         self._core.set_slots(rows, own, reduces, moment)
         self._log("set_slots", now=[moment], nodes=rows, map_slots=own, reduce_slots=reduces)
+
+    @in_turn
+    def set_processors(self, processors: str, *, now: float | None = None) -> None:
+        """Whether tasks have processors of their own, as is known now: as the option ``processors``.
+
+        What tasks have shown so far counts as before.
+        """
+        if processors not in _PROCESSORS:
+            known = ", ".join(map(repr, _PROCESSORS))
+            raise ValueError(f"processors = {processors!r}: expected one of {known}")
+        moment, which = self._moment(now), _PROCESSORS.index(processors)
+        self._core.set_processors(which, moment)
+        self._log("set_processors", now=[moment], count=[which])
 
     @in_turn
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:

@@ -26,6 +26,8 @@ from malleable.live.ledger import Work
 __all__ = ["SchedulerDecider"]
 
 _LEAST = 1e-6  # seconds of a task
+_WINDOW = 8  # tasks, at least, that show how busy processors are
+_IDLE = 0.5  # of what processors can do: with less they are idle
 _OTHERS_FIRST = "others come first"
 _UNKNOWN = 100.0  # the deviation of a task's seconds over them: of such ones nothing is known
 _DRAWS, _LEAST_DRAWS, _DRAWN = 400, 16, 60_000  # of expected ends; tasks that all draws may have
@@ -44,6 +46,10 @@ class SchedulerDecider:
         Bytes that tasks which run may have together, as far as jobs say what theirs take.
     users : sequence of mapping
         As for `malleable.Cluster`.
+    processors : str
+        As for `malleable.Scheduler`, before anything is known of processor time.
+    machine : int
+        Processors that the tasks share; 0: not known.
     counted : bool
         Whether nobody hears how single tasks end: counts are all that is known.
     """
@@ -56,11 +62,16 @@ class SchedulerDecider:
         memory: float = math.inf,
         users: Sequence[Mapping[str, Any]] = (),
         counted: bool = False,
+        processors: str = "unknown",
+        machine: int = 0,
         **options: Any,
     ) -> None:
+        options["processors"] = self._has = processors
         self._scheduler = Scheduler(
             Cluster([{"slots": slots}], users=users), policy, objective, **options
         )
+        self._slots, self._machine, self._before = slots, machine, processors
+        self._window = 0, 0.0, -math.inf  # tasks, their seconds of a processor, since when
         self.guard = Guard()
         self._counted = counted
         self._memory = self._free = memory
@@ -73,7 +84,7 @@ class SchedulerDecider:
         self._most: dict[int, int] = {}  # slots that the scheduler was told they may have
         self._held: dict[int, int] = {}  # slots of the decision before, where there are any
         self._changed: set[int] = set()
-        self._ended: list[tuple[int, float]] = []  # as `ended` was told
+        self._ended: list[tuple[int, float, float]] = []  # as `ended` was told
 
     def _waiting(self, work: Work) -> int:
         """Slots that tasks which wait would take."""
@@ -132,9 +143,10 @@ class SchedulerDecider:
         self._limited.discard(row)
         self._scheduler.finish([number], now)
 
-    def ended(self, row: int, seconds: float) -> None:
-        """A task of a job ended well, after so many seconds; also before the job comes."""
-        self._ended.append((row, seconds))
+    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
+        """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
+        also before the job comes."""
+        self._ended.append((row, seconds, cpu))
 
     def changed(self, row: int) -> None:
         """Counts of a job are others than before."""
@@ -173,11 +185,32 @@ class SchedulerDecider:
         here = [each for each in self._ended if each[0] in self._id_of]
         self._ended = [each for each in self._ended if each[0] not in self._id_of]
         if here:
-            rows, seconds = zip(*here, strict=True)
+            rows, seconds, cpu = zip(*here, strict=True)
+            if self._machine:
+                known = [each for each in cpu if not math.isnan(each)]
+                self._look_at_processors(len(known), math.fsum(known), now)
             took = np.maximum(np.array(seconds), _LEAST)
             ids = np.array([self._id_of[row] for row in rows])
             slots = np.array([self._works[row].width for row in rows])
             self._scheduler.finished(ids, count=slots, seconds=took, now=now)
+
+    def _look_at_processors(self, tasks: int, cpu: float, now: float) -> None:
+        """While tasks leave processors idle, they hardly slow each other down.
+
+        Looked at in windows of tasks, of which each slot had some. O(1).
+        """
+        before, busy, since = self._window
+        if since == -math.inf:
+            since = now
+        else:
+            before, busy = before + tasks, busy + cpu
+        if before >= max(_WINDOW, self._slots) and now > since:
+            has = "own" if busy < _IDLE * self._machine * (now - since) else self._before
+            if has != self._has:
+                self._has = has
+                self._scheduler.set_processors(has, now=now)
+            before, busy, since = 0, 0.0, now
+        self._window = before, busy, since
 
     def _tell(self, now: float) -> None:
         self._tell_ended(now)

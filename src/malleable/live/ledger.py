@@ -46,8 +46,9 @@ class Decider(Protocol):
     def changed(self, row: int) -> None:
         """Counts of a job are others than before; its `Work` says them."""
 
-    def ended(self, row: int, seconds: float) -> None:
-        """A task of a job ended well, after so many seconds; perhaps in an earlier session."""
+    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
+        """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
+        perhaps in an earlier session."""
 
     def expected(
         self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float

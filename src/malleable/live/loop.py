@@ -211,7 +211,7 @@ class Loop(Ledger):
                 continue
             self._tries.pop((row, number), None)
             if good:
-                self.decider.ended(row, event.seconds)
+                self.decider.ended(row, event.seconds, event.cpu)
                 work.done += 1
                 work.taken += event.seconds
                 work.squares += event.seconds * event.seconds

@@ -52,6 +52,8 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks);
 class SpeedupBelief {
  public:
   explicit SpeedupBelief(SpeedupPrior prior = SpeedupPrior::kUnknown);
+  // What was believed before anything was said, in place of what it was.
+  void begin_with(SpeedupPrior prior);
 
   // A phase's tasks so far, in place of what it had said; `said` is what this phase says from now
   // on, empty before it said anything.

@@ -147,6 +147,11 @@ class TaskEstimates {
   // Seconds of an average task.
   double seconds(Phase p, const LogMean& of) const;
 
+  // What processors tasks have is known better than before.
+  void begin_with(SpeedupPrior prior) {
+    belief_.begin_with(prior);
+    fit_speedup();
+  }
   // What tasks of a phase that goes on have shown of p; false: there is too little new.
   bool look_at_speedup(SeenTasks& seen);
   // The phase goes, however it ended.

@@ -138,6 +138,12 @@ class ClusterScheduler {
   // Of a job that has not come, where something is learnt.
   Estimate estimate_before(Index job, Phase p) const;
   bool learns() const { return estimates_.used(); }
+  void begin_with(SpeedupPrior prior) {
+    if (!estimates_.used()) return;
+    estimates_.begin_with(prior);
+    state_.learned = estimates_.learned();
+    mark_all();
+  }
   // Tasks that run have run for so many seconds, all together.
   void aged(Index job, Phase p, double seconds) {
     if (!estimates_.used()) return;

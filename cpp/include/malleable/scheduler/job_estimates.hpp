@@ -111,6 +111,7 @@ class JobEstimates {
             {tasks_.work(kMap), tasks_.work(kReduce)}};
   }
 
+  void begin_with(SpeedupPrior prior) { tasks_.begin_with(prior); }
   TaskEstimates::History history() const { return tasks_.history(); }
   void recall(const TaskEstimates::History& history) { tasks_.recall(history); }
 

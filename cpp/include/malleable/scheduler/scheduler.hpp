@@ -111,6 +111,8 @@ class Scheduler {
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes, double now);
   void set_users(std::span<const std::int64_t> users, std::span<const Person> people, double now);
+  // Whether tasks have processors of their own, as is known now (option `processors`).
+  void set_processors(SpeedupPrior prior, double now);
   void set_slots(std::span<const std::int64_t> nodes, std::span<const std::int64_t> maps,
                  std::span<const std::int64_t> reduces, double now);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -43,9 +44,9 @@ class Places:
         if row in self._own:
             self._own[row].changed(row)
 
-    def ended(self, row: int, seconds: float) -> None:
+    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
         """As of a decider."""
-        self._own[row].ended(row, seconds)
+        self._own[row].ended(row, seconds, cpu)
 
     def seconds(self, row: int) -> float:
         """What a task of a job takes on average, as a decider says it; 0 of one that is not here."""
