@@ -15,15 +15,14 @@ namespace {
 // on runs of six jobs.
 constexpr double kOften = 1.75, kSeldom = 0.33, kLeastJump = 0.1, kMostJump = 0.6;
 
-// The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo and
-// Harchol-Balter 2020), in which jobs that end leave the others' proportions as they are.
+// The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo
+// and Harchol-Balter 2020), in which jobs that end leave the others' proportions as they are.
 void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
   constexpr double kMostSpeedup = 0.999;
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return jobs[a].key[1] > jobs[b].key[1];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return jobs[a].key[1] > jobs[b].key[1]; });
   const double c = 1.0 / (1.0 - std::min(speedup, kMostSpeedup));
   for (std::size_t k = 1; k <= order.size(); ++k) {
     const auto place = static_cast<double>(k);

@@ -17,8 +17,7 @@ namespace malleable {
 
 inline constexpr std::array kEventCalls = {
     "add",       "started",    "ended",  "failed", "ready",  "observe", "update", "set_users",
-    "set_slots", "set_blocks", "finish", "remove", "decide", "assign",  "lost",
-    "set_processors",
+    "set_slots", "set_blocks", "finish", "remove", "decide", "assign",  "lost",   "set_processors",
 };
 inline constexpr std::array kEventColumns = {
     "now",           "ids",
