@@ -221,3 +221,50 @@ def test_the_check_lets_arrows_pass_that_run_forward():
     assert python_faults(table, "from .table import Jobs\n", "malleable.jobs") == []
     assert python_faults(table, "from ..files.json import text_of\n", "malleable.jobs") == []
     assert python_faults(table, "from ..jobs.plan import plan\n", "malleable.jobs") != []
+
+
+def _used(node, names, found):
+    """Modules, of these names, that a file needs to run: not what only annotations name."""
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(each, ast.Import):
+            found |= {alias.name for alias in each.names} & names
+        elif isinstance(each, ast.ImportFrom):
+            for alias in each.names:
+                own = f"{each.module}.{alias.name}"
+                found |= {own if own in names else each.module} & names
+        _used(each, names, found)
+    return found
+
+
+def circles(graph):
+    """Groups of files that use each other, directly or through others."""
+    reached = {name: set() for name in graph}
+    for name in graph:
+        rest = [name]
+        while rest:
+            for each in graph[rest.pop()]:
+                if each not in reached[name]:
+                    reached[name].add(each)
+                    rest.append(each)
+    return {
+        frozenset(each for each in reached[name] if name in reached[each])
+        for name in graph
+        if name in reached[name]
+    }
+
+
+def test_no_files_use_each_other():
+    names = {module_of(path): path for path in python_files()}
+    names = {
+        (name if name != "malleable.__init__" else "malleable"): p for name, p in names.items()
+    }
+    graph = {
+        name: _used(ast.parse(path.read_text()), set(names), set()) - {name, "malleable"}
+        for name, path in names.items()
+        if name != "malleable"  # which imports names when somebody asks for them
+    }
+    assert len(graph) > 200
+    assert circles(graph) == set()
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == {frozenset("abc")}

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.files.numbers import parse_moment
 
 ALL_SLOTS: int = _core.ALL_SLOTS
 """``max_slots`` of a job that may use every slot there is."""
@@ -114,8 +115,6 @@ def moment_of(field: str, value: Any) -> Any:
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, str) and value[4:5] == "-":
-        from malleable.files.reading import parse_moment
-
         try:
             return parse_moment(value)
         except ValueError as error:

@@ -14,7 +14,11 @@ import pytest
 
 from malleable.domain import shown
 from malleable.files.advice import LimitError
-from malleable.files.reading import open_bytes, open_text, parse_moment, parse_number
+from malleable.files.numbers import parse_moment, parse_number
+from malleable.files.reading import (
+    open_bytes,
+    open_text,
+)
 
 TEXT = "grün\r\nzwei\n" * 3000
 

@@ -9,7 +9,10 @@ from typing import Any
 
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.terminal import show
-from malleable.files.reading import parse_number, parse_seconds
+from malleable.files.numbers import parse_number
+from malleable.files.reading import (
+    parse_seconds,
+)
 from malleable.live.control import order
 from malleable.live.orders import SETTINGS
 

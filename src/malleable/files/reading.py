@@ -14,12 +14,12 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
 from malleable.domain import check_whole, shown
 from malleable.files.advice import AdvisedError, LimitError, library
+from malleable.files.numbers import parse_number
 from malleable.views import printable
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
@@ -76,31 +76,6 @@ def _told_size(size: int) -> str:
         if size >> shift << shift == size and size >> shift:
             return f"{size >> shift:,} {unit}{'iB' if unit else 'bytes'}"
     return f"{size:,} bytes"
-
-
-def parse_number(text: str) -> float:
-    """``float(text)`` without Python's digit-grouping underscores; ValueError if not a number."""
-    if "_" in text:
-        raise ValueError("not a number")
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("not a number") from None
-
-
-def parse_moment(text: str) -> float:
-    """A time in seconds: a number, or an ISO date as seconds since 1970 (UTC unless it says its zone)."""
-    with suppress(ValueError):
-        return parse_number(text)
-    text = text.strip()
-    try:
-        if text[4:5] != "-":
-            raise ValueError
-        zoned = f"{text[:-1]}+00:00" if text[-1] in "Zz" else text
-        moment = datetime.fromisoformat(zoned)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
-    except (ValueError, OverflowError):
-        raise ValueError("neither a number nor a date such as 2024-05-01T09:30:00") from None
 
 
 def too_large(where: str, max_size: int) -> LimitError:

@@ -7,7 +7,7 @@ is given the history, and told what ran, or asked. O(programs + tasks).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
 from malleable.live.guard import Guard
-from malleable.live.journal import Journal
+
+if TYPE_CHECKING:
+    from malleable.live.journal import Journal
 
 __all__ = ["Took", "keep_history", "known_history", "learnt"]
 

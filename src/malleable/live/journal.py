@@ -29,6 +29,8 @@ from malleable.files.json import parse_json
 from malleable.live.own_files import check_file, check_parent, open_file
 from malleable.live.recorded import (
     LOST_AGAIN,
+    SCHEMA,
+    SINCE_3,
     SOUND,
     Attempt,
     Counted,
@@ -56,43 +58,6 @@ _LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: reader
 _OWNER = 100  # bytes of a lock, at most
 _WHY = 200  # characters of what an engine said
 _SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
-_SINCE_3 = """
-create table expected (
-  run integer not null, job integer not null, at real, early real, late real, seconds real not null,
-  spread real not null, primary key (run, job)) without rowid;
-"""
-SCHEMA = (
-    """
-create table run (
-  id integer primary key, began text not null, kind text not null, slots integer not null,
-  objective text not null, policy text not null, output text not null default '',
-  lasted real not null default 0, status text not null default 'running',
-  rule text not null default '');
-create table job (
-  run integer not null, job integer not null, tasks integer not null, described text not null,
-  content blob, primary key (run, job));
-create table session (
-  id integer primary key, run integer not null, began text not null, at real not null,
-  pid integer not null);
-create table attempt (
-  run integer not null, job integer not null, task integer not null, attempt integer not null,
-  status integer not null, began real not null, seconds real not null, cpu real not null,
-  memory real not null, how text not null, why text not null default '', backup_of integer,
-  primary key (run, job, task, attempt)) without rowid;
-create table decision (
-  run integer not null, at real not null, job integer not null, slots integer not null,
-  why text not null, seconds real, work real);
-create index decision_of on decision (run, at);
-create table flying (
-  run integer not null, job integer not null, tasks integer not null, began real not null,
-  latest real not null, primary key (run, job)) without rowid;
-create table result (
-  run integer not null, job integer not null, task integer not null, digest blob not null,
-  value blob not null, primary key (run, job, task)) without rowid;
-create table history (id integer primary key check (id = 0), learnt text not null);
-"""
-    + _SINCE_3
-)
 
 
 @contextlib.contextmanager
@@ -231,7 +196,7 @@ class Journal:
             convert(self._base)
         else:
             self._base.execute("alter table run add column rule text not null default ''")
-            self._base.execute(_SINCE_3)
+            self._base.execute(SINCE_3)
         self._base.execute(f"pragma user_version = {VERSION}")
         self._base.execute("commit")
 

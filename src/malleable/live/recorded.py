@@ -12,8 +12,8 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
 from malleable.files.json import is_number, parse_json
 
 __all__ = [
-    "KINDS", "LOST_AGAIN", "SOUND", "WORDS", "Attempt", "Counted", "Decided", "Expected", "Flying", "JobRow",
-    "JournalError", "Run", "Tried", "checked_run", "packed", "unpacked",
+    "KINDS", "LOST_AGAIN", "SCHEMA", "SINCE_3", "SOUND", "WORDS", "Attempt", "Counted", "Decided",
+    "Expected", "Flying", "JobRow", "JournalError", "Run", "Tried", "checked_run", "packed", "unpacked",
 ]  # fmt: skip
 
 KINDS = ("commands", "calls", "arrays")
@@ -233,3 +233,43 @@ def checked_run(row: tuple[Any, ...]) -> Run:
     if not is_number(run.lasted) or not 0.0 <= run.lasted <= LATEST_TIME:
         raise ValueError(f"lasted = {shown(run.lasted)}: expected seconds")
     return run
+
+
+# Tables, and those of them that files of version 2 do not have.
+SINCE_3 = """
+create table expected (
+  run integer not null, job integer not null, at real, early real, late real, seconds real not null,
+  spread real not null, primary key (run, job)) without rowid;
+"""
+SCHEMA = (
+    """
+create table run (
+  id integer primary key, began text not null, kind text not null, slots integer not null,
+  objective text not null, policy text not null, output text not null default '',
+  lasted real not null default 0, status text not null default 'running',
+  rule text not null default '');
+create table job (
+  run integer not null, job integer not null, tasks integer not null, described text not null,
+  content blob, primary key (run, job));
+create table session (
+  id integer primary key, run integer not null, began text not null, at real not null,
+  pid integer not null);
+create table attempt (
+  run integer not null, job integer not null, task integer not null, attempt integer not null,
+  status integer not null, began real not null, seconds real not null, cpu real not null,
+  memory real not null, how text not null, why text not null default '', backup_of integer,
+  primary key (run, job, task, attempt)) without rowid;
+create table decision (
+  run integer not null, at real not null, job integer not null, slots integer not null,
+  why text not null, seconds real, work real);
+create index decision_of on decision (run, at);
+create table flying (
+  run integer not null, job integer not null, tasks integer not null, began real not null,
+  latest real not null, primary key (run, job)) without rowid;
+create table result (
+  run integer not null, job integer not null, task integer not null, digest blob not null,
+  value blob not null, primary key (run, job, task)) without rowid;
+create table history (id integer primary key check (id = 0), learnt text not null);
+"""
+    + SINCE_3
+)

@@ -20,8 +20,7 @@ from malleable.domain import shown
 from malleable.files.json import parse_json
 from malleable.live.history import Took, learnt
 from malleable.live.jobs_file import UNRECORDED, depends_on_files, parse_jobs, recorded
-from malleable.live.journal import SCHEMA
-from malleable.live.recorded import JobRow, packed
+from malleable.live.recorded import SCHEMA, JobRow, packed
 
 __all__ = ["convert"]
 

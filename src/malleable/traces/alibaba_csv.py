@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 
 from malleable.domain import shown
-from malleable.files.reading import parse_number
+from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace

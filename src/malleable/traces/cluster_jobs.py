@@ -15,7 +15,7 @@ from typing import Any
 from malleable import _core
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.files.csv import without_apostrophe
-from malleable.files.reading import parse_number
+from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, register
 from malleable.traces.job_table import sla_steps
 from malleable.traces.tables import trace_of

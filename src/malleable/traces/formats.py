@@ -30,6 +30,7 @@ from malleable.files.reading import (
 )
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.converting import ASSUMPTIONS, not_for
+from malleable.traces.rolling_log import is_part, parts_of
 from malleable.traces.trace import Trace
 
 Record = TypeVar("Record")
@@ -186,6 +187,7 @@ class Format(NamedTuple):
 
 
 _FORMATS: dict[str, Format] = {}  # by the module that registered it
+_FRAMES: list[Callable[[Any], Trace]] = []
 
 
 def register(
@@ -194,6 +196,11 @@ def register(
     """Make a format known: its name, whether a head looks like it, how to read a `File`, and what each
     option of ``read`` means."""
     _FORMATS[read.__module__] = Format(name, looks, read, meanings)
+
+
+def register_frames(read: Callable[[Any], Trace]) -> None:
+    """Make known how to read a data frame."""
+    _FRAMES.append(read)
 
 
 def _formats() -> list[Format]:
@@ -241,8 +248,6 @@ def reading_rows() -> list[ReadingRow]:
 
 def _logs(folder: Path) -> list[Path]:
     """What is in a folder of logs, in the order of names; nothing for a rolling log, which is one."""
-    from malleable.traces.spark import is_part
-
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     return [] if any(map(is_part, found)) else [path for path in found if path.stat().st_size]
 
@@ -250,8 +255,6 @@ def _logs(folder: Path) -> list[Path]:
 def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
     if path is None or not path.is_dir():
         return open_bytes(source, max_size)
-    from malleable.traces.spark import parts_of
-
     return open_parts(parts_of(path), str(path), max_size)
 
 
@@ -316,9 +319,8 @@ def read(
     if not isinstance(skip_bad, bool):
         raise ValueError(f"skip_bad = {shown(skip_bad)}: must be True or False")
     if is_frame(source):
-        from malleable.traces.job_table import frame_trace
-
-        return frame_trace(source)
+        _formats()  # one of which reads data frames
+        return _FRAMES[0](source)
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
     if path is not None and path.is_dir() and (logs := _logs(path)):
         from malleable.traces.merging import merged

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.files.reading import parse_number
+from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace

@@ -14,13 +14,12 @@ from typing import IO, Any, TypeAlias
 
 from malleable.domain import shown
 from malleable.files.csv import csv_rows, csv_text, without_apostrophe
+from malleable.files.numbers import parse_moment, parse_number
 from malleable.files.reading import (
     MAX_SIZE,
     Source,
     as_text,
     open_bytes,
-    parse_moment,
-    parse_number,
     telling_of,
 )
 from malleable.files.writing import write_file
@@ -31,7 +30,7 @@ from malleable.traces.arrow_columns import (
     is_frame,
     parquet_columns,
 )
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Head, register, register_frames
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 
@@ -354,3 +353,4 @@ def _read(file: File) -> Trace:
 
 
 register(_NAME, _looks, _read)
+register_frames(frame_trace)

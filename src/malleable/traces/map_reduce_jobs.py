@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from malleable.files.csv import csv_text, without_apostrophe
-from malleable.files.reading import parse_number
+from malleable.files.numbers import parse_number
 from malleable.files.writing import write_file
 from malleable.slotted.table import MapReduceJobs
 from malleable.traces.formats import File, register

@@ -6,7 +6,7 @@ Only ``map`` and ``shuffle`` are required; ``map_estimate`` and ``shuffle_estima
 from __future__ import annotations
 
 from malleable.files.csv import without_apostrophe
-from malleable.files.reading import parse_number
+from malleable.files.numbers import parse_number
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.formats import File, register
 from malleable.traces.tables import trace_of

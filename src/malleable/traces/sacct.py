@@ -33,7 +33,7 @@ import numpy as np
 
 from malleable.domain import shown
 from malleable.files.csv import check_head
-from malleable.files.reading import parse_moment, parse_number
+from malleable.files.numbers import parse_moment, parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace

@@ -23,71 +23,21 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from malleable.domain import shown
 from malleable.files.json import is_number, of_kind, parse_json
 from malleable.traces.formats import File, Head, register
+from malleable.traces.rolling_log import check_part
 from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
 
 _EVENT = re.compile(r'\s*\{\s*"Event"\s*:\s*"([^"\\]*)"')
-_PART = re.compile(r"events_([0-9]{1,9})_")
 _LATEST = 2.0**53  # ms
 _MOST = 2**31  # ids, tasks
-
-
-def parts_of(folder: Path) -> list[Path]:
-    """The files of a rolling log in their order, from the last one that is compacted on.
-
-    Their names are ``events_NUMBER_APPLICATION``, with ``.compact`` and the name of a codec behind.
-    ValueError if there are none, or if one is missing.
-    """
-    found: dict[int, Path] = {}
-    first = 0
-    for path in sorted(folder.iterdir()):
-        named = _PART.match(path.name)
-        if named is None:
-            continue
-        number = int(named[1])
-        compact = ".compact" in path.name
-        if compact or number not in found:
-            found[number] = path
-        first = max(first, number if compact else 0)
-    if not found:
-        raise ValueError(
-            f"{folder}: a directory without parts of a Spark event log (events_1_ ...)"
-        )
-    numbers = range(first or 1, max(found) + 1)
-    for number in numbers:
-        if number not in found:
-            raise ValueError(f"{folder}: part {number} of the Spark event log is missing")
-    return [found[number] for number in numbers]
-
-
-def is_part(path: Path) -> bool:
-    """Whether a file is called as a part of a rolling log is."""
-    return _PART.match(path.name) is not None and path.is_file()
-
-
-def _check_part(path: Path) -> None:
-    """ValueError for a part of a rolling log without its beginning, a warning for one without its end."""
-    named = _PART.match(path.name)
-    if named is None:
-        return
-    number = int(named[1])
-    whole = f"part {number} of a rolling log: the folder {path.absolute().parent} is the whole one"
-    if number > 1 and ".compact" not in path.name:
-        raise ValueError(f"{whole}; parts before this one are missing")
-    if any(
-        other.name != path.name and is_part(other) for other in path.absolute().parent.iterdir()
-    ):
-        warnings.warn(f"{path}: {whole}; parts after this one are left out", stacklevel=4)
 
 
 def _looks(head: Head) -> bool:
@@ -291,7 +241,7 @@ def _is_cut(line: str) -> bool:
 
 def _read(file: File) -> Trace:
     if file.path is not None and file.path.is_file():
-        _check_part(file.path)
+        check_part(file.path)
     log = _Log()
     cut = ""  # a line that is no JSON: what a running application leaves, if it is the last
     for number, line in file.lines():

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from malleable.domain import shown
-from malleable.files.reading import parse_number
+from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
