@@ -58,6 +58,7 @@ lint: develop
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python -m tests.prose
+	$(BIN)/python -m tests.complexity
 
 types: develop
 	$(BIN)/mypy

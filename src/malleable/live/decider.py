@@ -222,22 +222,7 @@ class SchedulerDecider:
         self._changed.clear()
         works = [self._works[row] for row in rows]
         ids = np.array([self._id_of[row] for row in rows])
-        counts = {
-            "pending": np.array([self._waiting(work) for work in works]),
-            "running": np.array([work.running * work.width for work in works]),
-        }
-        times: dict[str, Any] = {}
-        if self._counted:
-            first = [self._first[row] for row in rows]
-            past = zip(works, first, strict=True)
-            counts["done"] = np.array([(w.done - done) * w.width for w, (done, _) in past])
-            past = zip(works, first, strict=True)
-            counts["failed"] = np.array([(w.failed - bad) * w.width for w, (_, bad) in past])
-            times = {
-                "elapsed": np.array([work.elapsed * work.width for work in works]),
-                "seconds": np.array([work.mean for work in works]),
-            }
-        self._scheduler.observe(ids, now=now, **counts, **times)
+        self._scheduler.observe(ids, now=now, **self._counts(rows, works))
         limits = [self._limit(work, self._free) for work in works]
         moved = [k for k, row in enumerate(rows) if self._most.get(row) != limits[k]]
         if moved:
@@ -248,6 +233,21 @@ class SchedulerDecider:
                 min_map_slots=[self._least(works[k], limits[k]) for k in moved],
                 now=now,
             )
+
+    def _counts(self, rows: Sequence[int], works: Sequence[Work]) -> dict[str, Any]:
+        """What is counted of jobs, in slots."""
+        found: dict[str, Any] = {
+            "pending": np.array([self._waiting(work) for work in works]),
+            "running": np.array([work.running * work.width for work in works]),
+        }
+        if self._counted:
+            width = np.array([work.width for work in works])
+            first = np.array([self._first[row] for row in rows])
+            found["done"] = (np.array([work.done for work in works]) - first[:, 0]) * width
+            found["failed"] = (np.array([work.failed for work in works]) - first[:, 1]) * width
+            found["elapsed"] = np.array([work.elapsed for work in works]) * width
+            found["seconds"] = np.array([work.mean for work in works])
+        return found
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""

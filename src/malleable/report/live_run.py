@@ -414,55 +414,78 @@ def _expected(run: _Run) -> dict[str, Any]:
     return {"missing": None, "time": moments, "jobs": found}
 
 
-def _ends_at(run: _Run, moments: Sequence[float]) -> Iterator[list[Expected]]:
-    """What a scheduler expected that was told what had happened by each of these times.
+class _Retold:
+    """A scheduler that is told again what happened in a run; it begins with nothing learnt."""
 
-    It begins with nothing learnt. O(attempts x moments), and what `Scheduler.expected_ends` takes.
-    """
-    slots = max(1, min(run.status.slots, MOST_SLOTS))
-    scheduler = Scheduler(Cluster([{"slots": slots}]), run.policy, run.objective)
-    ids: dict[int, int] = {}
-    ended: set[tuple[int, int]] = set()
-    over: set[int] = set()
-    before = 0.0
-    for at in moments:
-        for when in sorted(
-            {comes for k, comes in enumerate(run.comes) if k not in ids and comes <= at}
-        ):
-            rows = [k for k, comes in enumerate(run.comes) if comes == when]
-            ids |= zip(rows, _add(scheduler, run, rows, ids, when), strict=True)
-        good, left, began = _state(run, at)
-        fresh = {k: [each for each in own if each > before] for k, own in began.items() if k in ids}
-        for mean, k, count in sorted(
-            (math.fsum(own) / len(own), k, len(own)) for k, own in fresh.items() if own
-        ):
-            scheduler.started([ids[k]], count=[count], now=mean)
-        new = [
-            (ids[key[0]], seconds)
-            for key, seconds in good.items()
-            if key not in ended and key[0] in ids
-        ]
-        ended |= good.keys()
-        if new:
-            job, seconds = zip(*new, strict=True)
-            scheduler.finished(list(job), seconds=np.maximum(seconds, _LEAST), now=at)
-        here = [k for k in ids if k not in over]
+    def __init__(self, run: _Run) -> None:
+        slots = max(1, min(run.status.slots, MOST_SLOTS))
+        self._run = run
+        self._scheduler = Scheduler(Cluster([{"slots": slots}]), run.policy, run.objective)
+        self._ids: dict[int, int] = {}  # of jobs that have come
+        self._ended: set[tuple[int, int]] = set()  # tasks that ended well
+        self._over: set[int] = set()  # jobs of which nothing is left
+        self._now = 0.0
+
+    def go_on(self, at: float) -> None:
+        """Tells what happened until then; O(attempts)."""
+        ids = self._ids
+        self._add_new(at)
+        good, left, began = _state(self._run, at)
+        self._tell_tasks(good, {k: own for k, own in began.items() if k in ids}, at)
+        here = [k for k in ids if k not in self._over]
         running = [min(left[k], len(began.get(k, ()))) for k in here]
         pending = [left[k] - own for k, own in zip(here, running, strict=True)]
-        scheduler.observe([ids[k] for k in here], pending=pending, running=running, now=at)
+        rows = [ids[k] for k in here]
+        self._scheduler.observe(rows, pending=pending, running=running, now=at)
         done = [k for k in here if left[k] == 0]
-        scheduler.finish([ids[k] for k in done], at)
-        over |= set(done)
-        before = at
-        found = scheduler.expected_ends()
-        times = zip(*(found[name].tolist() for name in ("at", "early", "late")), strict=True)
-        known = dict(zip(found["ids"].tolist(), times, strict=True))
-        yield [
-            Expected(k, *(t if math.isfinite(t) else math.nan for t in known[ids[k]]))
-            if k in ids and ids[k] in known
-            else Expected(k)
-            for k in range(len(run.jobs))
-        ]
+        self._scheduler.finish([ids[k] for k in done], at)
+        self._over |= set(done)
+        self._now = at
+
+    def _add_new(self, at: float) -> None:
+        run, ids = self._run, self._ids
+        new = {comes for k, comes in enumerate(run.comes) if k not in ids and comes <= at}
+        for when in sorted(new):
+            rows = [k for k, comes in enumerate(run.comes) if comes == when]
+            ids |= zip(rows, _add(self._scheduler, run, rows, ids, when), strict=True)
+
+    def _tell_tasks(
+        self,
+        good: Mapping[tuple[int, int], float],
+        began: Mapping[int, Sequence[float]],
+        at: float,
+    ) -> None:
+        """Tasks that began since the last time, at the time when they did on average, and that ended."""
+        fresh = {k: [each for each in own if each > self._now] for k, own in began.items()}
+        starts = sorted((math.fsum(own) / len(own), k) for k, own in fresh.items() if own)
+        for mean, k in starts:
+            self._scheduler.started([self._ids[k]], count=[len(fresh[k])], now=mean)
+        new = [key for key in good if key not in self._ended and key[0] in self._ids]
+        self._ended |= good.keys()
+        if new:
+            seconds = np.maximum([good[key] for key in new], _LEAST)
+            jobs = [self._ids[job] for job, _ in new]
+            self._scheduler.finished(jobs, seconds=seconds, now=at)
+
+    def ends(self) -> list[Expected]:
+        """When jobs are expected to end now."""
+        found = self._scheduler.expected_ends()
+        columns = [found[name].tolist() for name in ("ids", "at", "early", "late")]
+        known = {number: times for number, *times in zip(*columns, strict=True)}
+        ends = []
+        for k in range(len(self._run.jobs)):
+            times = known.get(self._ids.get(k, -1), [math.nan] * 3)
+            at, early, late = (time if math.isfinite(time) else math.nan for time in times)
+            ends.append(Expected(k, at, early, late))
+        return ends
+
+
+def _ends_at(run: _Run, moments: Sequence[float]) -> Iterator[list[Expected]]:
+    """What a scheduler expected that was told what had happened by each of these times."""
+    retold = _Retold(run)
+    for at in moments:
+        retold.go_on(at)
+        yield retold.ends()
 
 
 def _add(
