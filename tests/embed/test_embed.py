@@ -110,12 +110,15 @@ def test_other_loops_are_held_for_a_period(kind):
 def test_speedups():
     """By exponents alone and by tables, as from Python."""
     work, exponent = np.array([9.0, 5.0, 7.0]), np.array([0.5, 1.0, 1.0])
-    offset, rate = np.array([0, 0, 0, 3]), np.array([1.0, 1.5, 1.75])
+    offset = np.array([0, 0, 0, 3])
     add = embed.function("malleable_epoch_add")
-    for rules in ([0.5, 1.0, 1.0], [0.5, None, rate]):
+    # The last table is as measured ones are: its steps do not only become smaller.
+    tables = np.array([1.0, 1.5, 1.75]), np.array([1.0, 1.1, 2.6])
+    for rules in ([0.5, 1.0, 1.0], *([0.5, None, table] for table in tables)):
+        rate = rules[2]
         jobs = np.zeros(1, embed.record("malleable_jobs"))
         jobs["count"], jobs["work"], jobs["speedup"] = 3, work.ctypes.data, exponent.ctypes.data
-        if rules[2] is rate:
+        if rate is not rules[0] and np.ndim(rate):
             jobs["rate_offset"], jobs["rate"] = offset.ctypes.data, rate.ctypes.data
         ours, theirs = mb.Epoch(20), mb.Epoch(20)
         assert add(embed.handle(ours), jobs.ctypes, 0) == 0
@@ -124,7 +127,7 @@ def test_speedups():
         assert ours.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
     rate[1] = 3.0  # then three slots do less than two
     assert add(embed.handle(ours), jobs.ctypes, 0) == 1
-    assert b"speedup[2][2] = 1.75" in embed.function("malleable_message")()
+    assert b"speedup[2][2] = 2.6" in embed.function("malleable_message")()
 
 
 def test_errors_name_what_is_wrong():

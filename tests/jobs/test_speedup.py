@@ -522,3 +522,26 @@ def test_snapshots():
     """What a job has done by then is what its slots did together."""
     left = snapshot(mb.Jobs([10.0, 10.0], speedup=0.5), 8, 2.0)
     assert left.work.tolist() == [6.0, 6.0]
+
+
+def test_measured_tables_go_through_files():
+    """Tables whose steps rise and fall, in both kinds of CSV: the same jobs, and the same decisions."""
+    tables = [[1.0, 1.1, 2.6, 2.7], [1.0, 1.9, 1.9, 3.5], [1.0, 2.0]]
+    jobs = mb.Jobs([40.0, 30.0, 9.0], weight=[1.0, 2.0, 3.0], speedup=tables)
+    text = io.StringIO()
+    mb.write_jobs(jobs, text)
+    again = mb.read_jobs(io.StringIO(text.getvalue()))
+    assert again == jobs
+    whole = [mb.plan(each, 6, policy="flex") for each in (jobs, again)]
+    assert whole[0] == whole[1]
+    head = "name,arrival,maps,map_seconds,reduces,reduce_seconds,shuffle,speedup\n"
+    rows = [
+        f"{name},0,8,2.5,0,0,0,{';'.join(map(str, table))}\n"
+        for name, table in zip("abc", tables, strict=True)
+    ]
+    found = mb.read(io.StringIO(head + "".join(rows))).table
+    assert [rule.tolist() for rule in found.speedup] == tables
+    cluster = mb.Cluster([{"slots": 4}])
+    named = mb.ClusterJobs([8] * 3, 2.5, speedup=tables, name=["a", "b", "c"])
+    results = [mb.simulate(each, "flex", cluster=cluster, rng=1) for each in (found, named)]
+    np.testing.assert_array_equal(*(one.records["completion"] for one in results))
