@@ -114,7 +114,7 @@ def test_a_job_that_has_ended_keeps_its_end(tmp_path, monkeypatch, capsys, colum
             tables.append(ended(on.screen.text()))
     after = json.loads(_json(capsys, "status"))["jobs"]
     assert all(table == tables[0] for table in tables), tables
-    assert float(tables[0][1]) == round(before["ended"], 1)
+    assert float(tables[0][1]) == pytest.approx(before["ended"], abs=0.05)
     assert (after[0]["ended"], after[0]["seconds"]) == (before["ended"], before["seconds"])
     assert after[1]["ended"] > before["ended"] and after[1]["failed"] == 0
 

@@ -44,7 +44,7 @@ from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.slots_used import SlotsUsed
 from malleable.live.status import JobStatus, run_status
 from malleable.view.failures import failure_json, failure_table, ways_text
-from malleable.view.live import NOT_DONE, plan_json, plan_table, task_text
+from malleable.view.live import NOT_DONE, plan_json, plan_table, task_text, time_text
 from malleable.view.text import (
     Column,
     columns_table,
@@ -432,7 +432,7 @@ def _tell(
         (NOT_DONE, lambda job: ways_text([job])),
         ("retried", lambda job: number(job.retried) if job.retried else ""),
         ("task [s]", _task_seconds),
-        ("ended [s]", lambda job: number(round(job.ended, 1)) if _ended(job) else ""),
+        ("ended [s]", lambda job: time_text(job.ended) if _ended(job) else ""),
         ("deadline [s]", _met),
     ]
     folder = output_folder(journal.path, run) or journal.path.parent

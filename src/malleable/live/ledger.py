@@ -405,13 +405,16 @@ class Ledger:
         share = _SHARE if least > 0.0 else 1.0
         if began < self._reckoned + max(0.9 * least, self._took / share):
             return
+        first, cost = self._reckoned == -math.inf, time.thread_time()
         coming = self._coming()
         found = self.guard(
             "the prediction of ends", lambda: self.decider.expected(coming, self.now)
         )
         self.expected = found or {}
         self.rule = self.guard("the rule of decisions", lambda: self.decider.rule) or ""
-        self._reckoned, self._took = began, self._clock() - began
+        # The first time imports what it needs.
+        self._took = 0.0 if first else time.thread_time() - cost
+        self._reckoned = began
         self._flown = -math.inf  # the journal says the same
 
     def _coming(self) -> dict[int, tuple[Work, list[int]]]:

@@ -291,7 +291,7 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
                 "waited_for": _waited_for(run, k, began),
                 "busy": float(busy[k]),
                 "cpu": float(cpu[k]),
-                "memory": memory.get(k),
+                "memory": memory.get(k) or None,  # 0: nobody said
             }
         )
     return found

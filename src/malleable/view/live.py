@@ -25,11 +25,17 @@ from malleable.view.text import (
 
 __all__ = [
     "NOT_DONE", "bar", "end_text", "line_text", "plan_json", "plan_table", "status_json", "status_table",
-    "task_text",
+    "task_text", "time_text",
 ]  # fmt: skip
 
 NOT_DONE = "not done"
 """Head of the column of tasks that did not end well."""
+
+
+def time_text(seconds: float) -> str:
+    """Seconds to a tenth, and to two digits where they are below one."""
+    below = 0.0 < seconds < 1.0
+    return number(round(seconds, 1 - math.floor(math.log10(seconds)) if below else 1))
 
 
 def end_text(end: float, early: float, late: float) -> str:
@@ -37,7 +43,9 @@ def end_text(end: float, early: float, late: float) -> str:
     if math.isnan(end):
         return "?"
     wide = math.isfinite(late - early) and late > early
-    digits = max(0, -math.floor(math.log10((late - early) / 2.0))) if wide else 1
+    if not wide:
+        return time_text(end)
+    digits = max(0, -math.floor(math.log10((late - early) / 2.0)))
     at, first, last = (number(round(value, min(digits, 3))) for value in (end, early, late))
     return at if first == last else f"{at} ({first} to {last})"
 
