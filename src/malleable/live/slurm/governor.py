@@ -224,11 +224,12 @@ class Governor(Ledger):
         """Seconds until the next look: few while arrays come, or one ends soon."""
         if not self._row_of:
             return self.queue.every
+        if self.now < self._came + _FRESH:
+            return min(self.queue.every, _SOONEST)
         self.look_ahead()
-        fresh = self.now < self._came + _FRESH
         ends = [self.expected[row].at for row in self._row_of.values() if row in self.expected]
         soon = min((end for end in ends if not math.isnan(end)), default=math.inf) - self.now
-        return min(self.queue.every, _SOONEST if fresh else max(_SOONEST, _PART * soon))
+        return min(self.queue.every, max(_SOONEST, _PART * soon))
 
     def _back(self, row: int, array: Array) -> bool:
         return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
