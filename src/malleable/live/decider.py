@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -47,9 +47,11 @@ class SchedulerDecider:
     users : sequence of mapping
         As for `malleable.Cluster`.
     processors : str
-        As for `malleable.Scheduler`, before anything is known of processor time.
+        As for `malleable.Scheduler`; with ``machine``, while its processors are busy.
     machine : int
         Processors that the tasks share; 0: not known.
+    clock : callable, optional
+        Seconds of processors that all tasks have had so far; by default each task's are told.
     counted : bool
         Whether nobody hears how single tasks end: counts are all that is known.
     """
@@ -64,14 +66,18 @@ class SchedulerDecider:
         counted: bool = False,
         processors: str = "unknown",
         machine: int = 0,
+        clock: Callable[[], float] | None = None,
         **options: Any,
     ) -> None:
-        options["processors"] = self._has = processors
+        # More slots than processors are asked for where tasks wait: until they are seen to be busy.
+        options["processors"] = self._has = "own" if machine else processors
         self._scheduler = Scheduler(
             Cluster([{"slots": slots}], users=users), policy, objective, **options
         )
         self._slots, self._machine, self._before = slots, machine, processors
-        self._window = 0, 0.0, -math.inf  # tasks, their seconds of a processor, since when
+        self._cpu_clock = clock
+        self._heard, self._cpu = 0, 0.0  # tasks whose seconds of a processor are known, and these
+        self._window = 0, 0.0, -math.inf  # both when it began, and when that was
         self.guard = Guard()
         self._counted = counted
         self._memory = self._free = memory
@@ -188,29 +194,29 @@ class SchedulerDecider:
             rows, seconds, cpu = zip(*here, strict=True)
             if self._machine:
                 known = [each for each in cpu if not math.isnan(each)]
-                self._look_at_processors(len(known), math.fsum(known), now)
+                self._heard, self._cpu = self._heard + len(known), self._cpu + math.fsum(known)
+                self._look_at_processors(now)
             took = np.maximum(np.array(seconds), _LEAST)
             ids = np.array([self._id_of[row] for row in rows])
             slots = np.array([self._works[row].width for row in rows])
             self._scheduler.finished(ids, count=slots, seconds=took, now=now)
 
-    def _look_at_processors(self, tasks: int, cpu: float, now: float) -> None:
+    def _look_at_processors(self, now: float) -> None:
         """While tasks leave processors idle, they hardly slow each other down.
 
         Looked at in windows of tasks, of which each slot had some. O(1).
         """
-        before, busy, since = self._window
-        if since == -math.inf:
-            since = now
-        else:
-            before, busy = before + tasks, busy + cpu
-        if before >= max(_WINDOW, self._slots) and now > since:
-            has = "own" if busy < _IDLE * self._machine * (now - since) else self._before
+        used = self._cpu_clock() if self._cpu_clock else self._cpu
+        tasks, before, since = self._window
+        if since > -math.inf:
+            if self._heard - tasks < max(_WINDOW, self._slots) or now <= since:
+                return
+            idle = used - before < _IDLE * self._machine * (now - since)
+            has = "own" if idle else self._before
             if has != self._has:
                 self._has = has
                 self._scheduler.set_processors(has, now=now)
-            before, busy, since = 0, 0.0, now
-        self._window = before, busy, since
+        self._window = self._heard, used, now
 
     def _tell(self, now: float) -> None:
         self._tell_ended(now)

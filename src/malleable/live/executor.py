@@ -242,10 +242,10 @@ class Executor(futures.Executor):
         self._context, self._max_calls = mp_context, max_tasks_per_child
         self._described = (objective, policy)
         made = partial(SchedulerDecider, max(1, self._slots), policy, objective)
-        made(processors=self._processors())  # which refuses what it does not know
+        made()  # which refuses what it does not know
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         history = known_history(self._journal, Guard(_log.warning))
-        self._decider = made(processors=self._processors(), history=history)
+        self._decider = made(history=history, **self._processors())
         self._resume = resume
         self._lock = threading.Lock()
         self._run: CallRun | None = None
@@ -258,11 +258,13 @@ class Executor(futures.Executor):
         what = type(self._engine).__name__ if self._engine else kind
         return f"Executor({self.slots} slots, {what}, {self._described[1]}, {self._described[0]})"
 
-    def _processors(self) -> str:
-        """Whether each call has a processor of its own, as far as that is known."""
+    def _processors(self) -> dict[str, Any]:
+        """What is known of the processors that calls have, as the decider takes it."""
         if self._engine is not None:
-            return "unknown"
-        return "beyond" if self._threads or self._slots > processors() else "own"
+            return {}
+        if self._threads:  # they share one, but where they wait, or compute without the interpreter
+            return {"processors": "beyond", "machine": 1, "clock": time.process_time}
+        return {"processors": "beyond" if self._slots > processors() else "own"}
 
     @property
     def slots(self) -> int:
