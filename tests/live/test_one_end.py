@@ -141,7 +141,7 @@ def test_a_line_and_a_table_on_two_terminals_say_the_same(tmp_path, columns):
         '[[job]]\nname = "x"\ncommand = "sleep 0.4 # {}"\nover.range = 30\n'
     )
     with terminal(tmp_path, "run", "--slots", "2", columns=columns) as on:
-        on.wait(lambda text: re.search(r"\d+ of 30 done.* \d+(\.\d+)? s left", text))
+        on.wait(lambda text: re.search(r" [12]\d of 30 done.* \d+(\.\d+)? s left", text))
         with terminal(tmp_path, "status", columns=columns) as other:
             assert other.end() == 0
             table = other.screen.text()
