@@ -105,3 +105,91 @@ def test_what_cannot_be_expected():
     scheduler.set_slots([0], slots=[0], now=0.0)
     assert scheduler.expected_ends()["at"].tolist() == [np.inf]
     assert job in scheduler.expected_ends()["ids"]
+
+
+@pytest.mark.parametrize("told", ["events", "counts and ages", "counts"])
+def test_counts_tell_as_much_as_events(told):
+    """Waves of tasks of 2 s: those that run are as old as their wave, not as their job."""
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 24}]), processors="own")
+    ids = scheduler.add(mb.ClusterJobs([4000], 0.0), now=0.0)
+    if told == "events":
+        scheduler.started(ids, count=24, now=0.0)
+    for k in range(1 if told == "events" else 0, 41):
+        now = 2.0 * k
+        if told == "events":
+            scheduler.finished(np.full(24, ids[0]), seconds=np.full(24, 2.0), now=now)
+            scheduler.started(ids, count=24, now=now)
+        else:
+            counts = {"pending": 3976 - 24 * k, "running": 24, "done": 24 * k}
+            ages = {"elapsed": 0.0} if told == "counts and ages" else {}
+            scheduler.observe(ids, now=now, **counts, **ages)
+        scheduler.decide(now)
+    ends = scheduler.expected_ends(draws=400)
+    assert ends["at"][0] == pytest.approx(80.0 + 3016 * 2.0 / 24, rel=0.04)
+
+
+def test_tasks_that_run_are_as_old_as_is_said():
+    """Four were found running; they have run for 9 s each, or have just begun."""
+    estimates = []
+    for elapsed in (36.0, 0.0):
+        scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), processors="own")
+        ids = scheduler.add(mb.ClusterJobs([40], 1.0), now=10.0)
+        scheduler.observe(ids, pending=36, running=4, elapsed=elapsed, now=10.0)
+        estimates.append(scheduler.counts(ids)["estimate"][0, 0])
+    assert estimates[0] > 4.0 * estimates[1]
+
+
+def test_long_tasks_are_not_missing_from_a_mean_of_slot_seconds():
+    """Tasks of 8 s that do not begin together: those that run do not make their mean longer."""
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 24}]), processors="own")
+    ids = scheduler.add(mb.ClusterJobs([400], 0.0), now=0.0)
+    begin = np.arange(24) / 3.0
+    for now in np.arange(8.0, 60.0, 5.0):
+        age = (now - begin) % 8.0
+        done = int(((now - begin) // 8.0).sum())
+        counts = {"pending": 376 - done, "running": 24, "done": done}
+        scheduler.observe(ids, elapsed=age.sum(), now=now, **counts)
+        scheduler.decide(now)
+    counts = scheduler.counts(ids)
+    assert (counts["estimate"] * counts["slowed"])[0, 0] == pytest.approx(8.0, rel=0.05)
+
+
+def _known(policy, objective="sum:response", **columns):
+    """Ends of two jobs, 60 and 20 tasks of 2 s on 4 slots, of which ten each have ended."""
+    cluster = mb.Cluster([{"slots": 4}])
+    scheduler = mb.Scheduler(cluster, policy, objective, processors="own")
+    ids = scheduler.add(mb.ClusterJobs([70, 30], 0.0, **columns), now=0.0)
+    for k in range(5):
+        scheduler.started(ids, count=2, now=2.0 * k)
+        scheduler.finished(np.repeat(ids, 2), seconds=[2.0, 2.01, 1.99, 2.0], now=2.0 * k + 2.0)
+        scheduler.decide(2.0 * k + 2.0)
+    return scheduler.expected_ends(draws=200)["at"] - 10.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "objective", "columns", "ends"),
+    [
+        ("flex", "sum:response", {}, [40.0, 10.0]),
+        ("flex", "sum:tardiness", {"deadline": [50.0, 90.0]}, [30.0, 40.0]),
+        ("flex", "max:lateness", {"deadline": [90.0, 50.0]}, [40.0, 10.0]),
+        ("fifo", "sum:response", {}, [30.0, 40.0]),
+        ("fair", "sum:response", {}, [40.0, 20.0]),
+        ("auto", "sum:response", {}, [40.0, 10.0]),
+    ],
+)
+def test_ends_follow_the_order_of_the_policy(policy, objective, columns, ends):
+    assert _known(policy, objective, **columns) == pytest.approx(ends, rel=0.2)
+
+
+def test_a_phase_that_was_done_and_grows_begins_again():
+    """Counts say that all has ended, and then that there is more, three times as long."""
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), processors="own")
+    ids = scheduler.add(mb.ClusterJobs([4], 0.0, program=["p"]), now=0.0)
+    for seconds in (2.0, 6.0):
+        for _ in range(6):
+            scheduler.observe(ids, pending=0, running=4, now=0.0)
+            scheduler.finished(np.repeat(ids, 4), seconds=[seconds] * 4, now=0.0)
+    scheduler.observe(ids, pending=8, now=0.0)
+    runs = scheduler.history["programs"][0]["map"][0]
+    assert runs > 6  # each time that all had ended taught
+    assert 2.5 < scheduler.counts(ids)["estimate"][0, 0] < 9.0

@@ -97,6 +97,46 @@ def test_memory_that_others_have_now_is_free_some_day():
     assert 24.0 < found[1].at < 50.0
 
 
+def test_memory_bounds_how_many_run_at_once():
+    """Four fit, and run; forty of 2 s last twenty seconds more on eight slots."""
+    own = work(50, memory=2.0)
+    decider = begun([own], slots=8, memory=8.0)
+    own.running, own.next = 4, own.next + 4
+    decider.changed(0)
+    assert decider.expected({}, 10.0)[0].at == pytest.approx(31.0, abs=2.5)
+
+
+def test_tasks_that_ended_before_their_job_comes_count():
+    decider = SchedulerDecider(4, processors="own")
+    for seconds in (2.0, 2.1, 1.9, 2.0):
+        decider.ended(5, seconds)
+    assert decider.expected({}, 0.0) == {}
+    decider.came([5], [work(9)], 0.0)
+    assert decider.seconds([5], 0.0)[0] == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_view_that_fails_takes_no_news_away(monkeypatch):
+    decider = SchedulerDecider(4)
+    own = work(9)
+    decider.came([0], [own], 0.0)
+    decider.decide(0.0)
+    own.next, own.running = 3, 3
+    decider.changed(0)
+    decider.ended(0, 2.0)
+
+    def fails(*_, **__):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(decider._scheduler, "observe", fails)
+        with pytest.raises(MemoryError):
+            decider.expected({}, 1.0)
+    decider.decide(1.0)
+    counts = decider._scheduler.counts([0])
+    assert (counts["waiting"][0, 0], counts["running"][0, 0]) == (6, 3)
+    assert decider.seconds([0], 1.0)[0] == pytest.approx(2.0, rel=0.5)
+
+
 def test_status(tmp_path):
     rows = [
         {"name": "a", "command": "x", "over": {"range": 6}, "retries": 1, "deadline": 10},

@@ -435,6 +435,23 @@ def test_the_journal_has_what_local_runs_have(tmp_path):
         assert programs == {("first", "me"): 1.0, ("second", "me"): 1.0}
 
 
+@pytest.mark.parametrize("seconds", [1.86, 8.0])
+def test_the_journal_says_what_tasks_took_and_not_what_was_believed_at_first(tmp_path, seconds):
+    world = FakeSlurm()
+    for size in (120, 60):
+        world.submit(size, seconds)
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(24, "sum:response", "flex", kind="arrays")
+        journal.enter(1)
+        governor = governed(world, journal=journal)
+        go(governor, world)
+        governor.end("done")
+        status = run_status(journal)
+    assert [job.seconds for job in status.jobs] == pytest.approx([seconds] * 2, rel=0.1)
+    assert [job.spread for job in status.jobs] == pytest.approx([0.0] * 2, abs=1e-6)
+    assert all(0.0 < job.ended <= status.now for job in status.jobs)
+
+
 def test_the_order_of_changes():
     """Caps fall before anything rises: what old tasks hold is not given away twice."""
     world = FakeSlurm()

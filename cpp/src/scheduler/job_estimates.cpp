@@ -37,11 +37,7 @@ LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
   double age = running > 0 ? now - own.began / static_cast<double>(running) : 0.0;
   // As if they ran alone.
   if (age > 0.0) age *= std::exp((tasks_.speedup() - 1.0) * own.seen.beside(now - age, now));
-  // Of slot-seconds the ones that ended had their part, too: long tasks are not missing from the
-  // mean of as many as run.
-  auto working = static_cast<double>(running);
-  if (own.seen.together) working = std::max(0.0, working - own.seen.count);
-  return tasks_.posterior(phase_of(row), own.prior, own.seen, working, age);
+  return tasks_.posterior(phase_of(row), own.prior, own.seen, static_cast<double>(running), age);
 }
 
 LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,

@@ -4,7 +4,7 @@ tasks start where."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -472,24 +472,13 @@ class Scheduler(Kept):
             The mean time of the tasks that have ended; NaN, and by default: as the counts have it.
         """
         rows = ids_of(ids)
+        counts = {"pending": pending, "running": running, "done": done, "failed": failed}
         columns: dict[str, npt.NDArray[Any]] = {}
-        for name, values in (
-            ("pending", pending), ("running", running), ("done", done), ("failed", failed),
-        ):  # fmt: skip
-            array = array_of(name, values)
-            if array.ndim == 2 and array.shape != (len(rows), 2):
-                raise ValueError(f"{name} has shape {array.shape}, expected ({len(rows)}, 2)")
-            pair = (array[:, 0], array[:, 1]) if array.ndim == 2 else (array, 0)
-            for phase, column in zip(("maps", "reduces"), pair, strict=True):
-                columns[f"{name}_{phase}"] = integers_of(name, column, len(rows))
+        for name, values in counts.items():
+            columns |= _by_phase(name, name, values, len(rows), integers_of)
         for name, key, times in (("elapsed", "elapsed", elapsed), ("seconds", "mean", seconds)):
             if times is not None:
-                array = array_of(name, times)
-                if array.ndim == 2 and array.shape != (len(rows), 2):
-                    raise ValueError(f"{name} has shape {array.shape}, expected ({len(rows)}, 2)")
-                pair = (array[:, 0], array[:, 1]) if array.ndim == 2 else (array, 0)
-                for phase, column in zip(("maps", "reduces"), pair, strict=True):
-                    columns[f"{key}_{phase}"] = floats_of(name, column, len(rows))
+                columns |= _by_phase(name, key, times, len(rows), floats_of)
         moment = self._moment(now)
         self._core.observe(rows, columns, moment)
         self._log("observe", now=[moment], ids=rows, **columns)
@@ -772,6 +761,20 @@ class Scheduler(Kept):
             "flex": f"no order by size serves {self._objective}, gangs, minima of pools or an effort",
         }
         return f"{rule}: {reasons[rule]}" if rule else ""
+
+
+def _by_phase(
+    name: str, key: str, values: npt.ArrayLike, count: int, read: Callable[..., npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Columns ``key_maps`` and ``key_reduces`` of values of shape (n, 2), or (n,) or a number for maps."""
+    array = array_of(name, values)
+    if array.ndim == 2 and array.shape != (count, 2):
+        raise ValueError(f"{name} has shape {array.shape}, expected ({count}, 2)")
+    maps, reduces = (array[:, 0], array[:, 1]) if array.ndim == 2 else (array, 0)
+    return {
+        f"{key}_maps": read(name, maps, count),
+        f"{key}_reduces": read(name, reduces, count),
+    }
 
 
 def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers]:

@@ -90,7 +90,12 @@ class SchedulerDecider:
         self._most: dict[int, int] = {}  # slots that the scheduler was told they may have
         self._held: dict[int, int] = {}  # slots of the decision before, where there are any
         self._changed: set[int] = set()
-        self._ended: list[tuple[int, float, float]] = []  # as `ended` was told
+        self._ended: list[
+            tuple[int, float, float]
+        ] = []  # as `ended` was told, of jobs that are here
+        self._early: dict[
+            int, list[tuple[int, float, float]]
+        ] = {}  # by row, of jobs that come later
 
     def _waiting(self, work: Work) -> int:
         """Slots that tasks which wait would take."""
@@ -106,9 +111,6 @@ class SchedulerDecider:
             most = min(most, running + int(min(free // work.memory, MOST_SLOTS)) * work.width)
         return most
 
-    def _least(self, work: Work, most: int) -> int:
-        return min(work.min_slots, most)
-
     def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
         """Jobs may run from now on."""
         self._works |= zip(rows, works, strict=True)
@@ -120,6 +122,8 @@ class SchedulerDecider:
         self._id_of |= zip(rows, numbers, strict=True)
         self._row_of |= zip(numbers, rows, strict=True)
         self._changed.update(rows)
+        for row in rows:
+            self._ended += self._early.pop(row, ())
 
     def _table(self, works: Sequence[Work], now: float, **more: Any) -> ClusterJobs:
         return ClusterJobs(
@@ -152,7 +156,8 @@ class SchedulerDecider:
     def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
         """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
         also before the job comes."""
-        self._ended.append((row, seconds, cpu))
+        told = self._ended if row in self._works else self._early.setdefault(row, [])
+        told.append((row, seconds, cpu))
 
     def changed(self, row: int) -> None:
         """Counts of a job are others than before."""
@@ -188,18 +193,16 @@ class SchedulerDecider:
     def _tell_ended(self, now: float) -> None:
         if not self._ended:
             return
-        here = [each for each in self._ended if each[0] in self._id_of]
-        self._ended = [each for each in self._ended if each[0] not in self._id_of]
-        if here:
-            rows, seconds, cpu = zip(*here, strict=True)
-            if self._machine:
-                known = [each for each in cpu if not math.isnan(each)]
-                self._heard, self._cpu = self._heard + len(known), self._cpu + math.fsum(known)
-                self._look_at_processors(now)
-            took = np.maximum(np.array(seconds), _LEAST)
-            ids = np.array([self._id_of[row] for row in rows])
-            slots = np.array([self._works[row].width for row in rows])
-            self._scheduler.finished(ids, count=slots, seconds=took, now=now)
+        rows, seconds, cpu = zip(*self._ended, strict=True)
+        took = np.maximum(np.array(seconds), _LEAST)
+        ids = np.array([self._id_of[row] for row in rows])
+        slots = np.array([self._works[row].width for row in rows])
+        self._scheduler.finished(ids, count=slots, seconds=took, now=now)
+        self._ended = []
+        if self._machine:
+            known = [each for each in cpu if not math.isnan(each)]
+            self._heard, self._cpu = self._heard + len(known), self._cpu + math.fsum(known)
+            self._look_at_processors(now)
 
     def _look_at_processors(self, now: float) -> None:
         """While tasks leave processors idle, they hardly slow each other down.
@@ -225,20 +228,20 @@ class SchedulerDecider:
         if not self._changed:
             return
         rows = sorted(self._changed)
-        self._changed.clear()
         works = [self._works[row] for row in rows]
         ids = np.array([self._id_of[row] for row in rows])
         self._scheduler.observe(ids, now=now, **self._counts(rows, works))
         limits = [self._limit(work, self._free) for work in works]
         moved = [k for k, row in enumerate(rows) if self._most.get(row) != limits[k]]
         if moved:
-            self._most |= {rows[k]: limits[k] for k in moved}
             self._scheduler.update(
                 ids[moved],
                 max_slots=[limits[k] for k in moved],
-                min_map_slots=[self._least(works[k], limits[k]) for k in moved],
+                min_map_slots=[min(works[k].min_slots, limits[k]) for k in moved],
                 now=now,
             )
+            self._most |= {rows[k]: limits[k] for k in moved}
+        self._changed.clear()  # only now: a view that fails in between takes nothing away
 
     def _counts(self, rows: Sequence[int], works: Sequence[Work]) -> dict[str, Any]:
         """What is counted of jobs, in slots."""
@@ -274,15 +277,16 @@ class SchedulerDecider:
         told = [*ceased, *moved]
         return [
             Decided(now, row, slots.get(row, 0), why[row], seconds, self._left(row) * seconds)
-            for row, seconds in zip(told, self.seconds(told), strict=True)
+            for row, seconds in zip(told, self.seconds(told, now), strict=True)
         ]
 
     def _left(self, row: int) -> int:
         work = self._works[row]
         return self._waiting(work) + work.running * work.width
 
-    def seconds(self, rows: Sequence[int]) -> list[float]:
+    def seconds(self, rows: Sequence[int], now: float) -> list[float]:
         """What a task of each of these jobs takes on average, as believed after all that was told."""
+        self._tell(now)
         return _seconds(self._scheduler, [self._id_of[row] for row in rows])[0]
 
     @property
@@ -303,17 +307,7 @@ class SchedulerDecider:
         now : float
         """
         self._tell(now)
-        scheduler, ids = self._scheduler, dict(self._id_of)
-        limited = sorted(row for row in self._limited if not self._works[row].paused)
-        if coming or limited:
-            scheduler = copy.copy(scheduler)
-            scheduler.decide(now)  # so that all jobs speak for those to come
-        if limited:  # the memory that others have now will be free some day
-            works = [self._works[row] for row in limited]
-            most = [max(1, self._limit(work, self._memory)) for work in works]
-            scheduler.update([ids[row] for row in limited], max_slots=most, now=now)
-        if coming:
-            ids |= self._add_coming(scheduler, coming, now)
+        scheduler, ids = self._trial(coming, now)
         if not ids:
             return {}
         tasks = sum(map(self._left, self._works)) + sum(w.waiting for w, _ in coming.values())
@@ -337,6 +331,24 @@ class SchedulerDecider:
             else:  # none of its tasks may start
                 found[row] = Expected(row, seconds=seconds, spread=spread)
         return found
+
+    def _trial(
+        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
+    ) -> tuple[Scheduler, dict[int, int]]:
+        """A scheduler that knows also what comes, and the memory that will be free some day; ids by row."""
+        scheduler, ids = self._scheduler, dict(self._id_of)
+        limited = sorted(row for row in self._limited if not self._works[row].paused)
+        if coming or limited:
+            scheduler = copy.copy(scheduler)
+            scheduler.decide(now)  # so that all jobs speak for those to come
+        if limited:
+            works = [self._works[row] for row in limited]
+            rest = [self._memory - work.running * work.memory for work in works]
+            most = [max(1, self._limit(*each)) for each in zip(works, rest, strict=True)]
+            scheduler.update([ids[row] for row in limited], max_slots=most, now=now)
+        if coming:
+            ids |= self._add_coming(scheduler, coming, now)
+        return scheduler, ids
 
     def _add_coming(
         self, scheduler: Scheduler, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float

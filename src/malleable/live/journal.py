@@ -411,6 +411,14 @@ class Journal:
             "update run set lasted = ?, status = ifnull(?, status) where id = ?", at, status, run
         )
 
+    def restate(self, run: int, job: int, seconds: float) -> None:
+        """Tasks of a job that were only counted took so long; they ended when they did."""
+        self._do(
+            "update attempt set began = max(0.0, began + seconds - ?), seconds = ?"
+            " where run = ? and job = ? and how = 'counted'",
+            *(seconds, seconds, run, job),
+        )
+
     # Results of calls.
 
     def keep(self, run: int, job: int, task: int, digest: bytes, value: bytes) -> None:

@@ -1,8 +1,9 @@
 """The jobs of a live run: who came, waits for whom, has ended, and when they are expected to end.
 
-A ledger decides nothing and starts nothing: which job has how many slots a decider says, and who runs tasks
-tells the ledger what became of them (`malleable.live.loop`, `malleable.live.slurm.governor`). What happened is
-in the journal before anything that follows from it. Time is monotonic, in seconds of the run.
+A ledger decides nothing and starts nothing. A decider says which job has how many slots. The loop that runs
+the tasks (`malleable.live.loop`), or the governor that watches them (`malleable.live.slurm.governor`), tells
+the ledger what became of them. An event is written into the journal before anything is done because of it.
+Time is monotonic, in seconds of the run.
 
 A pass over n events costs O(n) here, and what the decider takes.
 """
@@ -30,12 +31,7 @@ _SHARE = 0.05  # of the time that is spent on expected ends
 
 
 class Decider(Protocol):
-    """What the loop asks of a scheduler; jobs by their rows in the run.
-
-    ``behind``: of what it assigned last some had to stay, so that others may take the slots.
-    """
-
-    behind: bool
+    """What a ledger asks of a scheduler; jobs by their rows in the run."""
 
     def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
         """Jobs may run from now on."""
@@ -45,10 +41,6 @@ class Decider(Protocol):
 
     def changed(self, row: int) -> None:
         """Counts of a job are others than before; its `Work` says them."""
-
-    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
-        """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
-        perhaps in an earlier session."""
 
     def expected(
         self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
@@ -61,9 +53,6 @@ class Decider(Protocol):
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""
-
-    def assign(self, now: float, free: int) -> list[tuple[int, int]]:
-        """How many tasks of which jobs start now, in order; they count as running."""
 
 
 @dataclass
@@ -119,7 +108,6 @@ class Work:
     ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"
     retried: int = 0  # attempts at tasks beyond the first
     taken: float = 0.0  # seconds of tasks that ended well, in all
-    squares: float = 0.0  # of these seconds
     recent: float = math.inf  # seconds of a task, of late
     slots: int = 0
     why: str = ""

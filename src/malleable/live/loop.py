@@ -13,17 +13,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.ledger import LOOK, Decider, Ledger, Work
 from malleable.live.recorded import LOST_AGAIN
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "TaskDecider"]
 
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
+
+
+class TaskDecider(Decider, Protocol):
+    """What the loop asks besides.
+
+    ``behind``: of what it assigned last some had to stay, so that others may take the slots.
+    """
+
+    behind: bool
+
+    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
+        """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
+        perhaps in an earlier session."""
+
+    def assign(self, now: float, free: int) -> list[tuple[int, int]]:
+        """How many tasks of which jobs start now, in order; they count as running."""
 
 
 class Loop(Ledger):
@@ -43,7 +59,7 @@ class Loop(Ledger):
     def __init__(
         self,
         engine: Engine,
-        decider: Decider,
+        decider: TaskDecider,
         journal: Journal | None = None,
         run: int = 0,
         *,
@@ -52,6 +68,7 @@ class Loop(Ledger):
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
+        self.decider: TaskDecider = decider
         self.engine = engine
         self._epoch, self._settled = epoch, settled
         # By key: row, number, attempt, since, slot.
@@ -214,7 +231,6 @@ class Loop(Ledger):
                 self.decider.ended(row, event.seconds, event.cpu)
                 work.done += 1
                 work.taken += event.seconds
-                work.squares += event.seconds * event.seconds
                 past = work.recent if work.recent < math.inf else event.seconds
                 work.recent = past + _WEIGHT * (event.seconds - past)
             else:

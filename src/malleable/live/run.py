@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -127,7 +128,7 @@ class CommandRun:
             work = self._work(row, job, [place[name] for name in job.after])
             if row in counted:
                 sums = counted[row]
-                work.taken, work.squares, work.retried = sums.seconds, sums.squares, sums.retried
+                work.taken, work.retried = sums.seconds, sums.retried
                 work.came, work.last = sums.began, sums.ended
             own_folder(Path(self.folders[row]))
             loop.add(work)
@@ -135,15 +136,19 @@ class CommandRun:
                 self.hold(row, "")
             else:
                 work.paused = job.held == PAUSED
+        took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
         for row, number, task in self.journal.tried(self.number):
             if task.good or (not self._again and task.over(self.jobs[row].retries)):
                 loop.over(row, number, 0 if task.good else 1, task.last.how)
                 if task.good:
-                    decider.ended(row, task.seconds)
+                    took.setdefault(row, array("d")).append(task.seconds)
                 if self.earlier is not None:
                     self.earlier.add((row, number))
             else:
                 loop.tried(row, number, task.last.attempt + 1, task.lost)
+        for row, seconds in took.items():
+            for each in seconds if loop.jobs[row].left else ():  # what is over teaches at its end
+                decider.ended(row, each)
         for row, job in enumerate(self.jobs):
             if job.held == CANCELLED and not self._again:
                 loop.cancel(row)

@@ -92,7 +92,6 @@ class _Seen:
 
     number: int
     waits: int = 0  # tasks that have not ended
-    running: int = 0
     failed: dict[int, int] = field(default_factory=dict)  # tasks by the job that they were
     limit: int = 0  # tasks at once, by its owner; 0: any
     absent: int = 0
@@ -150,6 +149,11 @@ class Governor(Ledger):
         self._counted_at = -math.inf
         self._told_jobs = (-1, -1)
         self._fresh = False
+        self._gone: list[
+            tuple[int, int, int, int]
+        ] = []  # row, first task, tasks, how many not well
+        # Seconds of tasks of arrays that have ended; the journal has them by older beliefs.
+        self._restated: dict[int, float] = {}
         self.look = Look(0.0)
         self.looks = 0
         self.planned: list[Planned] = []
@@ -209,6 +213,7 @@ class Governor(Ledger):
             if number not in own:
                 failed = chosen[number].failed if number in chosen else {}
                 self._miss(number, row, failed)
+        self._time()
         for place in {array.place for array in own.values()}:
             self._places.resize(place, self.look.slots(place), now)
         for number in self._own.keys() - self._row_of.keys():
@@ -258,7 +263,7 @@ class Governor(Ledger):
         )
         self._row_of[array.number] = row
         self._own.setdefault(array.number, (array.nice, array.throttle))
-        self._seen[row] = _Seen(array.number, array.pending + array.running, array.running)
+        self._seen[row] = _Seen(array.number, array.pending + array.running)
         return row
 
     def _count(self, row: int, array: Array) -> None:
@@ -268,7 +273,7 @@ class Governor(Ledger):
             self._touched.add(row)
         waits = array.pending + array.running
         work.tasks += max(0, waits - seen.waits)  # tasks that were put back
-        seen.running, seen.absent = array.running, 0
+        seen.absent = 0
         self._end(row, max(0, seen.waits - waits), array.failed)
         seen.waits = waits
         work.running, work.elapsed = array.running, array.elapsed
@@ -287,28 +292,38 @@ class Governor(Ledger):
             self.cancel(row)
 
     def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
-        """So many tasks have ended, some of them not well; their seconds are what is believed of them."""
+        """So many tasks have ended, some of them not well."""
         work, seen = self.jobs[row], self._seen[row]
         if count == 0:
             return
         new = sum(tasks for job, tasks in failed.items() if job not in seen.failed)
         seen.failed.update(failed)
         bad = min(count, new)
-        first = work.done + work.failed
+        self._gone.append((row, work.done + work.failed, count, bad))
         work.failed += bad
         work.done += count - bad
-        seconds = self._places.seconds(row) or work.seconds or _SHORTEST
-        work.taken = work.done * seconds
-        began = max(0.0, self.now - seconds)
-        self._attempted += [
-            Attempt(row, first + k, 0, int(k < bad), began, seconds, how="counted")
-            for k in range(count)
-        ]
+
+    def _time(self) -> None:
+        """Tasks that have ended took what is believed of them after this look; so did those before."""
+        rows = {row for row, *_ in self._gone}
+        seconds = self._places.seconds(rows, self.now)
+        for row in rows:
+            work = self.jobs[row]
+            seconds.setdefault(row, work.seconds or _SHORTEST)  # it came and went between two looks
+            work.taken = work.done * seconds[row]
+        for row, first, count, bad in self._gone:
+            began = max(0.0, self.now - seconds[row])
+            self._attempted += [
+                Attempt(row, first + k, 0, int(k < bad), began, seconds[row], how="counted")
+                for k in range(count)
+            ]
+        self._gone = []
+        self._restated |= {row: s for row, s in seconds.items() if self.jobs[row].left == 0}
 
     def _miss(self, number: int, row: int, failed: Mapping[int, int]) -> None:
         """An array that was not seen: two looks long, and it has ended."""
         work, seen = self.jobs[row], self._seen[row]
-        seen.running = work.running = 0
+        work.running = 0
         work.elapsed = 0.0
         work.next = work.tasks
         seen.absent += 1
@@ -381,7 +396,7 @@ class Governor(Ledger):
 
     def _turnover(self, slots: int) -> int:
         """Slots that come free within some looks."""
-        known = filter(None, map(self._places.seconds, self._row_of.values()))
+        known = self._places.seconds(self._row_of.values(), self.now).values()
         shortest = max(min(known, default=1.0), _SHORTEST)
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
 
@@ -455,6 +470,14 @@ class Governor(Ledger):
 
     # What is kept.
 
+    def _record(self) -> None:
+        super()._record()
+        if self._journal and self._restated:
+            for row, seconds in self._restated.items():
+                self._journal.restate(self._run, row, seconds)
+            self._journal.commit()
+            self._restated = {}
+
     def _keep_jobs(self) -> None:
         if self._journal is None:
             return
@@ -478,6 +501,9 @@ class Governor(Ledger):
         """The run's last words, and what its arrays' tasks took."""
         if self._journal is None:
             return
+        seconds = lambda: self._places.seconds(self._row_of.values(), self.now)  # noqa: E731
+        self._restated |= self.guard("the seconds of tasks", seconds) or {}
+        self._record()
         self.guard("the history of programs", self._learn)
         self._journal.record(self._run, self.now, status=status)
         self._journal.commit()

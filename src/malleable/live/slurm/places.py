@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,8 +16,6 @@ __all__ = ["Places"]
 
 class Places:
     """A decider a place; ``make(place)`` makes it when the first job comes there."""
-
-    behind = False
 
     def __init__(self, make: Callable[[str], SchedulerDecider]) -> None:
         self._make = make
@@ -44,13 +41,13 @@ class Places:
         if row in self._own:
             self._own[row].changed(row)
 
-    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
-        """As of a decider."""
-        self._own[row].ended(row, seconds, cpu)
-
-    def seconds(self, row: int) -> float:
-        """What a task of a job takes on average, as a decider says it; 0 of one that is not here."""
-        return self._own[row].seconds([row])[0] if row in self._own else 0.0
+    def seconds(self, rows: Iterable[int], now: float) -> dict[int, float]:
+        """What a task of each of these jobs takes on average, as a decider says it, of those that are here."""
+        found: dict[int, float] = {}
+        for own in self._of.values():
+            here = [row for row in rows if self._own.get(row) is own]
+            found |= dict(zip(here, own.seconds(here, now), strict=True)) if here else {}
+        return found
 
     def expected(
         self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
@@ -67,10 +64,6 @@ class Places:
     def decide(self, now: float) -> list[Decided]:
         """As of a decider."""
         return [decided for own in self._of.values() for decided in own.decide(now)]
-
-    def assign(self, now: float, free: int) -> list[tuple[int, int]]:
-        """Nothing: tasks are started by the queue that they wait in."""
-        return []
 
     def ahead(self, place: str, now: float, free: int) -> list[int]:
         """Jobs of a place in the order in which their next tasks would start on so many slots."""

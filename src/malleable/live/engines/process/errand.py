@@ -13,6 +13,8 @@ call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not be
 text)``. If the engine is gone, all ends.
 """
 
+# ruff: noqa: PTH120
+# pathlib takes longer to import than all else here.
 from __future__ import annotations
 
 import marshal
@@ -27,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
     from malleable.live.engines.process.child import HEAD, framed, reaped, signal_all, spawn
 else:  # of a process that knows no packages
-    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    sys.path.insert(0, os.path.dirname(__file__))
     from child import HEAD, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
     from signal import SIGKILL, SIGTERM

@@ -18,7 +18,7 @@ nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
 Starting a command costs one posix_spawn (about 0.5 ms). A batch to the loop costs one read of a file of /proc.
 """
 
-# ruff: noqa: PTH109, PTH123, PTH208, SIM105
+# ruff: noqa: PTH109, PTH120, PTH123, PTH208, SIM105
 # pathlib and contextlib take longer to import than all else here.
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING or __name__ != "__main__":
         spawn,
     )
 else:  # of a process that knows no packages
-    sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+    sys.path.insert(0, os.path.dirname(__file__))
     from child import HEARD, Frames, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
