@@ -86,9 +86,6 @@ TEST(slotted_every_slot_is_feasible) {
           }
         }
       }
-      std::int64_t counted = 0;
-      for (const std::int64_t jobs : sim.flow_histogram()) counted += jobs;
-      CHECK_EQUAL(counted, totals.completed);
     }
   });
 }

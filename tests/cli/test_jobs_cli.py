@@ -63,7 +63,6 @@ def test_a_grid_of_periods_and_its_picture(capsys):
     [
         (["--load", "0.5"], "slots: give either slots or a load"),
         (["--period", "-1"], "period = -1"),
-        (["--machines", "3"], "--machines: of --model slotted"),
         (["--periods", "1,x"], "--periods 1,x: numbers"),
         (["--periods", "1,2", "--period", "1"], "--periods: not beside --period"),
     ],
@@ -74,8 +73,12 @@ def test_what_is_wrong_is_one_line(more, told, capsys):
 
 
 def test_an_option_of_this_model_alone(capsys):
-    assert main(["simulate", "--generate", "5", "--period", "2"]) == 1
-    assert "--period: of --model jobs" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["simulate", "--generate", "5", "--period", "2"])
+    assert "--model tandem does not take --period" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        call("--machines", "3")
+    assert "--model jobs does not take --machines" in capsys.readouterr().err
 
 
 def test_plans_with_a_period(capsys):

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import malleable as mb
 from malleable.cli import main
 from malleable.jobs.generate import section41
@@ -42,3 +44,25 @@ def test_one_is_singular(capsys, tmp_path):
         assert main(list(map(str, arguments))) == 0
         found = re.findall(r"(?<![\d.,/of ] )(?<![\d.,])\b1 [a-z]+s\b", capsys.readouterr().out)
         assert [text for text in found if text not in ("1 is",)] == [], arguments
+
+
+OWN = {"tandem": "-k N", "slotted": "--machines N", "cluster": "--cluster FILE", "jobs": "--untold"}
+
+
+@pytest.mark.parametrize("model", [None, *OWN])
+def test_help_is_of_one_model(model, capsys):
+    words = [] if model is None else ["--model", model]
+    assert main(["simulate", *words, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--policy A,B" in shown and "--json FILE" in shown
+    assert [own for own, option in OWN.items() if option in shown] == ([model] if model else [])
+
+
+def test_an_option_of_another_model_names_the_model_that_was_taken(tmp_path, capsys):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("work,arrival\n40,0\n9,3\n")
+    assert main(["simulate", str(jobs), "--slots", "3", "--period", "2"]) == 0
+    for words in (["-k", "2"], ["--generate", "5"], ["--cluster", "c.toml"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["simulate", str(jobs), "--model", "jobs", "--slots", "3", *words])
+        assert f"--model jobs does not take {words[0]}" in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_what_cannot_be_expected():
         scheduler.expected_ends(draws=1)
     assert scheduler.expected_ends()["ids"].tolist() == []
     (job,) = scheduler.add(mb.ClusterJobs([4], 1.0), 0.0)
-    scheduler.set_slots([0], slots=[0], now=0.0)
+    scheduler.set_slots([0], 0, now=0.0)
     assert scheduler.expected_ends()["at"].tolist() == [np.inf]
     assert job in scheduler.expected_ends()["ids"]
 

@@ -69,7 +69,7 @@ def test_every_call_is_replayed(tmp_path):
     scheduler.finished(starts.ids[1:3], seconds=[3.0, 4.0], now=4.0)
     scheduler.update(ids[:2], weight=[2.0, 3.0], map_seconds=[7.0, 1.0])
     scheduler.observe(ids[1:2], pending=[[1, 1]], running=[[1, 0]], done=[[1, 0]], now=5.0)
-    scheduler.set_slots([1], map_slots=0, reduce_slots=0)
+    scheduler.set_slots([1], 0)
     scheduler.ready(ids[:1])
     scheduler.started(ids[:1], 1)
     scheduler.decide(6.0)

@@ -289,7 +289,7 @@ def test_slots_users_and_estimates_change():
     assert scheduler.decide(0.0).slots.tolist() == [4, 4]
     scheduler.set_users({"ann": (0.0, 3.0)})
     assert scheduler.decide(1.0).slots.tolist() == [6, 2]
-    scheduler.set_slots([0], slots=0)
+    scheduler.set_slots([0], 0)
     assert scheduler.decide(2.0).slots.tolist() == [3, 1]
     flex = mb.Scheduler(nodes(4), "flex")
     ids = flex.add(mb.ClusterJobs([4, 4], [1.0, 2.0]), 0.0)
@@ -621,7 +621,8 @@ def test_wrong_calls_change_nothing():
         lambda: scheduler.observe(ids, done=[1, -1]),
         lambda: scheduler.observe([ids[0]] * 2),
         lambda: scheduler.update(ids, weight=[1.0, np.nan]),
-        lambda: scheduler.set_slots([5], map_slots=1),
+        lambda: scheduler.set_slots([5], 1),
+        lambda: scheduler.set_slots([0], [[1, 1, 1]]),
         lambda: scheduler.finish([ids[0], ids[0]]),
         lambda: scheduler.remove([-1]),
         lambda: scheduler.decide(1.0),

@@ -30,7 +30,7 @@ def ends(made, count):
     found, end = {}, time.monotonic() + PATIENCE
     while len(found) < count:
         assert time.monotonic() < end, found
-        found |= {event.key: event for event in made.poll(0.2) if event.kind != "started"}
+        found |= {event.key: event for event in made.poll(0.2)}
     return found
 
 

@@ -96,21 +96,18 @@ def test_arrays_are_ordered_and_set_back_at_the_end(any_slurm):
     assert f"{long} long" in [job["name"] for job in json.loads(status.stdout)["jobs"]]
 
 
-@pytest.mark.parametrize(
-    "lease", ["both", *(pytest.param(one, marks=in_full) for one in ("job", "process"))]
-)
-def test_a_killed_governor_leaves_nothing(slurm, lease):
+def test_a_killed_governor_leaves_nothing(slurm):
     # One task after the other: slots are free for the lease's job.
     slurm.array("1-3000%10", 1, name="long")
     least = slurm.array(5000, 1, "--comment", "malleable min=2", name="least")
     slurm.array(60, 1, name="short")
-    governor = slurm.govern("--apply", "--every", "0.5", "--lease", lease, "--lease-seconds", "4")
+    governor = slurm.govern("--apply", "--every", "0.5", "--lease-seconds", "4")
     try:
         slurm.wait(lambda: standing(slurm).get(least, (0, 0))[1] == 2)
     finally:
         governor.kill()
         governor.wait()
-    assert len(leases(slurm)) == (lease != "process")
+    assert len(leases(slurm)) == 1
     began = time.monotonic()
     slurm.wait(lambda: standing(slurm).get(least) == (0, 0))
     assert time.monotonic() - began > 1.0

@@ -35,6 +35,9 @@ _COMMANDS = {
 _SHARED = dict.fromkeys(("pause", "resume", "cancel", "set"), "order")
 """Commands that share a file."""
 
+_OVERLAID = ("simulate",)
+"""Commands that have the options of several models, and say themselves which of them help is for."""
+
 
 class _Version(argparse.Action):
     """Prints the version; looked up only when asked for."""
@@ -43,7 +46,7 @@ class _Version(argparse.Action):
         parser.exit(show_version())
 
 
-class _Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser that gets the arguments of its command once they are needed."""
 
     def __init__(self, *, command: str = "", **how: Any) -> None:
@@ -57,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
             module = importlib.import_module(f"malleable.cli.{stem}_command")
             self._awaited = ""
             module.arguments(self)
-            _manners(self, argparse.SUPPRESS)
+            manners(self, argparse.SUPPRESS)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         command = bool(self._awaited)
@@ -78,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _manners(parser: argparse.ArgumentParser, default: Any) -> None:
+def manners(parser: argparse.ArgumentParser, default: Any) -> None:
     """How people want to be spoken to: before the command's name or behind it."""
     add = parser.add_argument
     told = "neither tables nor progress bars nor notes: errors alone"
@@ -92,16 +95,17 @@ def build_parser(whole: bool = False) -> argparse.ArgumentParser:
 
     ``whole``: with the arguments of all commands at once.
     """
-    parser = _Parser(
+    parser = CommandParser(
         prog="malleable",
         description="Decides how many slots each malleable job gets, and says how good that is.",
         epilog="Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed (run); 130 interrupted.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    _manners(parser, False)
+    manners(parser, False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, told in _COMMANDS.items():
-        command = commands.add_parser(name, help=told, command=name)
+        conflict = "resolve" if name in _OVERLAID else "error"
+        command = commands.add_parser(name, help=told, command=name, conflict_handler=conflict)
         if whole:
             command.fill()
     return parser

@@ -61,9 +61,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
     add("--policy", default="auto", help="default: %(default)s")
     add("--every", type=float, default=5.0, metavar="S", help="between looks (default: 5 s)")
-    add("--lease", choices=("both", "process", "job", "none"), default="both",
-        help="what sets everything back if the governor is killed: a process of this machine, a job that "
-        "waits in the queue (default: both)")  # fmt: skip
+    add("--no-lease", action="store_true", help="if the governor is killed, nothing sets anything back "
+        "(by default a process of this machine, and a job that waits in the queue)")  # fmt: skip
     add("--lease-seconds", type=float, default=60.0, metavar="S", help="after so long (60 s)")
     add("--until-done", action="store_true", help="end when no array is left")
     add("--as-operator", action="store_true", help="all users' arrays")
@@ -91,10 +90,9 @@ def _alone(folder: Path) -> IO[str]:
 
 
 def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
-    if not asked.apply or asked.lease == "none":
+    if not asked.apply or asked.no_lease:
         return None
-    job = JobLease(engine) if asked.lease != "process" else None
-    return job if asked.lease == "job" else ProcessLease(Path.home() / OURS, job)
+    return ProcessLease(Path.home() / OURS, JobLease(engine))
 
 
 def _places(asked: argparse.Namespace) -> Places:
@@ -184,7 +182,7 @@ def _begun(
     governor = Governor(
         *(engine, places, partial(_chosen, asked), _lease(asked, engine), journal, number_of_run),
         lease_seconds=asked.lease_seconds,
-        no_lease=asked.lease == "none",
+        no_lease=asked.no_lease,
         until_done=asked.until_done,
         guard=guard,
         start=max(0.0, look.at - look.earliest(look.at)),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from malleable.cli.cases import Case
 from malleable.cli.outputs import Outputs, ended
+from malleable.cli.simulate_cases import Case
 from malleable.cli.terminal import progress_bar
 from malleable.cli.workers import workers
 from malleable.replications import replicate
@@ -30,7 +30,7 @@ def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
     """What varies, if a grid is asked for."""
     axes = {}
     for name, (varied, beside, usual) in _AXES.items():
-        text = getattr(asked, name)
+        text = getattr(asked, name, None)  # models differ
         if text is not None and beside and getattr(asked, beside) is not None:
             raise ValueError(f"--{name}: not beside --{beside}")
         if text is not None:
@@ -38,14 +38,14 @@ def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
                 axes[varied] = [float(part) for part in text.split(",")]
             except ValueError:
                 raise ValueError(f"--{name} {text}: numbers with commas between them") from None
-        elif asked.grid and usual:
+        elif usual and getattr(asked, "grid", False):
             axes[varied] = list(usual)
     return axes
 
 
 def several(asked: argparse.Namespace) -> bool:
     """Whether more than one run is asked for."""
-    return asked.replications > 1 or asked.grid or any(getattr(asked, name) for name in _AXES)
+    return asked.replications > 1 or any(getattr(asked, name, None) for name in ("grid", *_AXES))
 
 
 def _same(jobs: Any, seed: int) -> Any:

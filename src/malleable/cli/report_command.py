@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from malleable.cli.cases import option
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.simulate_cases import option
 from malleable.cli.terminal import adder, busy, counting_bar, duration, reading_arguments
 from malleable.report.facts import POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts

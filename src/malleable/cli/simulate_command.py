@@ -4,40 +4,37 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from malleable.cli import cluster_command, jobs_command, slotted_command
-from malleable.cli.cases import Case, estimates_of, guessed_model, trace_of
+from malleable.cli import simulate_cluster, simulate_jobs, simulate_slotted, simulate_tandem
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.replicated import replicated, several
+from malleable.cli.simulate_cases import Case, guessed_model
 from malleable.cli.streams import note
-from malleable.cli.terminal import (
-    adder,
-    duration,
-    progress_bar,
-    reading_arguments,
-    warnings_as_notes,
-)
-from malleable.cli.workers import ENGINE
+from malleable.cli.terminal import adder, progress_bar, reading_arguments, warnings_as_notes
 from malleable.cluster.events import is_events
 from malleable.policies import idle_effort
 from malleable.result import SimulationResult, merged
 from malleable.simulation import other_fairs, simulate
-from malleable.slotted.generate import SETTINGS, MapReduceStream
-from malleable.tandem.simulate import chunks_of
+from malleable.slotted.generate import MapReduceStream
 from malleable.tandem.table import MapShuffleStream
-from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
 from malleable.view.plan_views import json_text
 from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
-from malleable.view.text import fields_of
 
-DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
+_MODELS: dict[str, tuple[Any, str, str]] = {
+    "tandem": (simulate_tandem, "map and shuffle phases that overlap", "column|FILE"),
+    "slotted": (simulate_slotted, "map and reduce tasks in slots", "column|FILE"),
+    "cluster": (simulate_cluster, "tasks on nodes", "learn"),
+    "jobs": (simulate_jobs, "malleable jobs in a loop that decides every few seconds", "FILE"),
+}
+"""By model its file, with arguments and cases of its own; what it simulates; what --estimates takes beside
+a number: ``column`` is the table's own, ``learn`` from finished tasks, FILE another table of the jobs."""
 
-_MODELS = ("tandem", "slotted", "cluster", "jobs")
 _REPLICATED = ("cluster", "jobs")
 _TABLES = ("records", "task_records", "save_history")
 _PICTURES = ("plot", "plot_slowdown", "plot_ratio", "plot_load")
@@ -45,133 +42,109 @@ _OF_RECORDS = ("records", "plot", "plot_ratio")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command; ``only``: which models have an option that not all have."""
-    parser.description = (
-        "Simulate policies on a table or a stream: map and shuffle phases that overlap (tandem), map and "
-        "reduce tasks in slots (slotted), tasks on nodes (cluster), or malleable jobs in a loop that "
-        "decides every few seconds (jobs)."
+    """Those of all models at once: which one is meant may follow from the file."""
+    _add(parser, _MODELS)
+
+
+def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
+    """Arguments that these models have, beside those that all have."""
+    parser.description = "Simulate policies on a table or a stream: " + "; ".join(
+        f"{_MODELS[model][1]} ({model})" for model in models or _MODELS
     )
-    models, only = _MODELS, dict[str, tuple[str, ...]]()
-    add = adder(parser)
-    groups = {model: adder(parser.add_argument_group(f"{model} only")) for model in models}
-    tandem, slotted = groups["tandem"], groups["slotted"]
-
-    def own(to: str, *words: Any, **how: Any) -> None:
-        of = tuple(to.split())
-        only[groups.get(to, add)(*words, **how)] = of
-
+    if not models:
+        parser.epilog = (
+            "malleable simulate --model MODEL --help: what a model takes beside these options."
+        )
+    parser.add_argument("-h", "--help", action="store_true", help="show this help, of --model")
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help="jobs (-: standard input), or recorded events"
     )
-    generated = (
-        "N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's"
-    )
-    own("tandem slotted", "--generate N", generated, int)
-    add("--model", "default: what the file is for; of --generate tandem", choices=models)
-    own_usual = (slotted_command, cluster_command, jobs_command)
-    usual = (DEFAULT_POLICIES, *(each.DEFAULT_POLICIES for each in own_usual))
-    add("--policy A,B", f"default: {'; '.join(usual)}")
-    add("--load L", "scale capacities to it; of a stream (0.75; 0.9)", float)
+    add = adder(parser)
+    add("--model", "default: what the file is for; tandem without a file", choices=_MODELS)
+    usual = "; ".join(_MODELS[model][0].DEFAULT_POLICIES for model in models or _MODELS)
+    add("--policy A,B", f"default: {usual}")
+    add("--load L", "scale capacities to it; of a stream", float)
+    words = dict.fromkeys("|".join(_MODELS[model][2] for model in models or _MODELS).split("|"))
     add(
-        "--estimates SIGMA|column|FILE|learn",
-        "sizes as policies see them: log-normal error; slotted: the table's column, another "
-        "table; cluster: learned from finished tasks; jobs: another table",
+        f"--estimates SIGMA|{'|'.join(words)}",
+        "sizes as policies see them: log-normal error, or these",
     )
-    overrun = "jobs that overrun, in tandem and slotted"
-    add("--underestimates", overrun, default="first", choices=("first", "bounce"))
     add("--horizon S", "stop then [s; slots]", float)
-    add("--seed", "of a stream", int, 0)
+    add("--seed", "of what is drawn", int, 0)
     add("--records FILE", "one row a job, CSV or .parquet")
-    add(
-        "--plot FILE",
-        "distribution of the responses; of a grid FLEX over FAIR, or responses over the period",
+    pictured = (
+        "distribution of the responses; of a grid FLEX over FAIR, or responses over the period"
     )
-    sizes = "mean slowdown by size (tandem, cluster, jobs)"
-    own("tandem cluster jobs", "--plot-slowdown FILE", sizes)
-    reading_arguments(parser)
-
-    tandem("--map-capacity C", "", float, 1.0)
-    tandem("--shuffle-capacity C", "", float, 1.0)
-    tandem("-k N", "jobs that map at once under k-lps", int, 100)
-    own("tandem", "--as-printed", "capacity left over is not handed on", bool)
-    own("tandem", "--no-overlap", "shuffle only after the map phase", bool)
-    own("tandem jobs", "--effort N", "tandem: candidates of best (1000); jobs: of flex (none)", int)
-
-    own("slotted", "--machines N", "default: 100, or what --load asks for", int)
-    own("slotted", "--non-preemptive", "a reduce task keeps its machine to its end", bool)
-    slotted("--setting", "of --generate", default=SETTINGS[0], choices=SETTINGS)
-    slotted("--tasks LOW-HIGH", "reduce tasks of a generated job", default="1-10")
-    own("slotted", "--slot-seconds S", "of a trace: length of a slot", float)
-    own("slotted", "--plot-ratio FILE", "efficiency ratio over time")
-
-    own("cluster", "--cluster FILE", "its nodes (TOML; or give --load)")
-    own("cluster jobs", "--objective", "of flex (default: sum:response)")
-    own("cluster jobs", "--set NAME=VALUE", "an option by name", action="append")
+    add("--plot FILE", pictured)
     add("--options", "list all options by name, of clusters and of traces, and stop", bool)
-    own("cluster", "--read NAME=VALUE", "an option of the trace", action="append")
-    own("cluster", "--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
-    add("--replications N", "seeds, with intervals (cluster, jobs)", int, 1)
-    own("cluster jobs", "--processes N", "replications side by side (default: 1)", int)
-    own("cluster jobs", "--engine NAME", f"replications {ENGINE}")
-    own("cluster", "--grid", "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
-    own("cluster jobs", "--loads L,L", "a grid of loads")
-    own("cluster", "--speedups P,P", "a grid of speed-ups: s tasks do s^p")
-    own("cluster jobs", "--errors S,S", "a grid of size errors sigma")
-    own("cluster", "--task-records FILE", "one row a task, with its slot, CSV or .parquet")
-    own("cluster", "--history FILE", "what earlier runs had learnt of programs (JSON)")
-    own("cluster", "--save-history FILE", "what the first policy that learns knew at the end")
-    own("cluster", "--plot-load FILE", "utilisation and jobs in the system over time")
-
-    own("cluster jobs", "--slots N", "capacity (or give --load)", int)
-    own(
-        "cluster",
-        "--spread S",
-        "jobs that all come at one time come at random within S s",
-        duration,
-    )
-    own("jobs", "--period S", "the loop asks every S seconds (default: at every event)", float)
-    own("jobs", "--untold", "policies do not know the period", bool)
-    own("jobs", "--periods S,S", "a grid of periods; --plot draws it")
+    reading_arguments(parser)
     output_arguments(parser)
-    parser.set_defaults(run=run, only=only, source=None)
+    for model in models:
+        _MODELS[model][0].arguments(adder(parser.add_argument_group(model)))
+    parser.set_defaults(run=run, source=None)
 
 
-def _check(asked: argparse.Namespace) -> None:
-    """ValueError for what the model does not take, and unless there is one source of jobs."""
-    for option, models in asked.only.items():
-        if asked.model not in models and getattr(asked, option) not in (None, False):
-            name = option.replace("_", "-")
-            raise ValueError(f"--{name}: of --model {' or '.join(models)}")
-    if asked.model in ("tandem", "slotted") and (asked.generate is not None) == (
-        asked.file is not None
-    ):
-        raise ValueError("one of FILE and --generate N is needed")
+def model_parser(model: str | None) -> argparse.ArgumentParser:
+    """The parser of one model, or of what all have."""
+    from malleable.cli.arguments import CommandParser, manners
+
+    parser = CommandParser(prog="malleable simulate", add_help=False)
+    _add(parser, () if model is None else (model,))
+    manners(parser, argparse.SUPPRESS)
+    return parser
+
+
+def _of_model(asked: argparse.Namespace) -> argparse.Namespace:
+    """The arguments as the model's own parser reads them; SystemExit for those of other models."""
+    parser = model_parser(asked.model)
+    kept = argparse.Namespace(source=asked.source, graphs=None, read=None)
+    words = asked.words[asked.words.index("simulate") + 1 :]
+    own, rest = parser.parse_known_args(words, kept)
+    if rest:
+        parser.error(f"--model {asked.model} does not take {' '.join(rest)}")
+    own.model = asked.model
+    return own
 
 
 def run(asked: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
+    if asked.help:
+        model_parser(asked.model).print_help()
+        return 0
     if asked.options:
         sys.stdout.write(option_page())
         return 0
-    if asked.file is not None and is_events(asked.file):
-        asked.model = "cluster"
-    guessed = ""
-    if asked.model is None:
-        alone = asked.file is not None and asked.generate is None
-        asked.model, guessed = guessed_model(asked) if alone else (_MODELS[0], "")
-    _check(asked)
-    inputs = [asked.file, asked.cluster, asked.history]
-    outputs = Outputs(asked, tables=_TABLES, pictures=_PICTURES, inputs=inputs)
-    prepare = {
-        "slotted": slotted_command.case,
-        "cluster": cluster_command.case,
-        "jobs": jobs_command.case,
-    }
-    case = prepare.get(asked.model, _tandem)(asked)
+    asked.model, guessed = _chosen(asked)
+    asked = _of_model(asked)
+    outputs = _outputs(asked)
+    case = _MODELS[asked.model][0].case(asked)
     if guessed:  # an error stands alone
         note(guessed)
     if asked.model in _REPLICATED and several(asked):
         return replicated(asked, outputs, case)
+    return _side_by_side(asked, outputs, case)
+
+
+def _chosen(asked: argparse.Namespace) -> tuple[str, str]:
+    """The model, and a note where the file could be for others, too."""
+    if asked.file is not None and is_events(asked.file):
+        return "cluster", ""
+    if asked.model is not None:
+        return asked.model, ""
+    alone = asked.file is not None and asked.generate is None
+    return guessed_model(asked) if alone else ("tandem", "")
+
+
+def _outputs(asked: argparse.Namespace) -> Outputs:
+    """The files that the model can write."""
+    has = vars(asked)
+    tables, pictures = ([name for name in names if name in has] for names in (_TABLES, _PICTURES))
+    inputs = [has.get(name) for name in ("file", "cluster", "history")]
+    return Outputs(asked, tables=tables, pictures=pictures, inputs=inputs)
+
+
+def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> int:
+    """One run of each policy."""
     if isinstance(case.jobs, (MapShuffleStream, MapReduceStream)):
         for name in (name for name in _OF_RECORDS if name in outputs.files):
             raise ValueError(f"--{name.replace('_', '-')}: a generated stream keeps no records")
@@ -218,22 +191,3 @@ def _writers(case: Case, result: SimulationResult, force: bool) -> dict[str, Any
         "plot_ratio": ratio,
         **{name: partial(drawn, kind) for name, kind in kinds.items()},
     }
-
-
-def _tandem(asked: argparse.Namespace) -> Case:
-    """Map and shuffle phases that overlap."""
-    options = fields_of(asked, "k", "map_capacity", "shuffle_capacity", "underestimates")
-    options |= {"conserving": not asked.as_printed, "overlap": not asked.no_overlap}
-    jobs: Any
-    if asked.file is None:
-        jobs = MapShuffleStream(asked.generate, 0.75 if asked.load is None else asked.load)
-    else:
-        with warnings_as_notes():
-            jobs = trace_of(asked).map_shuffle()
-        options["load"] = asked.load
-    guessed = estimates_of(asked, jobs, "column", Trace.map_shuffle)
-    known = isinstance(guessed, type(jobs))
-    options["estimates"] = (guessed.map, guessed.shuffle) if known else guessed
-    if asked.effort is not None:
-        options["effort"] = asked.effort
-    return Case(jobs, options, DEFAULT_POLICIES, chunks_of(jobs))

@@ -265,11 +265,8 @@ def _told(
 
 def _move(scheduler: Scheduler, cluster: Cluster, node: int, up: bool, now: float) -> None:
     """A node leaves, or returns with all its slots."""
-    maps, reduces = (int(slots[node]) * up for slots in (cluster.map_slots, cluster.reduce_slots))
-    if cluster.generic:
-        scheduler.set_slots([node], slots=maps, now=now)
-    else:
-        scheduler.set_slots([node], map_slots=maps, reduce_slots=reduces, now=now)
+    slots = cluster.map_slots[node] * up, cluster.reduce_slots[node] * up
+    scheduler.set_slots([node], [slots], now=now)
 
 
 def _some(jobs: ClusterJobs, rows: npt.NDArray[np.int64]) -> ClusterJobs:

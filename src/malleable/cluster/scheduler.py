@@ -552,10 +552,8 @@ class Scheduler(Kept):
     def set_slots(
         self,
         nodes: npt.ArrayLike,
+        slots: npt.ArrayLike,
         *,
-        slots: npt.ArrayLike | None = None,
-        map_slots: npt.ArrayLike | None = None,
-        reduce_slots: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> None:
         """Slots of nodes from now on; 0: the node left. Report its running tasks by `failed`.
@@ -564,19 +562,27 @@ class Scheduler(Kept):
         ----------
         nodes : array_like of int, shape (n,)
             Numbers from 0.
-        slots : array_like of int, optional
-            Generic ones; else ``map_slots`` and ``reduce_slots``.
+        slots : array_like of int, shape (n, 2), (n,) or a number
+            Map and reduce slots of each, as `assign` takes free ones: one column or number counts for
+            both. Generic slots are the first column.
         """
         rows = ids_of(nodes, "nodes")
-        if self._cluster.generic != (map_slots is None and reduce_slots is None):
-            kind = "slots" if self._cluster.generic else "map_slots and reduce_slots"
-            raise ValueError(f"the cluster has {kind}")
-        maps = slots if self._cluster.generic else map_slots
-        moment, field = self._moment(now), "slots" if self._cluster.generic else "map_slots"
-        own = integers_of(field, maps, len(rows))
-        reduces = integers_of("reduce_slots", reduce_slots, len(rows))
-        self._core.set_slots(rows, own, reduces, moment)
-        self._log("set_slots", now=[moment], nodes=rows, map_slots=own, reduce_slots=reduces)
+        moment = self._moment(now)
+        maps, reduces = self._by_pool("slots", slots, len(rows))
+        self._core.set_slots(rows, maps, reduces, moment)
+        self._log("set_slots", now=[moment], nodes=rows, map_slots=maps, reduce_slots=reduces)
+
+    def _by_pool(
+        self, name: str, slots: npt.ArrayLike, nodes: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Map and reduce slots of so many nodes; of generic slots no reduce slots."""
+        array = array_of(name, given(name, slots))
+        if array.ndim == 2 and array.shape != (nodes, 2):
+            raise ValueError(f"{name} has shape {array.shape}, expected ({nodes}, 2)")
+        maps = integers_of(name, array[:, 0] if array.ndim == 2 else array, nodes)
+        if self._cluster.generic:
+            return maps, np.zeros(nodes, dtype=np.int64)
+        return maps, integers_of(name, array[:, 1] if array.ndim == 2 else array, nodes)
 
     @in_turn
     def set_processors(self, processors: str, *, now: float | None = None) -> None:
@@ -644,14 +650,7 @@ class Scheduler(Kept):
             the first column.
         """
         moment = check_time("now", now)
-        nodes = len(self._cluster)
-        array = array_of("free", given("free", free))
-        if array.ndim == 2 and array.shape != (nodes, 2):
-            raise ValueError(f"free has shape {array.shape}, expected ({nodes}, 2)")
-        maps = integers_of("free", array[:, 0] if array.ndim == 2 else array, nodes)
-        reduces = integers_of("free", array[:, 1] if array.ndim == 2 else array, nodes)
-        if self._cluster.generic:
-            reduces = np.zeros(nodes, dtype=np.int64)
+        maps, reduces = self._by_pool("free", free, len(self._cluster))
         starts = TaskStarts(*self._core.assign(moment, maps, reduces))
         self._log(
             "assign",

@@ -184,7 +184,7 @@ class SchedulerDecider:
 
     def resize(self, slots: int, now: float) -> None:
         """The engine has so many slots from now on."""
-        self._scheduler.set_slots([0], slots=[slots], now=now)
+        self._scheduler.set_slots([0], slots, now=now)
 
     def close(self) -> None:
         """End the file that calls were recorded in, if there is one."""

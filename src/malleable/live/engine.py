@@ -133,7 +133,7 @@ class Event:
 
     Attributes
     ----------
-    kind : {"started", "ended", "refused", "lost", "returned"}
+    kind : {"ended", "refused", "lost", "returned"}
         ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
         knows what became of it. ``returned``: it was handed over, but surely never started.
     key : str
@@ -151,7 +151,7 @@ class Event:
         None for a call that ended in another way: `text` says how.
     """
 
-    kind: Literal["started", "ended", "refused", "lost", "returned"]
+    kind: Literal["ended", "refused", "lost", "returned"]
     key: str = ""
     status: int = 0
     seconds: float = 0.0

@@ -200,8 +200,6 @@ class Loop(Ledger):
         heard: set[int] = set()
         freed = 0
         for event in events:
-            if event.kind == "started":
-                continue
             flying = self._flying.pop(event.key, None)
             if flying is None:
                 continue  # told twice, or never ours

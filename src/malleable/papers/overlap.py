@@ -20,7 +20,7 @@ from malleable.papers.claim import Claim, observed
 from malleable.papers.figure import Axes, Figure, Panel, Run, Series, picture
 from malleable.replications import replicate
 from malleable.simulation import simulate
-from malleable.tandem.simulate import capacities_at
+from malleable.tandem.simulate import BUCKET_WIDTH, BUCKETS, capacities_at
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.view.text import counted
 
@@ -32,7 +32,6 @@ PRINTED = {
 
 _POLICIES = ("k-lps", "max-srpt", "split-srpt", "two-srpt")
 _LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75)
-_BUCKETS, _WIDTH = 400, 0.25
 _FEWEST, _DRAWN = 1000, 30  # jobs in a bucket that a claim looks at, and that is drawn
 # How near a mean must be to the printed one, by load and policy.
 _NEAR = {0.75: {"k-lps": 0.05}, 0.90: {"k-lps": 0.10, "max-srpt": 0.04, "split-srpt": 0.04}}
@@ -132,7 +131,7 @@ def _claims7(panels: list[Panel]) -> Iterator[Claim]:
 def _streamed(run: Run, load: float, policy: str) -> tuple[dict[str, Any], Any]:
     """Summary, and jobs and mean slowdown by bucket."""
     stream = MapShuffleStream(run.count, load)
-    found = simulate(stream, policy=policy, rng=run.seed, buckets=_BUCKETS, bucket_width=_WIDTH)
+    found = simulate(stream, policy=policy, rng=run.seed)
     if not found.complete:
         raise KeyboardInterrupt
     point = {"load": load, "seed": run.seed, "policy": policy, **found.summary[policy]}
@@ -171,7 +170,7 @@ def _buckets(load: float, slowdown: dict[str, Any]) -> Axes:
     series, look = [], {"marker": "", "linewidth": 1.0}
     for policy, own in slowdown.items():
         at = np.flatnonzero(own["jobs"] >= _DRAWN)
-        series.append(Series(policy, own["mean"][at].tolist(), (at + 0.5) * _WIDTH, look))
+        series.append(Series(policy, own["mean"][at].tolist(), (at + 0.5) * BUCKET_WIDTH, look))
     xlabel, options = "size max(map, shuffle) [s]", {"yscale": "log"}
     return Axes(f"load {load}", xlabel, "mean slowdown", series, options=options)
 
@@ -205,11 +204,11 @@ def _fairness(slowdown: dict[float, dict[str, Any]]) -> Iterator[Claim]:
             words = f"slowdown of {policy} at load {load}", _BETTER, criterion
             ours = f"below k-LPS in {100 * part:.0f} % of {buckets}"
             yield Claim(*words, ours, observed(part == 1.0))
-        if min(own["jobs"][_BUCKETS // 2 :].sum() for own in by.values()) < _FEWEST:
+        if min(own["jobs"][BUCKETS // 2 :].sum() for own in by.values()) < _FEWEST:
             continue
         small, large = [], []
         for policy in ("split-srpt", "max-srpt"):
-            count, mean = (by[policy][part][_BUCKETS // 2 :] for part in ("jobs", "mean"))
+            count, mean = (by[policy][part][BUCKETS // 2 :] for part in ("jobs", "mean"))
             small.append(means[policy][0])
             large.append(float(np.nansum(count * mean) / count.sum()))
         ours = "first bucket {:.3g} and {:.3g}, sizes of 50 s to 100 s {:.3g} and {:.3g}"

@@ -38,6 +38,9 @@ POLICIES = tuple(name for name, row in _POLICIES.items() if not row.batches_only
 BATCH_POLICIES = tuple(name for name, row in _POLICIES.items() if row.batches_only)
 """Policies that plan jobs which arrive together."""
 
+BUCKETS, BUCKET_WIDTH = 400, 0.25
+"""Mean stretch is kept by size max(map, shuffle): in so many buckets, so wide [s at full speed]."""
+
 DEFAULT_EFFORT = 1000
 """Candidates that `best` tries after its fixed plans."""
 
@@ -60,14 +63,11 @@ def _sizes(jobs: MapShuffleJobs) -> dict[str, Floats]:
     return {"map_estimate": jobs.map, "shuffle_estimate": jobs.shuffle}
 
 
-def core_queue(
-    policy: str, *, k: int = 100, buckets: int = 400, bucket_width: float = 0.25, **options: bool
-) -> Any:
+def core_queue(policy: str, *, k: int = 100, **options: bool) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
-    oldest, count = check_whole("k", k, 1), check_whole("buckets", buckets, 0, 10**7)
-    width = checked_positive("bucket_width", bucket_width)
     flags = {name: bool(value) for name, value in options.items()}
-    return _core.TandemQueue(policy, oldest, buckets=count, bucket_width=width, **flags)
+    oldest = check_whole("k", k, 1)
+    return _core.TandemQueue(policy, oldest, buckets=BUCKETS, bucket_width=BUCKET_WIDTH, **flags)
 
 
 def _is_batch(jobs: _Jobs) -> TypeGuard[MapShuffleJobs]:
@@ -260,8 +260,7 @@ def run(
     **station
         ``k`` [100]. ``conserving`` [True]: hand on capacity that the first job (MaxSRPT, FCFS) or the
         class (SplitSRPT) cannot use; False: the algorithms as printed. All other policies always
-        hand on. ``buckets`` [400] and ``bucket_width`` [0.25]: mean stretch by size
-        max(map, shuffle) [s at full speed].
+        hand on.
 
     Returns
     -------

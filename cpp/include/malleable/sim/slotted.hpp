@@ -74,7 +74,6 @@ class SlottedSim {
   std::int64_t machines() const { return options_.machines; }
   SlottedRecords take_records();
   // Completed jobs by flow time; the last entry holds all that are longer.
-  std::span<const std::int64_t> flow_histogram() const { return histogram_; }
   // The flow time [slots] that this part of all completed jobs does not exceed; NaN without any.
   double flow_quantile(double part) const;
   // Completed jobs by powers of two of their work: [2^k, 2^(k+1)) units at k; their number, and the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
-from malleable.cli.cases import Case, estimates_of, option, trace_of
+from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, option, trace_of
 from malleable.cli.terminal import warnings_as_notes
 from malleable.jobs.simulate import PARTS
 from malleable.jobs.table import Jobs
@@ -13,6 +14,16 @@ from malleable.view.text import fields_of
 from malleable.views import counted
 
 DEFAULT_POLICIES = "flex,fair,fifo"
+
+
+def arguments(add: Callable[..., str]) -> None:
+    """Those of the model."""
+    decided_arguments(add)
+    add("--effort N", "of flex (none)", int)
+    add("--period S", "the loop asks every S seconds (default: at every event)", float)
+    add("--untold", "policies do not know the period", bool)
+    add("--periods S,S", "a grid of periods; --plot draws it")
+    add("--plot-slowdown FILE", "mean slowdown by size")
 
 
 def case(asked: argparse.Namespace) -> Case:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from malleable.cli.terminal import read_file
+from malleable.cli.workers import ENGINE
 from malleable.simulation import model_of, parsed_option
 from malleable.traces import Trace
 from malleable.traces.formats import reading_options
@@ -24,6 +25,31 @@ class Case(NamedTuple):
     told: tuple[str, ...] = ()
     facts: Mapping[str, Any] = {}
     below: tuple[str, ...] = ()
+
+
+def overrun_argument(add: Callable[..., str]) -> None:
+    """What the models ask in which jobs may have more than was estimated."""
+    overrun = ("first", "bounce")
+    add("--underestimates", "jobs that overrun", default="first", choices=overrun)
+
+
+def decided_arguments(add: Callable[..., str]) -> None:
+    """What the models ask in which a policy decides for slots: of tasks on nodes, and of malleable jobs."""
+    add("--slots N", "capacity (or give --load)", int)
+    add("--objective", "of flex (default: sum:response)")
+    add("--set NAME=VALUE", "an option by name", action="append")
+    add("--replications N", "seeds, with intervals", int, 1)
+    add("--processes N", "replications side by side (default: 1)", int)
+    add("--engine NAME", f"replications {ENGINE}")
+    add("--loads L,L", "a grid of loads")
+    add("--errors S,S", "a grid of size errors sigma")
+
+
+def generated(asked: argparse.Namespace) -> bool:
+    """Whether jobs are generated; ValueError unless there is one source of them."""
+    if (asked.generate is not None) == (asked.file is not None):
+        raise ValueError("one of FILE and --generate N is needed")
+    return asked.file is None
 
 
 def trace_of(asked: argparse.Namespace) -> Trace:

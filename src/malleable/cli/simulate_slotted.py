@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from malleable.cli.cases import Case, estimates_of, trace_of
+from malleable.cli.simulate_cases import Case, estimates_of, generated, overrun_argument, trace_of
 from malleable.cli.terminal import warnings_as_notes
 from malleable.domain import checked_positive
 from malleable.slotted.efficiency import efficiency_constants
-from malleable.slotted.generate import MapReduceStream
+from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.traces import Trace
 from malleable.view.simulations import constants_lines
@@ -25,6 +26,18 @@ DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
 _MACHINES = 100
 _MOST_JOBS = 1_000_000  # of a generated table
 _CHUNK = 1 << 16  # jobs between two calls of progress
+
+
+def arguments(add: Callable[..., str]) -> None:
+    """Those of the model."""
+    add("--generate N", "N slots as in section VII of ASRPT's paper, instead of FILE", int)
+    add("--setting", "of --generate", default=SETTINGS[0], choices=SETTINGS)
+    add("--tasks LOW-HIGH", "reduce tasks of a generated job", default="1-10")
+    add("--machines N", "default: 100, or what --load asks for", int)
+    add("--non-preemptive", "a reduce task keeps its machine to its end", bool)
+    add("--slot-seconds S", "of a trace: length of a slot", float)
+    overrun_argument(add)
+    add("--plot-ratio FILE", "efficiency ratio over time")
 
 
 def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapReduceStream:
@@ -58,7 +71,7 @@ def case(asked: argparse.Namespace) -> Case:
     """Map and reduce tasks in slots, and what the theory promises."""
     machines = _MACHINES if asked.machines is None else asked.machines
     jobs: MapReduceJobs | MapReduceStream
-    if asked.file is None:
+    if generated(asked):
         jobs = _generated(asked, machines)
     else:
         with warnings_as_notes():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
-from malleable.cli.cases import Case, estimates_of, option, trace_of
-from malleable.cli.terminal import warnings_as_notes
+from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, option, trace_of
+from malleable.cli.terminal import duration, warnings_as_notes
 from malleable.cluster.events import is_events
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
@@ -14,6 +15,23 @@ from malleable.report.study import spread_jobs
 from malleable.traces.formats import reading_options
 
 DEFAULT_POLICIES = "auto,flex,fair,fifo"
+
+
+def arguments(add: Callable[..., str]) -> None:
+    """Those of the model."""
+    add("--cluster FILE", "its nodes (TOML; or give --slots or --load)")
+    decided_arguments(add)
+    spread = "jobs that all come at one time come at random within S s"
+    add("--spread S", spread, duration)
+    add("--read NAME=VALUE", "an option of the trace", action="append")
+    add("--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
+    add("--grid", "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
+    add("--speedups P,P", "a grid of speed-ups: s tasks do s^p")
+    add("--task-records FILE", "one row a task, with its slot, CSV or .parquet")
+    add("--history FILE", "what earlier runs had learnt of programs (JSON)")
+    add("--save-history FILE", "what the first policy that learns knew at the end")
+    add("--plot-slowdown FILE", "mean slowdown by size")
+    add("--plot-load FILE", "utilisation and jobs in the system over time")
 
 
 def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:

@@ -1,0 +1,48 @@
+"""``malleable simulate --model tandem``: map and shuffle phases that overlap."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from malleable.cli.simulate_cases import Case, estimates_of, generated, overrun_argument, trace_of
+from malleable.cli.terminal import warnings_as_notes
+from malleable.tandem.simulate import chunks_of
+from malleable.tandem.table import MapShuffleStream
+from malleable.traces import Trace
+from malleable.view.text import fields_of
+
+DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
+
+
+def arguments(add: Callable[..., str]) -> None:
+    """Those of the model."""
+    add("--generate N", "N jobs as in section 5.3 of the overlap paper, instead of FILE", int)
+    add("--map-capacity C", "", float, 1.0)
+    add("--shuffle-capacity C", "", float, 1.0)
+    add("-k N", "jobs that map at once under k-lps", int, 100)
+    add("--as-printed", "capacity left over is not handed on", bool)
+    add("--no-overlap", "shuffle only after the map phase", bool)
+    add("--effort N", "candidates of best (1000)", int)
+    overrun_argument(add)
+    add("--plot-slowdown FILE", "mean slowdown by size")
+
+
+def case(asked: argparse.Namespace) -> Case:
+    """Map and shuffle phases that overlap."""
+    options = fields_of(asked, "k", "map_capacity", "shuffle_capacity", "underestimates")
+    options |= {"conserving": not asked.as_printed, "overlap": not asked.no_overlap}
+    jobs: Any
+    if generated(asked):
+        jobs = MapShuffleStream(asked.generate, 0.75 if asked.load is None else asked.load)
+    else:
+        with warnings_as_notes():
+            jobs = trace_of(asked).map_shuffle()
+        options["load"] = asked.load
+    guessed = estimates_of(asked, jobs, "column", Trace.map_shuffle)
+    known = isinstance(guessed, type(jobs))
+    options["estimates"] = (guessed.map, guessed.shuffle) if known else guessed
+    if asked.effort is not None:
+        options["effort"] = asked.effort
+    return Case(jobs, options, DEFAULT_POLICIES, chunks_of(jobs))
