@@ -31,9 +31,9 @@ from driver import run
 import malleable as mb
 from malleable.cli import arguments as parsing
 from malleable.cli import main, run_command
-from malleable.live.engine import Abilities, Event, Task
 from malleable.live.jobs_file import parse_jobs, recorded
 from malleable.live.journal import Attempt, Decided, Flying, JobRow, Journal, JournalError
+from malleable.live.protocol import Abilities, Event, Task
 
 _MEMORY = Path("/dev/shm")
 _FOLDER = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None

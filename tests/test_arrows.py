@@ -11,16 +11,16 @@ CPP_ROOMS = ("model", "kernel", "policy", "scheduler", "sim", "embed")
 # Left to right. Folders of models are ranked by their files' stems: a file uses lower stems of any
 # model, never higher ones.
 PYTHON_ROOMS = (
-    ("domain", "values", "views", "columns", "names", "policies", "files", "embed"),
+    ("domain", "values", "lines", "view_hook", "columns", "names", "policies", "files", "embed"),
     ("*/table", "*/nodes", "*/generate"),
     ("objective", "traces"),
     ("*/kernels", "*/matching", "*/compiled"),
-    ("*/check", "schedule", "pieces"),
+    ("*/check", "base_plan", "pieces"),
     ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/history", "*/recorded"),
     ("epoch", "*/epoch"),
     ("*/scheduler",),
     ("*/replay", "*/recorded"),
-    ("result", "records", "estimates", "feeding"),
+    ("result", "records", "size_errors", "feeding"),
     ("*/simulate", "*/snapshot", "*/efficiency", "*/outcome", "*/series", "*/slots"),
     ("simulation", "replications"),
     ("live",),
@@ -148,7 +148,8 @@ def test_python_imports_run_one_way():
         text = path.read_text(encoding="utf-8")
         if found := python_faults(rank_of(module_of(path)), text, inside):
             faults[str(path.relative_to(ROOT))] = found
-    assert faults == {}
+    # The only arrow up: what results offer to people is imported when somebody looks.
+    assert faults == {"src/malleable/view_hook.py": ["imports malleable.view"]}
 
 
 def test_every_rule_matches_a_file():
@@ -215,7 +216,7 @@ def test_the_check_lets_arrows_pass_that_run_forward():
     header = '#include <vector>\n#include "malleable/model/jobs.hpp"\n'
     assert cpp_faults(1, header) == []
     assert cpp_faults(0, header) == []
-    fine = "import numpy\nfrom malleable import _core, views\nfrom malleable.flows.table import Flows\n"
+    fine = "import numpy\nfrom malleable import _core, domain\nfrom malleable.flows.table import Flows\n"
     assert python_faults(rank_of("malleable.jobs.plan"), fine) == []
     table = rank_of("malleable.jobs.table")
     assert python_faults(table, "from .table import Jobs\n", "malleable.jobs") == []
@@ -260,10 +261,11 @@ def test_no_files_use_each_other():
     names = {
         (name if name != "malleable.__init__" else "malleable"): p for name, p in names.items()
     }
+    late = "malleable", "malleable.view_hook"  # import when somebody asks
     graph = {
-        name: _used(ast.parse(path.read_text()), set(names), set()) - {name, "malleable"}
+        name: _used(ast.parse(path.read_text()), set(names), set()) - {name, *late}
         for name, path in names.items()
-        if name != "malleable"  # which imports names when somebody asks for them
+        if name not in late
     }
     assert len(graph) > 200
     assert circles(graph) == set()

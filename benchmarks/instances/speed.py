@@ -70,7 +70,7 @@ from malleable import (
 )
 from malleable.cluster.table import cluster_flows
 from malleable.flows.generate import section51_flows
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from malleable.slotted.epoch import SlottedDecision
 from malleable.slotted.generate import section7
 from malleable.tandem.epoch import OverlapDecision
@@ -227,19 +227,19 @@ class OverlapStream:
 
 def section41_base(seed: int, *, weighted: bool = False) -> tuple[Jobs, int]:
     """Base case of the FLEX paper's section 4.1: weight 1 unless ``weighted`` (then U(0, 1))."""
-    return section41(10, 100, small=0.8, slack=0.75, weighted=weighted, rng=seed), 100
+    return bimodal_jobs(10, 100, small=0.8, slack=0.75, weighted=weighted, rng=seed), 100
 
 
 def section41_tight(seed: int, *, weighted: bool = False) -> tuple[Jobs, int]:
     """The base case with 300 tasks in all, so that most maxima are far below the slots."""
-    jobs = section41(10, 100, small=0.8, slack=0.75, tasks=300, weighted=weighted, rng=seed)
+    jobs = bimodal_jobs(10, 100, small=0.8, slack=0.75, tasks=300, weighted=weighted, rng=seed)
     return jobs, 100
 
 
 def section41_larger(jobs: int, seed: int, *, weighted: bool = False) -> tuple[Jobs, int]:
     """The base case with more jobs and ten slots a job."""
     slots = 10 * jobs
-    return section41(jobs, slots, small=0.8, slack=0.75, weighted=weighted, rng=seed), slots
+    return bimodal_jobs(jobs, slots, small=0.8, slack=0.75, weighted=weighted, rng=seed), slots
 
 
 def objectives_instance(jobs: int) -> tuple[Jobs, int]:
@@ -268,7 +268,7 @@ def step_instance(seed: int = 1, *, jobs: int = 1_000, slots: int = 10_000) -> t
 
     Deadlines and step times are U(0, 100 s); a job of mean work has 100 s of it on ten slots.
     """
-    return section41(jobs, slots, small=0.8, slack=0.75, sla_steps=3, rng=seed), slots
+    return bimodal_jobs(jobs, slots, small=0.8, slack=0.75, sla_steps=3, rng=seed), slots
 
 
 def section51_base(seed: int, *, weighted: bool = True) -> tuple[Flows, int]:

@@ -31,9 +31,9 @@ from sleeping import fluid, tasks_of
 
 import malleable as mb
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Task
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
+from malleable.live.protocol import Task
 
 PARTS = ("at once", "arrivals", "late", "rate")
 

@@ -27,7 +27,7 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.governor import Governor
 from malleable.live.slurm.lease import JobLease
-from malleable.live.slurm.places import Places
+from malleable.live.slurm.place_deciders import PlaceDeciders
 from tests.live.fake_slurm import NOW, FakeSlurm
 from tests.live.slurm_cluster import SlurmCluster, why_not
 
@@ -115,7 +115,7 @@ def simulated(made, case, every):
         engine = Slurm(every, ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
         objective = case.get("objective", "sum:response")
         governor = Governor(
-            engine, Places(lambda place: _decider(objective)),
+            engine, PlaceDeciders(lambda place: _decider(objective)),
             lambda array: True, JobLease(engine), clock=world.clock,
         )  # fmt: skip
     idle = total = 0.0

@@ -5,9 +5,9 @@ end late; FLEX ends one after the other. A triangle is a deadline.
 """
 
 import malleable as mb
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 
-jobs = section41(15, rng=3)
+jobs = bimodal_jobs(15, rng=3)
 for policy in ("flex", "fair"):
     plan = mb.plan(jobs, slots=100, policy=policy)
     plan.plot(f"{policy}.png")

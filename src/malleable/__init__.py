@@ -8,8 +8,6 @@ import importlib
 import sys
 from typing import Any
 
-from malleable import views
-
 _NAMES = {
     "malleable.jobs.table": "Jobs",
     "malleable.flows.table": "Flows",
@@ -68,6 +66,3 @@ if "joblib.parallel" in sys.modules:
     sys.modules["joblib.parallel"].EXTERNAL_BACKENDS["malleable"] = lambda: importlib.import_module(
         "malleable.live.joblib"
     )._register()
-
-# Nothing optional is imported before it is needed.
-views.present_from(lambda: importlib.import_module("malleable.view"))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.domain import ALL_SLOTS, as_numbers, moment_of, no_mask, refuse, shown
-from malleable.views import counted
+from malleable.lines import counted
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import Integers, columns_of, count_of, given, ids_of
+from malleable.lines import counted
 from malleable.objective import (
     KINDS,
     Objective,
@@ -20,6 +21,7 @@ from malleable.objective import (
 )
 from malleable.policies import policy_of
 from malleable.values import Kept, by_value
+from malleable.view_hook import as_html
 
 
 @by_value()
@@ -62,13 +64,13 @@ class BaseDecision:
     def __repr__(self) -> str:
         totals = np.atleast_1d(self.slots.sum(axis=0)).tolist()
         head = " + ".join(f"{count:,}" for count in totals[:-1])
-        slots = f"{head} + " * bool(head) + views.counted(totals[-1], "slot")
+        slots = f"{head} + " * bool(head) + counted(totals[-1], "slot")
         return (
-            f"{type(self).__name__}(now={self.now!r}, {views.counted(len(self.ids), 'job')}, "
+            f"{type(self).__name__}(now={self.now!r}, {counted(len(self.ids), 'job')}, "
             f"{slots}, {int(self.changed.sum()):,} changed)"
         )
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
 
 class ExplainedDecision(BaseDecision):
@@ -86,7 +88,7 @@ class ExplainedDecision(BaseDecision):
         lines = []
         for job, counts, codes in zip(self.ids.tolist(), slots, bound, strict=True):
             parts = [
-                f"{views.counted(count, kind)} ({_core.BOUNDS[code]})"
+                f"{counted(count, kind)} ({_core.BOUNDS[code]})"
                 for count, kind, code in zip(counts, self.kinds, codes, strict=True)
             ]
             lines.append(f"job {job}: {', '.join(parts)}")
@@ -107,7 +109,7 @@ class BaseEpoch(Kept):
     def __len__(self) -> int:
         return len(self._core)
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     def _add(self, columns: dict[str, Any]) -> Integers:
         """New jobs, as many as the first column says."""
@@ -176,7 +178,7 @@ class PlannedEpoch(BaseEpoch):
         self._tell_penalty()
 
     def __repr__(self) -> str:
-        count, slots = views.counted(len(self), self._noun), views.counted(self.slots, "slot")
+        count, slots = counted(len(self), self._noun), counted(self.slots, "slot")
         return f"{type(self).__name__}({self._policy}, {self.objective}: {count}, {slots})"
 
     @property

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
-from malleable.estimates import believed, error_sigma
 from malleable.records import by_table_row, job_names, job_records
+from malleable.size_errors import believed, error_sigma
 
 PART = 1 << 16
 """Jobs of a table that are fed at once."""
@@ -64,7 +64,7 @@ class Source:
     seed : int
         Of a stream.
     estimates
-        As `malleable.estimates.believed` takes them; of a stream a standard deviation only.
+        As `malleable.size_errors.believed` takes them; of a stream a standard deviation only.
     sizes : callable
         True sizes of a table, by the names of its columns of estimates.
     errors : numpy Generator or seed, optional

@@ -16,9 +16,9 @@ from malleable.domain import check_count, near, shown
 from malleable.files.advice import library
 from malleable.flows.table import Flows
 from malleable.jobs.table import Jobs
+from malleable.lines import counted
 from malleable.names import ObjectiveName
 from malleable.values import by_value
-from malleable.views import counted
 
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
 """Penalties of a job, in the order of the core's codes."""

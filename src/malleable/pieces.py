@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
-from malleable.views import counted
+from malleable.lines import counted
 
 Mask = npt.NDArray[np.bool_]
 

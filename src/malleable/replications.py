@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable import views
 from malleable.domain import check_whole
+from malleable.lines import counted
 from malleable.simulation import simulate
 from malleable.values import by_value
+from malleable.view_hook import as_html, view
 
 
 class Interval(NamedTuple):
@@ -117,11 +118,11 @@ class Replications:
     confidence: float = 0.95
 
     def __repr__(self) -> str:
-        seeds = views.counted(len(self.seeds), "replication")
-        where = "" if self.points == [{}] else f" at {views.counted(len(self.points), 'point')}"
+        seeds = counted(len(self.seeds), "replication")
+        where = "" if self.points == [{}] else f" at {counted(len(self.points), 'point')}"
         return f"Replications({', '.join(self.policies)}: {seeds}{where})"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     @property
     def policies(self) -> list[str]:
@@ -185,7 +186,8 @@ class Replications:
         kind = ("periods" if varied else "grid") if kind is None else kind
         if kind not in ("periods", "grid"):
             raise ValueError(f"kind = {kind!r}: expected periods or grid")
-        return views.present(f"replications_{kind}", self, path, force=force)
+        draw = view().draw_periods if kind == "periods" else view().draw_grid
+        return draw(self, path, force=force)
 
     def _intervals(self, rows: Sequence[Mapping[Any, float]]) -> dict[Any, Interval]:
         names = dict.fromkeys(name for row in rows for name in row)

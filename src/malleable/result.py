@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import views
 from malleable.files.advice import library
 from malleable.files.csv import csv_text
 from malleable.files.writing import write_file
 from malleable.values import by_value
+from malleable.view_hook import as_html, view
+
+_PLOTS = {"cdf": "draw_response_cdf", "slowdown": "draw_slowdown", "load": "draw_load"}
 
 
 @by_value(without=("timing",))
@@ -94,7 +96,7 @@ class SimulationResult:
         cut = "" if self.complete else ", interrupted"
         return f"SimulationResult({self.model}: {', '.join(self.summary)}; {kept} records{cut})"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     def kept_records(self) -> dict[str, npt.NDArray[Any]]:
         """The records; ValueError if they were not kept."""
@@ -130,9 +132,9 @@ class SimulationResult:
         by size, from buckets (``width``: theirs, 0.25 s by default; cluster: decades of work);
         ``"load"``, cluster: utilisation and jobs in the system over time.
         """
-        if kind not in ("cdf", "slowdown", "load"):
+        if kind not in _PLOTS:
             raise ValueError(f"kind = {kind!r}: expected cdf, slowdown or load")
-        return views.present(f"simulation_{kind}", self, path, force=force, **options)
+        return getattr(view(), _PLOTS[kind])(self, path, force=force, **options)
 
 
 def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], force: bool) -> None:

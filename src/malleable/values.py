@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from malleable import _core, views
+from malleable import _core
+from malleable.lines import brief
+from malleable.view_hook import as_html
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -94,7 +96,7 @@ def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Calla
     def decorate(cls: Class) -> Class:
         methods: dict[str, Any] = {"__eq__": equal, "__ne__": unequal, "__hash__": None}
         if hasattr(cls, "_fields"):
-            methods |= {"__repr__": views.brief, "_repr_html_": views.as_html}
+            methods |= {"__repr__": brief, "_repr_html_": as_html}
         for name, method in methods.items():
             setattr(cls, name, method)
         return cls

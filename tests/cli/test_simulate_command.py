@@ -6,12 +6,12 @@ import pytest
 
 import malleable as mb
 from malleable.cli import main
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from tests.cli.command_line import read_json, run
 
 
 def test_main_reads_what_the_generator_wrote(tmp_path):
-    jobs = section41(rng=5)
+    jobs = bimodal_jobs(rng=5)
     mb.write_jobs(jobs, tmp_path / "t.csv")
     done = run("plan", tmp_path / "t.csv", "--slots", 100, "--objective", "sum:sla", "--json", "-")
     assert read_json(done)["value"] == mb.plan(jobs, 100, "sum:sla").value

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malleable.jobs.generate import lognormal_jobs, section41
+from malleable.jobs.generate import bimodal_jobs, lognormal_jobs
 from malleable.jobs.table import ALL_SLOTS, Jobs
 
 
@@ -22,7 +22,7 @@ def large(jobs: Jobs) -> Any:
 
 
 def test_base_case() -> None:
-    jobs = section41(rng=1)
+    jobs = bimodal_jobs(rng=1)
     assert len(jobs) == 10
     assert (jobs.max_slots == ALL_SLOTS).all()
     assert (jobs.arrival == 0).all()
@@ -33,7 +33,7 @@ def test_base_case() -> None:
 
 
 def test_pinned_outputs() -> None:
-    jobs = section41(rng=7)
+    jobs = bimodal_jobs(rng=7)
     work = [67.44008172444566, 506.46652127660633, 494.9949314784337]
     assert jobs.work[:3].tolist() == pytest.approx(work, rel=1e-12)
     assert jobs.min_slots.tolist() == [5, 3, 3, 4, 2, 2, 3, 1, 1, 3]
@@ -43,7 +43,7 @@ def test_pinned_outputs() -> None:
     step = (60.50562538298513, 0.23948921268184487)
     assert jobs.sla[4][1] == pytest.approx(step, rel=1e-12)
     maxima = [3, 16, 15, 12, 10, 94, 10, 12, 12, 100]
-    assert section41(rng=7, tasks=300).max_slots.tolist() == maxima
+    assert bimodal_jobs(rng=7, tasks=300).max_slots.tolist() == maxima
     jobs = lognormal_jobs(3, 50, min_slots=1, max_slots=(2, 90), rng=7)
     work = [20.122633574613957, 31.441173950698182, 13.313695163192268]
     assert jobs.work.tolist() == pytest.approx(work, rel=1e-9)
@@ -51,12 +51,12 @@ def test_pinned_outputs() -> None:
 
 
 def test_seed_generator_and_fresh_randomness() -> None:
-    one, two = section41(rng=3), section41(rng=np.random.default_rng(3))
+    one, two = bimodal_jobs(rng=3), bimodal_jobs(rng=np.random.default_rng(3))
     assert np.array_equal(one.work, two.work)
     assert one.sla == two.sla
     generator = np.random.default_rng(3)
-    assert not np.array_equal(section41(rng=generator).work, section41(rng=generator).work)
-    assert not np.array_equal(section41().work, section41().work)
+    assert not np.array_equal(bimodal_jobs(rng=generator).work, bimodal_jobs(rng=generator).work)
+    assert not np.array_equal(bimodal_jobs().work, bimodal_jobs().work)
     assert not np.array_equal(
         lognormal_jobs(5, 5, min_slots=0, max_slots=None).work,
         lognormal_jobs(5, 5, min_slots=0, max_slots=None).work,
@@ -64,7 +64,7 @@ def test_seed_generator_and_fresh_randomness() -> None:
 
 
 def test_unweighted_jobs_are_otherwise_the_same() -> None:
-    one, two = section41(rng=5), section41(rng=5, weighted=False)
+    one, two = bimodal_jobs(rng=5), bimodal_jobs(rng=5, weighted=False)
     assert (two.weight == 1).all()
     assert np.array_equal(one.work, two.work)
     assert np.array_equal(one.deadline, two.deadline)
@@ -72,15 +72,15 @@ def test_unweighted_jobs_are_otherwise_the_same() -> None:
 
 
 def test_small_and_large_jobs_in_random_order() -> None:
-    counts = [int(large(section41(rng=seed)).sum()) for seed in range(50)]
+    counts = [int(large(bimodal_jobs(rng=seed)).sum()) for seed in range(50)]
     assert max(counts) == 2  # and seldom 1, where a large job came out short
     assert np.mean(counts) > 1.9
-    first = [bool(large(section41(rng=seed))[0]) for seed in range(300)]
+    first = [bool(large(bimodal_jobs(rng=seed))[0]) for seed in range(300)]
     assert 0.1 < np.mean(first) < 0.3
 
 
 def test_moments_of_the_work() -> None:
-    jobs = section41(100_000, 1000, rng=2)
+    jobs = bimodal_jobs(100_000, 1000, rng=2)
     ordered = np.sort(jobs.work)
     few, many = ordered[80_000:], ordered[:80_000]
     assert few.mean() / many.mean() == pytest.approx(10, rel=0.01)
@@ -89,17 +89,17 @@ def test_moments_of_the_work() -> None:
 
 
 def test_moments_of_the_minima() -> None:
-    minima = section41(20_000, 20_000 * 40, slack=0.75, rng=2).min_slots
+    minima = bimodal_jobs(20_000, 20_000 * 40, slack=0.75, rng=2).min_slots
     assert minima.mean() == pytest.approx(10, rel=0.01)
     assert minima.std() == pytest.approx(10 / 3, rel=0.03)
-    sums = [section41(rng=seed).min_slots.sum() for seed in range(300)]
+    sums = [bimodal_jobs(rng=seed).min_slots.sum() for seed in range(300)]
     assert np.mean(sums) == pytest.approx(25, rel=0.03)
 
 
 def test_drawing_below_the_maximum_is_drawing_again() -> None:
     """The inverted distribution against literal rejection, by mean and extremes."""
     cap, mean = 4, 5.0
-    drawn = section41(20_000, 20_000 * 20, tasks=20_000 * 3, small=1, slack=0.75, rng=8)
+    drawn = bimodal_jobs(20_000, 20_000 * 20, tasks=20_000 * 3, small=1, slack=0.75, rng=8)
     ours = drawn.min_slots[drawn.max_slots == cap]
     rng = np.random.default_rng(1)
     literal = rng.normal(mean, mean / 3, 200_000)
@@ -111,10 +111,10 @@ def test_drawing_below_the_maximum_is_drawing_again() -> None:
 
 
 def test_tasks_become_maxima() -> None:
-    jobs = section41(tasks=1000, rng=4)
+    jobs = bimodal_jobs(tasks=1000, rng=4)
     expected = [min(100, math.ceil(1000 * w / 10_000)) for w in jobs.work.tolist()]
     assert jobs.max_slots.tolist() == expected
-    assert (section41(tasks=1, rng=4).max_slots == 1).all()
+    assert (bimodal_jobs(tasks=1, rng=4).max_slots == 1).all()
 
 
 @given(
@@ -137,7 +137,7 @@ def test_always_a_valid_experiment(
     horizon: float,
     seed: int,
 ) -> None:
-    jobs = section41(
+    jobs = bimodal_jobs(
         count,
         slots,
         small=small,
@@ -158,9 +158,9 @@ def test_always_a_valid_experiment(
 
 
 def test_extreme_slack_against_tight_maxima_ends() -> None:
-    jobs = section41(50, 10**9, slack=0, tasks=60, rng=1)
+    jobs = bimodal_jobs(50, 10**9, slack=0, tasks=60, rng=1)
     assert (jobs.min_slots <= jobs.max_slots).all()
-    assert (section41(slack=1, rng=1).min_slots == 1).all()
+    assert (bimodal_jobs(slack=1, rng=1).min_slots == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_extreme_slack_against_tight_maxima_ends() -> None:
 )
 def test_section41_parameters_out_of_range(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        section41(**options)
+        bimodal_jobs(**options)
 
 
 def test_lognormal_jobs() -> None:

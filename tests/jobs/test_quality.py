@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from tests.full import part
 from tests.oracles.best_order import best_order
 from tests.strategies import KINDS, limits, penalty_columns
@@ -23,7 +23,7 @@ class Result(NamedTuple):
 
 
 def tables(tasks, weighted):
-    return [section41(tasks=tasks, weighted=weighted, rng=seed) for seed in SEEDS]
+    return [bimodal_jobs(tasks=tasks, weighted=weighted, rng=seed) for seed in SEEDS]
 
 
 @pytest.fixture(scope="module", params=TASKS)
@@ -136,7 +136,7 @@ def test_the_fixed_orders_alone_are_close():
 def test_on_time_sets_leave_room_for_the_minima_of_others(seed):
     """Many jobs with minima: whoever is late still takes its minimum before everybody's deadline."""
     slots = 3000
-    jobs = section41(300, slots, small=0.8, slack=0.75, weighted=True, rng=seed)
+    jobs = bimodal_jobs(300, slots, small=0.8, slack=0.75, weighted=True, rng=seed)
     for objective, of_fair, gap in (
         ("sum:tardy", 0.1, 1.2),
         ("sum:sla", 0.3, 1.0),
@@ -152,7 +152,7 @@ def test_on_time_sets_leave_room_for_the_minima_of_others(seed):
 )
 def test_late_jobs_among_a_thousand(objective, gap):
     """Prices say what lateness costs where nearly everything can be on time."""
-    jobs = section41(1_000, 10_000, small=0.8, slack=0.75, weighted=True, rng=1)
+    jobs = bimodal_jobs(1_000, 10_000, small=0.8, slack=0.75, weighted=True, rng=1)
     plan = mb.plan(jobs, 10_000, objective)
     assert plan.lower_bound <= plan.value <= gap * plan.lower_bound
     fixed = mb.plan(jobs, 10_000, objective, effort=0)

@@ -6,7 +6,7 @@ What is more than its slots it holds until one is free.
 import heapq
 import itertools
 
-from malleable.live.engine import Abilities, Event
+from malleable.live.protocol import Abilities, Event
 
 
 class FakeEngine:

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from malleable.live import journal as journal_module
-from malleable.live.engine import Task
 from malleable.live.journal import Attempt, Journal, JournalError
+from malleable.live.protocol import Task
 from tests.live.outputs import output_of
 from tests.live.test_local import ends, engine
 from tests.live.waiting import PATIENCE, until

@@ -12,7 +12,7 @@ from malleable.live.journal import Journal
 from malleable.live.slurm.commands import Change, Reply, Slurm, SlurmError
 from malleable.live.slurm.governor import Governor, Wishes, wishes_of
 from malleable.live.slurm.lease import JobLease, left_behind
-from malleable.live.slurm.places import Places
+from malleable.live.slurm.place_deciders import PlaceDeciders
 from malleable.live.status import run_status
 from tests.live.fake_slurm import FakeSlurm
 
@@ -22,7 +22,7 @@ STEPS = 20_000
 def governed(world, every=5.0, apply=True, journal=None, policy="flex", objective="sum:response",
              chosen=lambda array: array.user == "me", **more):  # fmt: skip
     engine = Slurm(every, ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
-    places = Places(
+    places = PlaceDeciders(
         lambda place: SchedulerDecider(1, policy, objective, counted=True, processors="own")
     )
     lease = JobLease(engine) if apply else None

@@ -15,10 +15,10 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Task
 from malleable.live.engines.process import errand
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
+from malleable.live.protocol import Task
 from tests.live import calls_to_make as calls
 from tests.live.waiting import PATIENCE, until
 
@@ -177,13 +177,13 @@ def test_cancel(engine, tmp_path, monkeypatch):
     engine.start([Task(f"sleep {k}", ["sleep", "60"], slot=k) for k in range(9)])
     engine.start([Task("deaf", ["sh", "-c", deaf], slot=9)])
     until(lambda: sum(bundle.errand is not None for bundle in engine._bundles.values()) == 4)
-    tell = engine._tell
+    tell = engine._send
 
     def tell_slowly(process, what, number):  # so that who was told first looks for more meanwhile
         tell(process, what, number)
         time.sleep(0.2)
 
-    monkeypatch.setattr(engine, "_tell", tell_slowly)
+    monkeypatch.setattr(engine, "_send", tell_slowly)
     engine.cancel([f"sleep {k}" for k in range(9)])
     engine.cancel(["never", "sleep 3"])
     found = heard(engine, 9)

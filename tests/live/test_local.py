@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from malleable.live.engine import Task
 from malleable.live.engines.process.local import Local
+from malleable.live.protocol import Task
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

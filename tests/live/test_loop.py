@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Abilities, Task
 from malleable.live.journal import Journal
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
+from malleable.live.protocol import Abilities, Task
 from tests.live.fake_engine import FakeEngine
 
 STEPS = 100_000

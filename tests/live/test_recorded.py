@@ -153,7 +153,7 @@ def test_a_run_that_was_killed_after_its_last_word(tmp_path):
     script = (
         "import os, signal, sys\n"
         "from malleable.cli import main, run_command\n"
-        "run_command._tell = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "run_command._show_outcome = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(['run', '--slots', '2'])\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)

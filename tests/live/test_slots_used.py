@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from malleable.live.engine import Event
+from malleable.live.protocol import Event
 from malleable.live.slots_used import SlotsUsed
 from tests.live.screen import terminal
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from malleable.papers import reproduce
 from malleable.papers.figure import Range, Run
 from malleable.papers.flex import (
@@ -70,7 +70,7 @@ def test_the_base_case_is_in_all_panels(points):
 
 def test_ratios_are_values_over_the_reference(points):
     for k, seed in enumerate(SEEDS):
-        jobs = section41(weighted=False, rng=seed)
+        jobs = bimodal_jobs(weighted=False, rng=seed)
         reference = mb.plan(jobs, 100, effort=REFERENCE_EFFORT).value
         for series, policy in (("fifo", "fifo"), ("fair", "fair"), ("flex", "flex")):
             ratio = mb.plan(jobs, 100, policy=policy).value / reference
@@ -81,7 +81,7 @@ def test_ratios_are_values_over_the_reference(points):
 def test_the_reference_is_the_best_order(metric):
     """With maxima of all slots no schedule was ever seen below the best order (Lemma 1)."""
     for seed in range(10):
-        jobs = section41(weighted=metric.weighted, rng=seed)
+        jobs = bimodal_jobs(weighted=metric.weighted, rng=seed)
         minima, maxima = limits(jobs, 100)
         columns = penalty_columns(jobs)
         best = best_order(jobs.work, minima, maxima, 100, [metric.objective], **columns)

@@ -3,14 +3,14 @@
 import pytest
 
 import malleable as mb
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from malleable.view.comparison import compare, comparison_table
 from malleable.view.plan_views import json_text
 from malleable.view.text import console_for, plain
 
 
 def test_rows_are_those_of_the_plans():
-    jobs = section41(rng=3)
+    jobs = bimodal_jobs(rng=3)
     seen = []
     objectives, policies = ("sum:response", "max:tardiness"), ("fifo", "flex")
     rows = compare(jobs, 100, objectives, policies, effort=10, progress=lambda: seen.append(1))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from malleable.view.drawing import image_bytes
 from malleable.view.packing_picture import _stack, draw_packing, draw_packings
 from tests.full import FULL, part
@@ -30,7 +30,7 @@ def drawn_area(figure):
 @pytest.mark.parametrize("jobs", [1, 20, 200] + [10, 60, 1000] * FULL)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_blocks_cover_the_work(jobs, policy):
-    table = section41(jobs, 10 * jobs, rng=1)
+    table = bimodal_jobs(jobs, 10 * jobs, rng=1)
     plan = mb.plan(table, 10 * jobs, policy=policy, effort=0)
     figure = plan.plot()
     assert drawn_area(figure) == pytest.approx(table.work.sum(), rel=1e-6)
@@ -38,7 +38,7 @@ def test_blocks_cover_the_work(jobs, policy):
 
 
 def test_title_has_value_bound_and_gap():
-    plan = mb.plan(section41(rng=1, weighted=False), 100)
+    plan = mb.plan(bimodal_jobs(rng=1, weighted=False), 100)
     title = plan.plot().axes[0].get_title(loc="left")
     assert f"{plan.value:.4g}" in title
     assert f"{plan.lower_bound:.4g}" in title
@@ -92,7 +92,7 @@ def test_every_deadline_that_is_counted_is_shown(stamp, copies):
 @pytest.mark.parametrize("now", [0.0, 1767672000.0])
 @pytest.mark.parametrize("jobs", [4, 15, 100])
 def test_no_words_lie_on_each_other(now, jobs):
-    table = section41(jobs, 10 * jobs, rng=1)
+    table = bimodal_jobs(jobs, 10 * jobs, rng=1)
     stamped = mb.Jobs(
         table.work, arrival=now, max_slots=table.max_slots, deadline=now + table.deadline
     )
@@ -146,7 +146,7 @@ def test_any_plan_can_be_drawn(case, policy):
 
 
 def test_plans_below_each_other_share_time_and_colours():
-    jobs = section41(rng=2)
+    jobs = bimodal_jobs(rng=2)
     figure = draw_packings([mb.plan(jobs, 100, policy=policy) for policy in ("flex", "fifo")])
     first, second = figure.axes
     assert first.get_xlim() == second.get_xlim()
@@ -155,7 +155,7 @@ def test_plans_below_each_other_share_time_and_colours():
 
 
 def test_files(tmp_path):
-    plan = mb.plan(section41(rng=1), 100)
+    plan = mb.plan(bimodal_jobs(rng=1), 100)
     plan.plot(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(PNG)
     with pytest.raises(FileExistsError, match="force"):
@@ -170,7 +170,7 @@ def test_files(tmp_path):
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_same_plan_same_bytes(kind):
-    images = [image_bytes(mb.plan(section41(rng=1), 100).plot(), f"x.{kind}") for _ in range(2)]
+    images = [image_bytes(mb.plan(bimodal_jobs(rng=1), 100).plot(), f"x.{kind}") for _ in range(2)]
     assert images[0] == images[1]
 
 

@@ -22,7 +22,7 @@ from malleable.cli.terminal import (
     show,
 )
 from malleable.files.writing import check_targets, write_file
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs, check_slots
 from malleable.view.clock import moment_text
@@ -131,8 +131,8 @@ def run(asked: argparse.Namespace) -> int:
 def _generated(seed: int) -> _Workload:
     if seed < 0:
         raise ValueError(f"--seed {seed}: must be at least 0")
-    title = f"Generated workload (section41, seed {seed})"
-    return _Workload(title, section41(_JOBS, _SLOTS, rng=seed), _SLOTS, 0.0, _GENERATED)
+    title = f"Generated workload (bimodal_jobs, seed {seed})"
+    return _Workload(title, bimodal_jobs(_JOBS, _SLOTS, rng=seed), _SLOTS, 0.0, _GENERATED)
 
 
 def _trace(asked: argparse.Namespace) -> _Workload:

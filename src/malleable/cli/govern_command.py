@@ -28,7 +28,7 @@ from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.governor import COMMENT, Governor, Planned
 from malleable.live.slurm.lease import JobLease, Lease, ProcessLease, left_behind
-from malleable.live.slurm.places import Places
+from malleable.live.slurm.place_deciders import PlaceDeciders
 from malleable.view.text import (
     Column,
     columns_table,
@@ -95,7 +95,7 @@ def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
     return ProcessLease(Path.home() / OURS, JobLease(engine))
 
 
-def _places(asked: argparse.Namespace) -> Places:
+def _places(asked: argparse.Namespace) -> PlaceDeciders:
     """Deciders of partitions, which know what earlier runs in the journal have learnt."""
     users = read_cluster(asked.users).users if asked.users else {}
     people = [
@@ -111,9 +111,9 @@ def _places(asked: argparse.Namespace) -> Places:
             guard = Guard(lambda text: note(text, grave=True))
             made = partial(made, history=known_history(journal, guard))
     if not asked.record:
-        return Places(lambda place: made())
+        return PlaceDeciders(lambda place: made())
     names = chain([asked.record], repeat(""))  # of the first place, and of others
-    return Places(lambda place: made(record=next(names) or f"{asked.record}.{place}"))
+    return PlaceDeciders(lambda place: made(record=next(names) or f"{asked.record}.{place}"))
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -132,7 +132,7 @@ def run(asked: argparse.Namespace) -> int:
     governor = Governor(engine, places, partial(_chosen, asked))
     governor.take(_first(engine))
     governor.step(0.0)
-    return _tell(governor, outputs, "would be")
+    return _show_plan(governor, outputs, "would be")
 
 
 def _first(engine: Slurm) -> Look:
@@ -143,7 +143,7 @@ def _first(engine: Slurm) -> Look:
         raise ValueError(f"no Slurm answers: {error}") from None
 
 
-def _go(asked: argparse.Namespace, engine: Slurm, places: Places, outputs: Outputs) -> int:
+def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs: Outputs) -> int:
     alone = _alone(Path.home() / OURS)
     with _interrupts() as interrupts, alone, Journal(asked.journal) as journal:
         governor, look = _begun(asked, engine, places, journal)
@@ -161,12 +161,12 @@ def _go(asked: argparse.Namespace, engine: Slurm, places: Places, outputs: Outpu
                 note("not all could be set back; the lease will, if there is one", grave=True)
             governor.end("done" if governor.finished else "stopped")
             places.close()
-        status = _tell(governor, outputs, "is")
+        status = _show_plan(governor, outputs, "is")
     return status if governor.finished else INTERRUPTED
 
 
 def _begun(
-    asked: argparse.Namespace, engine: Slurm, places: Places, journal: Journal
+    asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, journal: Journal
 ) -> tuple[Governor, Look]:
     """A governor and its first look, after what one that was killed has left is set back."""
     look = _first(engine)
@@ -228,7 +228,7 @@ _COLUMNS: list[Column] = [
 ]
 
 
-def _tell(governor: Governor, outputs: Outputs, verb: str) -> int:
+def _show_plan(governor: Governor, outputs: Outputs, verb: str) -> int:
     others = governor.look.others
     result = {
         "applied": governor.apply, "looks": governor.looks, "changes": governor.changes,

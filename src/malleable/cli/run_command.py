@@ -28,7 +28,6 @@ from malleable.files.reading import MAX_SIZE
 from malleable.files.writing import check_targets
 from malleable.live.control import Control
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Engine, Task
 from malleable.live.engines.process.local import Local
 from malleable.live.failures import failures
 from malleable.live.guard import Guard
@@ -40,6 +39,7 @@ from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, other_runs, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder
+from malleable.live.protocol import Engine, Task
 from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.slots_used import SlotsUsed
 from malleable.live.status import JobStatus, run_status
@@ -340,7 +340,7 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     if left:
         note(f"{counted(left, 'process')} would not end", grave=True)
     state = "halted" if halted else "finished" if loop.finished else "interrupted"
-    return _tell(
+    return _show_outcome(
         begun.journal, begun.run, loop.now, loop.jobs, state, outputs, asked.output == "stream"
     )
 
@@ -399,10 +399,10 @@ def _tell_again(journal: Journal, outputs: Outputs) -> int:
     """What came of a run that has ended, perhaps a moment before somebody could be told."""
     status = run_status(journal)
     note(f"run {status.number} has ended; nothing is left to do")
-    return _tell(journal, journal.run(), status.now, status.jobs, "finished", outputs)
+    return _show_outcome(journal, journal.run(), status.now, status.jobs, "finished", outputs)
 
 
-def _tell(
+def _show_outcome(
     journal: Journal,
     run: Run,
     seconds: float,

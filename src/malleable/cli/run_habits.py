@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from malleable.cli.run_screen import Screen
-from malleable.live.engine import Event
 from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
 from malleable.live.ledger import Work
 from malleable.live.output import SUFFIXES, stream_of
 from malleable.live.own_files import open_file
+from malleable.live.protocol import Event
 
 __all__ = ["Halt", "JobLog", "Shown", "halt"]
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from malleable.cli.terminal import read_file
 from malleable.cli.workers import ENGINE
+from malleable.lines import counted
 from malleable.simulation import model_of, parsed_option
 from malleable.traces import Trace
 from malleable.traces.formats import reading_options
-from malleable.views import counted
 
 
 class Case(NamedTuple):

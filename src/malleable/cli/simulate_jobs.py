@@ -9,9 +9,9 @@ from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, 
 from malleable.cli.terminal import warnings_as_notes
 from malleable.jobs.simulate import PARTS
 from malleable.jobs.table import Jobs
+from malleable.lines import counted
 from malleable.traces import Trace
 from malleable.view.text import fields_of
-from malleable.views import counted
 
 DEFAULT_POLICIES = "flex,fair,fifo"
 

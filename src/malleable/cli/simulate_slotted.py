@@ -12,13 +12,13 @@ import numpy as np
 from malleable.cli.simulate_cases import Case, estimates_of, generated, overrun_argument, trace_of
 from malleable.cli.terminal import warnings_as_notes
 from malleable.domain import checked_positive
+from malleable.lines import counted
 from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.traces import Trace
 from malleable.view.simulations import constants_lines
 from malleable.view.text import plain
-from malleable.views import counted
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from malleable.files.advice import AdvisedError
-from malleable.views import printable
+from malleable.lines import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from malleable.live.engine import CallEngine
+    from malleable.live.protocol import CallEngine
 
 ENGINE = "on other machines: dask://HOST:PORT, hyperqueue (a server here), hyperqueue:FOLDER"
 """What ``--engine`` takes."""

@@ -16,8 +16,8 @@ from malleable.columns import array_of, bools_of, columns_of, floats_of, given, 
 from malleable.domain import check_whole
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_count, check_time
+from malleable.lines import counted
 from malleable.values import by_value, in_turn
-from malleable.views import counted
 
 _MOST_COPIES = 1 << 28  # of blocks placed at once
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
 from malleable.domain import WEIGHT, floats
+from malleable.lines import counted
 from malleable.values import by_value
-from malleable.views import counted
 
 SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.

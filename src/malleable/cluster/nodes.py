@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from malleable import views
 from malleable.columns import Floats, Integers
 from malleable.domain import (
     BYTES,
@@ -29,8 +28,9 @@ from malleable.domain import (
 from malleable.files.advice import AdvisedError
 from malleable.files.json import is_number, text_of
 from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
+from malleable.lines import counted
 from malleable.values import by_value
-from malleable.views import counted
+from malleable.view_hook import as_html
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -300,7 +300,7 @@ class Cluster(Table):
             return f"Cluster({nodes}, {counted(maps, 'slot')})"
         return f"Cluster({nodes}, {counted(maps, 'map slot')}, {counted(reduces, 'reduce slot')})"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     def columns(self) -> dict[str, Any]:
         """Columns of the nodes for the core, by name."""

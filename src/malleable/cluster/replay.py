@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.cluster.events import cluster_of, read_events
 from malleable.cluster.named_policies import OPTIONS, policy_name
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
+from malleable.lines import brief
 from malleable.values import by_value
 
 __all__ = ["Replay", "record_simulation", "replay"]
@@ -64,7 +65,7 @@ class Replay(NamedTuple):
     moved: float
 
     def __repr__(self) -> str:
-        return views.brief(self)
+        return brief(self)
 
 
 def replay(

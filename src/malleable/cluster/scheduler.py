@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.cluster.epoch import TaskStarts
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
 from malleable.cluster.history import History, read_history
@@ -30,10 +30,11 @@ from malleable.columns import array_of, floats_of, given, ids_of, integers_of
 from malleable.domain import WEIGHT, check_amount, check_whole
 from malleable.epoch import ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
+from malleable.lines import counted
 from malleable.names import ClusterPolicy, ObjectiveName
 from malleable.objective import of_deadlines
 from malleable.values import Kept, in_turn
-from malleable.views import counted
+from malleable.view_hook import as_html
 
 __all__ = ["Scheduler", "SchedulerDecision"]
 
@@ -233,7 +234,7 @@ class Scheduler(Kept):
         name = policy_name(self._policy)
         return f"Scheduler({counted(len(self), 'job')}, {name}, {self._cluster!r})"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     @property
     def cluster(self) -> Cluster:
@@ -333,7 +334,7 @@ class Scheduler(Kept):
     def _moment(self, now: float | None) -> float:
         return self._core.now if now is None else check_time("now", now)
 
-    def _tell(self, what: str, ids: npt.ArrayLike, now: float | None, **columns: Any) -> int:
+    def _report(self, what: str, ids: npt.ArrayLike, now: float | None, **columns: Any) -> int:
         rows = ids_of(ids)
         count = len(rows)
         told: dict[str, Any] = {"ids": rows}
@@ -382,7 +383,7 @@ class Scheduler(Kept):
         int
             Tasks that could not be counted: none waited, or their job had left.
         """
-        return self._tell("started", ids, now, phase=phase, count=count)
+        return self._report("started", ids, now, phase=phase, count=count)
 
     @in_turn
     def finished(
@@ -404,7 +405,7 @@ class Scheduler(Kept):
         node : array_like of int, optional
             Where; -1: unknown.
         """
-        return self._tell("ended", ids, now, phase=phase, count=count, node=node, seconds=seconds)
+        return self._report("ended", ids, now, phase=phase, count=count, node=node, seconds=seconds)
 
     @in_turn
     def failed(
@@ -423,7 +424,7 @@ class Scheduler(Kept):
         task : array_like of int, optional
             As `assign` named them; only needed for tasks with blocks.
         """
-        return self._tell("failed", ids, now, phase=phase, count=count, task=task)
+        return self._report("failed", ids, now, phase=phase, count=count, task=task)
 
     @in_turn
     def lost(
@@ -436,14 +437,14 @@ class Scheduler(Kept):
         now: float | None = None,
     ) -> int:
         """Maps that had finished and will run again, as what they left is gone; as `failed`."""
-        return self._tell("lost", ids, now, phase=phase, count=count, task=task)
+        return self._report("lost", ids, now, phase=phase, count=count, task=task)
 
     @in_turn
     def ready(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
     ) -> None:
         """Tasks of a phase may start now, whatever ``slow_start`` says."""
-        self._tell("ready", ids, now, phase=phase)
+        self._report("ready", ids, now, phase=phase)
 
     @in_turn
     def observe(

@@ -29,12 +29,12 @@ from malleable.cluster.slots import task_records
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats
 from malleable.domain import WORK, checked_flag, floats, refuse
-from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
+from malleable.lines import counted
 from malleable.objective import KINDS, Objective, ObjectiveLike
 from malleable.policies import policy_names, policy_of
 from malleable.result import SimulationResult
-from malleable.views import counted
+from malleable.size_errors import error_sigma, lognormal_errors
 
 CLUSTER_POLICIES = policy_names("cluster")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import (
     Floats,
     Integers,
@@ -37,8 +37,9 @@ from malleable.domain import (
 from malleable.files.advice import AdvisedError
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla, steps_of
+from malleable.lines import counted
 from malleable.values import by_value
-from malleable.views import counted
+from malleable.view_hook import as_html
 
 _MOST_TASKS = 1 << 31  # of one phase of a job
 _COLUMNS = (
@@ -328,7 +329,7 @@ class ClusterJobs(Table):
             f"{counted(int(self.reduces.sum()), 'reduce task')})"
         )
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
 
 def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:

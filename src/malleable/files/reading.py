@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 from malleable.domain import check_whole, shown
 from malleable.files.advice import AdvisedError, LimitError, library
 from malleable.files.numbers import parse_number
-from malleable.views import printable
+from malleable.lines import printable
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 

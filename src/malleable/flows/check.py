@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from malleable.columns import Floats
 from malleable.flows.table import Flows
+from malleable.lines import counted
 from malleable.pieces import Pieces
-from malleable.views import counted
 
 _TOLERANCE = 1e-6
 

@@ -16,10 +16,10 @@ from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla
+from malleable.lines import counted
 from malleable.names import FlowPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike
 from malleable.values import by_value
-from malleable.views import counted
 
 
 @by_value()

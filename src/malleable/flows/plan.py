@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.base_plan import BasePlan, Request
 from malleable.columns import Floats, permutation_of
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
@@ -20,7 +21,6 @@ from malleable.objective import (
     parse_objective,
 )
 from malleable.policies import policy_names, policy_of
-from malleable.schedule import BasePlan, Request
 
 FLOW_POLICIES = policy_names("flows")
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import Floats, Integers, names_of, rows_of, wholes_of
 from malleable.domain import ALL_SLOTS
 from malleable.jobs.table import CoreTable, SlaSteps, as_column, check_keys, flat_sla, unique
+from malleable.lines import counted
 from malleable.values import by_value
+from malleable.view_hook import as_html
 
 Job = Mapping[str, Any]
 JOB_KEYS = ("name", "work", "max_slots", "after")
@@ -185,11 +187,11 @@ class Flows(CoreTable, _core.Flows):
 
     def __repr__(self) -> str:
         return (
-            f"Flows({views.counted(len(self), 'flow')}, {views.counted(len(self.work), 'job')}, "
+            f"Flows({counted(len(self), 'flow')}, {counted(len(self.work), 'job')}, "
             f"{self.work.sum():.6g} slot-seconds)"
         )
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     def volume(self) -> Floats:
         """Work of each flow [slot-seconds], shape (F,)."""

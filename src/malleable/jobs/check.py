@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
 from malleable.jobs.table import Jobs
+from malleable.lines import counted
 from malleable.pieces import Held, Mask, Pieces
 from malleable.policies import policy_of
-from malleable.views import counted
 
 _TOLERANCE = 1e-6
 _SAME = 2e-13  # of its time from now: instants that solvers take for one

@@ -43,7 +43,7 @@ def _truncated_normal(
     return drawn
 
 
-def section41(
+def bimodal_jobs(
     jobs: int = 10,
     slots: int = 100,
     *,

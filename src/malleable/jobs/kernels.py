@@ -20,9 +20,9 @@ from malleable.domain import (
     check_whole,
 )
 from malleable.jobs.table import Jobs, check_min_mode
+from malleable.lines import counted
 from malleable.objective import ObjectiveLike, PenaltyLike, parse_objective
 from malleable.values import by_value
-from malleable.views import counted
 
 
 @by_value()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from malleable import _core
+from malleable.base_plan import BasePlan, Request
 from malleable.columns import Floats
 from malleable.domain import WEIGHT, check_amount, check_count, refuse, shown
 from malleable.flows.plan import FlowPlan, plan_flows
@@ -24,7 +25,6 @@ from malleable.objective import (
     warn_without_deadlines,
 )
 from malleable.policies import policy_names
-from malleable.schedule import BasePlan, Request
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 """Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""

@@ -19,7 +19,6 @@ from malleable.domain import (
     checked_flag,
     checked_positive,
 )
-from malleable.estimates import believed
 from malleable.feeding import by_arrival
 from malleable.jobs.plan import check_effort
 from malleable.jobs.table import Jobs, check_min_mode
@@ -27,6 +26,7 @@ from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_o
 from malleable.policies import policy_of
 from malleable.records import by_decade, job_names, job_records, quantile
 from malleable.result import SimulationResult
+from malleable.size_errors import believed
 
 PARTS = 64
 """Calls of progress in a run."""

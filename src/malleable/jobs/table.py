@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
+from malleable.view_hook import as_html
 from malleable.columns import (
     check_length,
     Floats as Floats,
@@ -33,7 +34,7 @@ from malleable.domain import (
     shown,
 )
 from malleable.values import by_value
-from malleable.views import counted
+from malleable.lines import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -288,7 +289,7 @@ class Jobs(CoreTable, _core.Jobs):
     def __repr__(self) -> str:
         return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     @property
     def speedup(self) -> tuple[float | Floats, ...] | None:

@@ -22,7 +22,6 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Away, CallEngine, Event, Task
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
 from malleable.live.history import keep_history
@@ -30,6 +29,7 @@ from malleable.live.jobs_file import described_jobs
 from malleable.live.journal import Expected, JobRow, Journal
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
+from malleable.live.protocol import CallEngine, Event, RemoteValue, Task
 
 __all__ = ["CallJob", "CallRun"]
 
@@ -419,7 +419,7 @@ class CallRun:
         if self.journal and digest and event.status == 0 and event.kind == "ended":
             value = event.result
             try:
-                if isinstance(value, Away):
+                if isinstance(value, RemoteValue):
                     value = event.result = value.bring()
                 if not self.pickled:
                     value = pickle.dumps(value, _PROTOCOL)
@@ -438,7 +438,7 @@ class CallRun:
         over, self._over = self._over, []
         for future, event in over:
             good = event.kind == "ended" and event.status == 0
-            if good and (not self.pickled or isinstance(event.result, Away)):
+            if good and (not self.pickled or isinstance(event.result, RemoteValue)):
                 future.finish(event.result)
             elif good:
                 _finish(future, event.result)

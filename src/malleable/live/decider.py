@@ -140,7 +140,7 @@ class SchedulerDecider:
     def gone(self, row: int, now: float) -> None:
         """A job has no task left, or was cancelled."""
         if self._counted:
-            self._tell(now)
+            self._report_changes(now)
         else:
             self._tell_ended(now)
         for known in (self._works, self._first):
@@ -221,7 +221,7 @@ class SchedulerDecider:
                 self._scheduler.set_processors(has, now=now)
         self._window = self._heard, used, now
 
-    def _tell(self, now: float) -> None:
+    def _report_changes(self, now: float) -> None:
         self._tell_ended(now)
         if self._limited:
             self._look_at_memory()
@@ -260,7 +260,7 @@ class SchedulerDecider:
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""
-        self._tell(now)
+        self._report_changes(now)
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]
         slots = dict(zip(rows, decision.slots.tolist(), strict=True))
@@ -286,7 +286,7 @@ class SchedulerDecider:
 
     def seconds(self, rows: Sequence[int], now: float) -> list[float]:
         """What a task of each of these jobs takes on average, as believed after all that was told."""
-        self._tell(now)
+        self._report_changes(now)
         return _seconds(self._scheduler, [self._id_of[row] for row in rows])[0]
 
     @property
@@ -306,7 +306,7 @@ class SchedulerDecider:
             here.
         now : float
         """
-        self._tell(now)
+        self._report_changes(now)
         scheduler, ids = self._trial(coming, now)
         if not ids:
             return {}
@@ -369,7 +369,7 @@ class SchedulerDecider:
 
     def ahead(self, now: float, free: int) -> list[int]:
         """Jobs in the order in which their next tasks would start, if so many slots came free; none do."""
-        self._tell(now)
+        self._report_changes(now)
         started = self._scheduler.preview(now, [free]).ids.tolist()
         return [self._row_of[number] for number in dict.fromkeys(started)]
 
@@ -379,7 +379,7 @@ class SchedulerDecider:
         Each job may have as many as fit into the memory that is free, all together may be more: what does
         not fit stays ``behind``.
         """
-        self._tell(now)
+        self._report_changes(now)
         started = self._scheduler.assign(now, [free]).ids.tolist()
         counts = [(self._row_of[number], len(list(same))) for number, same in groupby(started)]
         self.behind = False

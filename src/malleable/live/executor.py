@@ -26,13 +26,13 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from malleable.domain import check_slots, check_whole
 from malleable.live.calls import CallJob, CallRun
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import CallEngine
 from malleable.live.futures import Future
 from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import Expected, Journal
 from malleable.live.machine import processors
+from malleable.live.protocol import CallEngine
 from malleable.names import ClusterPolicy, ObjectiveName
 
 P = ParamSpec("P")

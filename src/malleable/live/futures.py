@@ -15,7 +15,7 @@ from concurrent import futures
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from malleable.live.engine import Away
+from malleable.live.protocol import RemoteValue
 
 __all__ = ["Future"]
 
@@ -82,7 +82,7 @@ class Future(futures.Future[T]):
         """
         ready = self._state == _FINISHED and self._exception is None
         found = self._result if ready else super().result(timeout)
-        if isinstance(found, Away):
+        if isinstance(found, RemoteValue):
             found = self._result = pickle.loads(found.bring())
         return found
 

@@ -26,6 +26,7 @@ from typing import IO, Any
 
 from malleable.domain import check_whole, shown
 from malleable.files.json import parse_json
+from malleable.lines import printable
 from malleable.live.own_files import check_file, check_parent, open_file
 from malleable.live.recorded import (
     LOST_AGAIN,
@@ -45,7 +46,6 @@ from malleable.live.recorded import (
     packed,
     unpacked,
 )  # fmt: skip
-from malleable.views import printable
 
 __all__ = [
     "Attempt", "Counted", "Decided", "Expected", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",

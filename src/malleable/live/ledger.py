@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from malleable.live.engine import Task
 from malleable.live.guard import Guard
 from malleable.live.jobs_file import parents_first
 from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
+from malleable.live.protocol import Task
 from malleable.live.recorded import WORDS
 
 __all__ = ["LOOK", "Decider", "Ledger", "Progress", "Work", "last_end"]

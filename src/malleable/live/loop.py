@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from malleable.live.engine import Engine, Event, Task
 from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.ledger import LOOK, Decider, Ledger, Work
+from malleable.live.protocol import Engine, Event, Task
 from malleable.live.recorded import LOST_AGAIN
 
 __all__ = ["Loop", "TaskDecider"]

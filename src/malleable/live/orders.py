@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import near, shown
+from malleable.lines import printable
 from malleable.live.decider import SchedulerDecider
 from malleable.live.jobs_file import CANCELLED, PAUSED, checked_settings
 from malleable.live.loop import Loop
 from malleable.live.run import CommandRun
-from malleable.views import printable
 
 __all__ = ["VERBS", "obey"]
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Engine, Event, Task
 from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
 from malleable.live.history import keep_history
@@ -26,6 +25,7 @@ from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
+from malleable.live.protocol import Engine, Event, Task
 
 __all__ = ["FAILED", "CommandRun", "work_of"]
 

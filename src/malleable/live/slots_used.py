@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from malleable.live.engine import Event
-from malleable.views import counted
+from malleable.lines import counted
+from malleable.live.protocol import Event
 
 __all__ = ["SlotsUsed"]
 

@@ -1,6 +1,6 @@
 """Figure 5 of the FLEX paper (section 4.1), beside what its text prints.
 
-Every simulation draws one table of jobs (`section41`) and plans it with FIFO, FAIR, FLEX with
+Every simulation draws one table of jobs (`bimodal_jobs`) and plans it with FIFO, FAIR, FLEX with
 its default effort, and FLEX with its fixed orders only (effort 0), as the paper describes it. Their values
 are divided by a reference. With 10 jobs that is the best order found by a search with far more effort than
 FLEX has by default; where the objective is a maximum it is the optimum over all malleable schedules. With
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.jobs.generate import section41
+from malleable.jobs.generate import bimodal_jobs
 from malleable.jobs.plan import DEFAULT_EFFORT, plan
 from malleable.papers.claim import Claim, Verdict, between, judged, observed, paired
 from malleable.papers.figure import Figure, Panel, Range, Run, Series, picture, shown
@@ -108,7 +108,7 @@ class Point:
     def simulate(self, seed: int) -> dict[str, float] | None:
         """The ratios of one simulation; None where they are left out."""
         drawn: dict[str, Any] = {"small": self.small, "slack": self.slack}
-        jobs = section41(self.jobs, self.slots, weighted=self.metric.weighted, rng=seed, **drawn)
+        jobs = bimodal_jobs(self.jobs, self.slots, weighted=self.metric.weighted, rng=seed, **drawn)
 
         def value(policy: str, effort: int | None = None) -> float:
             return plan(jobs, self.slots, self.metric.objective, policy, effort).value

@@ -20,6 +20,7 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import MOST_SLOTS
+from malleable.lines import counted
 from malleable.live.failures import Failure, failures
 from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
@@ -32,7 +33,6 @@ from malleable.report.units import units_of
 from malleable.report.words import duration
 from malleable.traces.recorded import Recorded
 from malleable.view.text import plain
-from malleable.views import counted
 
 WINDOWS = 120
 MOMENTS = 24

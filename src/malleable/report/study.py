@@ -24,6 +24,7 @@ from malleable.columns import Floats
 from malleable.domain import ALL_SLOTS
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import MAX_SIZE
+from malleable.lines import counted
 from malleable.report.units import Schedule, Units, units_of
 from malleable.report.words import duration
 from malleable.traces.formats import read, reading_options
@@ -31,7 +32,6 @@ from malleable.traces.merging import merged
 from malleable.traces.recorded import Recorded
 from malleable.traces.trace import Trace
 from malleable.view.text import number
-from malleable.views import counted
 
 LOAD = 0.7
 """Where neither the file nor anybody says how large the cluster is."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.domain import RATE, WEIGHT, WORK, check_amount, check_whole, floats
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
+from malleable.lines import counted
 from malleable.names import SlottedPolicy
 from malleable.policies import policy_names, policy_of
 
@@ -134,7 +135,7 @@ class SlottedEpoch(BaseEpoch):
         self._core: _core.SlottedEpoch = _core.SlottedEpoch(count, length, policy, held)
 
     def __repr__(self) -> str:
-        jobs, slots = views.counted(len(self), "job"), views.counted(self.slots, "slot")
+        jobs, slots = counted(len(self), "job"), counted(self.slots, "slot")
         return f"SlottedEpoch({self._policy}: {jobs}, {slots})"
 
     @property

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from malleable import views
 from malleable.columns import Floats, Integers
 from malleable.domain import check_ends, check_whole, checked_choice, checked_positive, shown
+from malleable.lines import counted
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.values import by_value
+from malleable.view_hook import as_html
 
 _CHUNK_JOBS = 1 << 16
 _MOST_AMOUNTS = 20_000
@@ -123,10 +124,10 @@ class MapReduceStream:
         self.split = checked_choice("split", split, ("even", "random"))
 
     def __repr__(self) -> str:
-        slots, units = views.counted(self.slots, "slot"), self.rate * self.mean_work
+        slots, units = counted(self.slots, "slot"), self.rate * self.mean_work
         return f"MapReduceStream({slots}, {self.rate:g} jobs and {units:.6g} units a slot)"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     @property
     def mean_work(self) -> float:

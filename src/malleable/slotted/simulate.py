@@ -11,7 +11,6 @@ import numpy as np
 from malleable import _core
 from malleable.columns import Floats, Integers
 from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice, checked_flag
-from malleable.estimates import UNDERESTIMATES, believed
 from malleable.feeding import (
     Part,
     Source,
@@ -23,6 +22,7 @@ from malleable.feeding import (
 )
 from malleable.policies import policy_names, policy_of
 from malleable.result import SimulationResult
+from malleable.size_errors import UNDERESTIMATES, believed
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import Floats, Integers, lists_of, names_of, rows_of, wholes_of
 from malleable.domain import WORK, Table, check_whole, floats
+from malleable.lines import counted
 from malleable.values import by_value
-from malleable.views import counted
+from malleable.view_hook import as_html
 
 _MOST = 2**60  # what still fits an int64 before the core says what is out of range
 
@@ -144,7 +145,7 @@ class MapReduceJobs(Table):
         units = int(self.map.sum() + self.task.sum())
         return f"MapReduceJobs({counted(len(self), 'job')}, {counted(units, 'unit')})"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     @property
     def name(self) -> tuple[str, ...]:

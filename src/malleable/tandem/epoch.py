@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.domain import WEIGHT, check_amount, checked_choice, shown
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
+from malleable.lines import counted
 from malleable.names import TandemPolicy
 from malleable.policies import policy_names, policy_of
 
@@ -110,7 +111,7 @@ class OverlapEpoch(BaseEpoch):
 
     def __repr__(self) -> str:
         nouns = ("job", "map slot", "shuffle slot")
-        parts = map(views.counted, (len(self), *self.slots), nouns)
+        parts = map(counted, (len(self), *self.slots), nouns)
         return f"OverlapEpoch({self.policy}: {', '.join(parts)})"
 
     @property

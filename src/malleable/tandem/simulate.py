@@ -13,7 +13,6 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.columns import Floats
 from malleable.domain import check_count, check_whole, checked_choice, checked_positive, refuse
-from malleable.estimates import UNDERESTIMATES
 from malleable.feeding import (
     PART,
     Part,
@@ -25,6 +24,7 @@ from malleable.feeding import (
 )
 from malleable.policies import policy_of
 from malleable.result import SimulationResult
+from malleable.size_errors import UNDERESTIMATES
 from malleable.tandem.series import checked_times, left_over_time
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import views
 from malleable.columns import Floats, floats_of, given, names_of, rows_of
 from malleable.domain import (
     WEIGHT,
@@ -19,8 +18,9 @@ from malleable.domain import (
     check_whole,
     checked_positive,
 )
+from malleable.lines import counted
 from malleable.values import by_value
-from malleable.views import counted
+from malleable.view_hook import as_html
 
 _COLUMNS = ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate")
 
@@ -133,7 +133,7 @@ class MapShuffleJobs(Table):
         name = None if self.name is None else [self.name[row] for row in rows.tolist()]
         return MapShuffleJobs(**taken, name=name)
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
 
 @by_value()
@@ -185,7 +185,7 @@ class MapShuffleStream:
     def __repr__(self) -> str:
         return f"MapShuffleStream({counted(self.jobs, 'job')}, load {self.load:g})"
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapShuffleJobs]:
         """Tables of jobs one after the other, in the order of arrival."""

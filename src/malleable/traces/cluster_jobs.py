@@ -16,11 +16,11 @@ from malleable import _core
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.files.csv import without_apostrophe
 from malleable.files.numbers import parse_number
+from malleable.lines import counted
 from malleable.traces.formats import File, register
 from malleable.traces.job_table import sla_steps
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
-from malleable.views import counted
 
 _WORDS = ("name", "user", "program")
 _COUNTS = tuple(row["name"] for row in _core.CLUSTER_COLUMNS if row["whole"] and row["by_row"])

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from malleable.jobs.table import Integers
+from malleable.lines import counted
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
-from malleable.views import counted
 
 # What a trace counts as where another knows more of its jobs.
 _UNSAID: dict[str, Any] = {

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from malleable.jobs.table import Floats, SlaSteps
+from malleable.lines import counted
 from malleable.traces import converting, recorded, to_jobs, to_slots, to_tasks
 from malleable.traces.phases import Column, Phase
 from malleable.values import by_value
-from malleable.views import as_html, counted
+from malleable.view_hook import as_html
 
 
 @by_value()

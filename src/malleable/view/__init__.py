@@ -1,11 +1,10 @@
 """What people see of a result: explanations, tables, pictures, files.
 
-Importing it gives plans their `explain`, `to_frame`, `plot` and `to_dict`.
+`malleable.view_hook` imports it for `explain`, `to_frame`, `plot` and `to_dict` of results.
 """
 
 from typing import Any
 
-from malleable import views
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.view.flow_picture import draw_flows
@@ -21,23 +20,13 @@ from malleable.view.simulation_pictures import (
     draw_slowdown,
 )
 
+__all__ = [
+    "draw_grid", "draw_load", "draw_periods", "draw_plan", "draw_response_cdf", "draw_slowdown",
+    "explain_lines", "html", "plan_dict", "plan_frame",
+]  # fmt: skip
+
 
 def draw_plan(plan: Plan | FlowPlan, *place: Any, **options: Any) -> Any:
     """The picture of a plan of jobs (`draw_packing`) or of flows (`draw_flows`)."""
     draw = draw_flows if isinstance(plan, FlowPlan) else draw_packing
     return draw(plan, *place, **options)
-
-
-for _name, _presenter in {
-    "explain": explain_lines,
-    "frame": plan_frame,
-    "html": html,
-    "gantt": draw_plan,
-    "plan_dict": plan_dict,
-    "simulation_cdf": draw_response_cdf,
-    "simulation_slowdown": draw_slowdown,
-    "simulation_load": draw_load,
-    "replications_grid": draw_grid,
-    "replications_periods": draw_periods,
-}.items():
-    views.register(_name, _presenter)

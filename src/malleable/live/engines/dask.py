@@ -23,8 +23,8 @@ from typing import Any
 
 from malleable.domain import check_slots
 from malleable.files.advice import library
-from malleable.live.engine import Abilities, Away, Event, Task, heard
 from malleable.live.engines.remote import Outcome, by_value, run_bundle, worded
+from malleable.live.protocol import Abilities, Event, RemoteValue, Task, heard
 
 __all__ = ["Dask"]
 
@@ -280,7 +280,7 @@ class Dask:
         keys = self._closed(bundle)
         events = []
         for place, (key, (good, result, took)) in enumerate(zip(keys, told, strict=False)):
-            found = Away(partial(kept.bring, place)) if result is None else result
+            found = RemoteValue(partial(kept.bring, place)) if result is None else result
             events.append(Event("ended", key, 0 if good else 1, took, result=found))
         return events + [Event("returned", key) for key in keys[len(told) :]]
 

@@ -29,8 +29,8 @@ from typing import Any
 
 from malleable.domain import check_slots
 from malleable.files.advice import library
-from malleable.live.engine import Abilities, Event, Task, heard
 from malleable.live.engines.process import errand
+from malleable.live.protocol import Abilities, Event, Task, heard
 
 __all__ = ["HyperQueue"]
 
@@ -322,12 +322,12 @@ class HyperQueue:
                     del these[number]
         for number in numbers:
             if process := self._bundles[number].errand:
-                self._tell(process, "end", number)
+                self._send(process, "end", number)
             else:
                 for task in self._gone(number):
                     self._said.put(Event("returned", task.key))
 
-    def _tell(self, process: _Errand, what: str, number: int) -> None:
+    def _send(self, process: _Errand, what: str, number: int) -> None:
         with contextlib.suppress(OSError):  # it has ended, which poll hears
             process.send((what, number))
 
@@ -409,7 +409,7 @@ class HyperQueue:
             waits = len(bundle.tasks) > 1 and not bundle.asked_back
             if bundle.errand and waits and now - bundle.since > _STUCK:
                 bundle.asked_back = True
-                self._tell(bundle.errand, "back", number)
+                self._send(bundle.errand, "back", number)
         if now - self._looked < _LOOK:
             return []
         self._looked = now

@@ -24,8 +24,8 @@ from typing import Any
 
 from malleable.domain import check_slots
 from malleable.files.advice import library
-from malleable.live.engine import Abilities, Away, Event, Task, heard
 from malleable.live.engines.remote import Outcome, by_value, run_bundle, worded
+from malleable.live.protocol import Abilities, Event, RemoteValue, Task, heard
 
 __all__ = ["Ray"]
 
@@ -273,7 +273,7 @@ class Ray:
         keys, events = self._close_bundle(ref), []
         for key, (good, result, took) in zip(keys, told, strict=False):
             large = not isinstance(result, bytes)
-            found = Away(partial(self._ray.get, result)) if large else result
+            found = RemoteValue(partial(self._ray.get, result)) if large else result
             events.append(Event("ended", key, 0 if good else 1, took, result=found))
         return events + [Event("returned", key) for key in keys[len(told) :]]
 

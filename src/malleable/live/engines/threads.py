@@ -18,8 +18,8 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
-from malleable.live.engine import Abilities, Event, Task, heard
 from malleable.live.engines.remote import exit_code, leave
+from malleable.live.protocol import Abilities, Event, Task, heard
 
 __all__ = ["Threads"]
 

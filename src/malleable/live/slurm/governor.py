@@ -18,15 +18,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
-from malleable.live.engine import Task
 from malleable.live.history import keep_history
 from malleable.live.journal import Attempt, Flying, JobRow, Journal
 from malleable.live.ledger import LOOK, Ledger, Work
+from malleable.live.protocol import Task
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError
 from malleable.live.slurm.lease import Lease, set_back
 from malleable.live.slurm.nice import NiceOrder
-from malleable.live.slurm.places import Places
+from malleable.live.slurm.place_deciders import PlaceDeciders
 
 __all__ = ["COMMENT", "Governor", "Planned", "Wishes", "wishes_of"]
 
@@ -108,7 +108,7 @@ class Governor(Ledger):
     Parameters
     ----------
     queue : Slurm
-    places : Places
+    places : PlaceDeciders
         The deciders.
     chosen : callable
         Whether an array is governed.
@@ -123,7 +123,7 @@ class Governor(Ledger):
     def __init__(
         self,
         queue: Slurm,
-        places: Places,
+        places: PlaceDeciders,
         chosen: Callable[[Array], bool],
         lease: Lease | None = None,
         journal: Journal | None = None,

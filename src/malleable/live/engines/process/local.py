@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from malleable.domain import check_slots
-from malleable.live.engine import Abilities, Event, Task
 from malleable.live.engines.process import nanny
 from malleable.live.engines.process.child import Frames
 from malleable.live.machine import processors
+from malleable.live.protocol import Abilities, Event, Task
 
 __all__ = ["Local"]
 
@@ -58,7 +58,7 @@ class Local:
             )
         self._socket = ours
 
-    def _tell(self, batch: list[tuple[Any, ...]]) -> None:
+    def _send(self, batch: list[tuple[Any, ...]]) -> None:
         if batch:
             with suppress(BrokenPipeError, ConnectionResetError):  # poll finds that it is gone
                 self._socket.settimeout(None)
@@ -67,11 +67,11 @@ class Local:
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand commands over."""
         self._keys.update(task.key for task in tasks)
-        self._tell([("start", task.key, *task.command()) for task in tasks])
+        self._send([("start", task.key, *task.command()) for task in tasks])
 
     def cancel(self, keys: Sequence[str]) -> None:
         """SIGTERM, and SIGKILL five seconds later."""
-        self._tell([("kill", key) for key in keys])
+        self._send([("kill", key) for key in keys])
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first.
@@ -131,7 +131,7 @@ class Local:
         """End everything; how many processes would not go. Closed twice: nothing is left to end."""
         if self._socket.fileno() < 0:
             return 0
-        self._tell([("stop", float(grace))])
+        self._send([("stop", float(grace))])
         left, until = 0, time.monotonic() + grace + _STOPPING
         while (
             time.monotonic() < until and (heard := self._said(until - time.monotonic())) is not None

@@ -23,8 +23,8 @@ from itertools import groupby
 from multiprocessing.context import BaseContext
 from typing import Any
 
-from malleable.live.engine import Abilities, Event, Task
 from malleable.live.engines.process import worker
+from malleable.live.protocol import Abilities, Event, Task
 
 __all__ = ["Processes"]
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = ["Abilities", "Away", "CallEngine", "Engine", "Event", "Task", "heard"]
+__all__ = ["Abilities", "CallEngine", "Engine", "Event", "RemoteValue", "Task", "heard"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Away:
+class RemoteValue:
     """What a call returned, pickled, and left where it was made until somebody asks for it.
 
     Attributes
@@ -147,8 +147,8 @@ class Event:
         It was ended because its time was over.
     result : object
         What was seen, or of a Python call: what it returned (status 0) or raised; where calls are pickled,
-        pickled bytes (what was returned may be `Away`), of what was raised and the text of its traceback.
-        None for a call that ended in another way: `text` says how.
+        pickled bytes (what was returned may be a `RemoteValue`), of what was raised and the text of its
+        traceback. None for a call that ended in another way: `text` says how.
     """
 
     kind: Literal["ended", "refused", "lost", "returned"]

@@ -11,10 +11,10 @@ from malleable.live.history import Took, learnt
 from malleable.live.journal import Decided, Expected
 from malleable.live.ledger import Work
 
-__all__ = ["Places"]
+__all__ = ["PlaceDeciders"]
 
 
-class Places:
+class PlaceDeciders:
     """A decider a place; ``make(place)`` makes it when the first job comes there."""
 
     def __init__(self, make: Callable[[str], SchedulerDecider]) -> None:

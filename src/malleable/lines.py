@@ -1,41 +1,12 @@
-"""How objects show themselves: one brief line, and where they find what presents them at length.
-
-Results (plans, simulations) offer ``plot`` and the like, but drawing stands further right in the house
-than they do. Presenters register here once one of them is needed; results look them up by name.
-"""
+"""How objects show themselves in one brief line."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-_PRESENTERS: dict[str, Callable[..., Any]] = {}
-_LOADERS: list[Callable[[], object]] = []
 _FEW = 4  # entries that a brief line shows
-
-
-def register(name: str, presenter: Callable[..., Any]) -> None:
-    """Make ``presenter(result, ...)`` answer to ``name``."""
-    _PRESENTERS[name] = presenter
-
-
-def present_from(load: Callable[[], object]) -> None:
-    """Say what registers the presenters, to be called before the first of them is."""
-    _LOADERS.append(load)
-
-
-def present(name: str, result: object, *args: Any, **options: Any) -> Any:
-    """Call the presenter of that name."""
-    if name not in _PRESENTERS:
-        for load in _LOADERS:
-            load()
-    return _PRESENTERS[name](result, *args, **options)
-
-
-def as_html(self: object) -> str:
-    """What notebooks show; a class says ``_repr_html_ = views.as_html``."""
-    return str(present("html", self))
 
 
 def counted(count: int, noun: str) -> str:
@@ -55,7 +26,7 @@ def printable(text: str) -> str:
 def brief(self: Any) -> str:
     """Name and fields of a named tuple or data class in one line, of long fields their length.
 
-    A class says ``__repr__ = views.brief``.
+    A class says ``__repr__ = lines.brief``.
     """
     names: Iterable[str] = (
         [field.name for field in dataclasses.fields(self)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import Floats, Integers
 from malleable.domain import check_count, check_slots, check_time
 from malleable.flows.table import Flows
@@ -17,6 +17,7 @@ from malleable.jobs.table import Jobs
 from malleable.objective import Objective, PenaltyLike, met_deadlines, relative_gap
 from malleable.policies import policy_of
 from malleable.values import by_value
+from malleable.view_hook import as_html, view
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,20 +118,20 @@ class BasePlan:
             f"bound {self.lower_bound:.6g}, gap {gap}, {self.status})"
         )
 
-    _repr_html_ = views.as_html
+    _repr_html_ = as_html
 
     def explain(self) -> list[str]:
         """One line per job or flow: what it has now and why, what comes next, when it will end."""
-        return list(views.present("explain", self))
+        return list(view().explain_lines(self))
 
     def to_frame(self, rows: str = "jobs") -> Any:
         """A pandas data frame, one row per job, or of flows with ``rows="flows"`` (needs pandas)."""
-        return views.present("frame", self, rows)
+        return view().plan_frame(self, rows)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
         """Draw the schedule; saved as an image if a path is given (needs matplotlib)."""
-        return views.present("gantt", self, path, **options)
+        return view().draw_plan(self, path, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in its exchange format (JSON types; infinite numbers become None)."""
-        return dict(views.present("plan_dict", self))
+        return dict(view().plan_dict(self))

@@ -1,0 +1,125 @@
+"""Futures and what the standard library does with them; run by every CPython that is found, without the core.
+
+`malleable.live.futures` sets private fields of `concurrent.futures.Future`: a version in which they mean
+something else fails here.
+"""
+
+import threading
+from concurrent import futures
+
+from malleable.live.futures import Future
+from malleable.live.protocol import RemoteValue
+
+
+def made(forgotten=None):
+    return Future(object(), 7, (lambda number: None) if forgotten is None else forgotten.append)
+
+
+def lean(future):
+    return future._own is None
+
+
+def check_states():
+    future = made()
+    assert not (future.done() or future.running() or future.cancelled())
+    assert future.begin() and future.running()
+    future.finish(3)
+    assert future.done() and not future.running() and lean(future)
+    assert future.result() == 3 and future.exception() is None
+    assert "finished" in repr(future)
+
+
+def check_errors():
+    for looked_at in (False, True):
+        future = made()
+        if looked_at:
+            future.add_done_callback(lambda _: None)
+        future.finish(None, KeyError("k"))
+        assert isinstance(future.exception(), KeyError)
+        try:
+            future.result()
+        except KeyError as error:
+            assert error.args == ("k",)
+        else:
+            raise AssertionError("nothing was raised")
+
+
+def check_cancelled():
+    forgotten, told = [], []
+    future = made(forgotten)
+    future.add_done_callback(told.append)
+    assert future.cancel() and future.cancel() and future.cancelled() and future.done()
+    assert forgotten == [7] and told == [future] and not future.begin()
+    future.finish(1)  # too late
+    for look in (future.result, future.exception):
+        try:
+            look()
+        except futures.CancelledError:
+            continue
+        raise AssertionError("nothing was raised")
+    assert future in futures.wait([future], 1.0).done
+    running = made()
+    running.begin()
+    assert not running.cancel()
+
+
+def check_timeouts():
+    future = made()
+    for look in (future.result, future.exception):
+        try:
+            look(0.01)
+        except futures.TimeoutError:
+            continue
+        raise AssertionError("nothing was raised")
+
+
+def check_waiters():
+    for begin in (False, True):
+        some = [made() for _ in range(4)]
+        some[0].finish(0)
+        if begin:
+            some[1].begin()
+
+        def end(some=some):
+            for k, future in enumerate(some[1:], 1):
+                future.finish(k)
+
+        ender = threading.Timer(0.05, end)
+        ender.start()
+        assert {future.result(5.0) for future in futures.as_completed(some, 5.0)} == {0, 1, 2, 3}
+        assert not futures.wait(some, 5.0).not_done
+        ender.join()
+    first = [made(), made()]
+    first[1].finish(None, OSError())
+    done, left = futures.wait(first, 5.0, futures.FIRST_EXCEPTION)
+    assert done == {first[1]} and left == {first[0]}
+
+
+def check_callbacks():
+    told = []
+    future = made()
+    future.add_done_callback(told.append)
+    future.finish(1)
+    future.add_done_callback(told.append)
+    assert told == [future, future]
+
+
+def check_a_value_elsewhere():
+    import pickle
+
+    brought = []
+
+    def bring():
+        brought.append(1)
+        return pickle.dumps("far")
+
+    future = made()
+    future.finish(RemoteValue(bring))
+    assert (future.result(), future.result(), brought) == ("far", "far", [1])
+
+
+if __name__ == "__main__":
+    for name, check in list(globals().items()):
+        if name.startswith("check_"):
+            check()
+    print("all right")
