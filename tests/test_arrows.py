@@ -14,23 +14,51 @@ PYTHON_ROOMS = (
     ("domain", "values", "lines", "view_hook", "columns", "names", "policies", "files", "embed"),
     ("*/table", "*/nodes", "*/generate"),
     ("objective", "traces"),
-    ("*/kernels", "*/matching", "*/compiled"),
+    ("*/kernels", "*/matching"),
     ("*/check", "base_plan", "pieces"),
-    ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/history", "*/recorded"),
+    ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/history"),
     ("epoch", "*/epoch"),
     ("*/scheduler",),
     ("*/replay", "*/recorded"),
     ("result", "records", "size_errors", "feeding"),
     ("*/simulate", "*/snapshot", "*/efficiency", "*/outcome", "*/series", "*/slots"),
-    ("simulation", "replications"),
+    ("planning", "simulation", "replications"),
     ("live",),
     ("view",),
     ("papers", "report"),
     ("cli",),
     ("__init__", "__main__"),
 )
+# The same within two folders; the last row has the files that no other one names.
+INSIDE = {
+    "live": (
+        ("protocol", "guard", "interpreters", "own_files", "recorded"),
+        ("shell_text", "templates", "jobs_file"),
+        ("history", "version_1", "journal", "output"),
+        ("ledger", "decider"),
+        ("futures", "engines", "machine", "slots_used"),
+        ("loop", "slurm"),
+        ("failures", "status", "run", "calls", "control", "orders"),
+        ("executor",),
+        ("joblib", "__init__"),
+    ),
+    "traces": (
+        ("arrow_columns", "phases", "rolling_log"),
+        ("converting", "recorded"),
+        ("to_jobs", "to_slots", "to_tasks"),
+        ("trace",),
+        ("merging", "stages", "tables"),
+        ("formats",),
+        (),  # one file a format
+        ("__init__",),
+    ),
+}
 MODELS = ("jobs", "flows", "tandem", "slotted", "cluster")
 RANKS = {name: rank for rank, names in enumerate(PYTHON_ROOMS) for name in names}
+RANKS_INSIDE = {
+    folder: {name: rank for rank, names in enumerate(rooms) for name in names}
+    for folder, rooms in INSIDE.items()
+}
 TOP = len(PYTHON_ROOMS) - 1
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 FOREIGN = re.compile(r"(^|/)(Python\.h|pybind11|numpy|nanobind)", re.IGNORECASE)
@@ -86,6 +114,28 @@ def rank_of(module):
         return RANKS[f"*/{rest.partition('.')[0]}"] if rest else 0
     # What is not a module is a name that the package itself defines or passes on.
     return RANKS.get(first, TOP)
+
+
+def rank_inside(folder, stem):
+    """Place within a folder; of a file that no row names the one of those, if there is one."""
+    others = INSIDE[folder].index(()) if () in INSIDE[folder] else None
+    return RANKS_INSIDE[folder].get(stem, others)
+
+
+class _Running(ast.NodeTransformer):
+    """Leaves out what only annotations name."""
+
+    def visit_If(self, node):
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+
+def faults_inside(folder, stem, text):
+    """What a file of such a folder imports, and needs to run, though it must not."""
+    text = ast.unparse(_Running().visit(ast.parse(text)))
+    own, prefix = rank_inside(folder, stem), f"malleable.{folder}."
+    named = {name for name in imported_modules(text, "malleable") if name.startswith(prefix)}
+    stems = {name: name.removeprefix(prefix).partition(".")[0] for name in named}
+    return [f"imports {name}" for name in sorted(named) if rank_inside(folder, stems[name]) > own]
 
 
 def python_faults(own_rank, text, package="malleable"):
@@ -152,10 +202,27 @@ def test_python_imports_run_one_way():
     assert faults == {"src/malleable/view_hook.py": ["imports malleable.view"]}
 
 
+@pytest.mark.parametrize("folder", INSIDE)
+def test_imports_run_one_way_within_a_folder(folder):
+    place = ROOT / "src" / "malleable" / folder
+    faults, ranked = {}, set()
+    for path in sorted(place.rglob("*.py")):
+        stem = path.relative_to(place).with_suffix("").parts[0]
+        ranked.add(stem)
+        assert rank_inside(folder, stem) is not None, f"{folder}/{stem} has no place"
+        if found := faults_inside(folder, stem, path.read_text(encoding="utf-8")):
+            faults[str(path)] = found
+    assert faults == {}
+    assert set(RANKS_INSIDE[folder]) - ranked == set()
+
+
 def test_every_rule_matches_a_file():
     stems = {module_of(path).split(".")[1] for path in python_files()}
     of_models = {f"*/{path.stem}" for path in python_files() if path.parent.name in MODELS}
     assert set(RANKS) - stems - of_models - {"__init__"} == set()
+    assert sum(map(len, PYTHON_ROOMS)) == len(RANKS), "a rule that stands twice"
+    assert {room_of_cpp_file(path) for path in cpp_files()} >= set(range(len(CPP_ROOMS)))
+    assert {path.parent.name for path in python_files()} >= {*MODELS, *INSIDE}
 
 
 def test_the_papers_are_a_room_apart():
@@ -210,6 +277,22 @@ def test_the_check_sees_an_include_that_runs_back(room, line):
 def test_the_check_sees_an_import_that_runs_back(module, line):
     package = ".".join(["malleable", *module.split(".")[:-1]])
     assert len(python_faults(rank_of(f"malleable.{module}"), f"{line}\n", package)) == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "stem", "line"),
+    [
+        ("live", "journal", "from malleable.live.loop import Loop"),
+        ("live", "engines", "from malleable.live.executor import Executor"),
+        ("live", "slurm", "def f():\n    import malleable.live.run"),
+        ("traces", "trace", "from malleable.traces.formats import register"),
+        ("traces", "formats", "from malleable.traces.swf import _read"),
+    ],
+)
+def test_the_check_sees_an_import_that_runs_back_within_a_folder(folder, stem, line):
+    assert len(faults_inside(folder, stem, f"{line}\n")) == 1
+    assert faults_inside("live", "run", "from malleable.live.loop import Loop\n") == []
+    assert faults_inside("traces", "swf", "from malleable.traces.formats import register\n") == []
 
 
 def test_the_check_lets_arrows_pass_that_run_forward():

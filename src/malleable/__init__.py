@@ -11,7 +11,8 @@ from typing import Any
 _NAMES = {
     "malleable.jobs.table": "Jobs",
     "malleable.flows.table": "Flows",
-    "malleable.jobs.plan": "plan Plan",
+    "malleable.planning": "plan",
+    "malleable.jobs.plan": "Plan",
     "malleable.flows.plan": "FlowPlan",
     "malleable.jobs.epoch": "Epoch Decision",
     "malleable.flows.epoch": "FlowEpoch",

@@ -6,7 +6,8 @@ __version__: str
 # plan
 from malleable.jobs.table import Jobs as Jobs
 from malleable.flows.table import Flows as Flows
-from malleable.jobs.plan import plan as plan, Plan as Plan
+from malleable.planning import plan as plan
+from malleable.jobs.plan import Plan as Plan
 from malleable.flows.plan import FlowPlan as FlowPlan
 
 # decide

@@ -5,6 +5,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
+from malleable.objective import Priced
+
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
@@ -153,9 +155,7 @@ class Flows(_Table):
     def _joined(tables: list[Flows]) -> Flows: ...
 
 class Penalties:
-    def __init__(
-        self, table: Jobs | Flows, kinds: npt.NDArray[np.uint8], custom: int = 0
-    ) -> None: ...
+    def __init__(self, table: Priced, kinds: npt.NDArray[np.uint8], custom: int = 0) -> None: ...
     def __len__(self) -> int: ...
     def of_jobs(self, completion: _Floats) -> _Floats: ...
 

@@ -12,9 +12,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.columns import Floats, Integers
 from malleable.domain import check_count, check_slots, check_time
-from malleable.flows.table import Flows
-from malleable.jobs.table import Jobs
-from malleable.objective import Objective, PenaltyLike, met_deadlines, relative_gap
+from malleable.objective import Objective, PenaltyLike, Priced, met_deadlines, relative_gap
 from malleable.policies import policy_of
 from malleable.values import by_value
 from malleable.view_hook import as_html, view
@@ -38,7 +36,7 @@ class Request(NamedTuple):
     def of(
         cls,
         model: str,
-        table: Jobs | Flows,
+        table: Priced,
         goal: Objective,
         slots: int,
         now: float,
@@ -57,7 +55,7 @@ class Request(NamedTuple):
         penalties = goal.penalties(table, penalty)
         return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
 
-    def run(self, core: Any, table: Jobs | Flows, *more: Any) -> tuple[Any, float]:
+    def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
         """What the core decides, and the seconds that it took."""
         began = time.perf_counter()
         result = core(table, *self, *more)

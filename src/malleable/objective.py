@@ -6,7 +6,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,6 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.domain import check_count, near, shown
 from malleable.files.advice import library
-from malleable.flows.table import Flows
-from malleable.jobs.table import Jobs
 from malleable.lines import counted
 from malleable.names import ObjectiveName
 from malleable.values import by_value
@@ -38,6 +36,16 @@ ObjectiveLike = ObjectiveName | str | Sequence[ObjectiveName | str]
 PenaltyLike = Callable[[int, float], float] | Any
 
 
+class Priced(Protocol):
+    """A table whose rows cost what they cost by when they end, such as one of jobs or of flows."""
+
+    def __len__(self) -> int: ...
+    @property
+    def deadline(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def sla_time(self) -> npt.NDArray[np.float64]: ...
+
+
 def _parse_one(text: object) -> tuple[str, int]:
     if not isinstance(text, str):
         raise ValueError(f"objective = {text!r}: expected text such as 'sum:response'")
@@ -57,7 +65,7 @@ def of_deadlines(objective: str) -> bool:
     return objective.partition(":")[2] in (*_OF_DEADLINES, "lateness")
 
 
-def warn_without_deadlines(objective: Objective, jobs: Any, stacklevel: int = 3) -> None:
+def warn_without_deadlines(objective: Objective, jobs: Priced, stacklevel: int = 3) -> None:
     """A warning where an objective looks at deadlines, or steps of an SLA, and no job has any."""
     kinds = {KINDS[code] for code in set(objective.kinds.tolist())}
     if not len(jobs) or not kinds <= {*_OF_DEADLINES, "sla"}:
@@ -124,12 +132,13 @@ class Objective:
         """Maximum rather than sum."""
         return self.aggregate == "max"
 
-    def penalties(self, jobs: Jobs | Flows, penalty: PenaltyLike | None = None) -> _core.Penalties:
-        """The penalty functions of jobs or flows.
+    def penalties(self, jobs: Priced, penalty: PenaltyLike | None = None) -> _core.Penalties:
+        """The penalty functions of the rows of a table.
 
         Parameters
         ----------
-        jobs : Jobs or Flows
+        jobs : Priced
+            A table of the core, of jobs or of flows.
         penalty : numba.core.ccallback.CFunc or callable, optional
             The caller's own penalty for kind ``custom``: ``float64(int64 job, float64 completion)``,
             non-decreasing in the completion. A plain function is compiled by Numba.

@@ -23,8 +23,8 @@ from malleable.cli.terminal import (
 )
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import bimodal_jobs
-from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs, check_slots
+from malleable.planning import plan
 from malleable.view.clock import moment_text
 from malleable.view.comparison import compare, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes

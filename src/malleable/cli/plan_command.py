@@ -21,8 +21,9 @@ from malleable.cli.terminal import (
 )
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
-from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
+from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort
 from malleable.jobs.table import MIN_MODES, check_time
+from malleable.planning import plan
 from malleable.policies import idle_effort
 from malleable.traces import Trace
 from malleable.view.drawing import image_bytes

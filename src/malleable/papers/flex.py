@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.jobs.generate import bimodal_jobs
-from malleable.jobs.plan import DEFAULT_EFFORT, plan
+from malleable.jobs.plan import DEFAULT_EFFORT
 from malleable.papers.claim import Claim, Verdict, between, judged, observed, paired
 from malleable.papers.figure import Figure, Panel, Range, Run, Series, picture, shown
+from malleable.planning import plan
 from malleable.replications import Interval, interval
 
 REFERENCE_EFFORT = 40_000

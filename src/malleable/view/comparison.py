@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
+from malleable.planning import plan
 from malleable.view.text import Column, Table, columns_table, number, percent, wall_time
 
 

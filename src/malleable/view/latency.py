@@ -26,9 +26,9 @@ from malleable import _core
 from malleable.domain import check_whole
 from malleable.jobs.epoch import Decision, Epoch
 from malleable.jobs.generate import lognormal_jobs
-from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
+from malleable.planning import plan
 from malleable.policies import policy_of
 
 SHARE = 0.01

@@ -1,0 +1,153 @@
+"""`plan`: one verb for tables of jobs and of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from malleable.domain import shown
+from malleable.flows.plan import FlowPlan, plan_flows
+from malleable.flows.table import Flows
+from malleable.jobs.plan import Plan, plan_jobs
+from malleable.jobs.table import Jobs, check_min_mode, refuse_source
+from malleable.names import FlowPolicy, JobPolicy
+from malleable.objective import ObjectiveLike, PenaltyLike
+from malleable.traces.arrow_columns import is_frame
+from malleable.traces.job_table import read_jobs
+
+
+@overload
+def plan(
+    jobs: Jobs,
+    slots: int,
+    objective: ObjectiveLike = ...,
+    policy: JobPolicy | str | None = ...,
+    effort: int | None = ...,
+    budget: float | None = ...,
+    now: float = ...,
+    *,
+    period: float = ...,
+    min_mode: str = ...,
+    penalty: PenaltyLike | None = ...,
+    progress: Callable[[int, int], object] | None = ...,
+) -> Plan: ...
+
+
+@overload
+def plan(
+    jobs: Flows,
+    slots: int,
+    objective: ObjectiveLike = ...,
+    policy: FlowPolicy | str | None = ...,
+    effort: int | None = ...,
+    budget: float | None = ...,
+    now: float = ...,
+    *,
+    period: float = ...,
+    min_mode: str = ...,
+    penalty: PenaltyLike | None = ...,
+    progress: Callable[[int, int], object] | None = ...,
+) -> FlowPlan: ...
+
+
+def plan(
+    jobs: Jobs | Flows,
+    slots: int,
+    objective: ObjectiveLike = "sum:response",
+    policy: JobPolicy | FlowPolicy | str | None = None,
+    effort: int | None = None,
+    budget: float | None = None,
+    now: float = 0.0,
+    *,
+    period: float = 0.0,
+    min_mode: str = "guarantee",
+    penalty: PenaltyLike | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Plan | FlowPlan:
+    """Plan a table of malleable jobs, or of flows (see `malleable.flows.plan.plan_flows`).
+
+    Parameters
+    ----------
+    jobs : Jobs, Flows or data frame
+        A frame as for `malleable.read_jobs`. Jobs have all arrived by ``now``; flows may come later.
+    slots : int
+        Capacity, at least 1.
+    objective : str or sequence of str
+        ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
+        lateness, sla, strict, custom; or one such text per job, with a common aggregate.
+    policy : str, optional
+        ``flex`` (jobs, the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
+        as steep as the speed-up allows); for flows ``flowflex`` (the default), ``flowflex-fast``,
+        ``flowflex-literal``, ``fair`` or ``fifo``.
+    effort : int, optional
+        FLEX: candidates tried after the fixed orders; 0: none; more are never worse, and no bound falls.
+        With deadlines, prices of slots come first, in stages that cost as many candidates as they take
+        time for. By default `malleable.jobs.plan.DEFAULT_EFFORT`, fewer for more than 2,000 jobs, or 100
+        whose speed-up is below linear (`malleable.jobs.plan.default_effort`), so that plans take seconds. A
+        max objective needs
+        one: water-filling for the deadlines of its optimal level.
+    budget : float, optional
+        FLEX, FlowFlex: ceiling in seconds of wall-clock time, checked between candidates and, for flows,
+        within the bounds that take longer than a few orders; fixed orders and a quick bound are always
+        worked out. 0: nothing else. Prices are stopped between their steps.
+    now : float
+        Absolute time [s].
+    period : float
+        Jobs: plan a loop that decides at ``now`` and every so many seconds after, and holds the slots
+        between two decisions; those of a job that ends idle until the next one. The plan is that of
+        `malleable.Epoch` asked at each of these times, and its bound holds for all such loops. FLEX
+        searches only if an ``effort`` is given. 0 (the default): slots may change at any time.
+    min_mode : str
+        ``guarantee``: a job has its minimum while it has work; ``gang``: none or at least that many.
+    penalty : numba cfunc or function, optional
+        For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion and
+        never NaN. Infinite from some time on: a strict deadline.
+    progress : callable, optional
+        FLEX, jobs: called before each candidate with the number of those tried and the effort.
+
+    Returns
+    -------
+    Plan, or FlowPlan for flows
+
+    Raises
+    ------
+    ValueError
+        For wrong input, naming field, row and value.
+
+    See Also
+    --------
+    malleable.Epoch : Decides again and again, as jobs come and end.
+    malleable.simulate : Lets jobs arrive, and compares policies.
+    malleable.Plan : What is returned for jobs.
+
+    Notes
+    -----
+    O(J log J) per order or candidate, O(J^2) where speed-ups are below linear. With a period one
+    decision for each until the last job ends, and some seconds at most for the bound. FLEX: Wolf et al.,
+    Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> plan = mb.plan(mb.Jobs(work=[400, 90], max_slots=[20, 10]), slots=20)
+    >>> plan.allocation
+    array([10, 10])
+    >>> plan.value, plan.lower_bound <= plan.value
+    (33.5, True)
+    """
+    if not isinstance(jobs, (Jobs, Flows)) and is_frame(jobs):
+        jobs = read_jobs(jobs)
+    if isinstance(jobs, Flows):
+        check_min_mode(min_mode)
+        if min_mode != "guarantee":
+            raise ValueError(f"min_mode = {min_mode!r}: jobs of flows have no minima")
+        if period != 0.0:
+            raise ValueError(f"period = {shown(period)}: plans of flows have none")
+        chosen = "flowflex" if policy is None else policy
+        return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
+    refuse_source("jobs", jobs, "mb.read_jobs")
+    if not isinstance(jobs, Jobs):
+        raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
+    how: dict[str, Any] = {"period": period, "min_mode": min_mode, "progress": progress}
+    chosen = "flex" if policy is None else policy
+    return plan_jobs(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty, **how)
