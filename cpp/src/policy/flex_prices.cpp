@@ -11,8 +11,8 @@
 namespace malleable {
 namespace {
 
-// Prices that have a density, for penalties that rise. Steps look at a sample, then, if that is
-// fewer, at the whole. Targets of many jobs are packed after a stage that says so.
+// Prices that have a density, for penalties that rise. Steps look at a sample, then at the whole.
+// Targets of many jobs are packed after a stage that says so.
 struct DensityStage {
   std::uint64_t price;
   std::size_t cells, steps, sample, whole;
@@ -20,9 +20,13 @@ struct DensityStage {
 };
 constexpr DensityStage kDensities[] = {
     {30, 32, 30, 1'000, 0, false},     {0, 64, 30, 2'000, 0, false},
-    {0, 128, 40, 4'000, 0, true},      {800, 256, 60, 5'000, 8, true},
-    {1000, 512, 60, 20'000, 12, true}, {2000, 512, 100, 100'000, 20, true},
+    {0, 128, 40, 4'000, 0, true},      {800, 256, 60, 5'000, 40, true},
+    {1000, 512, 60, 20'000, 30, true}, {2000, 512, 0, 0, 100, true},
+    {4000, 512, 0, 0, 150, true},      {8000, 512, 0, 0, 300, true},
 };
+// Up to so many jobs, local search does more than further stages as dear as this.
+constexpr std::size_t kSearched = 5'000;
+constexpr std::uint64_t kDear = 4000;
 // To so many jobs the first stage is enough: local search does more.
 constexpr std::size_t kFewJobs = 400;
 constexpr std::size_t kParts = 6;  // of a cell, where prices are interpolated
@@ -102,6 +106,7 @@ void Flex::try_densities(const Task& task) {
   };
   for (const DensityStage& stage : kDensities) {
     if (n <= kFewJobs && stage.cells > 128) return;
+    if (n <= kSearched && stage.price >= kDear) return;
     if (!pay(task, stage.price)) return;
     density_.sample(stage.sample);
     density_.refine(stage.cells);
