@@ -46,6 +46,11 @@ constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and bet
 // Of more jobs with slopes there are candidates only at the end of a stage.
 constexpr std::size_t kManyRising = 20'000;
 
+bool worth(const DensityStage& stage, std::size_t jobs) {
+  if (jobs <= kFewJobs) return stage.cells <= 128;
+  return jobs > kSearched || stage.price < kDear;
+}
+
 bool rises(const Penalties& penalties) {
   const auto slope = penalties.slope();
   return std::any_of(slope.begin(), slope.end(), [](double s) { return s > 0.0; });
@@ -105,9 +110,7 @@ void Flex::try_densities(const Task& task) {
     return steps == 0;
   };
   for (const DensityStage& stage : kDensities) {
-    if (n <= kFewJobs && stage.cells > 128) return;
-    if (n <= kSearched && stage.price >= kDear) return;
-    if (!pay(task, stage.price)) return;
+    if (!worth(stage, n) || !pay(task, stage.price)) return;
     density_.sample(stage.sample);
     density_.refine(stage.cells);
     if (!run(stage.steps)) return;
