@@ -269,53 +269,76 @@ double quantile(std::span<double> sorted, double part) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-}  // namespace
-
-std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const EndsRequest& request) {
-  const std::size_t n = jobs.size();
-  std::vector<ExpectedEnd> found(n);
-  if (n == 0) return found;
-  std::vector<LeftPhase> phases;
-  for (const LeftJob& job : jobs) phases.insert(phases.end(), job.phases, job.phases + 2);
-  // Of phases that have shown something; kNobody: of the others the prior is all that is known.
-  constexpr auto kNobody = static_cast<std::size_t>(-1);
-  std::vector<Belief> beliefs;
-  std::vector<std::size_t> belief(2 * n, kNobody);
-  std::array<double, kScatters> all{};
-  for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
-  for (std::size_t row = 0; row < 2 * n; ++row) {
-    const double shown = phases[row].count + static_cast<double>(phases[row].running);
-    if (shown == 0.0) continue;
-    belief[row] = beliefs.size();
-    beliefs.emplace_back(phases[row]);
-    // One task that ended says nothing of how others differ.
-    if (shown < 2.0) continue;
-    for (std::size_t k = 0; k < kScatters; ++k) all[k] += beliefs.back().own[k];
+// What is believed of all phases, two a job.
+class Beliefs {
+ public:
+  explicit Beliefs(std::span<const LeftPhase> phases)
+      : phases_(phases), of_(phases.size(), kNobody), scatter_(phases.size()) {
+    std::array<double, kScatters> all{};
+    for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
+    for (std::size_t row = 0; row < phases.size(); ++row) {
+      const double shown = phases[row].count + static_cast<double>(phases[row].running);
+      if (shown == 0.0) continue;
+      of_[row] = own_.size();
+      own_.emplace_back(phases[row]);
+      // One task that ended says nothing of how others differ.
+      if (shown < 2.0) continue;
+      for (std::size_t k = 0; k < kScatters; ++k) all[k] += own_.back().own[k];
+    }
+    const std::array<double, kScatters> common = chances(all);
+    for (std::size_t row = 0; row < phases.size(); ++row) scatter_[row] = scatter(row, common);
   }
-  const std::array<double, kScatters> common = chances(all);
-  std::vector<std::array<double, kScatters>> scatter(2 * n);
-  for (std::size_t row = 0; row < 2 * n; ++row) {
-    std::array<double, kScatters> own{};
-    if (belief[row] != kNobody) own = beliefs[belief[row]].own;
+  // A scatter by its number, and the middle of the logarithms of its tasks.
+  std::pair<std::size_t, double> draw(std::size_t row, Random& random,
+                                      std::normal_distribution<double>& normal) const {
+    const std::size_t k = choose(scatter_[row], random);
+    if (of_[row] == kNobody) {
+      const LogMean& prior = phases_[row].prior;
+      return {k, prior.mean + std::sqrt(prior.variance) * normal(random)};
+    }
+    const Belief& own = own_[of_[row]];
+    return {k, own.mean[k][choose(own.chance[k], random)]};
+  }
+
+ private:
+  // Of phases that have shown nothing: the prior is all that is known.
+  static constexpr auto kNobody = static_cast<std::size_t>(-1);
+
+  // How likely each scatter is: half by what all phases show, half by what this one shows, too.
+  std::array<double, kScatters> scatter(std::size_t row,
+                                        const std::array<double, kScatters>& common) const {
+    std::array<double, kScatters> own{}, found{};
+    if (of_[row] != kNobody) own = own_[of_[row]].own;
     for (std::size_t k = 0; k < kScatters; ++k) own[k] += std::log(kLikely[k]);
     own = chances(own);
     double both = 0.0;
     for (std::size_t k = 0; k < kScatters; ++k) both += own[k] * common[k];
     for (std::size_t k = 0; k < kScatters; ++k) {
-      scatter[row][k] = 0.5 * common[k] + (both > 0.0 ? 0.5 * own[k] * common[k] / both : 0.0);
+      found[k] = 0.5 * common[k] + (both > 0.0 ? 0.5 * own[k] * common[k] / both : 0.0);
     }
+    return found;
   }
-  Random random(request.seed);
-  Run run(jobs, request);
-  const auto draws = static_cast<std::size_t>(request.draws);
-  std::vector<double> mean(2 * n), deviation(2 * n), jump(2 * n), ends(n * draws), end(n);
-  const auto seconds = [&](std::size_t row, std::int64_t tasks, double age) {
-    const double m = mean[row], s = deviation[row];
-    if (age > 0.0) {
-      const double z = normal_above((std::log(std::max(age, kLeastAge)) - m) / s, random);
-      return std::max(0.0, std::exp(std::min(m + s * z, 50.0)) - age);
-    }
+
+  std::span<const LeftPhase> phases_;
+  std::vector<Belief> own_;
+  std::vector<std::size_t> of_;
+  std::vector<std::array<double, kScatters>> scatter_;
+};
+
+// What tasks of a phase take in one draw.
+struct Taken {
+  double middle = 0.0, deviation = 0.0, jump = 0.0;  // of the logarithms
+
+  // Of a task that has run for so long, what is left.
+  double left(double age, Random& random) const {
+    const double z =
+        normal_above((std::log(std::max(age, kLeastAge)) - middle) / deviation, random);
+    return std::max(0.0, std::exp(std::min(middle + deviation * z, 50.0)) - age);
+  }
+  // Of so many more tasks, one after the other.
+  double more(std::int64_t tasks, Random& random) const {
     std::normal_distribution<double> normal;
+    const double s = deviation;
     double sum = 0.0;
     for (std::int64_t k = std::min(tasks, kDrawn); k > 0; --k) sum += std::exp(s * normal(random));
     // The sum of many is nearly normal.
@@ -325,23 +348,36 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
       const double apart = one * std::sqrt(std::expm1(s * s) * count);
       sum += std::max(0.0, count * one + apart * normal(random));
     }
-    return std::exp(std::min(m + jump[row], 50.0)) * sum;
+    return std::exp(std::min(middle + jump, 50.0)) * sum;
+  }
+};
+
+}  // namespace
+
+std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const EndsRequest& request) {
+  const std::size_t n = jobs.size();
+  std::vector<ExpectedEnd> found(n);
+  if (n == 0) return found;
+  std::vector<LeftPhase> phases;
+  for (const LeftJob& job : jobs) phases.insert(phases.end(), job.phases, job.phases + 2);
+  const Beliefs beliefs(phases);
+  Random random(request.seed);
+  Run run(jobs, request);
+  const auto draws = static_cast<std::size_t>(request.draws);
+  std::vector<Taken> taken(2 * n);
+  std::vector<double> ends(n * draws), end(n);
+  const auto seconds = [&](std::size_t row, std::int64_t tasks, double age) {
+    return age > 0.0 ? taken[row].left(age, random) : taken[row].more(tasks, random);
   };
   for (std::size_t d = 0; d < draws; ++d) {
     for (std::size_t row = 0; row < 2 * n; ++row) {
-      const LeftPhase& phase = phases[row];
-      if (phase.waiting + phase.running == 0) continue;
-      const std::size_t k = choose(scatter[row], random);
-      std::normal_distribution<double> normal;
-      if (belief[row] == kNobody) {
-        mean[row] = phase.prior.mean + std::sqrt(phase.prior.variance) * normal(random);
-      } else {
-        const Belief& own = beliefs[belief[row]];
-        mean[row] = own.mean[k][choose(own.chance[k], random)];
-      }
-      deviation[row] = kScatter[k];
+      if (phases[row].waiting + phases[row].running == 0) continue;
+      std::normal_distribution<double> normal;  // makes two numbers at once
+      const auto [k, middle] = beliefs.draw(row, random, normal);
+      taken[row].middle = middle;
+      taken[row].deviation = kScatter[k];
       const bool jumps = uniform(random) < request.jump;
-      jump[row] = jumps ? kJumpScatter * normal(random) : 0.0;
+      taken[row].jump = jumps ? kJumpScatter * normal(random) : 0.0;
     }
     run.go(seconds, end);
     for (std::size_t j = 0; j < n; ++j) ends[j * draws + d] = end[j];

@@ -163,51 +163,65 @@ double FlowBound::root(const Penalties& penalties, double fails, double passes, 
   return fails;
 }
 
-double FlowBound::max_level(const Penalties& penalties, double from, double to, bool pairs) {
-  const std::size_t f = problem_->flows();
-  double level = std::max(from, alone(penalties, Aggregate::kMax));
-  if (!(level < to)) return std::min(level, to);
-  level_due_.resize(f);
-  double passes = to, stride = 1.0;  // how far beyond a Newton step to look, in steps
-  Peak known{0.0, 0.0};              // of the level, if it has been looked at already
-  for (int round = 0; round < 100 && level < to; ++round) {
-    if (round >= kNewtonOnly && is_late()) break;
-    deadlines(penalties, level, level_due_);
-    if (known.excess == 0.0) known = peak(level_due_);
-    Pair top{0.0, known.time, known.excess};
-    known.excess = 0.0;
-    if (top.excess == 0.0 || total_excess(penalties, level, top) <= 0.0) {
-      if (!pairs) break;
-      top = worst_pair(level_due_);
-      if (top.excess == 0.0 || total_excess(penalties, level, top) <= 0.0) break;
-    }
-    if (total_excess(penalties, to, top) > 0.0) return to;
-    const double fails = root(penalties, level, to, top);
-    // Above what fails the objective can only take a value that some flow's penalty takes.
-    double next = kInfinity;
-    for (std::size_t j = 0; j < f; ++j) next = std::min(next, penalties.next_value(j, fails));
-    next = std::min(next, to);
-    if (!(next > level)) break;
-    const double step = next - level;
-    level = next;
-    // The overloaded time moves with the level, so that steps may be short: stride ahead.
-    double ahead = level + stride * step;
-    if (!(ahead < passes)) ahead = level + (passes - level) / 2.0;
-    if (!(level < passes)) passes = to;  // pairs of times have more to say
-    if (!pairs && passes - level <= kCloseLevel * std::fabs(passes)) break;
-    if (round < kNewtonOnly || !(ahead > level && ahead < passes)) continue;
-    deadlines(penalties, ahead, level_due_);
-    const Peak found = peak(level_due_);
-    if (found.excess > 0.0 && total_excess(penalties, ahead, {0.0, found.time, 0.0}) > 0.0) {
-      level = ahead;
-      known = found;
-      stride *= 2.0;
-    } else {
-      passes = ahead;
-      stride /= 4.0;
-    }
+// What is overloaded at the level: at its peak, or between two times; excess 0: nothing.
+FlowBound::Pair FlowBound::overload(const Penalties& penalties, const Climb& climb, bool pairs) {
+  const auto passes = [&](const Pair& top) {
+    return top.excess == 0.0 || total_excess(penalties, climb.level, top) <= 0.0;
+  };
+  Pair top{0.0, climb.known.time, climb.known.excess};
+  if (!passes(top)) return top;
+  if (pairs) top = worst_pair(level_due_);
+  return pairs && !passes(top) ? top : Pair{0.0, 0.0, 0.0};
+}
+
+// The least level at which no more is forced between two times than fits; `to` if there is none.
+double FlowBound::next_level(const Penalties& penalties, double level, double to, const Pair& top) {
+  if (total_excess(penalties, to, top) > 0.0) return to;
+  const double fails = root(penalties, level, to, top);
+  // Above what fails the objective can only take a value that some flow's penalty takes.
+  double next = kInfinity;
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    next = std::min(next, penalties.next_value(j, fails));
   }
-  return std::min(level, to);
+  return std::min(next, to);
+}
+
+// Climbs to a level ahead if that is overloaded, too.
+void FlowBound::look_ahead(const Penalties& penalties, double ahead, Climb& climb) {
+  deadlines(penalties, ahead, level_due_);
+  const Peak found = peak(level_due_);
+  if (found.excess > 0.0 && total_excess(penalties, ahead, {0.0, found.time, 0.0}) > 0.0) {
+    climb.level = ahead;
+    climb.known = found;
+    climb.stride *= 2.0;
+  } else {
+    climb.passes = ahead;
+    climb.stride /= 4.0;
+  }
+}
+
+double FlowBound::max_level(const Penalties& penalties, double from, double to, bool pairs) {
+  Climb climb{std::max(from, alone(penalties, Aggregate::kMax)), to};
+  if (!(climb.level < to)) return std::min(climb.level, to);
+  level_due_.resize(problem_->flows());
+  for (int round = 0; round < 100 && climb.level < to; ++round) {
+    if (round >= kNewtonOnly && is_late()) break;
+    deadlines(penalties, climb.level, level_due_);
+    if (climb.known.excess == 0.0) climb.known = peak(level_due_);
+    const Pair top = overload(penalties, climb, pairs);
+    climb.known.excess = 0.0;
+    if (top.excess == 0.0) break;
+    const double level = climb.level, next = next_level(penalties, level, to, top);
+    if (!(next > level)) break;
+    climb.level = next;
+    // The overloaded time moves with the level, so that steps may be short: stride ahead.
+    const double ahead = climb.ahead(next - level);
+    if (!(next < climb.passes)) climb.passes = to;  // pairs of times have more to say
+    if (!pairs && climb.passes - next <= kCloseLevel * std::fabs(climb.passes)) break;
+    if (round < kNewtonOnly || !(ahead > next && ahead < climb.passes)) continue;
+    look_ahead(penalties, ahead, climb);
+  }
+  return std::min(climb.level, to);
 }
 
 }  // namespace malleable

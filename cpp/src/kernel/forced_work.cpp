@@ -91,20 +91,14 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
   return peak(problem, due, all);
 }
 
-ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double> due,
-                                  Window& window) {
-  const std::size_t n = problem.size();
+ForcedWork::Peak ForcedWork::list_turns(const Problem& problem, std::span<const double> due,
+                                        double& rate) {
   times_.clear();
   rates_.clear();
-  double rate = -problem.slots;
-  Peak worst;
   owners_.clear();
-  const auto turn = [&](double time, double change, Index owner) {
-    times_.push_back(time);
-    rates_.push_back(change);
-    owners_.push_back(owner);
-  };
-  for (std::size_t j = 0; j < n; ++j) {
+  rate = -problem.slots;
+  Peak worst;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
     const double work = problem.work[j], high = problem.high[j], end = due[j];
     if (work == 0.0) continue;
     const double low = problem.gang ? 0.0 : problem.low[j];
@@ -123,6 +117,13 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
       turn(end, -high, static_cast<Index>(j));
     }
   }
+  return worst;
+}
+
+ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double> due,
+                                  Window& window) {
+  double rate = 0.0;
+  Peak worst = list_turns(problem, due, rate);
   if (worst.excess > 0.0) return worst;
   order_.resize(times_.size());
   sorter_.sort(times_, order_);
@@ -289,6 +290,25 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
   return result;
 }
 
+namespace {
+
+// Of a search for a crossing: what is known to be over and under it, and by how much; 0: unknown.
+struct Bracket {
+  double low, high, over_low, over_high;
+
+  double middle() const { return low + (high - low) / 2.0; }
+  double secant() const { return low + (high - low) * over_low / (over_low - over_high); }
+  bool holds(double x) const { return x > low && x < high; }
+  // `further` if that is inside; else by the secant or, in every third step, by halves.
+  double next(double further, int step) const {
+    if (holds(further)) return further;
+    const double tried = secant(), x = over_high < 0.0 && step % 3 != 2 ? tried : middle();
+    return holds(x) ? x : middle();
+  }
+};
+
+}  // namespace
+
 // A level at which the work forced before the deadline of top.job still exceeds what fits, but
 // hardly: at least `low`, where it does.
 double ForcedWork::follow(const Problem& problem, const Penalties& penalties, const Peak& top,
@@ -297,18 +317,18 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
     const double latest = penalties.latest(top.job, x);
     return latest + stretch * tolerance(latest) - problem.now;
   };
-  double high = to, over_low = top.excess, over_high = 0.0;
-  double a = low, over_a = over_low;
+  Bracket at{low, to, top.excess, 0.0};
+  double a = low, over_a = at.over_low;
   // From the worst time as it stands, as if it did not move.
   const Excess now = excess(problem, penalties, top.time, low, stretch);
   double x = now.fall > 0.0 ? low + now.work / now.fall : low + (to - low) / 2.0;
   for (int step = 0; step < 60; ++step) {
-    if (!(x > low && x < high)) x = low + (high - low) / 2.0;
-    if (!(x > low && x < high)) break;
+    if (!at.holds(x)) x = at.middle();
+    if (!at.holds(x)) break;
     const double t = time_at(x), slack = kRounding * problem.slots * t;
     if (!(t < kInfinity)) {
-      high = x;
-      x = low;
+      at.high = x;
+      x = at.low;
       continue;
     }
     const Excess at_x = excess(problem, penalties, t, x, stretch);
@@ -317,25 +337,24 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
     a = x;
     over_a = over;
     if (over > 0.0) {
-      low = x;
-      over_low = over;
+      at.low = x;
+      at.over_low = over;
       if (over <= std::max(slack, 0.02 * top.excess)) break;
-      if (over_before > 0.0) over_high /= 2.0;  // Illinois: a side that stays put loses weight
+      if (over_before > 0.0) at.over_high /= 2.0;  // Illinois: a side that stays put loses weight
     } else {
       if (over >= -slack && at_x.fall > 0.0) return x;
-      high = x;
-      over_high = over;
-      if (over_before <= 0.0) over_low /= 2.0;
+      at.high = x;
+      at.over_high = over;
+      if (over_before <= 0.0) at.over_low /= 2.0;
     }
-    if (high - low <= kSameTime * std::fabs(high)) break;
-    if (over_high < 0.0) {
-      x = low + (high - low) * over_low / (over_low - over_high);
+    if (at.high - at.low <= kSameTime * std::fabs(at.high)) break;
+    if (at.over_high < 0.0) {
+      x = at.secant();
     } else {  // both on the overloaded side: go on along the line through them
-      x = over_before > over ? x + 1.001 * over * (x - before) / (over_before - over)
-                             : low + (high - low) / 2.0;
+      x = over_before > over ? x + 1.001 * over * (x - before) / (over_before - over) : at.middle();
     }
   }
-  return low;
+  return at.low;
 }
 
 // Raises the level from `low` until the time `top.time` is hardly overloaded any more. Newton steps
@@ -345,7 +364,8 @@ double ForcedWork::relieve(const Problem& problem, const Penalties& penalties, c
                            double low, double to, double stretch, double finest) {
   const double slack = kRounding * problem.slots * top.time;
   const double enough = std::max(slack, 0.02 * top.excess);
-  double high = to, x = low, over_low = 0.0, over_high = 0.0;
+  Bracket at{low, to, 0.0, 0.0};
+  double x = low;
   bool sure = false, was_over = true;
   for (int step = 0; step < 200; ++step) {
     const Excess at_x = excess(problem, penalties, top.time, x, stretch);
@@ -354,27 +374,25 @@ double ForcedWork::relieve(const Problem& problem, const Penalties& penalties, c
     // use every slot leave it at nothing for all higher levels.
     if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) return x;
     if (over > slack) {
-      low = x;
+      at.low = x;
       if (over <= enough) return x;
-      over_low = over;
-      if (was_over) over_high /= 2.0;  // Illinois: a side that stays put loses weight
+      at.over_low = over;
+      if (was_over) at.over_high /= 2.0;  // Illinois: a side that stays put loses weight
     } else {
-      high = x;
-      over_high = over;
-      if (!was_over) over_low /= 2.0;
+      at.high = x;
+      at.over_high = over;
+      if (!was_over) at.over_low /= 2.0;
     }
     was_over = over > slack;
-    if (high - low <= finest * std::max(std::fabs(low), std::fabs(high))) return high;
+    if (at.high - at.low <= finest * std::max(std::fabs(at.low), std::fabs(at.high))) {
+      return at.high;
+    }
     const auto [further, known] =
         over > slack && step < 60 ? at_x.further(x) : Excess::Next{kInfinity, false};
-    sure = known && further > low && further < high;
-    x = further;
-    if (x > low && x < high) continue;
-    const double secant = low + (high - low) * over_low / (over_low - over_high);
-    x = over_high < 0.0 && step % 3 != 2 ? secant : low + (high - low) / 2.0;
-    if (!(x > low && x < high)) x = low + (high - low) / 2.0;
+    sure = known && at.holds(further);
+    x = at.next(further, step);
   }
-  return low;
+  return at.low;
 }
 
 // From an overloaded level on: where its excess would end along its slope, but no further than the

@@ -129,37 +129,56 @@ void MeanBusyTime::sort_by_price(const Problem& problem) {
   sorter_.sort(key_, order_);
 }
 
+namespace {
+
+// Of jobs with work, each alone at its maximum; and all their work.
+struct Lengths {
+  double shortest = kInfinity, longest = 0.0, total = 0.0;
+
+  explicit Lengths(const Problem& problem) {
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      if (problem.work[j] == 0.0) continue;
+      shortest = std::min(shortest, problem.work[j] / problem.high[j]);
+      longest = std::max(longest, problem.work[j] / problem.high[j]);
+      total += problem.work[j];
+    }
+  }
+};
+
+// When jobs end on their minima, where that is behind the frontier, the line of `order`.
+template <typename Events>
+void list_lower_ends(const Problem& problem, std::span<const Index> order,
+                     std::span<const double> low, double minima, double horizon, Events& events) {
+  double before = 0.0, behind = minima;
+  for (std::size_t p = 0; p < order.size(); ++p) {
+    const Index j = order[p];
+    before += problem.work[j];
+    if (!(low[j] > 0.0)) continue;
+    behind -= low[j];
+    // The frontier has passed by the time in which all work up to here can be done.
+    const double passed = before / (problem.slots - behind) * (1.0 + kAmple);
+    const double end = problem.work[j] / low[j];
+    if (!(end > passed) && end < horizon) events.push({end, low[j], static_cast<Index>(p), j});
+  }
+}
+
+}  // namespace
+
 double MeanBusyTime::relax(const Problem& problem) {
   const std::size_t n = problem.size();
   sort_by_price(problem);
-  double shortest = kInfinity, longest = 0.0, total = 0.0;
-  for (std::size_t j = 0; j < n; ++j) {
-    if (problem.work[j] == 0.0) continue;
-    shortest = std::min(shortest, problem.work[j] / problem.high[j]);
-    longest = std::max(longest, problem.work[j] / problem.high[j]);
-    total += problem.work[j];
-  }
-  const double horizon = total / problem.slots + longest;
+  const Lengths lengths(problem);
+  const double shortest = lengths.shortest;
+  const double horizon = lengths.total / problem.slots + lengths.longest;
   auto upper_events = upper_events_.start(n, shortest, horizon);
   auto lower_events = lower_events_.start(n, shortest, horizon);
   busy_.assign(n, 0.0);
 
   // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
   // `rate`; `done` is its value at `time`.
-  double time = 0.0, done = 0.0, rate = 0.0, before = 0.0;
+  double time = 0.0, done = 0.0, rate = 0.0;
   for (const double low : low_) rate += low;
-  double behind = rate;
-  for (Index p = 0; p < n; ++p) {
-    const Index j = order_[p];
-    before += problem.work[j];
-    if (low_[j] > 0.0) {
-      behind -= low_[j];
-      // The frontier has passed by the time in which all work up to here can be done.
-      const double passed = before / (problem.slots - behind) * (1.0 + kAmple);
-      const double end = problem.work[j] / low_[j];
-      if (!(end > passed) && end < horizon) lower_events.push({end, low_[j], p, j});
-    }
-  }
+  list_lower_ends(problem, order_, low_, rate, horizon, lower_events);
   ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job
@@ -412,14 +431,10 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
   low_.assign(n, 0.0);
   if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
   price_.resize(n);
-  double total = 0.0, longest = 0.0;
-  for (std::size_t j = 0; j < n; ++j) {
-    total += problem.work[j];
-    if (problem.work[j] > 0.0) longest = std::max(longest, problem.work[j] / problem.high[j]);
-  }
-  if (total == 0.0) return -kInfinity;
+  const Lengths lengths(problem);
+  if (lengths.total == 0.0) return -kInfinity;
   // Some optimal schedule leaves no usable slot idle and so ends by then.
-  double horizon = (total / problem.slots + longest) * (1.0 + kAmple);
+  double horizon = (lengths.total / problem.slots + lengths.longest) * (1.0 + kAmple);
   for (std::size_t j = 0; j < n; ++j) {  // a flow's chain of jobs may be longer than that
     if (problem.work[j] > 0.0) horizon = std::max(horizon, earliest[j]);
   }

@@ -46,9 +46,8 @@ std::size_t first_over(const Column& job, const double* time, const double* room
 
 }  // namespace
 
-void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::size_t times,
-                      double spare) {
-  problem_ = &problem;
+void OnTimeSet::choose_times(const Problem& problem, std::span<const double> due,
+                             std::size_t times) {
   const std::size_t n = problem.size();
   double total = 0.0;
   for (const double work : problem.work) total += work;
@@ -69,8 +68,14 @@ void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::
   times_.resize((times_.size() + stride - 1) / stride);
   keep_quantiles(times_, times);
   if (times_.empty() || times_.back() < end) times_.push_back(end);
+}
+
+void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::size_t times,
+                      double spare) {
+  problem_ = &problem;
+  choose_times(problem, due, times);
   // What the minima of all leave.
-  const std::size_t m = times_.size();
+  const std::size_t m = times_.size(), n = problem.size();
   std::vector<double> level(m + 1, 0.0), ramp(m + 1, 0.0);
   for (std::size_t j = 0; j < n && !problem.gang; ++j) {
     if (!(problem.low[j] > 0.0)) continue;

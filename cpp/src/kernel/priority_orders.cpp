@@ -107,6 +107,40 @@ void PriorityOrders::study(const Problem& problem, const Penalties& penalties,
   }
 }
 
+// The key by a rule that needs no more than what was studied, before it is divided by the rate.
+double PriorityOrders::key_of(OrderRule rule, const Problem& problem, std::size_t j,
+                              double earliest) const {
+  const double work = problem.work[j];
+  switch (rule) {
+    case OrderRule::kSmith:
+      return work;
+    case OrderRule::kShortestPath:
+      return work > 0.0 ? work / problem.high[j] : 0.0;
+    case OrderRule::kModifiedDue:
+      return std::max(due_[j], work / problem.slots);
+    case OrderRule::kLeastSlack:
+      return due_[j] - earliest;
+    default:
+      return due_[j];
+  }
+}
+
+// The logarithm of Smith's ratio by the rate at which the job loses soon, and what it can wait.
+double PriorityOrders::apparent_cost(const Problem& problem, const Penalties& penalties,
+                                     std::size_t j, double earliest, double patience,
+                                     double& rate) const {
+  const double work = problem.work[j], alone = work > 0.0 ? work / problem.high[j] : 0.0;
+  // Others' minima may make it late, but it is as urgent as if they did not.
+  const double first = problem.now + alone;
+  const double from = earliest > alone && work > 0.0
+                          ? due_of(problem, penalties, j, penalties(j, first), first)
+                          : due_[j];
+  const double slack = from - alone;  // a late job's is its tolerance
+  const double wait = slack > 2.0 * tolerance(first) ? slack / patience : 0.0;
+  rate = loss_rate(problem, penalties, j, from, patience);
+  return rounded_key(std::log(work / rate) + wait);
+}
+
 void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalties& penalties,
                            std::span<const double> earliest, std::span<Index> order) {
   if (rule == OrderRule::kOnTimeSet) {
@@ -124,56 +158,34 @@ void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalti
   const double patience = 2.0 * std::max(end_ / static_cast<double>(n), 1e-300);
   const bool by_rate = rule != OrderRule::kDueDate && rule != OrderRule::kLeastSlack;
   for (std::size_t j = 0; j < n; ++j) {
-    const double work = problem.work[j], due = due_[j], p = work / problem.slots;
     double r = by_rate ? rate_[j] : 1.0;
-    switch (rule) {
-      case OrderRule::kSmith:
-        key_[j] = work / r;
-        break;
-      case OrderRule::kShortestPath:
-        key_[j] = (work > 0.0 ? work / problem.high[j] : 0.0) / r;
-        break;
-      case OrderRule::kDueDate:
-        key_[j] = due;
-        break;
-      case OrderRule::kModifiedDue:
-        key_[j] = std::max(due, p) / r;
-        break;
-      case OrderRule::kApparentCost: {
-        const double alone = work > 0.0 ? work / problem.high[j] : 0.0;
-        // Others' minima may make it late, but it is as urgent as if they did not.
-        const double first = problem.now + alone;
-        const double from = earliest[j] > alone && work > 0.0
-                                ? due_of(problem, penalties, j, penalties(j, first), first)
-                                : due;
-        const double slack = from - alone;  // a late job's is its tolerance
-        const double wait = slack > 2.0 * tolerance(first) ? slack / patience : 0.0;
-        r = loss_rate(problem, penalties, j, from, patience);
-        key_[j] = rounded_key(std::log(work / r) + wait);
-        break;
-      }
-      case OrderRule::kLeastSlack:
-        key_[j] = due - earliest[j];
-        break;
-      case OrderRule::kOnTimeSet:
-      case OrderRule::kFittingSet:
-      case OrderRule::kSpareSet:
-        break;
+    if (rule == OrderRule::kApparentCost) {
+      key_[j] = apparent_cost(problem, penalties, j, earliest[j], patience, r);
+    } else {
+      key_[j] = key_of(rule, problem, j, earliest[j]) / r;
     }
     if (!(r > 0.0) || std::isnan(key_[j])) key_[j] = kInfinity;
   }
   sorter_.sort(key_, order);
 }
 
-// Fill the time before each due date: by then the chosen jobs need all their work and the others
-// have run on their minima, whatever the order. Where that overflows, the job whose next step costs
-// least for the work that it frees gives up its target and tries for the next one.
-void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalties,
-                                 std::span<Index> order) {
+// What giving up a target costs: the next step, or where there is a slope instead of a jump, what
+// the job pays by `end`.
+double PriorityOrders::loss_of_step(const Problem& problem, const Penalties& penalties,
+                                    std::size_t j, double due, double end) {
+  const double paid = penalties(j, problem.now + due);
+  const double above = penalties.next_value(j, paid);
+  const double step = above < kInfinity ? above - paid : 0.0;
+  const double by_end = penalties(j, problem.now + std::max(end, due)) - paid;
+  return step > 1e-6 * by_end ? step : by_end;
+}
+
+// Nobody is chosen; jobs by their first targets, and by when they have done their work by their
+// minima alone.
+void PriorityOrders::begin_on_time_set(const Problem& problem) {
   const std::size_t n = problem.size();
-  const double end = end_;
   target_.assign(n, kInfinity);
-  alone_.assign(n, kInfinity);  // when a job has done its work by its minimum alone
+  alone_.assign(n, kInfinity);
   low_.assign(n, 0.0);
   more_.assign(n, 0);  // chosen, and needs more than its minimum
   for (std::size_t j = 0; j < n; ++j) {
@@ -187,6 +199,31 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
   second_.resize(n);
   sorter_.sort(target_, first_);
   sorter_.sort(alone_, second_);
+  by_target_.clear();
+  by_loss_.clear();
+}
+
+// The next job by target: of the sorted list from `next` on, merged with those that try again;
+// targets never fall. kNone: nobody is left.
+Index PriorityOrders::take_target(std::size_t& next) {
+  const std::size_t n = first_.size();
+  while (next < n && target_[first_[next]] != key_[first_[next]]) ++next;  // it tries again later
+  if (!by_target_.empty() && (next == n || by_target_.front().key <= key_[first_[next]])) {
+    const Index j = by_target_.front().job;
+    std::pop_heap(by_target_.begin(), by_target_.end());
+    by_target_.pop_back();
+    return j;
+  }
+  return next < n && key_[first_[next]] < kInfinity ? first_[next++] : kNone;
+}
+
+// Fill the time before each due date: by then the chosen jobs need all their work and the others
+// have run on their minima, whatever the order. Where that overflows, the job whose next step costs
+// least for the work that it frees gives up its target and tries for the next one.
+void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalties,
+                                 std::span<Index> order) {
+  const std::size_t n = problem.size();
+  begin_on_time_set(problem);
   // Done by t: done + minima t on the minima of all, more - more_rate t by the chosen beyond that.
   double done = 0.0, minima = 0.0, more = 0.0, more_rate = 0.0;
   for (const double low : low_) minima += low;
@@ -196,22 +233,10 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
     more_rate -= low_[j];
     more_[j] = 0;
   };
-  // Jobs by target: the sorted list, merged with those that try again. Targets never fall.
-  by_target_.clear();
-  by_loss_.clear();
   std::size_t next = 0;
   for (std::size_t moves = 0; moves < 64 * n; ++moves) {
-    while (next < n && target_[first_[next]] != key_[first_[next]]) ++next;  // it tries again later
-    Index j;
-    if (!by_target_.empty() && (next == n || by_target_.front().key <= key_[first_[next]])) {
-      j = by_target_.front().job;
-      std::pop_heap(by_target_.begin(), by_target_.end());
-      by_target_.pop_back();
-    } else if (next < n && key_[first_[next]] < kInfinity) {
-      j = first_[next++];
-    } else {
-      break;
-    }
+    const Index j = take_target(next);
+    if (j == kNone) break;
     const double due = target_[j];
     for (; ended < n && alone_[second_[ended]] <= due; ++ended) {
       const Index k = second_[ended];
@@ -224,26 +249,16 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
     more += problem.work[j];
     more_rate += low_[j];
     more_[j] = 1;
-    // What giving up this target costs for the work that it frees: the next step, or where there is
-    // a slope instead of a jump, what the job pays by the end of all work.
-    const double paid = penalties(j, problem.now + due);
-    const double above = penalties.next_value(j, paid);
-    const double step = above < kInfinity ? above - paid : 0.0;
-    const double by_end = penalties(j, problem.now + std::max(end, due)) - paid;
-    const double loss = step > 1e-6 * by_end ? step : by_end;
-    by_loss_.push_back({loss / freed, j});
+    by_loss_.push_back({loss_of_step(problem, penalties, j, due, end_) / freed, j});
     std::push_heap(by_loss_.begin(), by_loss_.end());
     const double room = problem.slots * due * (1.0 + kRounding);
-    const double late = problem.now + due + 4.0 * tolerance(problem.now + due);
     while (done + more + (minima - more_rate) * due > room && !by_loss_.empty()) {
       const Index dropped = by_loss_.front().job;
       std::pop_heap(by_loss_.begin(), by_loss_.end());
       by_loss_.pop_back();
       if (!more_[dropped]) continue;
       leave(dropped);
-      const double pays = std::max(penalties(dropped, late), penalties(dropped, problem.now + due));
-      double target = due_of(problem, penalties, dropped, pays);
-      if (!(target > due * (1.0 + 1e-6))) target = kInfinity;  // a slope has no next step
+      const double target = next_due(problem, penalties, dropped, due);
       target_[dropped] = target;
       if (target < kInfinity) {
         by_target_.push_back({target, dropped});
@@ -260,12 +275,7 @@ void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalt
   asks_.clear();
   for (std::size_t j = 0; j < problem.size(); ++j) {
     if (problem.work[j] == 0.0 || due_[j] == kInfinity) continue;
-    // The next step, or where there is a slope instead of a jump, what it pays by the end of all.
-    const double paid = penalties(j, problem.now + due_[j]);
-    const double above = penalties.next_value(j, paid);
-    const double step = above < kInfinity ? above - paid : 0.0;
-    const double by_end = penalties(j, problem.now + std::max(end_, due_[j])) - paid;
-    const double loss = step > 1e-6 * by_end ? step : by_end;
+    const double loss = loss_of_step(problem, penalties, j, due_[j], end_);
     if (loss > 0.0) asks_.push_back({problem.work[j] / loss, due_[j], static_cast<Index>(j)});
   }
   set_by(problem, penalties, asks_, spare, false, order);

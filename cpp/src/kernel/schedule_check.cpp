@@ -154,24 +154,28 @@ double done_by(const SpeedupView& speedup, std::size_t j, std::int64_t held) {
   return held == 0 ? 0.0 : std::pow(static_cast<double>(held), speedup.exponent[j]);
 }
 
+// Of a job without work.
+void check_idle(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
+                double told) {
+  if (sum.done > 0.0) fail(j, "runs though it has nothing to do");
+  if (told != jobs.arrival[j] && told != of.now) {
+    fail(j, "has no work and should end at its arrival, or now, not at ", told);
+  }
+}
+
+// Of a job that is said never to end: a gang that needs more slots than there are.
+void check_endless(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum) {
+  const bool gang = of.min_mode == MinMode::kGang && !of.ignores_minima;
+  if (!gang || jobs.min_slots[j] <= of.slots) fail(j, "never ends");
+  if (sum.done > 0.0) fail(j, "runs though it never ends");
+}
+
 // Work, and the end that is told of it.
 void check_work(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
                 double told) {
   const double work = jobs.work[j];
-  const bool gang = of.min_mode == MinMode::kGang && !of.ignores_minima;
-  const bool hopeless = gang && jobs.min_slots[j] > of.slots;
-  if (work == 0.0) {
-    if (sum.done > 0.0) fail(j, "runs though it has nothing to do");
-    if (told != jobs.arrival[j] && told != of.now) {
-      fail(j, "has no work and should end at its arrival, or now, not at ", told);
-    }
-    return;
-  }
-  if (!std::isfinite(told)) {
-    if (!hopeless) fail(j, "never ends");
-    if (sum.done > 0.0) fail(j, "runs though it never ends");
-    return;
-  }
+  if (work == 0.0) return check_idle(jobs, of, j, sum, told);
+  if (!std::isfinite(told)) return check_endless(jobs, of, j, sum);
   const std::int64_t widest = std::min(jobs.max_slots[j], of.slots);
   double most = static_cast<double>(widest);  // what is done in a second, from above
   if (jobs.speedup.given()) most = std::max(most, done_by(jobs.speedup, j, widest));
@@ -234,6 +238,82 @@ std::vector<std::size_t> parents_first(const FlowsView& flows) {
   return order;
 }
 
+// When jobs of flows have ended, told parents first.
+class FlowEnds {
+ public:
+  FlowEnds(const FlowsView& flows, std::int64_t slots, double now, std::span<const Sum> sums,
+           std::span<const double> completion)
+      : flows_(flows),
+        slots_(slots),
+        now_(now),
+        sums_(sums),
+        completion_(completion),
+        flow_(flows.jobs()),
+        ended_(flows.jobs()),
+        hidden_(flows.jobs()) {
+    for (std::size_t f = 0; f < flows.flows(); ++f) {
+      std::fill(flow_.begin() + flows.job_offset[f], flow_.begin() + flows.job_offset[f + 1], f);
+    }
+  }
+
+  void check(std::size_t j, double horizon, double instant) {
+    const Sum& sum = sums_[j];
+    const double came = std::max(flows_.arrival[flow_[j]], now_);
+    check_amount(j, came, instant);
+    const bool ran = std::isfinite(sum.last);
+    // By its last piece, or with its parents where it has none; where work is not seen, as it is
+    // told, if that is not before either.
+    ended_[j] = ran ? sum.last : came;
+    if (hidden_[j] && completion_[j] <= horizon + instant) {
+      ended_[j] = std::max(ended_[j], completion_[j]);
+    }
+    const auto [ready, blurred] = ready_at(j);
+    if (!ran) ended_[j] = std::max(ended_[j], ready);
+    if (ran && sum.first < ready - (blurred ? instant : 0.0)) {
+      fail(j, "starts at ", sum.first, " but waits for one that ends at ", ready);
+    }
+    if (ran && completion_[j] != ended_[j]) {
+      fail(j, "completion ", completion_[j], " but the last piece ends at ", ended_[j]);
+    }
+  }
+
+ private:
+  // How much is done, and not before the job came; hidden_: some of it is too short to be seen.
+  void check_amount(std::size_t j, double came, double instant) {
+    const Sum& sum = sums_[j];
+    const double work = flows_.work[j];
+    const double unseen = static_cast<double>(std::min(flows_.max_slots[j], slots_)) * instant;
+    const double allowed = kShare * work + 4.0 * sum.rounding;
+    const bool ran = std::isfinite(sum.last);
+    if (sum.first < came) fail(j, "starts at ", sum.first, ", before ", came);
+    if (!ran && work > unseen) fail(j, "never runs");
+    if (ran && (sum.done - work > allowed || work - sum.done > allowed + unseen)) {
+      fail(j, sum.done, " slot-seconds done of ", work);
+    }
+    hidden_[j] = work - sum.done > allowed;
+  }
+  // When the last parent has ended, and whether that of any is not seen exactly.
+  std::pair<double, bool> ready_at(std::size_t j) const {
+    double ready = -kInfinity;
+    bool blurred = false;
+    for (std::int64_t e = flows_.parent_offset[j]; e < flows_.parent_offset[j + 1]; ++e) {
+      const auto above = static_cast<std::size_t>(flows_.parent[static_cast<std::size_t>(e)]);
+      ready = std::max(ready, ended_[above]);
+      blurred |= hidden_[above] != 0;
+    }
+    return {ready, blurred};
+  }
+
+  const FlowsView& flows_;
+  std::int64_t slots_;
+  double now_;
+  std::span<const Sum> sums_;
+  std::span<const double> completion_;
+  std::vector<std::size_t> flow_;
+  std::vector<double> ended_;
+  std::vector<std::uint8_t> hidden_;
+};
+
 }  // namespace
 
 void check_schedule(const JobsView& jobs, const JobPromises& promises, const PiecesView& pieces,
@@ -266,46 +346,8 @@ void check_schedule(const FlowsView& flows, std::int64_t slots, double now,
   double horizon = std::fabs(now);
   for (const double end : pieces.end) horizon = std::max(horizon, std::fabs(end));
   const double instant = 8.0 * spacing(horizon);
-
-  std::vector<std::size_t> flow(flows.jobs());
-  for (std::size_t f = 0; f < flows.flows(); ++f) {
-    std::fill(flow.begin() + flows.job_offset[f], flow.begin() + flows.job_offset[f + 1], f);
-  }
-  // When a job has ended: by its last piece, or with its parents where it has none; where work is
-  // not seen, as it is told, if that is not before either.
-  std::vector<double> ended(flows.jobs());
-  std::vector<std::uint8_t> hidden(flows.jobs());
-  for (const std::size_t j : parents_first(flows)) {
-    const Sum& sum = sums[j];
-    const double work = flows.work[j], came = std::max(flows.arrival[flow[j]], now);
-    const double unseen = static_cast<double>(std::min(flows.max_slots[j], slots)) * instant;
-    const double allowed = kShare * work + 4.0 * sum.rounding;
-    const bool ran = std::isfinite(sum.last);
-    if (sum.first < came) fail(j, "starts at ", sum.first, ", before ", came);
-    if (!ran && work > unseen) fail(j, "never runs");
-    if (ran && (sum.done - work > allowed || work - sum.done > allowed + unseen)) {
-      fail(j, sum.done, " slot-seconds done of ", work);
-    }
-    hidden[j] = work - sum.done > allowed;
-    ended[j] = ran ? sum.last : came;
-    if (hidden[j] && completion[j] <= horizon + instant) {
-      ended[j] = std::max(ended[j], completion[j]);
-    }
-    double ready = -kInfinity;
-    bool blurred = false;
-    for (std::int64_t e = flows.parent_offset[j]; e < flows.parent_offset[j + 1]; ++e) {
-      const auto above = static_cast<std::size_t>(flows.parent[static_cast<std::size_t>(e)]);
-      ready = std::max(ready, ended[above]);
-      blurred |= hidden[above] != 0;
-    }
-    if (!ran) ended[j] = std::max(ended[j], ready);
-    if (ran && sum.first < ready - (blurred ? instant : 0.0)) {
-      fail(j, "starts at ", sum.first, " but waits for one that ends at ", ready);
-    }
-    if (ran && completion[j] != ended[j]) {
-      fail(j, "completion ", completion[j], " but the last piece ends at ", ended[j]);
-    }
-  }
+  FlowEnds ends(flows, slots, now, sums, completion);
+  for (const std::size_t j : parents_first(flows)) ends.check(j, horizon, instant);
   std::vector<Change> changes = changes_of(pieces);
   check_capacity(changes, slots);
   each_held(changes, [&](std::size_t j, double from, double, std::int64_t held) {

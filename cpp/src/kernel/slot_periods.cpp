@@ -115,25 +115,31 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
   }
 }
 
+// given_: whether a job ends in the period, earlier with one more slot. scale_: its worth.
+void LeftOverSlots::mark(const HeldJobs& jobs, std::span<const double> slots, double least) {
+  const std::size_t n = slots.size();
+  scale_.assign(jobs.work.begin(), jobs.work.end());
+  for (std::size_t j = 0; j < jobs.value.size(); ++j) scale_[j] *= jobs.value[j];
+  given_.resize(n);
+  if (!jobs.speedup.given()) {
+    mark_gaining(jobs.work.data(), scale_.data(), slots.data(), jobs.high.data(), n, jobs.period,
+                 least * (1.0 - kAmple), given_.data());
+    return;
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const double a = slots[j];
+    given_[j] = a > 0.0 && a < jobs.high[j] && scale_[j] > 0.0 &&
+                jobs.speedup.at(j, a) * jobs.period >= jobs.work[j] * (1.0 - kCount);
+  }
+}
+
 // Only jobs that gain are looked at further.
 double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots, double least) {
   double left = jobs.slots - sum_of(slots);
   if (!(left > 0.0)) return 0.0;
   const bool curved = jobs.speedup.given();
   const std::size_t n = slots.size();
-  scale_.assign(jobs.work.begin(), jobs.work.end());  // worth, for now
-  for (std::size_t j = 0; j < jobs.value.size(); ++j) scale_[j] *= jobs.value[j];
-  given_.resize(n);
-  if (curved) {
-    for (std::size_t j = 0; j < n; ++j) {
-      const double a = slots[j];
-      given_[j] = a > 0.0 && a < jobs.high[j] && scale_[j] > 0.0 &&
-                  jobs.speedup.at(j, a) * jobs.period >= jobs.work[j] * (1.0 - kCount);
-    }
-  } else {
-    mark_gaining(jobs.work.data(), scale_.data(), slots.data(), jobs.high.data(), n, jobs.period,
-                 least * (1.0 - kAmple), given_.data());
-  }
+  mark(jobs, slots, least);
   low_.clear();
   high_.clear();
   who_.clear();

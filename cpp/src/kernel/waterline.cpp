@@ -54,6 +54,71 @@ Precise middle_of(const Precise& below, const Precise& above) {
   return sum_of(below.high, ((above.high - below.high) + (above.low + below.low)) / 2.0);
 }
 
+// Jobs that share slots at one level; `weight` may be empty (all 1).
+struct Sharers {
+  std::span<const Index> jobs;
+  std::span<const double> weight, low, high;
+
+  double weight_of(Index j) const { return weight.empty() ? 1.0 : weight[j]; }
+  Precise share_of(Index j, const Precise& level) const {
+    return weight.empty() ? level : times(level, weight[j]);
+  }
+};
+
+// What jobs hold that do not rise with the level, the weight of those that do, and the kinks above
+// and below.
+struct AtLevel {
+  double fixed = 0.0, next = kInfinity, last = 0.0;
+  Precise rate;
+};
+
+AtLevel look_at(const Sharers& all, const Precise& level) {
+  AtLevel found;
+  Precise rates[kLanes];  // parts of a sum that need not wait for each other
+  std::size_t lane = 0;
+  for (const Index j : all.jobs) {
+    const Precise wanted = all.share_of(j, level);
+    if (minus(wanted, all.low[j]) < 0.0) {
+      found.fixed += all.low[j];
+      found.next = std::min(found.next, all.low[j] / all.weight_of(j));
+    } else if (minus(wanted, all.high[j]) >= 0.0) {
+      found.fixed += all.high[j];
+      found.last = std::max(found.last, all.high[j] / all.weight_of(j));
+    } else if (all.weight.empty()) {
+      rates[0].high += 1.0;
+    } else {
+      Precise& rate = rates[lane++ % kLanes];
+      rate = plus(rate, all.weight[j]);
+    }
+  }
+  found.rate = rates[0];
+  for (std::size_t k = 1; k < kLanes; ++k) {
+    found.rate = plus(plus(found.rate, rates[k].high), rates[k].low);
+  }
+  return found;
+}
+
+// sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
+// the bottom may pass the solution where the slope grows; then they come back from above.
+Precise level_for(const Sharers& all, double capacity, Precise level) {
+  Precise below, above{kInfinity};
+  for (int step = 0; step < kSteps; ++step) {
+    const AtLevel at = look_at(all, level);
+    const double water = capacity - at.fixed;
+    const double error = -minus(times(level, at.rate.high), water) - level.high * at.rate.low;
+    if (std::fabs(error) <= kNearly) break;
+    (error > 0.0 ? below : above) = level;
+    // Beside a kink rather than at it, which rounding may miss.
+    Precise guess = at.rate.high > 0.0 ? over(water, at.rate)
+                    : error > 0.0      ? Precise{std::nextafter(at.next, kInfinity)}
+                                       : Precise{std::nextafter(at.last, 0.0)};
+    if (step >= kNewtonSteps || !(guess > below && guess < above)) guess = middle_of(below, above);
+    if (guess == level) break;
+    level = guess;
+  }
+  return level;
+}
+
 }  // namespace
 
 void Waterline::fill(const Problem& problem, std::span<const double> weight,
@@ -100,54 +165,19 @@ double Waterline::roughly(const Problem& problem, std::span<const double> weight
 void Waterline::fill_group(const Problem& problem, std::span<const double> weight,
                            std::span<const Index> jobs, double slots_for_all,
                            std::span<double> slots) {
-  const auto weight_of = [&](Index j) { return weight.empty() ? 1.0 : weight[j]; };
+  const Sharers all{jobs, weight, low_, problem.high};
   double most = 0.0;
   for (const Index j : jobs) most += problem.high[j];
   const double capacity = std::min(slots_for_all, most);
-  // sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
-  // the bottom may pass the solution where the slope grows; then they come back from above. With
-  // weights a level of usual digits, which costs less, is found first.
-  Precise below, above{kInfinity}, level{level_};
+  // With weights a level of usual digits, which costs less, is found first.
+  Precise level{level_};
   if (!weight.empty()) level = {roughly(problem, weight, jobs, capacity)};
-  const auto share_of = [&](Index j) { return weight.empty() ? level : times(level, weight[j]); };
-  for (int step = 0; step < kSteps; ++step) {
-    double fixed = 0.0, next = kInfinity, last = 0.0;  // kinks above and below, if nobody rises
-    Precise rates[kLanes];  // parts of a sum that need not wait for each other
-    std::size_t lane = 0;
-    for (const Index j : jobs) {
-      const Precise wanted = share_of(j);
-      if (minus(wanted, low_[j]) < 0.0) {
-        fixed += low_[j];
-        next = std::min(next, low_[j] / weight_of(j));
-      } else if (minus(wanted, problem.high[j]) >= 0.0) {
-        fixed += problem.high[j];
-        last = std::max(last, problem.high[j] / weight_of(j));
-      } else if (weight.empty()) {
-        rates[0].high += 1.0;
-      } else {
-        Precise& rate = rates[lane++ % kLanes];
-        rate = plus(rate, weight[j]);
-      }
-    }
-    Precise rate = rates[0];
-    for (std::size_t k = 1; k < kLanes; ++k) rate = plus(plus(rate, rates[k].high), rates[k].low);
-    const double water = capacity - fixed;
-    const double error = -minus(times(level, rate.high), water) - level.high * rate.low;
-    if (std::fabs(error) <= kNearly) break;
-    (error > 0.0 ? below : above) = level;
-    // Beside a kink rather than at it, which rounding may miss.
-    Precise guess = rate.high > 0.0 ? over(water, rate)
-                    : error > 0.0   ? Precise{std::nextafter(next, kInfinity)}
-                                    : Precise{std::nextafter(last, 0.0)};
-    if (step >= kNewtonSteps || !(guess > below && guess < above)) guess = middle_of(below, above);
-    if (guess == level) break;
-    level = guess;
-  }
+  level = level_for(all, capacity, level);
   level_ = level.high;
   shares_.clear();
   double left = capacity;
   for (const Index j : jobs) {
-    const Precise share = share_of(j);
+    const Precise share = all.share_of(j, level);
     slots[j] = low_[j];
     double fraction = 0.0;
     if (minus(share, problem.high[j]) >= 0.0) {
@@ -163,6 +193,11 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
     // Fractions that differ by rounding only count as equal.
     if (slots[j] < problem.high[j]) shares_.push_back({std::round(fraction / kCount), j});
   }
+  hand_out_fractions(left, slots);
+}
+
+// Whole slots that are left go to the largest fractions, lower indices first.
+void Waterline::hand_out_fractions(double left, std::span<double> slots) {
   const auto first = [](const Share& a, const Share& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
   };
@@ -208,15 +243,93 @@ void Waterline::pour(const Problem& problem, double freed, std::span<double> slo
   changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
 }
 
+// What a job holds, since when, and what is left of it then.
+struct Waterline::Schedule {
+  const Problem& problem;
+  Plan& plan;
+  std::span<double> completion;
+  Problem rest = problem;
+  std::vector<double> slots = std::vector<double>(problem.size(), 0.0);
+  std::vector<double> held = slots, since = slots;
+  double time = 0.0;
+
+  bool finished(Index j) const { return rest.work[j] == 0.0; }
+  void close(Index j) const {
+    if (held[j] > 0.0 && problem.now + time > problem.now + since[j]) {
+      plan.pieces.add(j, problem.now + since[j], problem.now + time, held[j]);
+    }
+  }
+};
+
+// Those whose slots changed hold the new ones from now on.
+void Waterline::hold_changed(Schedule& run) {
+  const Problem& problem = run.problem;
+  for (const Index j : changed_) {
+    double &held = run.held[j], &work = run.rest.work[j];
+    if (run.slots[j] == held) continue;
+    run.close(j);
+    if (held == 0.0 && work == problem.work[j]) run.plan.start[j] = problem.now + run.time;
+    if (run.time == 0.0) run.plan.allocation[j] = static_cast<std::int64_t>(run.slots[j]);
+    work = std::max(work - held * (run.time - run.since[j]), 1e-300);
+    held = run.slots[j];
+    run.since[j] = run.time;
+    if (held > 0.0) {
+      ends_.set(j, run.time + work / held);
+    } else {
+      ends_.erase(j);
+    }
+  }
+}
+
+// Goes on to the next end: changed_ has those that end; returns the slots that they leave.
+double Waterline::end_next(Schedule& run) {
+  run.time = std::max(run.time, ends_.top_key());
+  // Ends that differ by rounding only are one event.
+  const double until = run.time * (1.0 + kSameTime);
+  changed_.clear();
+  while (!ends_.empty() && ends_.top_key() <= until) {
+    changed_.push_back(ends_.top());
+    ends_.erase(ends_.top());
+  }
+  std::sort(changed_.begin(), changed_.end());
+  double freed = 0.0;
+  for (const Index j : changed_) {
+    run.completion[j] = run.time;
+    run.close(j);
+    freed += run.slots[j];
+    run.rest.work[j] = run.rest.low[j] = run.slots[j] = 0.0;
+    growing_.erase(j);
+  }
+  return freed;
+}
+
+// A new level, which costs as much as there are jobs.
+void Waterline::share_anew(Schedule& run, std::span<const double> weight) {
+  const auto finished = [&](Index j) { return run.finished(j); };
+  std::erase_if(unfinished_, finished);
+  if (run.problem.gang) {
+    allocate(run.rest, weight, run.slots);
+  } else {
+    std::erase_if(active_, finished);
+    fill(run.rest, weight, run.slots);
+  }
+  changed_.assign(unfinished_.begin(), unfinished_.end());
+}
+
+void Waterline::know_growing(const Schedule& run) {
+  std::erase_if(unfinished_, [&](Index j) { return run.finished(j); });
+  for (const Index j : unfinished_) {
+    if (run.slots[j] < run.problem.high[j]) growing_.set(j, run.slots[j]);
+  }
+}
+
 void Waterline::plan(const Problem& problem, std::span<const double> weight,
                      std::span<double> completion, Plan& plan) {
   const std::size_t n = problem.size();
   plan.start.assign(n, problem.now);
   plan.allocation.assign(n, 0);
   plan.pieces.clear();
-  Problem rest = problem;
-  // What a job holds, since when, and what is left of it then.
-  std::vector<double> slots(n, 0.0), held(n, 0.0), since(n, 0.0);
+  Schedule run{problem, plan, completion};
   std::vector<Index> rank(n);
   std::iota(rank.begin(), rank.end(), Index{0});
   ends_.reset(rank);
@@ -226,77 +339,27 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
     completion[j] = 0.0;
     if (problem.work[j] > 0.0) unfinished_.push_back(static_cast<Index>(j));
   }
-  const auto close = [&](Index j, double time) {
-    if (held[j] > 0.0 && problem.now + time > problem.now + since[j]) {
-      plan.pieces.add(j, problem.now + since[j], problem.now + time, held[j]);
-    }
-  };
   const bool alike = weight.empty() && !problem.gang;
-  const auto finished = [&](Index j) { return rest.work[j] == 0.0; };
   std::size_t left = unfinished_.size();
   bool stale = true;  // growing_ does not know the slots
-  double time = 0.0;
-  allocate(rest, weight, slots);
+  allocate(run.rest, weight, run.slots);
   changed_.assign(unfinished_.begin(), unfinished_.end());
   while (left > 0) {
-    for (const Index j : changed_) {
-      if (slots[j] == held[j]) continue;
-      close(j, time);
-      if (held[j] == 0.0 && rest.work[j] == problem.work[j]) plan.start[j] = problem.now + time;
-      if (time == 0.0) plan.allocation[j] = static_cast<std::int64_t>(slots[j]);
-      rest.work[j] = std::max(rest.work[j] - held[j] * (time - since[j]), 1e-300);
-      held[j] = slots[j];
-      since[j] = time;
-      if (held[j] > 0.0) {
-        ends_.set(j, time + rest.work[j] / held[j]);
-      } else {
-        ends_.erase(j);
-      }
-    }
+    hold_changed(run);
     if (ends_.empty()) break;  // gangs that need more slots than there are
-    time = std::max(time, ends_.top_key());
-    // Ends that differ by rounding only are one event.
-    const double until = time * (1.0 + kSameTime);
-    changed_.clear();
-    while (!ends_.empty() && ends_.top_key() <= until) {
-      changed_.push_back(ends_.top());
-      ends_.erase(ends_.top());
-    }
-    std::sort(changed_.begin(), changed_.end());
-    double freed = 0.0;
-    for (const Index j : changed_) {
-      completion[j] = time;
-      close(j, time);
-      freed += slots[j];
-      rest.work[j] = rest.low[j] = slots[j] = 0.0;
-      growing_.erase(j);
-    }
+    const double freed = end_next(run);
     left -= changed_.size();
     changed_.clear();
-    // A new level costs as much as there are jobs.
     if (alike && freed < static_cast<double>(left)) {
-      if (stale) {
-        std::erase_if(unfinished_, finished);
-        for (const Index j : unfinished_) {
-          if (slots[j] < problem.high[j]) growing_.set(j, slots[j]);
-        }
-        stale = false;
-      }
-      pour(problem, freed, slots);
+      if (std::exchange(stale, false)) know_growing(run);
+      pour(problem, freed, run.slots);
       continue;
     }
-    std::erase_if(unfinished_, finished);
-    if (problem.gang) {
-      allocate(rest, weight, slots);
-    } else {
-      std::erase_if(active_, finished);
-      fill(rest, weight, slots);
-    }
+    share_anew(run, weight);
     growing_.reset(rank);
     stale = true;
-    changed_.assign(unfinished_.begin(), unfinished_.end());
   }
-  std::erase_if(unfinished_, finished);
+  std::erase_if(unfinished_, [&](Index j) { return run.finished(j); });
   for (const Index j : unfinished_) plan.start[j] = completion[j] = kInfinity;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,86 +40,131 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
   throw FieldError("deadline", row, deadline, std::string(info(kind).name) + " needs a deadline");
 }
 
-// Latest t with f(t) <= level for a function known only by its values. From `start` along `rate`,
-// or outwards, until the level lies between two times, then by secants, and by halves where these
-// do not help: at most 50 and 2000 values, six where the rate still holds.
-double Penalties::cross_own(std::size_t j, double level, double start, double& rate) const {
-  constexpr double kFar = 0x1p59;  // what nobody pays by then, nobody ever does
-  constexpr int kRounds = 2000;
-  double low = -kInfinity, high = kInfinity;
-  double last = start, at_last = own(j, start), before = start, at_before = at_last;
-  const double at_start = at_last;
-  const auto see = [&](double t) {
-    before = std::exchange(last, std::clamp(t, -kFar, kFar));
-    at_before = std::exchange(at_last, own(j, last));
-    (at_last <= level ? low : high) = last;
-  };
-  const auto secant = [&] {
-    return last + (level - at_last) * ((last - before) / (at_last - at_before));
-  };
-  const auto digit = [](double t) { return std::fabs(t) * 0x1p-52; };
-  const auto close = [&](double value) {
-    return std::fabs(value - level) <= 0x1p-40 * std::fabs(level);
-  };
-  (at_last <= level ? low : high) = start;
-  if (const double guess = start + (level - at_start) / rate;
-      rate > 0.0 && std::fabs(guess) < kFar) {
-    // The next few digits at once: none of these answers is to be foreseen.
+namespace {
+
+// Searches for the latest t with f(t) <= level, f known only by its values: f(low) <= level <
+// f(high) once both are known.
+template <typename Function>
+class Crossing {
+ public:
+  Crossing(const Function& f, double level, double start)
+      : f_(f),
+        level_(level),
+        last_(start),
+        at_last_(f(start)),
+        before_(start),
+        at_before_(at_last_) {
+    (at_last_ <= level ? low_ : high_) = start;
+  }
+  double at_start() const { return at_last_; }  // until it goes on
+  double low() const { return low_; }
+  bool close(double value) const {
+    return std::fabs(value - level_) <= 0x1p-40 * std::fabs(level_);
+  }
+
+  // The next few digits at once: none of these answers is to be foreseen.
+  void see_next_digits(double guess) {
     const double unit = digit_of(guess);
     double at[5];
     int met = 0;
     for (int k = 0; k < 5; ++k) {
-      at[k] = own(j, guess + (k - 2) * unit);
-      met += at[k] <= level;
+      at[k] = f_(guess + (k - 2) * unit);
+      met += at[k] <= level_;
     }
-    if (met > 0) low = std::max(low, guess + (met - 3) * unit);
-    if (met < 5) high = std::min(high, guess + (met - 2) * unit);
-    before = std::exchange(last, guess);
-    at_before = std::exchange(at_last, at[2]);
+    if (met > 0) low_ = std::max(low_, guess + (met - 3) * unit);
+    if (met < 5) high_ = std::min(high_, guess + (met - 2) * unit);
+    before_ = std::exchange(last_, guess);
+    at_before_ = std::exchange(at_last_, at[2]);
   }
-  // Where the level is hardly missed, or the penalty jumped before, a digit may do.
-  double step = close(at_last) || rate == 0.0 ? std::max(0x1p-72, digit(last))
-                                              : 0x1p-8 * std::max(1.0, std::fabs(last));
-  for (int tries = 0; low == -kInfinity || high == kInfinity; ++tries, step *= 8.0) {
-    if (high == kInfinity && tries == 2 && own(j, kFar) <= level) return kInfinity;
-    double t = high == kInfinity ? low + step : high - step;
-    // A little further than the line through the last two says, but no leap.
-    if (const double guess = secant();
-        (tries == 1 || tries == 2) && std::fabs(guess - last) < 64.0 * step) {
-      const double beyond =
-          high == kInfinity ? guess + 4.0 * digit(guess) : guess - 4.0 * digit(guess);
-      if (high == kInfinity ? beyond > low : beyond < high) t = beyond;
+
+  // Outwards until the level lies between two times; if it never does, the end that it lies beyond.
+  std::optional<double> enclose(bool jumps) {
+    // Where the level is hardly missed, or the penalty jumped before, a digit may do.
+    double step = close(at_last_) || jumps ? std::max(0x1p-72, digit(last_))
+                                           : 0x1p-8 * std::max(1.0, std::fabs(last_));
+    for (int tries = 0; low_ == -kInfinity || high_ == kInfinity; ++tries, step *= 8.0) {
+      if (high_ == kInfinity && tries == 2 && f_(kFar) <= level_) return kInfinity;
+      see(outwards(step, tries));
+      if (high_ == kInfinity && last_ == kFar) return kInfinity;
+      if (low_ == -kInfinity && last_ == -kFar) return -kInfinity;
     }
-    see(t);
-    if (high == kInfinity && last == kFar) return kInfinity;
-    if (low == -kInfinity && last == -kFar) return -kInfinity;
+    return std::nullopt;
   }
-  double reach = 2.0;  // digits beyond the crossing, so that both sides come near
-  int slow = 0, halve = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    const double width = high - low, middle = low + width / 2.0;
-    if (middle <= low || middle >= high) break;
-    double t = middle;
-    if (halve > 0) {
-      --halve;
-    } else if (const double guess = secant(); guess >= low && guess <= high) {
-      const double off = reach * digit(guess);
-      const double aside = at_last <= level ? guess + off : guess - off;
-      if (aside > low && aside < high) t = aside;
-    }
-    see(t);
-    if (high - low <= width / 2.0) {
-      slow = 0;
-    } else if (++slow == 2) {
-      slow = 0;
-      halve = 3;
-      reach *= 8.0;
+
+  void narrow() {
+    double reach = 2.0;  // digits beyond the crossing, so that both sides come near
+    int slow = 0, halve = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const double width = high_ - low_, middle = low_ + width / 2.0;
+      if (middle <= low_ || middle >= high_) break;
+      double t = middle;
+      if (halve > 0) {
+        --halve;
+      } else if (const double guess = secant(); guess >= low_ && guess <= high_) {
+        const double off = reach * digit(guess);
+        const double aside = at_last_ <= level_ ? guess + off : guess - off;
+        if (aside > low_ && aside < high_) t = aside;
+      }
+      see(t);
+      if (high_ - low_ <= width / 2.0) {
+        slow = 0;
+      } else if (++slow == 2) {
+        slow = 0;
+        halve = 3;
+        reach *= 8.0;
+      }
     }
   }
+
+  static constexpr double kFar = 0x1p59;  // what nobody pays by then, nobody ever does
+
+ private:
+  static constexpr int kRounds = 2000;
+
+  static double digit(double t) { return std::fabs(t) * 0x1p-52; }
+  void see(double t) {
+    before_ = std::exchange(last_, std::clamp(t, -kFar, kFar));
+    at_before_ = std::exchange(at_last_, f_(last_));
+    (at_last_ <= level_ ? low_ : high_) = last_;
+  }
+  double secant() const {
+    return last_ + (level_ - at_last_) * ((last_ - before_) / (at_last_ - at_before_));
+  }
+  // A little further than the line through the last two says, but no leap.
+  double outwards(double step, int tries) const {
+    const bool up = high_ == kInfinity;
+    const double t = up ? low_ + step : high_ - step, guess = secant();
+    if ((tries != 1 && tries != 2) || !(std::fabs(guess - last_) < 64.0 * step)) return t;
+    const double beyond = up ? guess + 4.0 * digit(guess) : guess - 4.0 * digit(guess);
+    return (up ? beyond > low_ : beyond < high_) ? beyond : t;
+  }
+
+  const Function& f_;
+  double level_, low_ = -kInfinity, high_ = kInfinity;
+  double last_, at_last_, before_, at_before_;
+};
+
+}  // namespace
+
+// From `start` along `rate`, or outwards, until the level lies between two times, then by secants,
+// and by halves where these do not help: at most 50 and 2000 values, six where the rate still
+// holds.
+double Penalties::cross_own(std::size_t j, double level, double start, double& rate) const {
+  const auto f = [&](double t) { return own(j, t); };
+  using Search = Crossing<decltype(f)>;
+  Search search(f, level, start);
+  const double at_start = search.at_start();
+  if (const double guess = start + (level - at_start) / rate;
+      rate > 0.0 && std::fabs(guess) < Search::kFar) {
+    search.see_next_digits(guess);
+  }
+  if (const auto end = search.enclose(rate == 0.0)) return *end;
+  search.narrow();
+  const double low = search.low();
   // Of times that are too close together digits are all that is left.
   if (std::fabs(low - start) > 0x1p-20 * std::fabs(low)) {
     rate = (level - at_start) / (low - start);
-  } else if (low == start && !close(at_start)) {
+  } else if (low == start && !search.close(at_start)) {
     rate = 0.0;
   }
   return low;

@@ -126,8 +126,7 @@ void FlowEpoch::join_phases(const FlowTable::Flow& flow) {
   }
 }
 
-void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
-  view = View{};
+void FlowEpoch::refresh_jobs(const FlowTable::Flow& flow) {
   for (std::size_t row = flow.first; row < flow.end(); ++row) {
     work_[row] = table_.work[row];
     high_[row] = room(row);
@@ -143,6 +142,24 @@ void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
   for (std::size_t row = flow.first; row < flow.end(); ++row) {
     if (ready_[row]) work_[row] = left_of(row);
   }
+}
+
+// The longest path from each job's start to the end of its flow.
+void FlowEpoch::find_paths(const FlowTable::Flow& flow) {
+  for (std::size_t at = flow.end(); at-- > flow.first;) {
+    const std::size_t row = flow.first + table_.topological[at];
+    path_[row] += work_[row] / high_[row];
+    const std::size_t edges = table_.parent_first[row];
+    for (std::size_t e = edges; e < edges + table_.parents[row]; ++e) {
+      const std::size_t above = flow.first + table_.parent[e];
+      path_[above] = std::max(path_[above], path_[row]);
+    }
+  }
+}
+
+void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
+  view = View{};
+  refresh_jobs(flow);
   join_phases(flow);
   double longest = 0.0;
   Index queued = 0;
@@ -164,15 +181,7 @@ void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
   view.alone =
       std::max(longest, view.volume / static_cast<double>(std::max<std::int64_t>(slots_, 1)));
   if (options_.baseline == FlowBaseline::kFifo || queued < 2) return;
-  for (std::size_t at = flow.end(); at-- > flow.first;) {
-    const std::size_t row = flow.first + table_.topological[at];
-    path_[row] += work_[row] / high_[row];
-    const std::size_t edges = table_.parent_first[row];
-    for (std::size_t e = edges; e < edges + table_.parents[row]; ++e) {
-      const std::size_t above = flow.first + table_.parent[e];
-      path_[above] = std::max(path_[above], path_[row]);
-    }
-  }
+  find_paths(flow);
   const auto queue = queue_.begin() + static_cast<std::ptrdiff_t>(flow.first);
   std::sort(queue, queue + queued, [&](Index a, Index b) {
     const double longer = path_[flow.first + a], shorter = path_[flow.first + b];
@@ -198,6 +207,54 @@ void FlowEpoch::study_flows(std::span<const std::size_t> rows, Table& columns) c
   }
 }
 
+// Flows that have come as jobs: relaxed_.
+void FlowEpoch::relax_flows() {
+  const std::size_t f = arrived_.size();
+  relaxed_.now = now_;
+  relaxed_.slots = static_cast<double>(slots_);
+  relaxed_.work.resize(f);
+  relaxed_.high.resize(f);
+  relaxed_.low.assign(f, 0.0);
+  relaxed_.idle_end.assign(f, now_);
+  for (std::size_t k = 0; k < f; ++k) {
+    const View& view = views_[arrived_[k]];
+    relaxed_.work[k] = view.volume;
+    relaxed_.high[k] = std::min(relaxed_.slots, view.volume / view.alone);
+  }
+}
+
+// The order of flows that have come by what it is worth, beside the last one: sorted_.
+void FlowEpoch::order_by_value() {
+  const std::size_t f = arrived_.size();
+  const bool few = table_.open_jobs() <= kFewJobs;
+  if (few) {
+    build_table(arrived_, columns_);
+    flow_problem_.build(columns_.flows.view(), slots_, now_);
+    lists_.begin(flow_problem_);
+  } else {
+    study_flows(arrived_, columns_);
+  }
+  columns_.penalties(custom_, penalties_);
+  relax_flows();
+  kept_.clear();
+  if (few || options_.hysteresis > 0.0) {
+    place_.assign(table_.rows().size(), kNone);
+    for (std::size_t k = 0; k < f; ++k) place_[arrived_[k]] = static_cast<Index>(k);
+    for (const std::int64_t id : order_) {
+      const Index row = table_.find_flow(id);
+      if (row != kNone && place_[row] != kNone) kept_.push_back(place_[row]);
+    }
+  }
+  FlowOrder::Exact exact;
+  if (few) {
+    exact = [this](std::span<const Index> order, const Penalties& penalties, Aggregate aggregate) {
+      return lists_.value(order, penalties, aggregate);
+    };
+  }
+  flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, options_.hysteresis, exact,
+                     sorted_);
+}
+
 // Fills ordered_ without a plan: flows with work that have come by priority, then the others.
 void FlowEpoch::order_flows() {
   const std::span<const FlowTable::Flow> flows = table_.rows();
@@ -214,45 +271,16 @@ void FlowEpoch::order_flows() {
   } else if (options_.baseline == FlowBaseline::kFair) {
     std::iota(sorted_.begin(), sorted_.end(), Index{0});
   } else if (f > 0) {
-    const bool few = table_.open_jobs() <= kFewJobs;
-    if (few) {
-      build_table(arrived_, columns_);
-      flow_problem_.build(columns_.flows.view(), slots_, now_);
-      lists_.begin(flow_problem_);
-    } else {
-      study_flows(arrived_, columns_);
-    }
-    columns_.penalties(custom_, penalties_);
-    relaxed_.now = now_;
-    relaxed_.slots = static_cast<double>(slots_);
-    relaxed_.work.resize(f);
-    relaxed_.high.resize(f);
-    relaxed_.low.assign(f, 0.0);
-    relaxed_.idle_end.assign(f, now_);
-    for (std::size_t k = 0; k < f; ++k) {
-      const View& view = views_[arrived_[k]];
-      relaxed_.work[k] = view.volume;
-      relaxed_.high[k] = std::min(relaxed_.slots, view.volume / view.alone);
-    }
-    kept_.clear();
-    if (few || options_.hysteresis > 0.0) {
-      place_.assign(flows.size(), kNone);
-      for (std::size_t k = 0; k < f; ++k) place_[arrived_[k]] = static_cast<Index>(k);
-      for (const std::int64_t id : order_) {
-        const Index row = table_.find_flow(id);
-        if (row != kNone && place_[row] != kNone) kept_.push_back(place_[row]);
-      }
-    }
-    FlowOrder::Exact exact;
-    if (few) {
-      exact = [this](std::span<const Index> order, const Penalties& penalties,
-                     Aggregate aggregate) { return lists_.value(order, penalties, aggregate); };
-    }
-    flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, options_.hysteresis, exact,
-                       sorted_);
+    order_by_value();
   }
   ordered_.clear();
   for (const Index k : sorted_) ordered_.push_back(arrived_[k]);
+  append_idle();
+}
+
+// Flows without work, and then those that are still to come.
+void FlowEpoch::append_idle() {
+  const std::span<const FlowTable::Flow> flows = table_.rows();
   for (const bool late : {false, true}) {
     for (std::size_t j = 0; j < flows.size(); ++j) {
       if (flows[j].there && waits(flows[j]) == late && (late || views_[j].volume == 0.0)) {
@@ -260,6 +288,30 @@ void FlowEpoch::order_flows() {
       }
     }
   }
+}
+
+// Makes a plan, whose order is ordered_.
+void FlowEpoch::order_as_planned() {
+  build_table(columns_);
+  make_plan(columns_, false, planned_.emplace());
+  arrived_.clear();
+  for (std::size_t j = 0; j < table_.rows().size(); ++j) {
+    if (table_.rows()[j].there) arrived_.push_back(j);
+  }
+  ordered_.clear();
+  for (const Index k : planned_->order) ordered_.push_back(arrived_[k]);
+}
+
+// Flows of which nothing is left are told, and forgotten.
+void FlowEpoch::drop_ended() {
+  decision_.ended.clear();
+  for (std::size_t j = 0; j < table_.rows().size(); ++j) {
+    const FlowTable::Flow& flow = table_.rows()[j];
+    if (!flow.there || flow.open > 0) continue;
+    decision_.ended.push_back(flow.id);
+    table_.drop(j);
+  }
+  if (table_.tidy()) touch_all();
 }
 
 // A slot for every ready job whose work has run out, as far as there are any. Tells whether there
@@ -352,22 +404,22 @@ void FlowEpoch::serve_spent() {
   }
 }
 
-// One waterline over all that are ready; whose work has run out has at least its slot.
-void FlowEpoch::serve_fair() {
-  hold();
-  const std::span<const FlowTable::Flow> flows = table_.rows();
-  arrived_.clear();  // rows of jobs here
+// Whether a second phase is a part of the first one.
+bool FlowEpoch::is_joined(const FlowTable::Flow& flow, std::size_t row) const {
+  return pending_[row] > 0 && table_.follows[row] != kNone &&
+         second_[flow.first + table_.follows[row]] == row - flow.first;
+}
+
+// Jobs that are ready: arrived_ has their rows, relaxed_ what they may have.
+void FlowEpoch::list_ready() {
+  arrived_.clear();
   relaxed_.slots = static_cast<double>(slots_);
   relaxed_.low.clear();
   relaxed_.high.clear();
-  for (const FlowTable::Flow& flow : flows) {
+  for (const FlowTable::Flow& flow : table_.rows()) {
     if (!flow.there || waits(flow)) continue;
     for (std::size_t row = flow.first; row < flow.end(); ++row) {
-      // A second phase that is joined is a part of the first.
-      if (!ready_[row] || (pending_[row] > 0 && table_.follows[row] != kNone &&
-                           second_[flow.first + table_.follows[row]] == row - flow.first)) {
-        continue;
-      }
+      if (!ready_[row] || is_joined(flow, row)) continue;
       arrived_.push_back(row);
       const Index late = second_[row];
       relaxed_.low.push_back(share_[row] + (late == kNone ? 0.0 : share_[flow.first + late]));
@@ -375,6 +427,12 @@ void FlowEpoch::serve_fair() {
                                             : high_[row]);
     }
   }
+}
+
+// One waterline over all that are ready; whose work has run out has at least its slot.
+void FlowEpoch::serve_fair() {
+  hold();
+  list_ready();
   const std::size_t n = arrived_.size();
   relaxed_.work.assign(n, 1.0);
   relaxed_.idle_end.assign(n, now_);
@@ -382,7 +440,7 @@ void FlowEpoch::serve_fair() {
   waterline_.allocate(relaxed_, {}, poured_);
   if (period_ > 0.0) raise_fair();
   for (std::size_t k = 0; k < n; ++k) share_[arrived_[k]] = poured_[k];
-  for (const FlowTable::Flow& flow : flows) {  // the first has all of both
+  for (const FlowTable::Flow& flow : table_.rows()) {  // the first has all of both
     if (!flow.there) continue;
     for (std::size_t row = flow.first; row < flow.end(); ++row) {
       if (second_[row] != kNone && ready_[row]) share_[row] -= share_[flow.first + second_[row]];
@@ -435,29 +493,15 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
   ++version_;
   now_ = now;
   planned_.reset();
-  decision_.ended.clear();
   decision_.order.clear();
-  for (std::size_t j = 0; j < table_.rows().size(); ++j) {
-    const FlowTable::Flow& flow = table_.rows()[j];
-    if (!flow.there || flow.open > 0) continue;
-    decision_.ended.push_back(flow.id);
-    table_.drop(j);
-  }
-  if (table_.tidy()) touch_all();
+  drop_ended();
   refresh_touched();
   share_.assign(table_.work.size(), 0.0);
   free_ = static_cast<double>(slots_);
   if (slots_ == 0 || !plans()) {
     order_flows();
   } else {
-    build_table(columns_);
-    make_plan(columns_, false, planned_.emplace());
-    arrived_.clear();
-    for (std::size_t j = 0; j < table_.rows().size(); ++j) {
-      if (table_.rows()[j].there) arrived_.push_back(j);
-    }
-    ordered_.clear();
-    for (const Index k : planned_->order) ordered_.push_back(arrived_[k]);
+    order_as_planned();
   }
   if (slots_ > 0) {
     if (options_.baseline == FlowBaseline::kFair) {

@@ -47,6 +47,41 @@ void FlowOrder::front_order(const Problem& flows, const Penalties& penalties,
   consider(flows, penalties, Aggregate::kSum, order);
 }
 
+// What Smith's keys are made of.
+void FlowOrder::study(const Problem& flows, const Penalties& penalties) {
+  const std::size_t n = flows.size();
+  earliest_.resize(n);
+  earliest_completions(flows, earliest_);
+  for (auto* column : {&ratio_, &narrow_, &wait_, &key_}) column->resize(n);
+  double total = 0.0;
+  for (const double work : flows.work) total += work;
+  const double span = total / flows.slots, mean = span / static_cast<double>(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    // From when on the penalty rises, and how fast it does from there to the end of all work.
+    double due = earliest_[j], rate = 0.0;
+    if (penalties.linear()) {
+      rate = penalties.slope()[j];
+    } else {
+      const double from = flows.now + earliest_[j];
+      due = std::clamp(penalties.latest(j, penalties(j, from)) - flows.now, due, 1e3 * span + due);
+      const double start = flows.now + due, rise = penalties(j, start + span);
+      rate = (rise - penalties(j, start)) / span;
+    }
+    ratio_[j] = rate > 0.0 ? std::log(flows.work[j] / rate) : kInfinity;
+    narrow_[j] = std::log(flows.high[j] / flows.slots);
+    wait_[j] = (due - earliest_[j]) / mean;
+  }
+}
+
+void FlowOrder::try_keys(const Problem& flows, const Penalties& penalties, double exponent,
+                         double patience, std::span<Index> order) {
+  for (std::size_t j = 0; j < flows.size(); ++j) {
+    key_[j] = ratio_[j] + exponent * narrow_[j] + wait_[j] / patience;
+  }
+  sorter_.sort(key_, trial_);
+  consider(flows, penalties, Aggregate::kSum, order);
+}
+
 void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
                            std::span<Index> order) {
   const std::size_t n = flows.size();
@@ -54,38 +89,12 @@ void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
     front_order(flows, penalties, order);
     return;
   }
-  earliest_.resize(n);
-  earliest_completions(flows, earliest_);
   trial_.resize(n);
-  for (auto* column : {&ratio_, &narrow_, &wait_, &key_}) column->resize(n);
-  double total = 0.0;
-  for (const double work : flows.work) total += work;
-  const double span = total / flows.slots, mean = span / static_cast<double>(n);
-  const bool waits = !penalties.linear();
-  for (std::size_t j = 0; j < n; ++j) {
-    // From when on the penalty rises, and how fast it does from there to the end of all work.
-    double due = earliest_[j], rate = 0.0;
-    if (waits) {
-      const double from = flows.now + earliest_[j];
-      due = std::clamp(penalties.latest(j, penalties(j, from)) - flows.now, due, 1e3 * span + due);
-      const double start = flows.now + due, rise = penalties(j, start + span);
-      rate = (rise - penalties(j, start)) / span;
-    } else {
-      rate = penalties.slope()[j];
+  study(flows, penalties);
+  if (penalties.linear()) {
+    for (const double exponent : FlowFront::kExponents) {
+      try_keys(flows, penalties, exponent, kInfinity, order);
     }
-    ratio_[j] = rate > 0.0 ? std::log(flows.work[j] / rate) : kInfinity;
-    narrow_[j] = std::log(flows.high[j] / flows.slots);
-    wait_[j] = (due - earliest_[j]) / mean;
-  }
-  const auto try_keys = [&](double exponent, double patience) {
-    for (std::size_t j = 0; j < n; ++j) {
-      key_[j] = ratio_[j] + exponent * narrow_[j] + wait_[j] / patience;
-    }
-    sorter_.sort(key_, trial_);
-    consider(flows, penalties, Aggregate::kSum, order);
-  };
-  if (!waits) {
-    for (const double exponent : FlowFront::kExponents) try_keys(exponent, kInfinity);
     return;
   }
   orders_.study(flows, penalties, earliest_);
@@ -98,7 +107,9 @@ void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
   }
   const std::span<const double> all = kPatience, few = kFewPatience;
   for (const double exponent : kFewExponents) {
-    for (const double patience : *exact_ ? all : few) try_keys(exponent, patience);
+    for (const double patience : *exact_ ? all : few) {
+      try_keys(flows, penalties, exponent, patience, order);
+    }
   }
 }
 

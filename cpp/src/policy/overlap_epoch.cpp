@@ -85,6 +85,27 @@ void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
   check_slots("max_shuffle_slots", columns.max_shuffle_slots);
 }
 
+OverlapEpoch::Row OverlapEpoch::add_row() {
+  const Row row = ids_.add();
+  if (row < jobs_.size()) return row;
+  jobs_.emplace_back();
+  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) column->push_back(kInfinity);
+  for (auto* column : {&map_rank_, &shuffle_rank_}) column->emplace_back();
+  service_at_.push_back(0);
+  held_.grow(jobs_.size());
+  return row;
+}
+
+// A job comes while decisions are held.
+void OverlapEpoch::count_arrival(const Job& job) {
+  if (!(period_ > 0.0)) return;
+  for (const bool map : {true, false}) {
+    const auto slots = static_cast<double>(map ? options_.map_slots : options_.shuffle_slots);
+    const double work = slots * (map ? job.map : job.shuffle);
+    load_[map ? 0 : 1].arrive(period_ * slot_periods(work, period_));
+  }
+}
+
 void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
                        std::span<std::int64_t> ids) {
   const std::size_t count = ids.size();
@@ -96,16 +117,7 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
   check_amounts("map", columns.map, kWorkRange);
   check_amounts("shuffle", columns.shuffle, kWorkRange);
   for (std::size_t k = 0; k < count; ++k) {
-    const Row row = ids_.add();
-    if (row == jobs_.size()) {
-      jobs_.emplace_back();
-      for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {
-        column->push_back(kInfinity);
-      }
-      for (auto* column : {&map_rank_, &shuffle_rank_}) column->emplace_back();
-      service_at_.push_back(0);
-      held_.grow(jobs_.size());
-    }
+    const Row row = add_row();
     Job& job = jobs_[row];
     job.map = job.map_size = columns.map[k];
     job.shuffle = job.shuffle_size = columns.shuffle[k];
@@ -115,12 +127,7 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
     job.ready_given = !columns.ready.empty();
     job.ready = job.ready_given ? columns.ready[k] : 0.0;
     job.sequence = sequence_++;
-    for (const bool map : {true, false}) {
-      const auto slots = static_cast<double>(map ? options_.map_slots : options_.shuffle_slots);
-      if (!(period_ > 0.0)) break;
-      const double work = slots * (map ? job.map : job.shuffle);
-      load_[map ? 0 : 1].arrive(period_ * slot_periods(work, period_));
-    }
+    count_arrival(job);
     job.shuffle_heavy = job.map_size < job.shuffle_size;
     latest_arrival_ = std::max(latest_arrival_, job.arrival);
     ids[k] = ids_.id_of(row);
@@ -416,6 +423,51 @@ void OverlapEpoch::find_latest() {
   latest_stale_ = false;
 }
 
+// What is put down when a decision begins.
+void OverlapEpoch::begin_decision(double now, std::int64_t map_slots, std::int64_t shuffle_slots,
+                                  double period) {
+  if (period_ > 0.0) {
+    for (PeriodHistory& load : load_) load.pass(now - now_);
+  }
+  now_ = now;
+  period_ = period;
+  options_.map_slots = map_slots;
+  options_.shuffle_slots = shuffle_slots;
+  for (std::size_t c = 0; c < 2; ++c) {
+    map_[c].parts.clear();
+    shuffle_[c].parts.clear();
+    flow_[c].clear();
+  }
+  service_.clear();
+}
+
+// A station serves who waits for it.
+void OverlapEpoch::serve(bool map, double heavy) {
+  const std::int64_t slots = map ? options_.map_slots : options_.shuffle_slots;
+  if (slots == 0) return;
+  line_up(map ? map_first_ : shuffle_first_, map ? map_rank_ : shuffle_rank_);
+  share(map, heavy, static_cast<double>(slots));
+  to_slots(map ? map_ : shuffle_, slots, map);
+  hand_out_rest(map, static_cast<double>(slots));
+}
+
+// Jobs that map now and have nothing ready: what they map flows into the shuffle station.
+void OverlapEpoch::line_up_flows() {
+  for (std::size_t c = 0; c < 2; ++c) {
+    for (const Part& part : map_[c].parts) {
+      const Job& job = jobs_[part.row];
+      if (shuffle_first_[part.row] < kInfinity) continue;  // stands in line itself
+      const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
+      const double rate = part.share * ratio;
+      // As printed, the first job keeps others from shuffling even if it has nothing itself.
+      if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
+    }
+    std::sort(flow_[c].begin(), flow_[c].end(), [this](const Flow& a, const Flow& b) {
+      return shuffle_rank_[b.row] < shuffle_rank_[a.row];
+    });
+  }
+}
+
 std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     double now, std::optional<std::int64_t> new_map_slots,
     std::optional<std::int64_t> new_shuffle_slots, std::optional<double> period) {
@@ -430,46 +482,12 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));
   }
-  if (period_ > 0.0) {
-    for (PeriodHistory& load : load_) load.pass(now - now_);
-  }
-  now_ = now;
-  period_ = period.value_or(options_.period);
-  options_.map_slots = map_slots;
-  options_.shuffle_slots = shuffle_slots;
-  for (std::size_t c = 0; c < 2; ++c) {
-    map_[c].parts.clear();
-    shuffle_[c].parts.clear();
-    flow_[c].clear();
-  }
-  service_.clear();
+  begin_decision(now, map_slots, shuffle_slots, period.value_or(options_.period));
   const double heavy = split_ ? split_share(beta()) : 1.0;
   lends_ = options_.conserving || (split_ && heavy == 1.0);  // see sim/tandem
-  if (map_slots > 0) {
-    line_up(map_first_, map_rank_);
-    share(true, heavy, static_cast<double>(map_slots));
-    to_slots(map_, map_slots, true);
-    hand_out_rest(true, static_cast<double>(map_slots));
-  }
-  for (std::size_t c = 0; c < 2; ++c) {
-    for (const Part& part : map_[c].parts) {
-      const Job& job = jobs_[part.row];
-      if (shuffle_first_[part.row] < kInfinity) continue;  // stands in line itself
-      const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
-      const double rate = part.share * ratio;
-      // As printed, the first job keeps others from shuffling even if it has nothing itself.
-      if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
-    }
-    std::sort(flow_[c].begin(), flow_[c].end(), [this](const Flow& a, const Flow& b) {
-      return shuffle_rank_[b.row] < shuffle_rank_[a.row];
-    });
-  }
-  if (shuffle_slots > 0) {
-    line_up(shuffle_first_, shuffle_rank_);
-    share(false, heavy, static_cast<double>(shuffle_slots));
-    to_slots(shuffle_, shuffle_slots, false);
-    hand_out_rest(false, static_cast<double>(shuffle_slots));
-  }
+  serve(true, heavy);
+  line_up_flows();
+  serve(false, heavy);
   for (const bool map : {true, false}) order_all(map);
   return told();
 }

@@ -227,28 +227,27 @@ bool ClusterScheduler::offer(Index node, int pool, std::int64_t most,
   return taken;
 }
 
-bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& starts) {
-  IndexedHeap& waiting = waiting_[pool];
-  if (gathering_[pool].job != kNone && hold(node, pool, starts)) return true;
-  settle_places(pool);
-  // Who has aged, or lost a part of a gang, goes before what a policy would choose.
-  const bool first = style_ == ClusterPolicy::Style::kNode && !waiting.empty() &&
-                     waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;
-  if (style_ == ClusterPolicy::Style::kNode && !first) {
-    if (ready_[pool] == 0) return false;
-    const auto [job, p] = policy_->choose(state_, node, pool);
-    if (job == kNone) return false;
-    if (pool_of(p) != pool || job >= jobs_.size() || !state_.eligible(job, p)) {
-      throw std::invalid_argument("policy chose job " + std::to_string(job) +
-                                  ", which has no task that this slot could start");
-    }
-    if (least(job, p) > 1) {
-      if (gathering_[pool].job == kNone) gather(job, p, pool);
-      return gathering_[pool].job == job && hold(node, pool, starts);
-    }
-    start(job, p, 1, node, starts);
-    return true;
+// To whom the policy chooses for this node.
+bool ClusterScheduler::offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts) {
+  if (ready_[pool] == 0) return false;
+  const auto [job, p] = policy_->choose(state_, node, pool);
+  if (job == kNone) return false;
+  if (pool_of(p) != pool || job >= jobs_.size() || !state_.eligible(job, p)) {
+    throw std::invalid_argument("policy chose job " + std::to_string(job) +
+                                ", which has no task that this slot could start");
   }
+  if (least(job, p) > 1) {
+    if (gathering_[pool].job == kNone) gather(job, p, pool);
+    return gathering_[pool].job == job && hold(node, pool, starts);
+  }
+  start(job, p, 1, node, starts);
+  return true;
+}
+
+// To the first of those that wait that can use it. `first`: whatever that one lacks, it gathers.
+bool ClusterScheduler::offer_to_first(Index node, int pool, bool first,
+                                      std::vector<TaskStart>& starts) {
+  IndexedHeap& waiting = waiting_[pool];
   Index job = kNone;
   Phase p = kMap;
   bool held = false;
@@ -273,6 +272,17 @@ bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& s
   if (job == kNone || held) return held;
   start(job, p, 1, node, starts);
   return true;
+}
+
+bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& starts) {
+  if (gathering_[pool].job != kNone && hold(node, pool, starts)) return true;
+  settle_places(pool);
+  if (style_ != ClusterPolicy::Style::kNode) return offer_to_first(node, pool, false, starts);
+  // Who has aged, or lost a part of a gang, goes before what a policy would choose.
+  const IndexedHeap& waiting = waiting_[pool];
+  const bool first =
+      !waiting.empty() && waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;
+  return first ? offer_to_first(node, pool, true, starts) : offer_to_chosen(node, pool, starts);
 }
 
 // Every free slot in the order in which they became free, each offered once.

@@ -232,22 +232,34 @@ void update(Reader& r, Scheduler& scheduler) {
   scheduler.update(r.integers("ids"), changes, r.now());
 }
 
+// What is told of tasks; false: the call is another one.
+bool tell_tasks(Reader& r, Scheduler& scheduler) {
+  using Tell = std::int64_t (Scheduler::*)(const Scheduler::Tasks&, double);
+  struct Told {
+    Called call;
+    Tell tell;
+  };
+  static constexpr Told kTold[] = {
+      {"started", &Scheduler::started},
+      {"ended", &Scheduler::ended},
+      {"failed", &Scheduler::failed},
+      {"lost", &Scheduler::lost},
+  };
+  for (const auto& [call, told] : kTold) {
+    if (!r.is(call)) continue;
+    const Scheduler::Tasks tasks{r.integers("ids"),  r.integers("phase"), r.integers("count"),
+                                 r.integers("node"), r.integers("task"),  r.doubles("seconds")};
+    (scheduler.*told)(tasks, r.now());
+    return true;
+  }
+  return false;
+}
+
 // Whatever no answer is compared of; returns how many jobs came.
 std::int64_t tell(Reader& r, Scheduler& scheduler) {
-  const auto tasks = [&] {
-    return Scheduler::Tasks{r.integers("ids"),  r.integers("phase"), r.integers("count"),
-                            r.integers("node"), r.integers("task"),  r.doubles("seconds")};
-  };
   if (r.is("add")) return add(r, scheduler);
-  if (r.is("started")) {
-    scheduler.started(tasks(), r.now());
-  } else if (r.is("ended")) {
-    scheduler.ended(tasks(), r.now());
-  } else if (r.is("failed")) {
-    scheduler.failed(tasks(), r.now());
-  } else if (r.is("lost")) {
-    scheduler.lost(tasks(), r.now());
-  } else if (r.is("ready")) {
+  if (tell_tasks(r, scheduler)) return 0;
+  if (r.is("ready")) {
     scheduler.ready(r.integers("ids"), r.integers("phase"), r.now());
   } else if (r.is("observe")) {
     observe(r, scheduler);

@@ -186,18 +186,21 @@ void ClusterSimulation::come() {
   }
 }
 
+void ClusterSimulation::hear_heartbeats(bool news, bool happened) {
+  const bool gave_up = (news || happened) && heartbeats_.hear();
+  if (news || gave_up) {  // tasks are there that were not there before: idle nodes report
+    for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
+  }
+  while (!events_.empty() && events_.front().time() == state().now &&
+         events_.front().kind() == Kind::kHeartbeat) {
+    heartbeat(pop().what);
+  }
+}
+
 void ClusterSimulation::give_slots(bool happened) {
-  const double now = state().now;
   const bool news = scheduler_.take_news();
   if (heartbeats_.used()) {
-    const bool gave_up = (news || happened) && heartbeats_.hear();
-    if (news || gave_up) {  // tasks are there that were not there before: idle nodes report
-      for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
-    }
-    while (!events_.empty() && events_.front().time() == now &&
-           events_.front().kind() == Kind::kHeartbeat) {
-      heartbeat(pop().what);
-    }
+    hear_heartbeats(news, happened);
   } else {
     for (int pool = 0; pool < 2; ++pool) {
       if (!scheduler_.may_start(pool)) continue;

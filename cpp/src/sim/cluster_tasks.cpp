@@ -95,20 +95,16 @@ void ClusterSimulation::schedule(Index group) {
   }
 }
 
-void ClusterSimulation::finish(Index group) {
-  TaskGroup& g = groups_[group];
-  if (g.count == 0) {  // all its tasks were killed
-    groups_.release(group);
-    return;
-  }
+// The slots of a group that ends become free, node by node: nodes_, if the policy listens. Returns
+// its last task.
+inline Index ClusterSimulation::free_slots_of(Index group) {
+  const TaskGroup& g = groups_[group];
   const Index phase = g.phase, job = phase / 2;
   const auto p = static_cast<Phase>(phase % 2);
   const int pool = scheduler_.pool_of(p);
-  const auto done = static_cast<std::int64_t>(g.count);
-  const PhaseState& s = this->phase(phase);
-  totals_.events += done;
-  const bool shuffled = p == kMap && network_ && !g.fails && net_.shuffles(job);
-  const bool kept = outputs_.kept() && p == kMap && !g.fails && this->phase(phase + 1).total > 0;
+  const bool mapped = p == kMap && !g.fails;
+  const bool shuffled = mapped && network_ && net_.shuffles(job);
+  const bool kept = mapped && outputs_.kept() && this->phase(phase + 1).total > 0;
   const bool told = scheduler_.listens();
   nodes_.clear();
   Index last = kNone;
@@ -122,6 +118,21 @@ void ClusterSimulation::finish(Index group) {
     if (told) nodes_.push_back(node);
     if (g.fails) scheduler_.put_back(job, p, task);
   }
+  return last;
+}
+
+void ClusterSimulation::finish(Index group) {
+  TaskGroup& g = groups_[group];
+  if (g.count == 0) {  // all its tasks were killed
+    groups_.release(group);
+    return;
+  }
+  const Index phase = g.phase, job = phase / 2;
+  const auto p = static_cast<Phase>(phase % 2);
+  const auto done = static_cast<std::int64_t>(g.count);
+  const PhaseState& s = this->phase(phase);
+  totals_.events += done;
+  const Index last = free_slots_of(group);
   if (clocks_.used()) clocks_.touch(phase, state().now);
   const bool fails = g.fails;
   // As an engine would see it.
@@ -132,12 +143,7 @@ void ClusterSimulation::finish(Index group) {
     totals_.failed += done;
     scheduler_.returned(job, p, done);
   } else {
-    totals_.tasks += done;
-    const std::int64_t before = s.finished;
-    if (p == kMap) outputs_.ended(job, before, state().now);
-    if (p == kReduce) scheduler_.copied(job, copying);
-    scheduler_.ended(job, p, done, seconds, nodes_);
-    if (p == kMap && options_.split_copy) maps_ended(job);
+    succeed(job, p, done, seconds, copying);
   }
   if (outputs_.gone(job) > 0 && needs_outputs(job)) run_maps_again(job);
   if (fails || s.finished < s.total) return;
@@ -146,6 +152,19 @@ void ClusterSimulation::finish(Index group) {
   } else {
     leave(job);
   }
+}
+
+// Tasks that started together have ended well.
+inline void ClusterSimulation::succeed(Index job, Phase p, std::int64_t tasks, double seconds,
+                                       double copying) {
+  totals_.tasks += tasks;
+  if (p == kMap) {
+    outputs_.ended(job, phase(2 * job).finished, state().now);
+  } else {
+    scheduler_.copied(job, copying);
+  }
+  scheduler_.ended(job, p, tasks, seconds, nodes_);
+  if (p == kMap && options_.split_copy) maps_ended(job);
 }
 
 // With copy-compute splitting, copying begins when enough of them have: nothing can be there
@@ -202,62 +221,84 @@ void ClusterSimulation::begin(std::span<const TaskStart> starts) {
   for (const TaskStart& task : starts) begin(task);
 }
 
+// A task that begins.
+struct ClusterSimulation::Begun {
+  Index job;
+  Phase p;
+  Index task, node, phase, type;
+  double seconds, copying;
+  bool fails;
+  bool local = false, reads = false;   // a map: beside its block; its bytes take their time
+  bool copies = false, parks = false;  // a reduce: what it copies takes its time; it waits for maps
+};
+
+inline void ClusterSimulation::look_at_blocks(Begun& begun) {
+  if (begun.p != kMap || options_.replicas <= 0) return;
+  const ClusterState& state = scheduler_.state();
+  const auto [job, p, task, node] = TaskStart{begun.job, begun.p, begun.task, begun.node};
+  begun.local = state.blocks.on_node(job, task, node);
+  ++(begun.local ? totals_.local : totals_.remote);
+  if (!begun.local && in_rack(job, task, node)) ++totals_.rack;
+  begun.reads = network_ && !state.jobs.block.empty() && state.jobs.block[job] > 0.0 &&
+                !(begun.local && state.cluster.storage[node] == kInfinity);
+}
+
+// Whether a task starts and ends together with the group that was made last.
+inline bool ClusterSimulation::joins(const Begun& begun, Index group) const {
+  if (group == kNone || begun.reads || begun.copies) return false;
+  const TaskGroup& g = groups_[group];
+  return g.count > 0 && g.phase == begun.phase && g.type == begun.type && g.start == state().now &&
+         g.seconds == begun.seconds && g.fails == begun.fails && g.parked == begun.parks &&
+         g.transfer == kNone;
+}
+
+// A group of its own, which copies, waits or has an end.
+Index ClusterSimulation::make_group(const Begun& begun) {
+  const double now = state().now;
+  const Index group = groups_.make();
+  TaskGroup& g = groups_[group];
+  g = TaskGroup{};
+  g.start = now;
+  g.seconds = begun.seconds;
+  g.copying = begun.copying;
+  g.phase = begun.phase;
+  g.type = begun.type;
+  g.fails = begun.fails;
+  if (begun.reads) {
+    const Index source = begun.local ? begun.node : source_of(begun.job, begun.task, begun.node);
+    g.transfer = net_.read(source, begun.node, state().jobs.block[begun.job], group, now);
+  } else if (begun.copies) {
+    g.transfer = net_.copy(begun.job, begun.node, group);
+  }
+  if (begun.parks) {
+    park(group);
+  } else if (g.transfer == kNone) {
+    const double wait =
+        begun.p == kReduce ? outputs_.wait(begun.job, now, outputs_.copied(begun.job)) : 0.0;
+    g.finish = now + wait + begun.seconds;
+    schedule(group);
+  }
+  return group;
+}
+
 void ClusterSimulation::begin(const TaskStart& started) {
   const auto [job, p, task, node] = started;
-  const Index phase = 2 * job + p;
   const ClusterState& state = scheduler_.state();
-  const ClusterView& cluster = state.cluster;
   const auto [seconds, copying, fails] = times_.next(job, p, task, node);
-  bool reads = false, local = false;
-  if (p == kMap && options_.replicas > 0) {
-    local = state.blocks.on_node(job, task, node);
-    ++(local ? totals_.local : totals_.remote);
-    if (!local && in_rack(job, task, node)) ++totals_.rack;
-    reads = network_ && !state.jobs.block.empty() && state.jobs.block[job] > 0.0 &&
-            !(local && cluster.storage[node] == kInfinity);
-  }
-  const bool copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
+  const auto type = static_cast<Index>(state.cluster.type[node]);
+  Begun begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
+  look_at_blocks(begun);
+  begun.copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
+  begun.parks = p == kReduce && state.phases[2 * job].unfinished() > 0;
   if (std::isnan(start[job])) start[job] = state.now;
   const std::int64_t running = state.phases[2 * job].running + state.phases[2 * job + 1].running;
   most_slots[job] = std::max(most_slots[job], running);
-  if (clocks_.used()) clocks_.touch(phase, state.now);
-
-  const auto type = static_cast<Index>(cluster.type[node]);
-  Index& last = groups_.last(phase, type);
-  const bool parks = p == kReduce && state.phases[2 * job].unfinished() > 0;
-  bool joins = last != kNone && !reads && !copies;
-  if (joins) {
-    const TaskGroup& g = groups_[last];
-    joins = g.count > 0 && g.phase == phase && g.type == type && g.start == state.now &&
-            g.seconds == seconds && g.fails == fails && g.parked == parks && g.transfer == kNone;
-  }
-  if (!joins) {
-    last = groups_.make();
-    TaskGroup& g = groups_[last];
-    g = TaskGroup{};
-    g.start = state.now;
-    g.seconds = seconds;
-    g.copying = copying;
-    g.phase = phase;
-    g.type = type;
-    g.fails = fails;
-    if (reads) {
-      const Index source = local ? node : source_of(job, task, node);
-      g.transfer = net_.read(source, node, state.jobs.block[job], last, state.now);
-    } else if (copies) {
-      g.transfer = net_.copy(job, node, last);
-    }
-    if (parks) {
-      park(last);
-    } else if (g.transfer == kNone) {
-      const double wait = p == kReduce ? outputs_.wait(job, state.now, outputs_.copied(job)) : 0.0;
-      g.finish = state.now + wait + seconds;
-      schedule(last);
-    }
-  }
+  if (clocks_.used()) clocks_.touch(begun.phase, state.now);
+  Index& last = groups_.last(begun.phase, type);
+  if (!joins(begun, last)) last = make_group(begun);
   groups_.add(last, node, task);
-  record(0, phase, task, node);
-  parked_ += parks;
+  record(0, begun.phase, task, node);
+  parked_ += begun.parks;
 }
 
 void ClusterSimulation::schedule_heartbeat(Index node) {

@@ -112,6 +112,20 @@ class FlowBound {
   double between(std::size_t j, double due, double from, double to) const;
   double total_excess(const Penalties& penalties, double level, const Pair& pair) const;
   double root(const Penalties& penalties, double fails, double passes, const Pair& pair);
+  // Where a search for a level is: it rises while something is overloaded.
+  struct Climb {
+    double level, passes;
+    double stride = 1.0;   // how far beyond a Newton step to look, in steps
+    Peak known{0.0, 0.0};  // of the level, if it has been looked at already
+
+    double ahead(double step) const {
+      const double further = level + stride * step;
+      return further < passes ? further : level + (passes - level) / 2.0;
+    }
+  };
+  Pair overload(const Penalties& penalties, const Climb& climb, bool pairs);
+  double next_level(const Penalties& penalties, double level, double to, const Pair& top);
+  void look_ahead(const Penalties& penalties, double ahead, Climb& climb);
 
   struct Option {
     double penalty, due;

@@ -65,6 +65,13 @@ class ForcedWork {
   };
   // The same within the window, which is narrowed to what is overloaded.
   Peak peak(const Problem& problem, std::span<const double> due, Window& window);
+  // Lists the turns of what is forced, and its rate at first; or who is late whatever others do.
+  Peak list_turns(const Problem& problem, std::span<const double> due, double& rate);
+  void turn(double time, double change, Index owner) {
+    times_.push_back(time);
+    rates_.push_back(change);
+    owners_.push_back(owner);
+  }
   bool settled(const Problem& problem, const Penalties& penalties, std::size_t j, double level,
                const Window& window);
   void raise(const Problem& problem, const Penalties& penalties, double level, double stretch,

@@ -40,6 +40,7 @@ class OnTimeSet {
     double work, low, high, due;
     std::size_t first;  // the time from which on it is more than the minimum
   };
+  void choose_times(const Problem& problem, std::span<const double> due, std::size_t times);
   Demand demand(Index job, double due) const;
   double more(const Demand& job, std::size_t k) const {  // than the minimum does by then
     const double before = job.due > times_[k] ? job.due - times_[k] : 0.0;

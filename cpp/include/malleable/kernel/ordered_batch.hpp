@@ -5,6 +5,8 @@
 // full speed. O(n log n) with n jobs, and no allocation once warm.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,6 +24,21 @@ class OrderedBatch {
              std::span<double> completion);
 
  private:
+  void wait(Index job, double amount) {
+    buffer_[job] = amount;
+    waiting_.push_back({place_[job], job});
+    std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
+  }
+  void end(Index job) {
+    total_ += now_;
+    if (!completion_.empty()) completion_[job] = now_;
+  }
+  void end_first();
+  double map_one(Index job, double map, std::span<const double> shuffle);
+
+  std::span<const Index> place_;
+  std::span<double> completion_;
+  double now_ = 0.0, total_ = 0.0;
   std::vector<std::pair<Index, Index>> waiting_;  // (place, job): a heap, the first in order on top
   std::vector<double> buffer_;
 };

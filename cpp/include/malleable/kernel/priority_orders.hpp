@@ -85,6 +85,13 @@ class PriorityOrders {
   KeySort& sorter() { return sorter_; }
 
  private:
+  double key_of(OrderRule rule, const Problem& problem, std::size_t j, double earliest) const;
+  double apparent_cost(const Problem& problem, const Penalties& penalties, std::size_t j,
+                       double earliest, double patience, double& rate) const;
+  static double loss_of_step(const Problem& problem, const Penalties& penalties, std::size_t j,
+                             double due, double end);
+  void begin_on_time_set(const Problem& problem);
+  Index take_target(std::size_t& next);
   double next_due(const Problem& problem, const Penalties& penalties, std::size_t j,
                   double due) const;
   void on_time_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);

@@ -57,6 +57,8 @@ class LeftOverSlots {
   }
 
  private:
+  void mark(const HeldJobs& jobs, std::span<const double> slots, double least);
+
   std::vector<std::size_t> who_;  // jobs that gain
   std::vector<double> low_, high_, scale_, given_;
   std::vector<Unit> units_;

@@ -51,6 +51,18 @@ class SteepShares {
         most = all;
       }
     }
+    hand_out(slots, below, above, rows);
+  }
+  // Of the k-th row of the last call, of all slots.
+  double part(std::size_t k) const { return parts_[k]; }
+
+ private:
+  static constexpr int kDoublings = 64, kSteps = 104;
+
+  // All have what the factor `below` gives; what is left goes to those whom `above` gives more, the
+  // first ones first.
+  template <typename Row>
+  void hand_out(double slots, double below, double above, std::span<Row> rows) {
     double free = slots;
     for (std::size_t k = 0; k < rows.size(); ++k) {
       Row& row = rows[k];
@@ -71,12 +83,6 @@ class SteepShares {
       free -= more;
     }
   }
-  // Of the k-th row of the last call, of all slots.
-  double part(std::size_t k) const { return parts_[k]; }
-
- private:
-  static constexpr int kDoublings = 64, kSteps = 104;
-
   template <typename Row>
   double slots_of(const Row& row, std::size_t k, double factor) const {
     const double part = parts_[k] * factor;

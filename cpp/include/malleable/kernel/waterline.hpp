@@ -43,6 +43,13 @@ class Waterline {
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
 
   void pour(const Problem& problem, double freed, std::span<double> slots);
+  void hand_out_fractions(double left, std::span<double> slots);
+
+  struct Schedule;
+  void hold_changed(Schedule& run);
+  double end_next(Schedule& run);
+  void share_anew(Schedule& run, std::span<const double> weight);
+  void know_growing(const Schedule& run);
 
   std::vector<Index> active_, unfinished_, changed_;
   IndexedHeap ends_, growing_;  // by end; by slots, those that could use one more

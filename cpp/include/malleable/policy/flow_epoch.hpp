@@ -119,9 +119,18 @@ class FlowEpoch {
   void touch_all();
   void refresh_touched();
   void refresh(const FlowTable::Flow& flow, View& view);
+  void refresh_jobs(const FlowTable::Flow& flow);
+  void find_paths(const FlowTable::Flow& flow);
   void join_phases(const FlowTable::Flow& flow);
   void study_flows(std::span<const std::size_t> rows, Table& columns) const;
   void order_flows();
+  void relax_flows();
+  void order_by_value();
+  void append_idle();
+  void order_as_planned();
+  void drop_ended();
+  bool is_joined(const FlowTable::Flow& flow, std::size_t row) const;
+  void list_ready();
   void serve();
   void serve_fair();
   // With a period (flow_epoch_period.cpp).

@@ -37,6 +37,9 @@ class FlowOrder {
 
  private:
   void sum_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
+  void study(const Problem& flows, const Penalties& penalties);
+  void try_keys(const Problem& flows, const Penalties& penalties, double exponent, double patience,
+                std::span<Index> order);
   void front_order(const Problem& flows, const Penalties& penalties, std::span<Index> order);
   void max_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
   void consider(const Problem& flows, const Penalties& penalties, Aggregate aggregate,

@@ -141,6 +141,12 @@ class OverlapEpoch {
   };
 
   void check(const Columns& columns, std::size_t count) const;
+  Row add_row();
+  void count_arrival(const Job& job);
+  void begin_decision(double now, std::int64_t map_slots, std::int64_t shuffle_slots,
+                      double period);
+  void serve(bool map, double heavy);
+  void line_up_flows();
   void find_latest();
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }

@@ -339,6 +339,8 @@ class ClusterScheduler {
   void assign_queue(int pool, std::vector<TaskStart>& starts);
   void assign_nodes(int pool, std::vector<TaskStart>& starts);
   bool offer_one(Index node, int pool, std::vector<TaskStart>& starts);
+  bool offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts);
+  bool offer_to_first(Index node, int pool, bool first, std::vector<TaskStart>& starts);
   Phase next_phase(Index job, int pool) const;
   void skip(Index job, int pool);
   void unskip(int pool);

@@ -149,6 +149,7 @@ class ClusterSimulation {
   bool end_tasks_and_transfers();
   void come();
   void give_slots(bool happened);
+  void hear_heartbeats(bool news, bool happened);
   void record(std::uint8_t kind, Index phase, Index task, Index node,
               double seconds = std::numeric_limits<double>::quiet_NaN()) {
     if (options_.trace || options_.batches) write(kind, phase, task, node, seconds);
@@ -164,6 +165,12 @@ class ClusterSimulation {
   void maps_ended(Index job);
   void begin(std::span<const TaskStart> starts);
   void begin(const TaskStart& task);
+  struct Begun;
+  void look_at_blocks(Begun& task);
+  bool joins(const Begun& task, Index group) const;
+  Index make_group(const Begun& task);
+  Index free_slots_of(Index group);
+  void succeed(Index job, Phase p, std::int64_t tasks, double seconds, double copying);
   void schedule(Index group);
   void finish(Index group);
   void change_node(Index change);
