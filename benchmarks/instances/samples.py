@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 __all__ = ["SNAKEFILE", "Loop", "StandIn", "StandInDag", "samples"]
 
@@ -59,12 +59,13 @@ class StandIn:
 
     benchmark = None
     log = ()
+    rules: ClassVar[dict[str, SimpleNamespace]] = {}  # jobs of a rule share it, as in Snakemake
 
     def __init__(
         self, rule: str, wildcards: Mapping[str, str], inputs: Sequence[str], outputs: Sequence[str],
         seconds: float, needs: Mapping[str, int] | None = None, priority: int = 0,
     ) -> None:  # fmt: skip
-        self.rule = SimpleNamespace(name=rule)
+        self.rule = self.rules.setdefault(rule, SimpleNamespace(name=rule))
         self.wildcards_dict, self.seconds, self.priority = wildcards, seconds, priority
         self.input, self.output = list(map(_File, inputs)), list(map(_File, outputs))
         self.needs = {"_cores": 1, "_nodes": 1, "_job_count": 1} | dict(needs or {})

@@ -67,7 +67,7 @@ def on_a_clock(options):
     import snakemake_scheduler_plugin_malleable as malleable
     from snakemake.scheduling import greedy
 
-    malleable.SHARE = malleable.order.SHARE = math.inf
+    malleable.order.SHARE = math.inf
 
     def run(module, seed, cores, known, past=()):
         def make(dag):

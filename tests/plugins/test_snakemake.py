@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from benchmarks.instances.samples import Loop, StandIn, StandInDag, samples
@@ -34,7 +35,6 @@ class TestTheirs(theirs.TestSchedulerBase):
 @pytest.fixture(autouse=True)
 def every_look(monkeypatch):
     """Decisions do not depend on how long others took."""
-    monkeypatch.setattr(plugin, "SHARE", 1e9)
     monkeypatch.setattr(plugin.order, "SHARE", 1e9)
 
 
@@ -67,6 +67,75 @@ def test_samples_end_one_after_the_other():
     mean, last = means(jobs, blind.end), max(blind.end.values())
     assert ends[0][0] < 0.75 * mean and ends[1][0] < 0.95 * mean
     assert ends[0][1] < 1.1 * last and ends[1][1] < 1.15 * last
+
+
+def test_flows_are_told_from_rules_that_only_long_flows_have_reached():
+    """The truth is a sum of logarithms; half of the flows, the longer ones, have done the second step."""
+    draw = random.Random(4)
+    size = sorted(draw.lognormvariate(0.0, 1.0) for _ in range(40))
+    times, pace = plugin.times.Times(), plugin.times.Pace(40)
+    for flow in range(40):
+        for rule, seconds in (("first", 3.0), ("second", 1.0))[: 1 + (flow >= 20)]:
+            taken = seconds * size[flow] * draw.lognormvariate(0.0, 0.1)
+            times.add(rule, 1.0, taken)
+            pace.add(flow, rule, 1.0, taken)
+    for _ in range(20):
+        pace.look(times.estimate)
+    found = {}
+    for rule in ("first", "second"):
+        of_rule = times.estimate(rule, np.ones(1))[0] * pace.rule(rule)
+        found[rule] = [of_rule * pace.flow[flow] / size[flow] for flow in range(40)]
+    assert all(2.4 < ratio < 4.0 for ratio in found["first"])
+    assert all(0.8 < ratio < 1.4 for ratio in found["second"])  # their mean is 2.3
+    assert pace.flow[40] == 1.0
+    turned = pace.moved(np.arange(40)[::-1], 40)
+    for _ in range(20):
+        turned.look(times.estimate)
+    assert turned.flow[:40] == pytest.approx(pace.flow[39::-1], rel=1e-6)
+
+
+def test_flows_that_do_not_differ_are_not_told_apart():
+    draw = random.Random(5)
+    times, pace = plugin.times.Times(), plugin.times.Pace(200)
+    for flow in range(200):
+        for rule in "abc":
+            taken = draw.lognormvariate(0.0, 0.6)
+            times.add(rule, 1.0, taken)
+            pace.add(flow, rule, 1.0, taken)
+    for _ in range(20):
+        pace.look(times.estimate)
+    assert np.log(pace.flow).std() < 0.2  # of means of three: 0.35
+
+
+def test_with_nothing_known_samples_are_complete_sooner_than_greedys():
+    greedy = pytest.importorskip("snakemake.scheduling.greedy")
+    ratios = []
+    for seed in range(10):
+        jobs, _ = samples(20, seed=seed)
+        mine = Loop(StandInDag(jobs), {"_cores": 4}, {}).run(scheduler())
+
+        def make(dag):
+            return greedy.Scheduler(dag, greedy.SchedulerSettings(), logging.getLogger("it"))
+
+        theirs = Loop(StandInDag(jobs), {"_cores": 4}, {}).run(make)
+        ratios.append(means(jobs, mine.end) / means(jobs, theirs.end))
+    assert sum(ratios) / len(ratios) < 0.78
+
+
+def test_the_data_behind_jobs():
+    """What most jobs of a rule read says nothing of one; what a job makes is not counted again."""
+    jobs = []
+    for k in range(4):
+        jobs.append(StandIn("map", {"s": str(k)}, ["index", f"in{k}"], [f"m{k}", f"log{k}"], 1.0))
+        read = [f"m{k}", f"log{k}", f"list{k}"] if k % 2 else [f"m{k}"]
+        jobs.append(StandIn("call", {"s": str(k)}, read, [f"c{k}"], 1.0))
+    jobs.append(StandIn("report", {}, [f"c{k}" for k in range(4)], ["report"], 1.0))
+    sizes = {"index": 10**6, "m1": 77, "log1": 77, "list1": 500, "list3": 500}
+    sizes |= {f"in{k}": 10 + k for k in range(4)}
+    dag = StandInDag(jobs)
+    table = plugin.workflow.Jobs(dag.needrun_jobs(), dag.job_dependencies)
+    found = plugin.records.data_behind(table, sizes)
+    assert found.tolist() == [10, 10, 11, 511, 12, 12, 13, 513, 1046]
 
 
 class _Blind:
@@ -210,7 +279,15 @@ def run(folder, text, *more, cores=2, good=True):
 def test_a_workflow_and_then_the_same_anew(tmp_path):
     run(tmp_path, CHAIN, "--resources", "mem_mb=500")
     assert (tmp_path / "report").exists()
-    run(tmp_path, CHAIN, "--forceall", "--scheduler-malleable-flow", "n")
+    run(
+        tmp_path,
+        CHAIN,
+        "--forceall",
+        "--scheduler-malleable-flow",
+        "n",
+        "--scheduler-subsample",
+        "2",
+    )
     assert "Nothing to be done" in run(tmp_path, CHAIN)
 
 

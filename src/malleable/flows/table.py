@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ JOB_KEYS = ("name", "work", "max_slots", "after")
 _SHOWN_OF_CYCLE = 8  # jobs
 
 
-@by_value()
+@by_value(without=("_job_name",), also=("job_name",))
 class Flows(CoreTable, _core.Flows):
     """A table of flows, each a DAG of malleable jobs.
 
@@ -88,10 +88,10 @@ class Flows(CoreTable, _core.Flows):
     1
     """
 
-    __slots__ = ("job_name", "name", "slots")
+    __slots__ = ("_job_name", "name", "slots")
 
     name: tuple[str, ...]
-    job_name: tuple[str, ...]
+    _job_name: tuple[str, ...] | None
     slots: int | None
 
     def __init__(
@@ -169,14 +169,20 @@ class Flows(CoreTable, _core.Flows):
         self._name(names, local)
 
     def _name(self, names: tuple[str, ...], local: Sequence[str] | None) -> None:
-        """Call flows and jobs; without local names these are numbered."""
-        flow_of, starts = self.flow.tolist(), self.job_offset.tolist()
-        if local is None:
-            local = [f"job{row - starts[flow]}" for row, flow in enumerate(flow_of)]
+        """Call flows and jobs; without local names these are numbered once somebody asks."""
         self.name = names
-        self.job_name = tuple(
-            f"{names[flow]}/{text}" for flow, text in zip(flow_of, local, strict=True)
-        )
+        self._job_name = None if local is None else self._joint(local)
+
+    def _joint(self, local: Iterable[str]) -> tuple[str, ...]:
+        flow_of = self.flow.tolist()
+        return tuple(f"{self.name[flow]}/{text}" for flow, text in zip(flow_of, local, strict=True))
+
+    @property
+    def job_name(self) -> tuple[str, ...]:
+        """``flow/job`` for every row."""
+        if self._job_name is None:
+            self._job_name = self._joint(self.local_names())
+        return self._job_name
 
     @classmethod
     def of_core(cls, table: _core.Flows, ids: Integers, job_names: Sequence[str]) -> Flows:
@@ -217,7 +223,7 @@ class Flows(CoreTable, _core.Flows):
         table, first = self._take(rows), self.job_offset.tolist()
         jobs = (self.job_name[first[row] : first[row + 1]] for row in rows.tolist())
         job_name = tuple(itertools.chain.from_iterable(jobs))
-        return self._made(table, {"name": names, "job_name": job_name, "slots": None})
+        return self._made(table, {"name": names, "_job_name": job_name, "slots": None})
 
     @classmethod
     def joined(cls, tables: Sequence[Flows]) -> Flows:
@@ -225,11 +231,15 @@ class Flows(CoreTable, _core.Flows):
         names = tuple(name for table in tables for name in table.name)
         unique("name", names)
         job_name = tuple(name for table in tables for name in table.job_name)
-        others = {"name": names, "job_name": job_name, "slots": None}
+        others = {"name": names, "_job_name": job_name, "slots": None}
         return cls._made(cls._joined(list(tables)), others)
 
     def local_names(self) -> list[str]:
         """Names of the jobs within their flows."""
+        if self._job_name is None:
+            counts = np.diff(self.job_offset)
+            numbered = [f"job{k}" for k in range(counts.max(initial=0))]
+            return [text for count in counts.tolist() for text in numbered[:count]]
         skip = [len(name) + 1 for name in self.name]
         return [
             text[skip[flow] :] for text, flow in zip(self.job_name, self.flow.tolist(), strict=True)

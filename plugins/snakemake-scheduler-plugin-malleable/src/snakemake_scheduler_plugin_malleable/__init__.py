@@ -8,9 +8,11 @@ Per call O(ready jobs) in bulk, and what changed.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +22,7 @@ from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 import malleable as mb
-from snakemake_scheduler_plugin_malleable.order import SHARE, Order
+from snakemake_scheduler_plugin_malleable.order import Order, pause
 from snakemake_scheduler_plugin_malleable.records import benchmarked, data_behind, past_seconds
 from snakemake_scheduler_plugin_malleable.selection import Needs, Running, choose
 from snakemake_scheduler_plugin_malleable.times import Pace, Times
@@ -106,13 +108,13 @@ def _pairs(option: str, text: str | None, parse: Any) -> dict[str, float]:
 class _Started:
     """A job that was selected, and is believed to run."""
 
-    __slots__ = ("data", "job", "needs", "rows", "seconds", "since")
+    __slots__ = ("job", "needs", "rows", "seconds", "since")
 
     def __init__(
-        self, job: Any, rows: list[int], needs: Needs, since: float, seconds: float, data: float
+        self, job: Any, rows: list[int], needs: Needs, since: float, seconds: float
     ) -> None:
         self.job, self.rows, self.needs = job, rows, needs
-        self.since, self.seconds, self.data = since, seconds, data
+        self.since, self.seconds = since, seconds
 
     def left(self, now: float) -> float:
         past = now - self.since
@@ -133,7 +135,7 @@ class Scheduler(SchedulerBase):
         self._began: float | None = None
         self._arrival: dict[str, float] = {}
         self._past_of: dict[Any, float] = {}  # seconds of jobs in earlier runs
-        self._looked_at: set[Any] = set()
+        self._looked_at: Mapping[Any, int] = {}  # jobs whose earlier runs are known
         self._started: dict[Any, _Started] = {}
         self._most: dict[str, int] = {}  # of each resource, ever seen free with what runs
         self._rule_needs: dict[int, Needs] = {}
@@ -153,7 +155,8 @@ class Scheduler(SchedulerBase):
     ) -> Sequence[Any] | None:
         """Jobs that start now; None: Snakemake's own scheduler is to decide."""
         try:
-            return self._select(selectable_jobs, available_resources, input_sizes)
+            with _uncollected():
+                return self._select(selectable_jobs, available_resources, input_sizes)
         except Exception as error:
             if not self._warned:
                 self.logger.warning(
@@ -224,10 +227,9 @@ class Scheduler(SchedulerBase):
             end = max(ends, default=now)
             seconds = (end if started.since <= end <= now else now) - started.since
         row = started.rows[0]
-        self._times.add(rule_of(started.job), started.data, seconds)
-        self._pace.add(
-            int(self._workflow.flow[row]), int(self._workflow.rule[row]), self._data[row], seconds
-        )
+        rule, data = rule_of(started.job), float(self._data[row])
+        self._times.add(rule, data, seconds)
+        self._pace.add(int(self._workflow.flow[row]), rule, data, seconds)
 
     def _see_resources(self, free: Mapping[str, Any]) -> None:
         for name, value in free.items():
@@ -264,17 +266,21 @@ class Scheduler(SchedulerBase):
             everything = Jobs(every, dag.job_dependencies)
         data = np.maximum(data_behind(everything, sizes), 1.0)  # nothing known: all alike
         self._learn_from_past(everything, data)
-        self._data = np.array([data[everything.row[job]] for job in work.jobs])
-        self._factors = np.ones(work.flows)
-        before, self._pace = self._pace, Pace(work.flows, len(work.rules))
-        if old is not None and before is not None:
-            sums = before.sums()
+        self._data = data
+        if everything is not work:
+            self._data = np.array([data[everything.row[job]] for job in work.jobs])
+        if old is None or self._pace is None:
+            self._pace = Pace(work.flows)
+        else:
+            to = np.full(old.flows + 1, -1)
             for job, flow in zip(work.jobs, work.flow.tolist(), strict=True):
-                row = old.row.get(job)
-                if flow >= 0 and row is not None and old.flow[row] >= 0:
-                    self._pace.before[:, flow] = sums[:, old.flow[row]]
-            self._factors = self._pace.factors()
-        self._own = np.array([self._past_of.get(job, np.nan) for job in work.jobs])
+                to[old.flow[old.row[job]] if job in old.row else -1] = flow
+            self._pace = self._pace.moved(to[:-1], work.flows)
+            self._pace.look(self._times.estimate)
+        self._own = np.full(n, np.nan)
+        for job, seconds in self._past_of.items():
+            if job in work.row:
+                self._own[work.row[job]] = seconds
         self._seconds = np.empty(n)
         for k in range(len(work.rules)):
             self._estimate(k)
@@ -288,16 +294,14 @@ class Scheduler(SchedulerBase):
 
     def _learn_from_past(self, everything: Jobs, data: np.ndarray) -> None:
         """Times of earlier runs; jobs that were known before have been learnt from."""
-        fresh = [k for k, job in enumerate(everything.jobs) if job not in self._looked_at]
-        jobs = [everything.jobs[k] for k in fresh]
-        self._looked_at.update(jobs)
+        known, self._looked_at = self._looked_at, everything.row
+        fresh = (job for job in everything.jobs if job not in known)
         persistence = getattr(getattr(self.dag, "workflow", None), "persistence", None)
         assert self._workflow is not None
         waits = self._workflow.row.__contains__
-        found = past_seconds(jobs, waits, getattr(persistence, "metadata", None))
-        for place, seconds in found.items():
-            self._past_of[jobs[place]] = seconds
-            self._times.add(rule_of(jobs[place]), float(data[fresh[place]]), seconds)
+        for job, seconds in past_seconds(fresh, waits, getattr(persistence, "metadata", None)):
+            self._past_of[job] = seconds
+            self._times.add(rule_of(job), float(data[everything.row[job]]), seconds)
 
     def _terms(self) -> dict[str, np.ndarray]:
         """Arrivals, weights and deadlines of flows; those that come later arrive then."""
@@ -315,15 +319,12 @@ class Scheduler(SchedulerBase):
 
     def _estimate(self, rule: int) -> None:
         work = self._workflow
-        assert work is not None
+        assert work is not None and self._pace is not None
         rows = self._rows_of_rule[rule]
-        found = self._times.estimate(work.rules[rule], self._data[rows] * self._factor(rows))
+        name = work.rules[rule]
+        found = self._times.estimate(name, self._data[rows])
+        found = found * self._pace.rule(name) * self._pace.flow[work.flow[rows]]
         self._seconds[rows] = np.where(np.isnan(self._own[rows]), found, self._own[rows])
-
-    def _factor(self, rows: Any) -> np.ndarray:
-        work = self._workflow
-        assert work is not None
-        return np.append(self._factors, 1.0)[work.flow[rows]]  # -1: the last entry
 
     # What is offered.
 
@@ -331,37 +332,35 @@ class Scheduler(SchedulerBase):
         """Marks what may start; False: the DAG has changed."""
         work = self._workflow
         assert work is not None
-        gone, come = self._known - ready, ready - self._known
-        for job in gone:
-            self._ready[self._row_of[job]] = False
-        rows, ended = [], []
-        for job in come:
-            members = [work.row.get(each) for each in _members(job)]
-            if None in members:
+        gone, come = self._known - ready, list(ready - self._known)
+        rows = list(map(work.row.get, come))
+        members: list[int] = []
+        for place in [k for k, row in enumerate(rows) if row is None]:
+            job = come[place]
+            own = [work.row.get(each) for each in _members(job)]
+            if None in own:
                 return False
-            row = members[0]
-            if _grouped(job):
-                row = max(members, key=lambda k: (self._order.tails[k], -k))
-            self._group[row] = job
-            self._row_of[job] = row
-            self._ready[row] = True
-            self._priority[row] = job.priority
-            rows.append(row)
-            if self._order.open[row]:
-                ended += members
+            rows[place] = row = max(own, key=lambda k: (self._order.tails[k], -k))
+            self._group[row], self._row_of[job] = job, row
+            members += own
+        for job in gone:
+            self._ready[self._row(job)] = False
         self._known = set(ready)
         if rows:
-            self._end_parents(ended)
-            self._see_needs(rows)
+            fresh = np.array(rows, np.int64)
+            self._ready[fresh] = True
+            self._priority[fresh] = [job.priority for job in come]
+            self._end_parents(np.append(fresh, np.array(members, np.int64)))
+            self._see_needs(fresh)
         for job in gone:
             self._see_gone(job)
         return True
 
-    def _end_parents(self, rows: list[int]) -> None:
+    def _end_parents(self, own: np.ndarray) -> None:
         """What a ready job waited for has ended, whoever started it."""
         work, seen = self._workflow, self._seen
         assert work is not None
-        own = np.array(rows, np.int64)
+        own = own[self._order.open[own]]
         seen[own] = True
         found = []
         while len(own):
@@ -381,14 +380,14 @@ class Scheduler(SchedulerBase):
         if rows:
             self._order.ended(np.array(rows, np.int64))
 
-    def _see_needs(self, rows: list[int]) -> None:
+    def _see_needs(self, rows: np.ndarray) -> None:
         """Threads of a rule's jobs are those of the first one that is ready."""
         work = self._workflow
         assert work is not None
         changed = []
         rules, first = np.unique(work.rule[rows], return_index=True)
         for rule, place in zip(rules.tolist(), first.tolist(), strict=True):
-            job = self._group[rows[place]]
+            job = self._job(int(rows[place]))
             if rule in self._rule_needs or _grouped(job):
                 continue
             found = job.scheduler_resources
@@ -426,12 +425,12 @@ class Scheduler(SchedulerBase):
         began = time.thread_time()
         self._learnt = len(self._times)
         assert self._workflow is not None and self._pace is not None
-        self._factors = self._pace.factors()
+        self._pace.look(self._times.estimate)
         before = self._seconds.copy()
         for rule in range(len(self._workflow.rules)):
             self._estimate(rule)
         self._order.changed(np.flatnonzero(self._seconds != before))
-        self._look = time.perf_counter() + (time.thread_time() - began) / SHARE
+        self._look = time.perf_counter() + pause(time.thread_time() - began)
 
     def _wait(self, left: Mapping[int, float]) -> float:
         return min(left.values(), default=0.0)
@@ -453,19 +452,37 @@ class Scheduler(SchedulerBase):
         return slots * cores / narrowest if narrowest > 0.0 else float(slots)
 
     def _job(self, row: int) -> Any:
-        return self._group[row]
+        """What Snakemake starts for a row: the job, or its group."""
+        assert self._workflow is not None
+        return self._group.get(row, self._workflow.jobs[row])
+
+    def _row(self, job: Any) -> int:
+        assert self._workflow is not None
+        row = self._workflow.row.get(job)
+        return self._row_of[job] if row is None else row
 
     def _seconds_of(self, row: int) -> float:
         work = self._workflow
         assert work is not None
-        return float(sum(self._seconds[work.row[each]] for each in _members(self._group[row])))
+        return float(sum(self._seconds[work.row[each]] for each in _members(self._job(row))))
 
     def _start(self, row: int, needs: Needs, now: float) -> None:
-        work, job = self._workflow, self._group[row]
+        work, job = self._workflow, self._job(row)
         assert work is not None
         rows = [work.row[each] for each in _members(job)]
-        data = self._data[row] * self._factor(rows[:1])[0]
-        self._started[job] = _Started(job, rows, needs, now, self._seconds_of(row), float(data))
+        self._started[job] = _Started(job, rows, needs, now, self._seconds_of(row))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nobody looks for cycles among millions of jobs and files meanwhile; none are made here."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _grouped(job: Any) -> bool:

@@ -3,7 +3,8 @@
 `malleable.FlowEpoch` has the flows with the work that is left, and says their order under the objective. No
 run ends before the work is done on all slots, nor before its longest path: a job whose path reaches this
 bound cannot wait, and goes first. Otherwise a large sample would start last and end alone. A decision takes
-O(jobs + F log F) for F flows and is made again when a twentieth of the time since would pay for it.
+O(jobs + F log F) for F flows. If it took longer than the start of a job costs Snakemake anyway, it is made
+again when a twentieth of the time since would pay for it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ import numpy as np
 import malleable as mb
 from snakemake_scheduler_plugin_malleable.workflow import Workflow
 
-__all__ = ["SHARE", "Order"]
+__all__ = ["SHARE", "Order", "pause"]
 
 _PERIOD = 1e-3  # seconds; so short that an order follows paths rather than periods
 _LEAST_WORK = 1e-6
 SHARE = 0.05  # of the time, at most, for decisions
+_FREE = 0.02  # processor seconds of a decision that need no pause
+
+
+def pause(took: float) -> float:
+    """Seconds until the next decision, after one that took so much of the processor."""
+    return max(0.0, took - _FREE) / SHARE
 
 
 class Order:
@@ -116,7 +123,7 @@ class Order:
         first, at = np.unique(flows, return_index=True)
         self.ranks[:] = len(self.ranks)
         self.ranks[first[np.argsort(at)]] = np.arange(len(first))
-        self._ask = time.perf_counter() + (time.thread_time() - began) / SHARE
+        self._ask = time.perf_counter() + pause(time.thread_time() - began)
 
     def rank_of_jobs(self) -> np.ndarray:
         """Ranks of jobs: of their flows, or of the first flow that waits for them."""

@@ -12,8 +12,9 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,54 +31,58 @@ _FEW = 3  # jobs of a rule, below which nothing counts as shared
 
 def data_behind(all_jobs: Jobs, sizes: Mapping[str, int | None]) -> np.ndarray:
     """Bytes behind each job; 0: not known."""
-    jobs, rules = all_jobs.jobs, all_jobs.rule.tolist()
-    made = {file for job in jobs for file in job.output}
-    uses = Counter(
-        (rule, file)
-        for rule, job in zip(rules, jobs, strict=True)
-        for file in job.input
-        if file not in made
-    )
-    count = Counter(rules)
-    own = np.zeros(len(jobs))
-    known: dict[str, float] = {}
-    for k, (rule, job) in enumerate(zip(rules, jobs, strict=True)):
-        for file in job.input:
-            if file in made or (count[rule] >= _FEW and 2 * uses[rule, file] > count[rule]):
-                continue
-            if file not in known:
-                known[file] = _size(file, sizes)
-            own[k] += known[file]
+    jobs, rules = all_jobs.jobs, all_jobs.rule
+    inputs = [job.input for job in jobs]
+    above = np.bincount(all_jobs.child, minlength=len(jobs))
+    # Each job that another waits for makes at least one of its files, most often all of them.
+    reads = np.flatnonzero(np.fromiter(map(len, inputs), np.int64, len(jobs)) > above)
+    makers = np.unique(all_jobs.parents.of(reads)).tolist()
+    made = set(chain.from_iterable(jobs[k].output for k in makers))
+    read = [(k, file) for k in reads.tolist() for file in inputs[k] if file not in made]
+    files = {file for _, file in read}
+    known = {
+        file: _size(file, told) for file, told in zip(files, map(sizes.get, files), strict=True)
+    }
+    if len(known) < len(read):
+        number = rules.tolist()
+        most = np.bincount(rules, minlength=len(all_jobs.rules)).tolist()
+        uses = Counter((number[k], file) for k, file in read)
+        often = {
+            (rule, file)
+            for (rule, file), count in uses.items()
+            if most[rule] >= _FEW and 2 * count > most[rule]
+        }
+        read = [(k, file) for k, file in read if (number[k], file) not in often]
+    rows = np.fromiter((k for k, _ in read), np.int64, len(read))
+    own = np.bincount(rows, [known[file] for _, file in read], len(jobs))
     edges, whole = all_jobs.wholes(all_jobs.parent, all_jobs.child)
     shared = (whole >= _FEW) & (2 * edges > whole)
     return np.minimum(all_jobs.sums(own, shared), _MOST)
 
 
-def _size(file: str, sizes: Mapping[str, int | None]) -> float:
-    found = sizes.get(file)
-    if found is None:
+def _size(file: str, told: int | None) -> float:
+    if told is None:
         with suppress(OSError):
-            found = os.path.getsize(file)  # noqa: PTH202 - half a million of them
-    return float(found or 0)
+            return float(os.path.getsize(file))  # noqa: PTH202 - half a million of them
+    return float(told or 0)
 
 
 def past_seconds(
-    jobs: Sequence[Any], waits: Callable[[Any], bool], metadata: Callable[[Any], Any] | None
-) -> dict[int, float]:
-    """Seconds that jobs took when they ran last, by place.
+    jobs: Iterable[Any], waits: Callable[[Any], bool], metadata: Callable[[Any], Any] | None
+) -> Iterator[tuple[Any, float]]:
+    """Jobs that ran before, and the seconds that each took when it ran last.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : iterable of Job
     waits : callable
         Whether a job is to run in this run; of others so many of a rule are enough.
     metadata : callable, optional
         Snakemake's record of an output file.
     """
-    found: dict[int, float] = {}
     done: Counter[str] = Counter()
     read = 0
-    for k, job in enumerate(jobs):
+    for job in jobs:
         rule = rule_of(job)
         if read >= _READ:
             break
@@ -92,8 +97,7 @@ def past_seconds(
                 seconds = _recorded(metadata(file), rule)
                 break
         if seconds is not None:
-            found[k] = seconds
-    return found
+            yield job, seconds
 
 
 def _recorded(record: Any, rule: str) -> float | None:

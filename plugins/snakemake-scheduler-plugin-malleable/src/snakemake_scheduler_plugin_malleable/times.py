@@ -6,14 +6,14 @@ finds how far that may be believed, and says what a job with other data takes. I
 between the least and the most data of the rule's jobs; between these it is a line in logarithms. A rule
 of which no job is known takes what others do. O(known jobs + points) for a rule that is fitted anew.
 
-What is behind a job is also how its flow did so far: a sample whose first steps took long for what they read
-will take long again. `Pace` is the mean of that, in logarithms, by which data are multiplied.
+A sample whose first steps took long for what they read will take long again: `Pace` learns that beside.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,6 +26,10 @@ _POINTS = 25
 _BEYOND = 8.0  # how far from what is known a rule is asked for
 _LEAST, _MOST = 1e-3, 1e9  # seconds
 UNKNOWN = 1.0  # seconds of a job while nothing is known of any
+_SPREAD = 0.2, 0.2  # variances of logarithms of flows' parts and of chance, before any was seen
+_RULES = 1.0  # the same of rules' parts
+_BELIEVED = 4.0  # jobs as many as which these count
+_ROUNDS = 10
 
 
 class Times:
@@ -95,39 +99,80 @@ class Times:
 
 
 class Pace:
-    """How flows did so far, against others' jobs of the same rules.
+    """By how much jobs of a flow, and of a rule, take longer than `Times` says.
+
+    The logarithm of what a job took over its estimate is taken as the sum of a part of its rule, a part of its
+    flow, and chance, all normal. The parts are the means that this leaves to be expected: flows of which much
+    was seen count fully, others are nearer to 1, and a rule that only large samples have reached so far is not
+    taken for a long one. How far flows differ is learnt, too. O(jobs seen) for a look.
 
     Parameters
     ----------
-    flows, rules : int
+    flows : int
+
+    Attributes
+    ----------
+    flow : ndarray, shape (flows + 1,)
+        Factors of flows; the last entry, 1, is that of jobs without a flow.
     """
 
-    def __init__(self, flows: int, rules: int) -> None:
-        self._size = flows, rules
-        self._seen: list[tuple[int, int, float]] = []
-        self.before = np.zeros((2, flows))  # sums and numbers of what an earlier DAG had seen
+    def __init__(self, flows: int) -> None:
+        self.flow = np.ones(flows + 1)
+        self._rules: dict[str, int] = {}
+        self._seen: list[tuple[int, int, float, float]] = []
+        self._of_rule = np.zeros(0)
+        self._spread = _SPREAD  # variances: of flows, and of chance
 
-    def add(self, flow: int, rule: int, data: float, seconds: float) -> None:
-        """A job has ended; data above 0."""
-        self._seen.append((flow, rule, math.log(max(seconds, _LEAST) / data)))
+    def add(self, flow: int, rule: str, data: float, seconds: float) -> None:
+        """A job has ended; data above 0. Jobs without a flow (-1) are not counted."""
+        if flow >= 0 and math.isfinite(seconds):
+            number = self._rules.setdefault(rule, len(self._rules))
+            self._seen.append((flow, number, data, min(max(seconds, _LEAST), _MOST)))
 
-    def sums(self) -> np.ndarray:
-        """Sums of logarithms and their numbers, by flow; only rules of which two have ended count."""
-        flows, rules = self._size
+    def rule(self, name: str) -> float:
+        """Factor of a rule."""
+        number = self._rules.get(name, len(self._of_rule))
+        return math.exp(self._of_rule[number]) if number < len(self._of_rule) else 1.0
+
+    def moved(self, to: np.ndarray, flows: int) -> Pace:
+        """The same for other flows; ``to`` has the new number of each flow, -1 where there is none."""
+        fresh = Pace(flows)
+        names = list(self._rules)
+        for flow, rule, data, seconds in self._seen:
+            fresh.add(int(to[flow]), names[rule], data, seconds)
+        return fresh
+
+    def look(self, estimate: Callable[[str, np.ndarray], np.ndarray]) -> None:
+        """Factors by all that was seen; `estimate` is that of `Times`."""
         if not self._seen:
-            return self.before
-        flow, rule, ratio = (np.array(column) for column in zip(*self._seen, strict=True))
-        counts = np.bincount(rule, minlength=rules)
-        means = np.bincount(rule, weights=ratio, minlength=rules) / np.maximum(counts, 1)
-        told = (counts[rule] > 1) & (flow >= 0)
-        off = (ratio - means[rule])[told]
-        now = [np.bincount(flow[told], w, flows) for w in (off, np.ones(len(off)))]
-        return self.before + np.array(now)
+            return
+        flows, rules = len(self.flow) - 1, len(self._rules)
+        flow, rule, data, off = (np.array(column) for column in zip(*self._seen, strict=True))
+        off = np.log(off)
+        for name, number in self._rules.items():
+            own = rule == number
+            off[own] -= np.log(estimate(name, data[own]))
+        of_flow = np.log(self.flow[:-1])
+        of_rule = np.append(self._of_rule, np.zeros(rules - len(self._of_rule)))
+        counts, of_rules = np.bincount(flow, minlength=flows), np.bincount(rule, minlength=rules)
+        between, within = self._spread
+        for _ in range(_ROUNDS):
+            of_rule = np.bincount(rule, off - of_flow[flow], rules) / (of_rules + within / _RULES)
+            of_flow = np.bincount(flow, off - of_rule[rule], flows) / (counts + within / between)
+        chance = off - of_rule[rule] - of_flow[flow]
+        # What is not known of a flow's part counts as spread of flows, and what that part took as chance.
+        unsure = 1.0 / (1.0 / between + counts / within)
+        some = counts > 0
+        self._spread = (
+            _mean(of_flow[some] ** 2 + unsure[some], _SPREAD[0]),
+            _mean(chance**2 + unsure[flow], _SPREAD[1]),
+        )
+        self.flow[:-1], self._of_rule = np.exp(of_flow), of_rule
 
-    def factors(self) -> np.ndarray:
-        """By which the data of flows are multiplied."""
-        total, count = self.sums()
-        return np.exp(total / np.maximum(count, 1.0))
+
+def _mean(values: np.ndarray, before: float) -> float:
+    """Of values and of what was believed before any was seen."""
+    return float((values.sum() + _BELIEVED * before) / (len(values) + _BELIEVED))
 
 
 def _table(said: np.ndarray, rule: str) -> mb.ClusterJobs:

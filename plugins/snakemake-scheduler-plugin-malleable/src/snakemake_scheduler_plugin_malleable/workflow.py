@@ -10,7 +10,8 @@ the others those that flows wait for (an index) are as urgent as the most urgent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from itertools import chain, filterfalse, repeat
 from typing import Any
 
 import numpy as np
@@ -42,19 +43,17 @@ class Jobs:
     def __init__(self, jobs: Iterable[Any], dependencies: Callable[[Any], Iterable[Any]]) -> None:
         self.jobs = list(jobs)
         self.row: dict[Any, int] = {job: k for k, job in enumerate(self.jobs)}
-        numbers: dict[str, int] = {}
-        self.rule = np.array(
-            [numbers.setdefault(rule_of(job), len(numbers)) for job in self.jobs], np.int64
-        )
-        self.rules = list(numbers)
-        child, parent = [], []
-        for k, job in enumerate(self.jobs):
-            for other in dependencies(job):
-                place = self.row.get(other)
-                if place is not None:
-                    child.append(k)
-                    parent.append(place)
-        self.child, self.parent = np.array(child, np.int64), np.array(parent, np.int64)
+        self.rules, self.rule = rules_of(self.jobs)
+        # Half a million jobs: what is done for each of them is left to functions written in C.
+        above = list(map(dependencies, self.jobs))
+        if above and not isinstance(above[0], Sized):
+            above = list(map(tuple, above))
+        counts = np.fromiter(map(len, above), np.int64, len(above))
+        places = map(self.row.get, chain.from_iterable(above), repeat(-1))
+        self.parent = np.fromiter(places, np.int64, int(counts.sum()))
+        self.child = np.repeat(np.arange(len(above)), counts)
+        here = self.parent >= 0
+        self.child, self.parent = self.child[here], self.parent[here]
         self._rank()
 
     def __len__(self) -> int:
@@ -69,9 +68,9 @@ class Jobs:
         front, level = np.flatnonzero(waits == 0), 0
         while len(front):
             self.level[front] = level
-            after = self.children.of(front)
-            np.subtract.at(waits, after, 1)
-            front, level = np.unique(after[waits[after] == 0]), level + 1
+            after, told = np.unique(self.children.of(front), return_counts=True)
+            waits[after] -= told
+            front, level = after[waits[after] == 0], level + 1
         order = np.argsort(self.level[self.parent], kind="stable")
         self.child, self.parent = self.child[order], self.parent[order]
         # Edges by the level of their parents, the last ones first.
@@ -119,21 +118,23 @@ class Workflow(Jobs):
     def __init__(
         self, jobs: Iterable[Any], dependencies: Any, finished: Any, wildcards: Sequence[str] = ()
     ) -> None:
-        super().__init__((job for job in jobs if not finished(job)), dependencies)
+        super().__init__(filterfalse(finished, jobs), dependencies)
         self._part(wildcards)
 
     def _part(self, wildcards: Sequence[str]) -> None:
         n = len(self.jobs)
-        known = [wildcards_of(job) for job in self.jobs]
         if wildcards:
             values: dict[str, int] = {}
+            known = map(wildcards_of, self.jobs)
             first = [next((w[name] for name in wildcards if name in w), None) for w in known]
             label = np.array(
                 [_NONE if v is None else values.setdefault(v, len(values)) for v in first], np.int64
             )
         else:
             counts = np.bincount(self.rule, minlength=len(self.rules))
-            common = np.array([not w for w in known], bool)
+            # All jobs of a rule have the same wildcards.
+            first = np.unique(self.rule, return_index=True)[1].tolist()
+            common = np.array([not wildcards_of(self.jobs[k]) for k in first], bool)[self.rule]
             if len(counts) and counts.max() > 1:
                 common |= counts[self.rule] == 1
             label = self._parts(~common if not common.all() else np.ones(n, bool))
@@ -233,6 +234,17 @@ def _grouped(keys: np.ndarray, values: np.ndarray, n: int) -> _Grouped:
     offset = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=offset[1:])
     return _Grouped(offset, values[order])
+
+
+def rules_of(jobs: Sequence[Any]) -> tuple[list[str], np.ndarray]:
+    """The rules of jobs, and the place of each job's rule among them."""
+    try:
+        names = [job.rule.name for job in jobs]
+    except AttributeError:
+        names = list(map(rule_of, jobs))
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    rows = np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
+    return list(map(str, numbers)), rows
 
 
 def rule_of(job: Any) -> str:
