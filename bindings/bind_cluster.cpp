@@ -200,9 +200,9 @@ class PySimulation {
     const Turn turn(busy_);
     return history_tuple(simulation_.history());
   }
-  void recall(const Doubles& common, const Doubles& maps, const Doubles& reduces) {
+  void recall(const py::tuple& numbers) {
     const Turn turn(busy_);
-    simulation_.recall(history_of(common, maps, reduces));
+    simulation_.recall(history_of(numbers));
   }
 
   py::dict trace() const {
@@ -299,7 +299,7 @@ void bind_cluster(py::module_& module) {
       .def("records", &PySimulation::records)
       .def("latency", &PySimulation::latency)
       .def("history", &PySimulation::history)
-      .def("recall", &PySimulation::recall, py::arg("common"), py::arg("maps"), py::arg("reduces"))
+      .def("recall", &PySimulation::recall, py::arg("numbers"))
       .def("trace", &PySimulation::trace)
       .def("batches", &PySimulation::batches);
 }

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -203,7 +204,7 @@ class PyScheduler {
 
   py::dict counts(const Integers& ids) {
     std::vector<std::int64_t> columns[4];
-    std::vector<double> estimate, spread, slowed;
+    std::vector<double> estimate, spread, slowed, speedup;
     call([&](Scheduler& s) {
       for (const Index row : s.rows_of(view(ids))) {
         for (const Phase p : {kMap, kReduce}) {
@@ -217,6 +218,7 @@ class PyScheduler {
           spread.push_back(deviation);
           slowed.push_back(s.slowed(row, p));
         }
+        speedup.push_back(s.speedup(row));
       }
     });
     const auto shaped = [&](auto&& column) {
@@ -228,6 +230,7 @@ class PyScheduler {
     d["estimate"] = shaped(estimate);
     d["spread"] = shaped(spread);
     d["slowed"] = shaped(slowed);
+    d["speedup"] = to_numpy(std::move(speedup));
     return d;
   }
 
@@ -254,14 +257,19 @@ class PyScheduler {
       return std::tuple(now.trust, now.speedup, now.speedup_low);
     });
   }
-  std::string rule() {
-    return call([](Scheduler& s) { return std::string(s.rule()); });
+  // The rule, p of the jobs that are here, and p less its standard deviation
+  std::tuple<std::string, double, double> rule() {
+    return call([](Scheduler& s) {
+      const SpeedupCurve& here = s.state().exponents_here();
+      const double p = mean_speedup(here);
+      return std::tuple(std::string(s.rule()), p, p - std::sqrt(speedup_variance(here)));
+    });
   }
   py::tuple history() {
     return history_tuple(call([](Scheduler& s) { return s.history(); }));
   }
-  void recall(const Doubles& common, const Doubles& maps, const Doubles& reduces) {
-    const TaskEstimates::History history = history_of(common, maps, reduces);
+  void recall(const py::tuple& numbers) {
+    const TaskEstimates::History history = history_of(numbers);
     call([&](Scheduler& s) { s.recall(history); });
   }
   std::size_t size() {
@@ -371,7 +379,7 @@ void bind_scheduler(py::module_& module) {
       .def_property_readonly("learned", &PyScheduler::learned)
       .def_property_readonly("rule", &PyScheduler::rule)
       .def("history", &PyScheduler::history)
-      .def("recall", &PyScheduler::recall, py::arg("common"), py::arg("maps"), py::arg("reduces"))
+      .def("recall", &PyScheduler::recall, py::arg("numbers"))
       .def_property_readonly("now", &PyScheduler::now)
       .def_property_readonly("next", &PyScheduler::next)
       .def("save", [](PyScheduler& self) { return py::bytes(self.save()); })

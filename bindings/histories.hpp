@@ -1,5 +1,6 @@
-// What was learnt of tasks, as arrays: sums over all phases, and numbers of programs by map and by
-// reduce phase, shape (programs, 3).
+// What was learnt of tasks, as arrays: sums over all phases; numbers of programs by map and by
+// reduce phase, shape (programs, 3); of users, shape (users, 3), likewise; and of programs'
+// speed-up, shape (programs, 17).
 #pragma once
 
 #include <utility>
@@ -11,20 +12,21 @@
 namespace malleable::bindings {
 
 inline py::tuple history_tuple(TaskEstimates::History&& found) {
-  const auto rows = [](std::vector<double>& numbers) {
-    const auto count = static_cast<py::ssize_t>(numbers.size() / 3);
-    return to_numpy(std::move(numbers)).reshape({count, py::ssize_t{3}});
+  const auto rows = [](std::vector<double>& numbers, py::ssize_t each = 3) {
+    const auto count = static_cast<py::ssize_t>(numbers.size()) / each;
+    return to_numpy(std::move(numbers)).reshape({count, each});
   };
   return py::make_tuple(to_numpy(std::move(found.common)), rows(found.runs[kMap]),
-                        rows(found.runs[kReduce]));
+                        rows(found.runs[kReduce]), rows(found.errors[kMap]),
+                        rows(found.errors[kReduce]), rows(found.speedups, 1 + kSpeedups));
 }
 
-inline TaskEstimates::History history_of(const Array<double>& common, const Array<double>& maps,
-                                         const Array<double>& reduces) {
-  const auto copied = [](const Array<double>& numbers) {
-    return std::vector<double>(numbers.data(), numbers.data() + numbers.size());
+inline TaskEstimates::History history_of(const py::tuple& numbers) {
+  const auto copied = [&](std::size_t k) {
+    const auto given = numbers[k].cast<Array<double>>();
+    return std::vector<double>(given.data(), given.data() + given.size());
   };
-  return {copied(common), {copied(maps), copied(reduces)}};
+  return {copied(0), {copied(1), copied(2)}, {copied(3), copied(4)}, copied(5)};
 }
 
 }  // namespace malleable::bindings

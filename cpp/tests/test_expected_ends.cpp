@@ -87,9 +87,9 @@ TEST(reduces_wait_for_maps_and_children_for_parents) {
 }
 
 TEST(tasks_beside_each_other_slow_down) {
-  EndsRequest slow = on(4);
-  slow.speedup = 0.5;
-  near(expected_ends(std::vector<LeftJob>{job(known(10.0, 4))}, slow)[0], 118.0, 0.15);
+  std::vector<LeftJob> slow{job(known(10.0, 4))};
+  slow[0].speedup = 0.5;
+  near(expected_ends(slow, on(4))[0], 118.0, 0.15);
 }
 
 TEST(no_slot_no_end) {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "check.hpp"
-#include "malleable/kernel/speedup_likelihood.hpp"
+#include "malleable/kernel/speedup_belief.hpp"
 #include "malleable/kernel/steepness.hpp"
 
 namespace malleable::check {

@@ -158,7 +158,7 @@ TEST(running_tasks_are_censored) {
     if (finished > 0.0) seen.finished(finished, std::exp(2.0 * uniform(random) - 1.0), 10.0);
     const double running = std::floor(20.0 * uniform(random));
     const double age = std::exp(6.0 * uniform(random) - 3.0);
-    const LogMean found = estimates.posterior(kMap, prior, seen, running, age);
+    const LogMean found = estimates.posterior(kMap, estimates.speedup(), prior, seen, running, age);
     const double s = estimates.scatter(kMap);
     const auto density = [&](double m) {
       double log = -0.5 * (m - prior.mean) * (m - prior.mean) / prior.variance;
@@ -202,7 +202,8 @@ TEST(short_tasks_do_not_speak_for_all) {
     }
     early += seen.y / 10.0 / kRounds;
     const LogMean prior{3.0, 4.0};
-    ours += estimates.posterior(kMap, prior, seen, 30.0, tasks[9]).mean / kRounds;
+    ours +=
+        estimates.posterior(kMap, estimates.speedup(), prior, seen, 30.0, tasks[9]).mean / kRounds;
   }
   CHECK(early < 2.0);
   CHECK_NEAR(ours, 3.0, 0.2);
@@ -257,9 +258,12 @@ TEST(what_was_learnt_is_kept_as_numbers) {
   for (const Phase p : {kMap, kReduce}) {
     for (const std::int64_t group : {-1, 0, 2}) {
       CHECK_EQUAL(again.prior(p, {0.0, group}).mean, estimates.prior(p, {0.0, group}).mean);
-      // Errors of single users are not kept: of one whom neither knows.
-      const TaskEstimates::Told told{9.0, group, 7};
-      CHECK_EQUAL(again.prior(p, told).variance, estimates.prior(p, told).variance);
+      // Of users whom both know, and of one whom neither does.
+      for (const std::size_t user : {0, 7}) {
+        const TaskEstimates::Told told{9.0, group, user};
+        CHECK_EQUAL(again.prior(p, told).mean, estimates.prior(p, told).mean);
+        CHECK_EQUAL(again.prior(p, told).variance, estimates.prior(p, told).variance);
+      }
     }
     CHECK_EQUAL(again.scatter(p), estimates.scatter(p));
   }
@@ -325,8 +329,8 @@ TEST(corners) {
     seen.finished(1e9, seconds, seconds);
     const LogMean prior = estimates.prior(kMap, {seconds, 3});
     for (const double age : {0.0, 1e-12, 1e12}) {
-      const double found =
-          estimates.seconds(kMap, estimates.posterior(kMap, prior, seen, 1e9, age));
+      const double found = estimates.seconds(
+          kMap, estimates.posterior(kMap, estimates.speedup(), prior, seen, 1e9, age));
       CHECK(found > 0.0 && found < 1e22);
     }
     estimates.learn(kMap, {seconds, 3}, prior, seen, 1e9);

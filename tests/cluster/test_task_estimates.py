@@ -400,6 +400,16 @@ def test_a_record_says_the_history(tmp_path):
         (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
         (lambda h: h["common"].pop(), "history: 258 numbers, expected 259"),
         (lambda h: h["common"].__setitem__(0, "x"), "history.common = .*finite numbers"),
+        (lambda h: h.update(users=3), r"history.users = 3: a list"),
+        (lambda h: h["users"].append({}), r"history.users\[\d\]: user is needed"),
+        (
+            lambda h: h["users"].extend([{"user": "zoe", "map": [0] * 3, "reduce": [0] * 3}] * 2),
+            r"history.users\[\d\]: user 'zoe' is there twice",
+        ),
+        (
+            lambda h: h["users"].append({"user": "zoe", "map": [-1, 0, 0], "reduce": [0] * 3}),
+            "history: -1",
+        ),
     ],
 )
 def test_what_is_no_history(change, message):

@@ -574,9 +574,10 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_starts,
 MALLEABLE_FUNCTION(int, malleable_scheduler_counts,
                    (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
                     int64_t* waiting, int64_t* running, int64_t* finished, double* estimate));
-/* What was learnt, for a scheduler to come: `*numbers` in common, and by program three in `maps`
- * and three in `reduces`, `*programs` of each. room, programs_room: numbers and programs that fit;
- * with null columns the function says how many there are. */
+/* What was learnt, for a scheduler to come: `*numbers` in common, which grow with programs and
+ * users, and by program three in `maps` and three in `reduces`, `*programs` of each. Programs and
+ * users are those of the numbers that they were added with. room, programs_room: numbers and
+ * programs that fit; with null columns the function says how many there are. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_history,
                    (malleable_scheduler * scheduler, double* common, int64_t room, int64_t* numbers,
                     double* maps, double* reduces, int64_t programs_room, int64_t* programs));

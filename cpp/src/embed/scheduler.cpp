@@ -68,7 +68,8 @@ std::unique_ptr<Owned<malleable_scheduler>> scheduler_of(const malleable_cluster
                                                       options);
 }
 
-constexpr std::size_t kNumbersOfProgram = 3;  // of a history, see TaskEstimates
+constexpr std::size_t kNumbersOfProgram = 3,
+                      kNumbersOfSpeedup = 1 + kSpeedups;  // of a history, see TaskEstimates
 
 // A column of every phase that is told, or zeros.
 void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_t n,
@@ -380,19 +381,29 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
   });
 }
 
+// Behind the sums over all phases `common` has p by program, then what users said, first of maps.
 int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, int64_t room,
                                 int64_t* numbers, double* maps, double* reduces,
                                 int64_t programs_room, int64_t* programs) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     TaskEstimates::History history = of.scheduler.history();
     // A program whose tasks of one kind were never seen has zeros there.
-    const std::size_t most = std::max(history.runs[kMap].size(), history.runs[kReduce].size());
-    for (auto& runs : history.runs) runs.resize(most, 0.0);
-    tell(numbers, history.common.size());
-    tell(programs, most / kNumbersOfProgram);
-    if (common != nullptr) check_room(room, history.common.size());
-    if (maps != nullptr || reduces != nullptr) check_room(programs_room, most / kNumbersOfProgram);
-    put(common, history.common);
+    const std::size_t most = std::max({history.runs[kMap].size() / kNumbersOfProgram,
+                                       history.runs[kReduce].size() / kNumbersOfProgram,
+                                       history.speedups.size() / kNumbersOfSpeedup});
+    for (auto& runs : history.runs) runs.resize(most * kNumbersOfProgram, 0.0);
+    history.speedups.resize(most * kNumbersOfSpeedup, 0.0);
+    const std::size_t said = std::max(history.errors[kMap].size(), history.errors[kReduce].size());
+    for (auto& errors : history.errors) errors.resize(said, 0.0);
+    std::vector<double>& all = history.common;
+    for (const auto* more : {&history.speedups, &history.errors[kMap], &history.errors[kReduce]}) {
+      all.insert(all.end(), more->begin(), more->end());
+    }
+    tell(numbers, all.size());
+    tell(programs, most);
+    if (common != nullptr) check_room(room, all.size());
+    if (maps != nullptr || reduces != nullptr) check_room(programs_room, most);
+    put(common, all);
     put(maps, history.runs[kMap]);
     put(reduces, history.runs[kReduce]);
   });
@@ -406,9 +417,24 @@ int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
       const auto given = needed(field, values, count);
       return std::vector<double>(given.begin(), given.end());
     };
-    const std::size_t rows = length("programs", programs) * kNumbersOfProgram;
-    of.scheduler.recall({copied("common", common, length("numbers", numbers)),
-                         {copied("maps", maps, rows), copied("reduces", reduces, rows)}});
+    const std::size_t known = length("programs", programs), rows = known * kNumbersOfProgram;
+    const std::vector<double> all = copied("common", common, length("numbers", numbers));
+    const std::size_t sums = std::min(all.size(), of.scheduler.history().common.size());
+    // Histories of earlier versions end with the sums.
+    const std::size_t speedups = all.size() > sums ? known * kNumbersOfSpeedup : 0;
+    if (all.size() < sums + speedups || (all.size() - sums - speedups) % 2 != 0) {
+      throw std::invalid_argument("history: " + std::to_string(all.size()) +
+                                  " numbers are none of so many programs");
+    }
+    const auto part = [&](std::size_t from, std::size_t count) {
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
+      return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(count));
+    };
+    const std::size_t said = (all.size() - sums - speedups) / 2, users = sums + speedups;
+    of.scheduler.recall({part(0, sums),
+                         {copied("maps", maps, rows), copied("reduces", reduces, rows)},
+                         {part(users, said), part(users + said, said)},
+                         part(sums, speedups)});
   });
 }
 

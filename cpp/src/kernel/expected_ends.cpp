@@ -241,7 +241,7 @@ class Run {
         waiting_[row] -= tasks;
         ++beside_[row];
         ++holds_[j];
-        const double slower = std::pow(static_cast<double>(beside_[row]), 1.0 - request_.speedup);
+        const double slower = std::pow(static_cast<double>(beside_[row]), 1.0 - jobs_[j].speedup);
         ends_.push({now + seconds(row, tasks, 0.0) * slower, row, tasks});
         offer(j);
       }

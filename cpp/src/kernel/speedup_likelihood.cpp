@@ -15,11 +15,6 @@ constexpr double kFinest = 0.004, kCoarser = 1.6;
 // A curve over the grid that is so bent at its top, and as by so many times the tasks at most, is
 // summed as that of a normal sample.
 constexpr double kBent = 1.0, kAlike = 1.5;
-// So many tasks count in full: models are never quite right, and more tasks would make them sure.
-constexpr double kTold = 2'000.0;
-// Of models before any phase has ended, which count as so many phases.
-constexpr std::array<double, kLevelModels> kWeight = {0.5, 0.3, 0.1, 0.1};
-constexpr double kWeightPhases = 4.0;
 // A jump's standard deviation; how likely one is before a task: at least, and over a phase's n.
 constexpr double kJump = 1.5, kLeastJumps = 0.03, kJumps = 0.5;
 // What a level walks before a task, over the scatter of tasks.
@@ -29,7 +24,6 @@ constexpr double kClimb = 2.0;
 // Times that differ by so little are the same one.
 constexpr double kTogether = 1e-9;
 constexpr double kGolden = 0.618;
-constexpr double kSame = 1e-6;  // logarithms of chances that differ by rounding
 
 // The part of a normal density that depends on what was seen.
 double log_density(double off, double variance) {
@@ -165,23 +159,6 @@ class Jumps {
 
 }  // namespace
 
-SpeedupCurve speedup_prior(SpeedupPrior prior) {
-  struct Row {
-    double one, mean, deviation;  // the chance of p = 1, and what p is around else
-  };
-  constexpr std::array<Row, 3> kRows = {{{0.6, 0.95, 0.1}, {0.5, 0.85, 0.2}, {0.3, 0.8, 0.25}}};
-  const Row& row = kRows[static_cast<std::size_t>(prior)];
-  SpeedupCurve found;
-  double sum = 0.0;
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    const double off = (speedup_at(g) - row.mean) / row.deviation;
-    sum += found[g] = std::exp(-0.5 * off * off);
-  }
-  for (double& chance : found) chance *= (1.0 - row.one) / sum;
-  found.back() += row.one;
-  return found;
-}
-
 ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
   ModelCurves found{};
   if (tasks.size() < 2) return found;
@@ -227,76 +204,6 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
       found[m][g] = density[g] + log_mean(logs, n);
     }
   }
-  return found;
-}
-
-void SpeedupBelief::begin_with(SpeedupPrior prior) {
-  prior_ = speedup_prior(prior);
-  for (double& chance : prior_) chance = std::log(chance);
-}
-
-SpeedupBelief::SpeedupBelief(SpeedupPrior prior) {
-  begin_with(prior);
-  for (std::size_t m = 0; m < kLevelModels; ++m) weight_[m].fill(kWeightPhases * kWeight[m]);
-}
-
-// By p, with the weights that models have by now, the first one's factor left out.
-SpeedupCurve SpeedupBelief::mixed(const ModelCurves& curves) const {
-  SpeedupCurve found;
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    double most = curves[0][g], sum = 0.0, weights = 0.0;
-    for (const SpeedupCurve& curve : curves) most = std::max(most, curve[g]);
-    for (std::size_t m = 0; m < kLevelModels; ++m) {
-      sum += weight_[m][g] * std::exp(curves[m][g] - most);
-      weights += weight_[m][g];
-    }
-    found[g] = most + std::log(sum / weights);
-  }
-  // Only differences between p count.
-  const double one = found.back();
-  for (double& log : found) log -= one;
-  return found;
-}
-
-void SpeedupBelief::say(const ModelCurves& curves, std::vector<double>& said) {
-  const SpeedupCurve now = mixed(curves);
-  said.resize(kSpeedups, 0.0);
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    open_[g] += now[g] - said[g];
-    said[g] = now[g];
-  }
-}
-
-void SpeedupBelief::close(const ModelCurves& curves, double tasks, std::vector<double>& said) {
-  say(curves, said);
-  // Equal curves say nothing.
-  if (std::any_of(said.begin(), said.end(), [](double log) { return std::fabs(log) > kSame; })) {
-    told_ += tasks;
-  }
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    open_[g] -= said[g];
-    closed_[g] += said[g];
-    double most = curves[0][g], sum = 0.0;
-    for (const SpeedupCurve& curve : curves) most = std::max(most, curve[g]);
-    std::array<double, kLevelModels> part;
-    for (std::size_t m = 0; m < kLevelModels; ++m) {
-      sum += part[m] = weight_[m][g] * std::exp(curves[m][g] - most);
-    }
-    for (std::size_t m = 0; m < kLevelModels; ++m) weight_[m][g] += part[m] / sum;
-  }
-  said.clear();
-}
-
-SpeedupCurve SpeedupBelief::chances(const SpeedupCurve& beside) const {
-  SpeedupCurve found;
-  const double part = kTold / std::max(kTold, told_);
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    found[g] = prior_[g] + part * (closed_[g] + open_[g]) + beside[g];
-  }
-  const double most = *std::max_element(found.begin(), found.end());
-  double sum = 0.0;
-  for (double& chance : found) sum += chance = std::exp(chance - most);
-  for (double& chance : found) chance /= sum;
   return found;
 }
 

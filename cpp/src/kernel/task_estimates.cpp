@@ -39,9 +39,6 @@ constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09;
 // A phase's tasks are looked at after so many, and then after so much more.
 constexpr std::size_t kFirstLook = 4;
 constexpr double kNextLook = 1.5;
-// When phases of so many tasks have shown p, only each second phase is looked at, of twice as many
-// each third, and so on: what is believed hardly moves by then, and a look costs some 50 us a task.
-constexpr double kShown = 2'000.0;
 constexpr auto kNeverLook = std::numeric_limits<std::uint32_t>::max();
 // The square of how far errors go together with x.
 constexpr double kTogether = 0.25;
@@ -73,11 +70,6 @@ namespace {
 std::array<double, 3> powers(double log) {
   const double root = std::exp(-0.25 * log);
   return {root, root * root, root * root * root};
-}
-
-// Whether the next phase is looked at, after so many; `shown` tasks have shown p.
-bool sampled(double phases, double shown) {
-  return std::fmod(phases, 1.0 + std::floor(shown / kShown)) == 0.0;
 }
 
 }  // namespace
@@ -413,11 +405,11 @@ LogMean TaskEstimates::prior(Phase p, const Told& told) const {
 
 // The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
 // its curvature says.
-LogMean TaskEstimates::posterior(Phase p, const LogMean& prior, const SeenTasks& seen,
-                                 double running, double age) const {
+LogMean TaskEstimates::posterior(Phase p, double speedup, const LogMean& prior,
+                                 const SeenTasks& seen, double running, double age) const {
   const double s = scatter(p), square = s * s;
   const double weight = 1.0 / prior.variance + seen.count / square;
-  const double alone = seen.y - (1.0 - speedup()) * seen.x;
+  const double alone = seen.y - (1.0 - speedup) * seen.x;
   const double mean = (prior.mean / prior.variance + alone / square) / weight;
   if (!(running > 0.0 && age > kLeastSeconds)) return {mean, 1.0 / weight};
   const double old = std::log(age);
@@ -450,17 +442,24 @@ void TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
                           double tasks) {
   const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
   if (told.said > 0.0) plane_[p].add(log_of(told.said), beside, mean);
-  if (seen.count > 1.0 && !seen.together) {
-    Within& w = within_[p];
-    w.xx += std::max(0.0, seen.xx - seen.x * seen.x / seen.count);
-    w.xy += seen.xy - seen.x * seen.y / seen.count;
-    w.yy += std::max(0.0, seen.yy - seen.y * seen.y / seen.count);
-    w.freedom += seen.count - 1.0;
-  }
-  close(seen);
+  close(seen, told.group);
+  belief_.ended(told.group);
   fit_speedup();
+  const double of_group = speedup(told.group);
+  if (seen.count > 1.0 && !seen.together) {
+    // Sums are those of tasks whose p is that of all: the rest of the own one is taken out here.
+    const double rest = of_group - speedup_, xy = seen.xy - seen.x * seen.y / seen.count;
+    const double xx = std::max(0.0, seen.xx - seen.x * seen.x / seen.count);
+    const double yy = std::max(0.0, seen.yy - seen.y * seen.y / seen.count);
+    Within& w = within_[p];
+    w.xx += xx;
+    w.xy += xy + rest * xx;
+    w.yy += std::max(0.0, yy + rest * (2.0 * xy + rest * xx));
+    w.freedom += seen.count - 1.0;
+    look_at_scatter();
+  }
   // As if they had run alone.
-  const double log = mean - (1.0 - speedup_) * beside;
+  const double log = mean - (1.0 - of_group) * beside;
   if (told.said > 0.0) errors_[p].add(told.user, log - log_of(told.said));
   Groups& groups = group_[p];
   groups.all.add(log);
@@ -499,23 +498,23 @@ double TaskEstimates::changing() const {
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     double all = 0.0;
     for (const SpeedupCurve& of : phases) all += of[g];
-    if (all > 0.0) found += speedups_[g] * (1.0 - phases[0][g] / all);
+    if (all > 0.0) found += speedups()[g] * (1.0 - phases[0][g] / all);
   }
   return found;
 }
 
-bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
+bool TaskEstimates::look_at_speedup(SeenTasks& seen, std::int64_t group) {
   if (seen.ended.size() < std::max<std::size_t>(seen.look, kFirstLook)) return false;
-  if (seen.look == 0 && !sampled(group_[0].all.n + group_[1].all.n, belief_.told())) {
+  if (seen.look == 0 && !belief_.looks(group)) {
     seen.look = kNeverLook;
     return false;
   }
   const ModelCurves curves = speedup_likelihood(seen.ended);
   if (seen.ended.size() < kSpeedupTasks) {
-    belief_.say(curves, seen.said);
+    belief_.say(curves, seen.said, group);
     seen.look = static_cast<std::uint32_t>(kNextLook * static_cast<double>(seen.ended.size()));
   } else {
-    belief_.close(curves, static_cast<double>(seen.ended.size()), seen.said);
+    belief_.close(curves, static_cast<double>(seen.ended.size()), seen.said, group);
     seen.ended.clear();
     seen.look = 0;
   }
@@ -523,12 +522,11 @@ bool TaskEstimates::look_at_speedup(SeenTasks& seen) {
   return true;
 }
 
-void TaskEstimates::close(SeenTasks& seen) {
-  const bool looked = seen.look == 0 ? sampled(group_[0].all.n + group_[1].all.n, belief_.told())
-                                     : seen.look != kNeverLook;
+void TaskEstimates::close(SeenTasks& seen, std::int64_t group) {
+  const bool looked = seen.look == 0 ? belief_.looks(group) : seen.look != kNeverLook;
   if (looked && seen.ended.size() > 1) {
     const auto tasks = static_cast<double>(seen.ended.size());
-    belief_.close(speedup_likelihood(seen.ended), tasks, seen.said);
+    belief_.close(speedup_likelihood(seen.ended), tasks, seen.said, group);
   }
   seen.ended.clear();
 }
@@ -555,14 +553,14 @@ SpeedupCurve TaskEstimates::between_phases() const {
 }
 
 void TaskEstimates::fit_speedup() {
-  speedups_ = belief_.chances(between_phases());
-  double mean = 0.0, square = 0.0;
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    mean += speedups_[g] * speedup_at(g);
-    square += speedups_[g] * speedup_at(g) * speedup_at(g);
-  }
-  speedup_ = mean;
-  speedup_variance_ = std::max(0.0, square - mean * mean);
+  belief_.believe(between_phases());
+  look_at_speedups();
+}
+
+void TaskEstimates::look_at_speedups() {
+  speedup_ = mean_speedup(speedups());
+  alike_speedup_ = mean_speedup(belief_.chances_if_alike());
+  alike_variance_ = speedup_variance(belief_.chances_if_alike());
   look_at_scatter();
 }
 
@@ -586,13 +584,13 @@ void TaskEstimates::each(Self& self, const See& see) {
     see(*sum, false);
   }
   see(self.work_.real.mean, true);
-  see(self.speedup_, false);
-  see(self.speedup_variance_, false);
+  see(self.alike_speedup_, false);
+  see(self.alike_variance_, false);
   for (auto& counts : self.counts_) {
     for (auto& count : counts) see(count, false);
   }
   see(self.belief_.told(), false);
-  for (auto& log : self.belief_.closed()) see(log, true);
+  for (auto& log : self.belief_.said()) see(log, true);
   for (auto& curve : self.belief_.weights()) {
     for (auto& weight : curve) see(weight, false);
   }
@@ -606,9 +604,13 @@ TaskEstimates::History TaskEstimates::history() const {
   History found;
   each(*this, [&](double number, bool) { found.common.push_back(number); });
   for (const Phase p : {kMap, kReduce}) {
-    for (const Runs& own : group_[p].runs) {
-      for (const double number : {own.n, own.mean, own.square}) found.runs[p].push_back(number);
-    }
+    for (const Runs& own : group_[p].runs) own.append_to(found.runs[p]);
+    for (const Runs& own : errors_[p].of) own.append_to(found.errors[p]);
+  }
+  for (std::size_t row = 1; row < belief_.programs(); ++row) {
+    const SpeedupBelief::Said own = belief_.of(static_cast<std::int64_t>(row) - 1);
+    found.speedups.push_back(own.told);
+    found.speedups.insert(found.speedups.end(), own.logs.begin(), own.logs.end());
   }
   return found;
 }
@@ -619,6 +621,17 @@ void TaskEstimates::recall(const History& history) {
       return number;
     }
     throw std::invalid_argument("history: " + std::to_string(number) + " is no such number");
+  };
+  const auto runs_of = [&](const std::vector<double>& numbers, const char* whose) {
+    if (numbers.size() % 3 != 0) {
+      throw std::invalid_argument(std::string("history: three numbers a ") + whose);
+    }
+    std::vector<Runs> found;
+    for (std::size_t row = 0; row < numbers.size(); row += 3) {
+      found.push_back({check(numbers[row], false), check(numbers[row + 1], true),
+                       check(numbers[row + 2], false)});
+    }
+    return found;
   };
   TaskEstimates read(*this);
   std::size_t k = 0;
@@ -637,27 +650,34 @@ void TaskEstimates::recall(const History& history) {
                                 " numbers, expected " + std::to_string(k));
   }
   for (const Phase p : {kMap, kReduce}) {
-    read.errors_[p].of.assign(1, {});
-    if (missing > 0) read.errors_[p].all = read.plane_[p].errors(1.0 - read.speedup_);
+    read.errors_[p].of = runs_of(history.errors[p], "user");
+    if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);
+    if (missing > 0) read.errors_[p].all = read.plane_[p].errors(1.0 - read.alike_speedup_);
   }
   if (missing > kErrors) {
-    const double variance = missing == kLikelihood ? read.speedup_variance_ : kSpeedupVariance;
+    const double variance = missing == kLikelihood ? read.alike_variance_ : kSpeedupVariance;
     for (std::size_t g = 0; g < kSpeedups; ++g) {
-      const double off = speedup_at(g) - read.speedup_, before = speedup_at(g) - kSpeedup;
-      read.belief_.closed()[g] = 0.5 * (before * before / kSpeedupVariance -
-                                        off * off / std::max(variance, kLeastVariance));
+      const double off = speedup_at(g) - read.alike_speedup_, before = speedup_at(g) - kSpeedup;
+      read.belief_.said()[g] = 0.5 * (before * before / kSpeedupVariance -
+                                      off * off / std::max(variance, kLeastVariance));
     }
   }
   for (const Phase p : {kMap, kReduce}) {
-    const std::vector<double>& runs = history.runs[p];
-    if (runs.size() % 3 != 0) throw std::invalid_argument("history: three numbers a program");
-    read.group_[p].runs.clear();
+    read.group_[p].runs = runs_of(history.runs[p], "program");
     read.group_[p].recent.clear();
-    for (std::size_t row = 0; row < runs.size(); row += 3) {
-      read.group_[p].runs.push_back(
-          {check(runs[row], false), check(runs[row + 1], true), check(runs[row + 2], false)});
-    }
   }
+  constexpr std::size_t kOfProgram = 1 + kSpeedups;
+  if (history.speedups.size() % kOfProgram != 0) {
+    throw std::invalid_argument("history: a program's speedup has " + std::to_string(kOfProgram) +
+                                " numbers");
+  }
+  std::vector<SpeedupBelief::Said> said(history.speedups.size() / kOfProgram);
+  for (std::size_t row = 0; row < said.size(); ++row) {
+    const double* const numbers = history.speedups.data() + kOfProgram * row;
+    said[row].told = check(numbers[0], false);
+    for (std::size_t g = 0; g < kSpeedups; ++g) said[row].logs[g] = check(numbers[1 + g], true);
+  }
+  read.belief_.recall(said);
   read.fit_speedup();
   *this = std::move(read);
 }

@@ -48,7 +48,7 @@ void ClusterEpoch::look_at_kinds(const ClusterState& state) {
 
 double ClusterEpoch::steepness_now(const ClusterState& state) const {
   const auto slots = static_cast<double>(state.slots[0] + state.slots[1]);
-  return steepness(state.learned.speedups, coming_.load(state.now, slots));
+  return steepness(state.exponents_here(), coming_.load(state.now, slots));
 }
 
 std::string_view ClusterEpoch::rule(const ClusterState& state) const {
@@ -304,6 +304,7 @@ ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, In
           static_cast<double>(least(demand)),
           static_cast<double>(demand.most),
           0.0,
+          0.0,
           state.rank[job],
           job,
           placed_[pool][job]};
@@ -329,8 +330,11 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   }
   order.settle();
   const std::span<Placed> rows = order.entries();
-  for (Placed& row : rows) row.given = row.low;
-  by_size_.give(state.learned.speedup, steepness, static_cast<double>(slots), rows);
+  for (Placed& row : rows) {
+    row.given = row.low;
+    row.p = state.exponent_of(row.job);
+  }
+  by_size_.give(steepness, static_cast<double>(slots), rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index job = rows[k].job;
     double& part = part_[pool][job];

@@ -1,6 +1,7 @@
 // Seconds of tasks as the scheduler believes them: as told, or learnt (scheduler/job_estimates).
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/scheduler/cluster_scheduler.hpp"
 
@@ -73,9 +74,32 @@ void ClusterScheduler::expect_again() {
   }
 }
 
+// What is believed of p of all jobs that are here, program by program.
+void ClusterScheduler::look_at_exponents() {
+  if (!estimates_.used() || state_.jobs.group.empty() || !policy_->reads_exponents()) return;
+  state_.exponent.resize(state_.jobs.size(), 1.0);
+  programs_here_.clear();
+  for (const Index job : state_.present) {
+    const std::int64_t program = group(job);
+    state_.exponent[job] = estimates_.speedup_of(program);
+    const auto place = static_cast<std::size_t>(program + 1);
+    if (jobs_of_program_.size() <= place) jobs_of_program_.resize(place + 1, 0.0);
+    if (jobs_of_program_[place]++ == 0.0) programs_here_.push_back(program);
+  }
+  SpeedupCurve& all = state_.exponents = {};
+  for (const std::int64_t program : programs_here_) {
+    const SpeedupCurve own = estimates_.speedups_of(program);
+    const double jobs = std::exchange(jobs_of_program_[static_cast<std::size_t>(program + 1)], 0.0);
+    const double part = jobs / static_cast<double>(state_.present.size());
+    for (std::size_t g = 0; g < kSpeedups; ++g) all[g] += part * own[g];
+  }
+  if (state_.present.empty()) all = state_.learned.speedups;
+}
+
 // Of all jobs that the next decision looks at; places that depend on it follow.
 void ClusterScheduler::estimate_changed() {
   if (estimates_.news()) expect_again();
+  look_at_exponents();
   for (int pool = 0; pool < 2; ++pool) {
     for (const Index job : state_.changed[pool]) {
       for (const Phase p : {kMap, kReduce}) {

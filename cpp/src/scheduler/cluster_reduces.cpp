@@ -51,8 +51,8 @@ bool ClusterScheduler::maps_end_soon(Index job) {
   if (state_.now < own.look && own.began.size() > kFew) return false;
   const LogMean known = mean_now(job, kMap);
   // Those that run slow each other down.
-  const double slower = (1.0 - state_.learned.speedup) *
-                        std::log(static_cast<double>(std::max<std::int64_t>(maps.running, 1)));
+  const double slower =
+      (1.0 - speedup(job)) * std::log(static_cast<double>(std::max<std::int64_t>(maps.running, 1)));
   const LogTimes times{known.mean + slower,
                        std::hypot(state_.learned.scatter[kMap], std::sqrt(known.variance))};
   ages_.clear();

@@ -6,6 +6,7 @@
 namespace malleable {
 
 LogMean JobEstimates::expect(Index row, const TaskEstimates::Told& told) {
+  phases_[row].group = told.group;
   return phases_[row].prior = tasks_.prior(phase_of(row), told);
 }
 
@@ -29,15 +30,17 @@ bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, doub
   // as old as the others.
   const double all = left > 0.0 ? own.began * (count + left) / left : 0.0;
   if (left > 0.0) own.began = std::min(all - count * (now - seconds), left * now);
-  return tasks_.look_at_speedup(own.seen);
+  return tasks_.look_at_speedup(own.seen, own.group);
 }
 
 LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
   const Known& own = phases_[row];
   double age = running > 0 ? now - own.began / static_cast<double>(running) : 0.0;
   // As if they ran alone.
-  if (age > 0.0) age *= std::exp((tasks_.speedup() - 1.0) * own.seen.beside(now - age, now));
-  return tasks_.posterior(phase_of(row), own.prior, own.seen, static_cast<double>(running), age);
+  const double speedup = this->speedup(row);
+  if (age > 0.0) age *= std::exp((speedup - 1.0) * own.seen.beside(now - age, now));
+  return tasks_.posterior(phase_of(row), speedup, own.prior, own.seen, static_cast<double>(running),
+                          age);
 }
 
 LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
@@ -49,10 +52,10 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
                  .waiting = phase.unfinished() - phase.running};
   if (phase.running > 0) {
     left.age = now - own.began / static_cast<double>(phase.running);
-    left.age *= std::exp((tasks_.speedup() - 1.0) * seen.beside(now - left.age, now));
+    left.age *= std::exp((speedup(row) - 1.0) * seen.beside(now - left.age, now));
   }
   if (seen.count == 0.0) return left;
-  const double slope = 1.0 - tasks_.speedup();
+  const double slope = 1.0 - speedup(row);
   left.count = seen.count;
   left.log = (seen.y - slope * seen.x) / seen.count;
   left.square = std::max(0.0, seen.yy - 2.0 * slope * seen.xy + slope * slope * seen.xx -

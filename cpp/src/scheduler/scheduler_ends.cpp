@@ -57,6 +57,7 @@ std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
       const auto tasks = static_cast<double>(phase.waiting + phase.running);
       work += tasks * (here ? core_.estimate_of(row, p).seconds : std::exp(phase.prior.mean));
     }
+    job.speedup = core_.speedup(row);
     job.most = state.jobs.maximum_of(row);
     const double weight = state.jobs.weight_of(row);
     job.share = std::log(weight);
@@ -73,7 +74,6 @@ std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
   request.slots[1] = state.slots[1];
   request.generic = state.cluster.generic;
   request.shared = order == EndsOrder::kEqual || order == EndsOrder::kSize;
-  request.speedup = state.learned.speedup;
   request.now = state.now;
   request.draws = draws;
   request.seed = seed;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,47 +16,98 @@ from malleable.files.json import is_number, parse_json
 __all__ = ["History", "read_history"]
 
 _FORMAT = "malleable history 1"
-_NUMBERS = 3  # of a phase of a program
+_NUMBERS = 3  # of a phase of a program, and of what a user said
+_SPEEDUP = 17  # of a program: tasks that showed it, and logarithms on the grid
 
 
 class History(NamedTuple):
-    """By row of ``maps`` and ``reduces`` (G, 3): phases, mean of their logarithms, squares around it."""
+    """Sums over all phases; by program and by user what their phases showed.
+
+    ``maps`` and ``reduces`` (G, 3): phases, mean of their logarithms, squares around it;
+    ``said_maps`` and ``said_reduces`` (U, 3): the same of how far statements were off;
+    ``speedup`` (G, 17): tasks that showed p, and the logarithm of how well each p explains them.
+    """
 
     names: list[tuple[str, str]]  # program and user, by row
+    users: list[str]  # by row of what they said
     common: Floats
     maps: Floats
     reduces: Floats
+    said_maps: Floats
+    said_reduces: Floats
+    speedup: Floats
 
     @classmethod
     def of(
-        cls, numbers: Mapping[tuple[str, str], int], common: Floats, maps: Floats, reduces: Floats
+        cls,
+        names: Iterable[tuple[str, str]],
+        users: Iterable[str],
+        numbers: tuple[Floats, ...],
     ) -> History:
-        """Of programs with these numbers, of which the last ones may have no row."""
-        names = sorted(numbers, key=numbers.__getitem__)
-        rows = [np.zeros((len(names), _NUMBERS)) for _ in range(2)]
-        for own, known in zip(rows, (maps, reduces), strict=True):
-            own[: len(known)] = known
-        return cls(names, common, *rows)
+        """Of programs and users in the order of their rows, of which the last ones may have none."""
+        programs, people = list(names), list(users)
+        common, maps, reduces, said_maps, said_reduces, speedup = numbers
+        return cls(
+            programs,
+            people,
+            common,
+            _filled(maps, len(programs)),
+            _filled(reduces, len(programs)),
+            _filled(said_maps, len(people)),
+            _filled(said_reduces, len(people)),
+            _filled(speedup, len(programs)),
+        )
 
-    def programs(self) -> dict[tuple[str, str], int]:
-        """Their numbers."""
-        return {name: row for row, name in enumerate(self.names)}
+    def numbers(self, users: Iterable[str] | None = None) -> tuple[Floats, ...]:
+        """As the core takes them; ``users``: these, in this order, are its users."""
+        said = self.said_maps, self.said_reduces
+        if users is not None:
+            rows = {name: row for row, name in enumerate(self.users)}
+            of = [rows.get(name, -1) for name in users]
+            none = np.zeros((1, _NUMBERS))
+            said = np.vstack([said[0], none])[of], np.vstack([said[1], none])[of]
+        return (self.common, self.maps, self.reduces, *said, self.speedup)
 
-    def numbers(self) -> tuple[Floats, Floats, Floats]:
-        """As the core takes them."""
-        return self.common, self.maps, self.reduces
+    def with_users(self, others: History) -> History:
+        """With what ``others`` knows of users that are not in this one."""
+        more = [row for row, name in enumerate(others.users) if name not in self.users]
+        return self._replace(
+            users=[*self.users, *(others.users[row] for row in more)],
+            said_maps=np.vstack([self.said_maps, others.said_maps[more]]),
+            said_reduces=np.vstack([self.said_reduces, others.said_reduces[more]]),
+        )
 
     def plain(self) -> dict[str, Any]:
-        """In JSON's types."""
-        rows = zip(self.names, self.maps.tolist(), self.reduces.tolist(), strict=True)
+        """In JSON's types. Users who said nothing and speed-ups that nothing showed are left out."""
+        programs: list[dict[str, Any]] = []
+        for (program, user), maps, reduces, speedup in zip(
+            self.names,
+            self.maps.tolist(),
+            self.reduces.tolist(),
+            self.speedup.tolist(),
+            strict=True,
+        ):
+            own = {"program": program, "user": user, "map": maps, "reduce": reduces}
+            programs.append(own | ({"speedup": speedup} if any(speedup) else {}))
+        rows = zip(self.users, self.said_maps.tolist(), self.said_reduces.tolist(), strict=True)
         return {
             "format": _FORMAT,
             "common": self.common.tolist(),
-            "programs": [
-                {"program": program, "user": user, "map": own, "reduce": other}
-                for (program, user), own, other in rows
+            "programs": programs,
+            "users": [
+                {"user": user, "map": maps, "reduce": reduces}
+                for user, maps, reduces in rows
+                if maps[0] or reduces[0]
             ],
         }
+
+
+def _filled(rows: Floats, count: int) -> Floats:
+    """That many rows: those that are missing are zeros, those beyond are nobody's."""
+    found = np.zeros((count, rows.shape[1]))
+    known = min(count, len(rows))
+    found[:known] = rows[:known]
+    return found
 
 
 def _row(field: str, values: Any, count: int | None) -> Floats:
@@ -67,6 +118,21 @@ def _row(field: str, values: Any, count: int | None) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
+def _entries(found: Mapping[str, Any], field: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Those of a list, with their places."""
+    entries = found.get(field)
+    if not isinstance(entries, list):
+        raise ValueError(f"history.{field} = {shown(entries)}: a list is needed")
+    for place, own in enumerate(entries):
+        if not isinstance(own, Mapping):
+            raise ValueError(f"history.{field}[{place}] = {shown(own)}: a mapping is needed")
+    return [(f"history.{field}[{place}]", own) for place, own in enumerate(entries)]
+
+
+def _stack(rows: list[Floats], width: int) -> Floats:
+    return np.array(rows).reshape(-1, width)
+
+
 def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
     """A history as `Scheduler.history` says it, or a file of that; ValueError if it is none."""
     if isinstance(history, Mapping):
@@ -75,22 +141,37 @@ def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
         found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
     if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
         raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
-    programs = found.get("programs")
-    if not isinstance(programs, list):
-        raise ValueError(f"history.programs = {shown(programs)}: a list is needed")
     names: dict[tuple[str, str], None] = {}
-    rows: dict[str, list[Floats]] = {"map": [], "reduce": []}
-    for place, own in enumerate(programs):
-        field = f"history.programs[{place}]"
-        if not isinstance(own, Mapping):
-            raise ValueError(f"{field} = {shown(own)}: a mapping is needed")
+    rows: dict[str, list[Floats]] = {"map": [], "reduce": [], "speedup": []}
+    for field, own in _entries(found, "programs"):
         name = (own.get("program"), own.get("user"))
         if not (isinstance(name[0], str) and isinstance(name[1], str)):
             raise ValueError(f"{field}: program and user are needed")
         if name in names:
             raise ValueError(f"{field}: program {name[0]!r} of {name[1]!r} is there twice")
         names[name[0], name[1]] = None
-        for phase, column in rows.items():
+        for phase in ("map", "reduce"):
+            rows[phase].append(_row(f"{field}.{phase}", own.get(phase), _NUMBERS))
+        unknown = [0.0] * _SPEEDUP  # in histories of versions that knew one p for all programs
+        rows["speedup"].append(_row(f"{field}.speedup", own.get("speedup", unknown), _SPEEDUP))
+    users: dict[str, None] = {}
+    said: dict[str, list[Floats]] = {"map": [], "reduce": []}
+    for field, own in _entries({"users": []} | dict(found), "users"):
+        user = own.get("user")
+        if not isinstance(user, str):
+            raise ValueError(f"{field}: user is needed")
+        if user in users:
+            raise ValueError(f"{field}: user {user!r} is there twice")
+        users[user] = None
+        for phase, column in said.items():
             column.append(_row(f"{field}.{phase}", own.get(phase), _NUMBERS))
-    maps, reduces = (np.array(column).reshape(-1, _NUMBERS) for column in rows.values())
-    return History(list(names), _row("history.common", found.get("common"), None), maps, reduces)
+    return History(
+        list(names),
+        list(users),
+        _row("history.common", found.get("common"), None),
+        _stack(rows["map"], _NUMBERS),
+        _stack(rows["reduce"], _NUMBERS),
+        _stack(said["map"], _NUMBERS),
+        _stack(said["reduce"], _NUMBERS),
+        _stack(rows["speedup"], _SPEEDUP),
+    )

@@ -166,13 +166,14 @@ class Scheduler(Kept):
             **policy_settings(hysteresis, effort, at_least_one, shared),
             "learn": bool(learn),
         }
-        self._users: dict[str, int] = {user: k for k, user in enumerate(place.users)}
+        known = None if history is None else read_history(history)
+        people = dict.fromkeys([*place.users, *(() if known is None else known.users)])
+        self._users: dict[str, int] = {user: k for k, user in enumerate(people)}
         self._programs: dict[tuple[str, str], int] = {}
         self._core = self._made()
-        known = None if history is None else read_history(history)
         if known is not None:
-            self._programs = known.programs()
-            self._core.recall(*known.numbers())
+            self._programs = {name: row for row, name in enumerate(known.names)}
+            self._core.recall(known.numbers(people))
         self._writer: EventWriter | None = None
         if record is not None:
             header = {
@@ -210,7 +211,7 @@ class Scheduler(Kept):
             for name in ("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link")
         }
         return _core.Scheduler(
-            nodes | {"generic": place.generic}, list(place.users.values()), self._settings, asked
+            nodes | {"generic": place.generic}, self._people(self._users), self._settings, asked
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -673,7 +674,8 @@ class Scheduler(Kept):
         """What is known of jobs, shape (n, 2) by phase: ``waiting``, ``running``, ``finished``, ``ready``,
         ``estimate``, seconds of a task on average if it runs alone, ``spread``, the standard deviation of
         that (without ``learn`` infinite while fewer than two tasks were told), and ``slowed``, by what factor
-        the tasks that have ended were slower, as they ran beside each other."""
+        the tasks that have ended were slower, as they ran beside each other. ``speedup``, shape (n,), is p as
+        tasks of the job's program have shown it: s tasks of the job do what s^p would do."""
         return self._core.counts(ids_of(ids))
 
     @in_turn
@@ -726,7 +728,7 @@ class Scheduler(Kept):
         return dict(zip(("ids", "at", "early", "late"), self._expected(most, seed), strict=True))
 
     def _expected(self, draws: int, seed: int) -> tuple[npt.NDArray[Any], ...]:
-        name, rule = policy_name(self._policy), self._core.rule
+        name, (rule, *_) = policy_name(self._policy), self._core.rule
         orders = {"fifo": 1, "fair": 2, "wdeq": 2, "equally": 2, "by size": 4}
         order = orders.get(rule or name, 3 if of_deadlines(self._objective) else 0)
         ids, ends = self._core.expected_ends(order, draws, seed)
@@ -737,9 +739,11 @@ class Scheduler(Kept):
         """All that was learnt, in JSON's types: for ``Scheduler(history=)``, of this version or another.
 
         ``common``: sums over all phases; ``programs``: of each program and user, for ``map`` and ``reduce``
-        how many phases finished, the mean of their logarithms of seconds, and the sum of squares around it.
+        how many phases finished, the mean of their logarithms of seconds, and the sum of squares around it,
+        and for ``speedup`` how many tasks showed p, and the logarithm of how well each p of the grid explains
+        them; ``users``: of each user the same three numbers for how far the statements were off.
         """
-        return History.of(self._programs, *self._core.history()).plain()
+        return History.of(self._programs, self._users, self._core.history()).plain()
 
     @property
     def learned(self) -> dict[str, float]:
@@ -751,8 +755,8 @@ class Scheduler(Kept):
     @property
     def rule(self) -> str:
         """Which of its rules ``auto`` follows now, and why; "" for other policies."""
-        rule, learned = self._core.rule, self.learned
-        shown = f"p = {learned['speedup']:.2f}, {learned['speedup_low']:.2f} less its deviation"
+        rule, speedup, low = self._core.rule
+        shown = f"p = {speedup:.2f}, {low:.2f} less its deviation"
         reasons = {
             "in order": f"tasks hardly slow each other down ({shown})",
             "one by one": "no job that is here can use two slots, so its speed-up does not matter",

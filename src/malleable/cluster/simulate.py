@@ -245,7 +245,7 @@ def run(
         core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs)),
     )
     if known is not None:
-        simulation.recall(*known.numbers())
+        simulation.recall(known.numbers(users or [""]))
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
     timing = {name: time.perf_counter() - began, **_latencies(name, simulation.latency())}
@@ -266,15 +266,20 @@ def run(
         timing=timing,
         complete=complete,
         series={name: series},
-        history={name: _history(programs, simulation)} if learns else None,
+        history={name: _history(programs, users, simulation, known)} if learns else None,
         **of_tasks,
     )
 
 
-def _history(programs: list[Any], simulation: _core.ClusterSimulation) -> dict[str, Any]:
-    """What was learnt of programs, in the order of their numbers, and of all phases."""
-    numbers = {name: row for row, name in enumerate(programs)}
-    return History.of(numbers, *simulation.history()).plain()
+def _history(
+    programs: list[Any],
+    users: list[str],
+    simulation: _core.ClusterSimulation,
+    known: History | None,
+) -> dict[str, Any]:
+    """What was learnt of all phases, and of programs and users in the order of their numbers."""
+    found = History.of(programs, users or [""], simulation.history())
+    return (found if known is None else found.with_users(known)).plain()
 
 
 def _learns(policy: Any) -> bool:

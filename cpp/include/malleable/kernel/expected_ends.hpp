@@ -41,15 +41,15 @@ struct LeftJob {
   std::int64_t most = kMostSlots;  // slots at once
   std::array<double, 2> key{};     // of the order: the least first, then by the second one
   double share = 0.0;              // logarithm of its share, where slots are shared
+  double speedup = 1.0;            // p: s tasks of a phase do s^p
   std::vector<Index> parents;      // of those that are left, which have to end before
 };
 
 struct EndsRequest {
   std::int64_t slots[2] = {0, 0};  // generic: all are the first ones
   bool generic = false;
-  bool shared = false;   // slots go to jobs that have fewest for their share, not by order
-  double speedup = 1.0;  // p: s tasks of a phase do s^p
-  double jump = 0.1;     // how likely it is that waiting tasks of a phase take other times
+  bool shared = false;  // slots go to jobs that have fewest for their share, not by order
+  double jump = 0.1;    // how likely it is that waiting tasks of a phase take other times
   double now = 0.0;
   int draws = 64;
   std::uint64_t seed = 0;

@@ -3,12 +3,12 @@
 // A likelihood on the grid p = .25, .30 .. 1. If p is right, a task that ran while s(t) ran would
 // have taken V = integral of s(t)^(p - 1) dt alone. Logarithms y of these times, in the order in
 // which the tasks started, are normal around a level, and the level need not stay the same: a user
-// who lists the short tasks first would look like tasks that slow each other down. So the
-// likelihood is averaged over four models of the level: it is constant; it jumps now and then; it
-// jumps and walks; it follows a line. Their weights are learnt over phases, for each p apart. It is
-// averaged over standard deviations of a task around its level, too. What is known is when
-// tasks ended: the density of that is the density of y times s^(p - 1) / V, s just before the end.
-// Without this factor long tasks, which end beside few others, would speak for a p near 1.
+// who lists the short tasks first would look like tasks that slow each other down. So there are
+// four models of the level: it is constant; it jumps now and then; it jumps and walks; it follows a
+// line. kernel/speedup_belief weighs them. Each is averaged over standard deviations of a task
+// around its level. What is known is when tasks ended: the density of that is the density of y
+// times s^(p - 1) / V, s just before the end. Without this factor long tasks, which end beside few
+// others, would speak for a p near 1.
 //
 // Everything is known of the level but what the tasks show: its prior is flat, and what a phase's
 // first task took says nothing. Tasks that always ran beside as many say nothing either.
@@ -19,16 +19,12 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "malleable/model/speedup_curve.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
-
-SpeedupCurve speedup_prior(SpeedupPrior prior);  // sums to 1
 
 // A task that ended: when it began, the logarithm of how many ran just before its end, and that of
 // its time alone if p is 1, .75, .5 or .25: between these a cubic has it.
@@ -47,41 +43,5 @@ using ModelCurves = std::array<SpeedupCurve, kLevelModels>;
 // tasks by when they began.
 inline constexpr std::size_t kSpeedupTasks = 128;
 ModelCurves speedup_likelihood(std::span<EndedTask> tasks);
-
-// What all phases together say of p.
-class SpeedupBelief {
- public:
-  explicit SpeedupBelief(SpeedupPrior prior = SpeedupPrior::kUnknown);
-  // What was believed before anything was said, in place of what it was.
-  void begin_with(SpeedupPrior prior);
-
-  // A phase's tasks so far, in place of what it had said; `said` is what this phase says from now
-  // on, empty before it said anything.
-  void say(const ModelCurves& curves, std::vector<double>& said);
-  // The phase, of so many tasks, says no more: the models' weights learn from it, and `said` is
-  // empty again.
-  void close(const ModelCurves& curves, double tasks, std::vector<double>& said);
-
-  // Chances of each p, with another logarithm of a likelihood beside.
-  SpeedupCurve chances(const SpeedupCurve& beside) const;
-
-  double& told() { return told_; }
-  double told() const { return told_; }
-  SpeedupCurve& closed() { return closed_; }
-  const SpeedupCurve& closed() const { return closed_; }
-  ModelCurves& weights() { return weight_; }
-  const ModelCurves& weights() const { return weight_; }
-
-  void state(State& s) { s(prior_, told_, closed_, open_, weight_); }
-
- private:
-  SpeedupCurve mixed(const ModelCurves& curves) const;
-
-  double told_ = 0.0;      // tasks of phases that have ended and said something
-  SpeedupCurve prior_;     // logarithms
-  SpeedupCurve closed_{};  // of phases that have ended
-  SpeedupCurve open_{};    // of the others
-  ModelCurves weight_{};   // phases each model stands for, by p
-};
 
 }  // namespace malleable

@@ -11,8 +11,8 @@
 // phase is what finished phases showed. Seconds are means: the less sure a logarithm is, the more.
 //
 // p, where s tasks of a phase that run together do s^p of what one does alone, is what two things
-// say: each phase's own tasks (kernel/speedup_likelihood), and phases that had been told their
-// seconds and ran on few or on many slots.
+// say: each phase's own tasks (kernel/speedup_belief), which may differ by group, and phases that
+// had been told their seconds and ran on few or on many slots.
 //
 // `trust` is how much of the scatter of phases' sizes the predictions explained: R^2 between the
 // logarithms of predicted and real work of finished phases, drawn towards a stated value while they
@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "malleable/kernel/gittins.hpp"
-#include "malleable/kernel/speedup_likelihood.hpp"
+#include "malleable/kernel/speedup_belief.hpp"
 #include "malleable/model/cluster.hpp"
 #include "malleable/model/fetch.hpp"
 #include "malleable/model/state.hpp"
@@ -141,9 +141,10 @@ class TaskEstimates {
   };
   // In place of what was shown. These phases speak for others beside those that finished.
   void show(Phase p, std::span<const Shown> phases);
-  // With what its tasks have shown: `running` of them, on average `age` seconds old.
-  LogMean posterior(Phase p, const LogMean& prior, const SeenTasks& seen, double running,
-                    double age) const;
+  // With what its tasks have shown, if p is `speedup`: `running` of them, on average `age` seconds
+  // old.
+  LogMean posterior(Phase p, double speedup, const LogMean& prior, const SeenTasks& seen,
+                    double running, double age) const;
   // Seconds of an average task.
   double seconds(Phase p, const LogMean& of) const;
 
@@ -152,20 +153,24 @@ class TaskEstimates {
     belief_.begin_with(prior);
     fit_speedup();
   }
-  // What tasks of a phase that goes on have shown of p; false: there is too little new.
-  bool look_at_speedup(SeenTasks& seen);
+  // What tasks of a phase that goes on have shown of their group's p; false: there is too little
+  // new.
+  bool look_at_speedup(SeenTasks& seen, std::int64_t group);
   // The phase goes, however it ended.
-  void close(SeenTasks& seen);
+  void close(SeenTasks& seen, std::int64_t group);
   // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen.
   void learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen, double tasks);
 
   // From 0 to 1: how much of the scatter of phases' sizes the predictions explained.
   double trust() const;
-  // What is believed of p: its mean, and the chances on the grid of kernel/speedup_likelihood.
+  // What is believed of p: its mean, and the chances on the grid of kernel/speedup_likelihood; of
+  // any group, and of one.
   double speedup() const { return speedup_; }
-  const SpeedupCurve& speedups() const { return speedups_; }
+  const SpeedupCurve& speedups() const { return belief_.chances(); }
+  double speedup(std::int64_t group) const { return belief_.mean(group); }
+  SpeedupCurve speedups(std::int64_t group) const { return belief_.chances(group); }
   // The standard deviation of what is believed of p.
-  double speedup_deviation() const { return std::sqrt(speedup_variance_); }
+  double speedup_deviation() const { return std::sqrt(speedup_variance(speedups())); }
   // How likely it is that a phase's times change as it goes on.
   double changing() const;
   // How many phases took how much work.
@@ -173,11 +178,12 @@ class TaskEstimates {
   // The standard deviation of logarithms of seconds within a phase.
   double scatter(Phase p) const { return scatter_[p]; }
 
-  // All that was learnt as plain numbers, for who keeps it beyond this object: sums over all
-  // phases and counts of their work, and three numbers a group, by phase: its runs, the mean of
-  // their logarithms, the sum of squares around that.
+  // All that was learnt as plain numbers, for whoever keeps it beyond this object: sums over all
+  // phases and counts of their work, and by phase three numbers a group and a user: how many runs
+  // or statements, the mean of their logarithms, the sum of squares around that. Also by group, how
+  // many tasks have shown p, and the logarithm of how well each p explains them.
   struct History {
-    std::vector<double> common, runs[2];
+    std::vector<double> common, runs[2], errors[2], speedups;
   };
   History history() const;
   // In place of what was learnt; std::invalid_argument for numbers that are none of a history.
@@ -185,7 +191,7 @@ class TaskEstimates {
 
   void state(State& s) {
     s(default_, plane_, group_, open_, errors_, open_errors_, within_, work_, belief_, counts_);
-    if (s.reading()) fit_speedup();
+    if (s.reading()) look_at_speedups();
   }
 
  private:
@@ -197,6 +203,9 @@ class TaskEstimates {
     double add(double value, double most = kInfinity);
     void add(const Runs& more);
     void remove(const Runs& part);
+    void append_to(std::vector<double>& numbers) const {
+      numbers.insert(numbers.end(), {n, mean, square});
+    }
     void state(State& s) { s(n, mean, square); }
   };
   // Sums of a plane's least squares: seconds over what was said (u) and how many ran beside (x).
@@ -245,6 +254,7 @@ class TaskEstimates {
   static void each(Self& self, const See& see);
   SpeedupCurve between_phases() const;
   void fit_speedup();
+  void look_at_speedups();
   double scatter_now(Phase p) const;
   void look_at_scatter();
   // Between the mean of a phase's logarithms and the logarithm of its mean.
@@ -263,9 +273,9 @@ class TaskEstimates {
   Work work_;
   SpeedupBelief belief_;
   // Of these sums.
-  SpeedupCurve speedups_{};
-  double speedup_ = 1.0, speedup_variance_ = 0.0;
-  double scatter_[2];  // of within_ and speedup_
+  double speedup_ = 1.0;
+  double alike_speedup_ = 1.0, alike_variance_ = 0.0;  // of p if all groups are alike
+  double scatter_[2];                                  // of within_ and speedup_
   WorkCounts counts_[2] = {};
 };
 

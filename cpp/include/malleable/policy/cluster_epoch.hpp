@@ -60,6 +60,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void job_finished(const ClusterState& state, Index job) override;
   void keep(const ClusterState& state, State& s) override;
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
+  bool reads_exponents() const override { return may_share_; }
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t running) const override;
@@ -67,7 +68,7 @@ class ClusterEpoch final : public ClusterPolicy {
  private:
   static constexpr std::int64_t kAbsent = -1;
   struct Placed {
-    double key, low, most, given;
+    double key, low, most, given, p;
     Index rank, job;
     std::int64_t stamp;
 

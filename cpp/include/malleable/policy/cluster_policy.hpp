@@ -49,7 +49,7 @@ struct Learned {
   double trust = 1.0;          // how much of the scatter of real sizes the estimates explain
   double speedup = 1.0;        // p, as tasks' times show it
   double speedup_low = 1.0;    // less its standard deviation: it is hardly below
-  SpeedupCurve speedups = {};  // chances of each p of the grid
+  SpeedupCurve speedups = {};  // chances of each p of the grid, for any program
   // By phase, of logarithms of seconds: their standard deviation within a phase.
   double scatter[2] = {0.0, 0.0};
   // By phase: of a task of which nobody said anything.
@@ -86,6 +86,10 @@ struct ClusterState {
   std::vector<std::int64_t> free_on[2];  // by node
   std::vector<std::int64_t> user_running;
   Learned learned;
+  // By job, if programs are told: p, as its program's tasks show it, and of all that are present
+  // the chances on the grid. Kept up for policies that read them.
+  std::vector<double> exponent;
+  SpeedupCurve exponents = {};
   mutable LocalTasks blocks;  // of map tasks
 
   const PhaseState& phase(Index job, Phase p) const { return phases[2 * job + p]; }
@@ -107,6 +111,11 @@ struct ClusterState {
     if (told < 2.0) return {kInfinity, kInfinity};
     const double square = deviation[2 * job + p] / (told - 1.0);
     return {square / told, square};
+  }
+
+  double exponent_of(Index job) const { return exponent.empty() ? learned.speedup : exponent[job]; }
+  const SpeedupCurve& exponents_here() const {
+    return exponent.empty() ? learned.speedups : exponents;
   }
 
   // What tasks take whose slots idle until the next decision, as expected for tasks of so many
@@ -142,7 +151,7 @@ struct ClusterState {
   // All but the views.
   void state(State& s) {
     s(now, phases, deviation, doubt, size, present, came, rank, believed, parents, changed, slots,
-      free, free_on, user_running, learned, blocks);
+      free, free_on, user_running, learned, exponent, exponents, blocks);
   }
   // So many more of its tasks may run on slots of a pool.
   std::int64_t room(Index job, int pool) const {
@@ -170,6 +179,8 @@ class ClusterPolicy {
   virtual bool looks_at_both() const { return false; }
   // Whether it looks at the estimate of a phase with these counts: only then it follows its tasks.
   virtual bool reads_estimate(const PhaseState&) const { return true; }
+  // Whether it looks at exponents.
+  virtual bool reads_exponents() const { return false; }
   // Whether task_finished is to be called.
   virtual bool listens() const { return false; }
 

@@ -154,6 +154,10 @@ class ClusterScheduler {
     return estimates_.used() ? estimates_.slowed(2 * job + p) : 1.0;
   }
   double changing() const { return estimates_.changing(); }
+  // What is believed of p of a job's tasks.
+  double speedup(Index job) const {
+    return estimates_.used() ? estimates_.speedup_of(group(job)) : state_.learned.speedup;
+  }
   LeftPhase left(Index job, Phase p) const {
     return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now);
   }
@@ -301,10 +305,12 @@ class ClusterScheduler {
   }
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   // Jobs of one group ran the same program for the same user.
-  TaskEstimates::Told told(Index job, Phase p) const {
+  std::int64_t group(Index job) const {
     const ClusterJobsView& jobs = state_.jobs;
-    return {state_.believed[2 * job + p],
-            jobs.group.empty() ? TaskEstimates::kNoGroup : jobs.group[job], jobs.user_of(job)};
+    return jobs.group.empty() ? TaskEstimates::kNoGroup : jobs.group[job];
+  }
+  TaskEstimates::Told told(Index job, Phase p) const {
+    return {state_.believed[2 * job + p], group(job), state_.jobs.user_of(job)};
   }
   void expect(Index job, Phase p);
   void believe(Index row, const LogMean& mean);
@@ -312,6 +318,7 @@ class ClusterScheduler {
   void estimate(Index job, Phase p);
   void estimate_changed();
   void expect_again();
+  void look_at_exponents();
   void learn(Index job, Phase p);
   void close(Index job, Phase p);
   void add_timer(double time, Index what);
@@ -396,6 +403,9 @@ class ClusterScheduler {
   CopySeconds copying_;
   std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
   std::vector<double> ages_;
+  // Programs of jobs that are here; by program + 1, how many jobs, while they are counted.
+  std::vector<std::int64_t> programs_here_;
+  std::vector<double> jobs_of_program_;
   std::vector<TaskEstimates::Shown> shown_;  // of phases that go on, while they are looked at
   bool news_ = false;
 };

@@ -33,7 +33,7 @@ class JobEstimates {
   // The rows are another job's from now on, or nobody's.
   void forget(Index job) {
     for (const Index row : {2 * job, 2 * job + 1}) {
-      tasks_.close(phases_[row].seen);
+      close(row);
       phases_[row] = Known{};
     }
   }
@@ -80,7 +80,7 @@ class JobEstimates {
   // itself; false: it was not done.
   bool begin_again(Index row) {
     if (!phases_[row].done) return false;
-    tasks_.close(phases_[row].seen);
+    close(row);
     phases_[row] = Known{};
     return true;
   }
@@ -96,8 +96,11 @@ class JobEstimates {
   // By how much the tasks that ended were slower than one that runs alone.
   double slowed(Index row) const {
     const SeenTasks& seen = phases_[row].seen;
-    return seen.count > 0.0 ? std::exp((1.0 - tasks_.speedup()) * seen.x / seen.count) : 1.0;
+    return seen.count > 0.0 ? std::exp((1.0 - speedup(row)) * seen.x / seen.count) : 1.0;
   }
+  // What is believed of p of a program's tasks.
+  double speedup_of(std::int64_t group) const { return tasks_.speedup(group); }
+  SpeedupCurve speedups_of(std::int64_t group) const { return tasks_.speedups(group); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
   bool done(Index row, const TaskEstimates::Told& told, std::int64_t tasks);
   Learned learned() const {
@@ -122,10 +125,13 @@ class JobEstimates {
     LogMean prior;
     SeenTasks seen;
     double began = 0.0;  // the sum of the times at which those that run began
+    std::int64_t group = TaskEstimates::kNoGroup;
     bool done = false, unblocked = false;
 
-    void state(State& s) { s(prior, seen, began, done, unblocked); }
+    void state(State& s) { s(prior, seen, began, group, done, unblocked); }
   };
+  double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
+  void close(Index row) { tasks_.close(phases_[row].seen, phases_[row].group); }
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
 
   bool used_;

@@ -156,6 +156,8 @@ class Scheduler {
   std::string_view rule() const { return core_.rule(); }
   // By how much its tasks that ended were slower than one that runs alone, as p says.
   double slowed(Index row, Phase p) const { return core_.slowed(row, p); }
+  // What is believed of p of a job's tasks.
+  double speedup(Index row) const { return core_.speedup(row); }
   ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
     const bool waits = !jobs_[row].here && core_.learns();
     return waits ? core_.estimate_before(row, p) : core_.estimate_of(row, p);

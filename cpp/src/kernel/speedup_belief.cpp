@@ -1,0 +1,282 @@
+#include "malleable/kernel/speedup_belief.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+// So many tasks count in full: models are never quite right, and more tasks would make them sure.
+constexpr double kTold = 2'000.0;
+// Of models before any phase has ended, which count as so many phases.
+constexpr std::array<double, kLevelModels> kWeight = {0.5, 0.3, 0.1, 0.1};
+constexpr double kWeightPhases = 4.0;
+constexpr double kSame = 1e-6;  // logarithms of chances that differ by rounding
+// All programs are looked at anew each time at first, and while they are few, and then when so much
+// more was said; so many times over, as each is judged by what is believed of the others.
+constexpr double kFirst = 10.0, kFew = 8.0, kMore = 1.1;
+constexpr int kRounds = 3;
+// If phases of so many tasks of a program have shown p, only each second one is looked at, of twice
+// as many each third, and so on: what is believed hardly moves by then, and a look costs some 50 us
+// a task.
+constexpr double kShown = 2'000.0;
+
+double in_part(double told) { return kTold / std::max(kTold, told); }
+
+// Of logarithms, whatever their level.
+SpeedupCurve chances_of(SpeedupCurve logs) {
+  const double most = *std::max_element(logs.begin(), logs.end());
+  double sum = 0.0;
+  for (double& chance : logs) sum += chance = std::exp(chance - most);
+  for (double& chance : logs) chance /= sum;
+  return logs;
+}
+
+bool says_something(const SpeedupCurve& logs) {
+  const auto [least, most] = std::minmax_element(logs.begin(), logs.end());
+  return *most - *least > kSame;
+}
+
+double product(const SpeedupCurve& a, const SpeedupCurve& b) {
+  double sum = 0.0;
+  for (std::size_t g = 0; g < kSpeedups; ++g) sum += a[g] * b[g];
+  return sum;
+}
+
+}  // namespace
+
+SpeedupCurve speedup_prior(SpeedupPrior prior) {
+  struct Row {
+    double one, mean, deviation;  // the chance of p = 1, and what p is around else
+  };
+  constexpr std::array<Row, 3> kRows = {{{0.6, 0.95, 0.1}, {0.5, 0.85, 0.2}, {0.3, 0.8, 0.25}}};
+  const Row& row = kRows[static_cast<std::size_t>(prior)];
+  SpeedupCurve found;
+  double sum = 0.0;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    const double off = (speedup_at(g) - row.mean) / row.deviation;
+    sum += found[g] = std::exp(-0.5 * off * off);
+  }
+  for (double& chance : found) chance *= (1.0 - row.one) / sum;
+  found.back() += row.one;
+  return found;
+}
+
+double mean_speedup(const SpeedupCurve& chances) {
+  double mean = 0.0;
+  for (std::size_t g = 0; g < kSpeedups; ++g) mean += chances[g] * speedup_at(g);
+  return mean;
+}
+
+double speedup_variance(const SpeedupCurve& chances) {
+  const double mean = mean_speedup(chances);
+  double square = 0.0;
+  for (std::size_t g = 0; g < kSpeedups; ++g) square += chances[g] * speedup_at(g) * speedup_at(g);
+  return std::max(0.0, square - mean * mean);
+}
+
+SpeedupBelief::SpeedupBelief(SpeedupPrior prior) : programs_(1) {
+  begin_with(prior);
+  for (std::size_t m = 0; m < kLevelModels; ++m) weight_[m].fill(kWeightPhases * kWeight[m]);
+  believe({});
+}
+
+void SpeedupBelief::begin_with(SpeedupPrior prior) {
+  prior_ = speedup_prior(prior);
+  for (double& chance : prior_) chance = std::log(chance);
+  looked_ = 0.0;
+}
+
+SpeedupBelief::Program& SpeedupBelief::row(std::int64_t program) {
+  const auto place = static_cast<std::size_t>(program + 1);
+  if (programs_.size() <= place) programs_.resize(place + 1);
+  return programs_[place];
+}
+
+const SpeedupBelief::Program* SpeedupBelief::find(std::int64_t program) const {
+  const auto place = static_cast<std::size_t>(program + 1);
+  return place < programs_.size() ? &programs_[place] : nullptr;
+}
+
+bool SpeedupBelief::looks(std::int64_t program) const {
+  const Program* own = find(program);
+  return own == nullptr || std::fmod(own->phases, 1.0 + std::floor(own->told / kShown)) == 0.0;
+}
+
+// By p, with the weights that models have by now, the first one's factor left out.
+SpeedupCurve SpeedupBelief::mixed(const ModelCurves& curves) const {
+  SpeedupCurve found;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    double most = curves[0][g], sum = 0.0, weights = 0.0;
+    for (const SpeedupCurve& curve : curves) most = std::max(most, curve[g]);
+    for (std::size_t m = 0; m < kLevelModels; ++m) {
+      sum += weight_[m][g] * std::exp(curves[m][g] - most);
+      weights += weight_[m][g];
+    }
+    found[g] = most + std::log(sum / weights);
+  }
+  // Only differences between p count.
+  const double one = found.back();
+  for (double& log : found) log -= one;
+  return found;
+}
+
+void SpeedupBelief::say(const ModelCurves& curves, std::vector<double>& said,
+                        std::int64_t program) {
+  const SpeedupCurve now = mixed(curves);
+  said.resize(kSpeedups, 0.0);
+  Program& own = row(program);
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    own.said[g] += now[g] - said[g];
+    said_[g] += now[g] - said[g];
+    said[g] = now[g];
+  }
+  touched_ = program;
+  news_ += 1.0;
+}
+
+void SpeedupBelief::close(const ModelCurves& curves, double tasks, std::vector<double>& said,
+                          std::int64_t program) {
+  say(curves, said, program);
+  // Equal curves say nothing.
+  if (std::any_of(said.begin(), said.end(), [](double log) { return std::fabs(log) > kSame; })) {
+    told_ += tasks;
+    row(program).told += tasks;
+  }
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    double most = curves[0][g], sum = 0.0;
+    for (const SpeedupCurve& curve : curves) most = std::max(most, curve[g]);
+    std::array<double, kLevelModels> part;
+    for (std::size_t m = 0; m < kLevelModels; ++m) {
+      sum += part[m] = weight_[m][g] * std::exp(curves[m][g] - most);
+    }
+    for (std::size_t m = 0; m < kLevelModels; ++m) weight_[m][g] += part[m] / sum;
+  }
+  said.clear();
+}
+
+// The program by the others: if programs differ, what is believed of it. How much better all others
+// foretell it if programs are alike, as a logarithm.
+double SpeedupBelief::look_at(Program& program) {
+  const bool before = std::exchange(program.shown, says_something(program.said));
+  if (before) {
+    for (std::size_t g = 0; g < kSpeedups; ++g) sum_[g] -= program.own[g];
+    shown_ -= 1.0;
+  }
+  if (!program.shown) return 0.0;
+  const double most = *std::max_element(program.said.begin(), program.said.end());
+  const double part = in_part(program.told), rest = in_part(told_ - program.told);
+  const SpeedupCurve first = chances_of(first_);
+  SpeedupCurve likely, others, alike;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    likely[g] = std::exp(part * (program.said[g] - most));
+    others[g] = std::max(0.0, first[g] + sum_[g]) / (shown_ + 1.0);
+    alike[g] = first_[g] + rest * (said_[g] - program.said[g]);
+  }
+  const double differ = std::max(product(others, likely), kTiny);
+  const double same = std::max(product(chances_of(alike), likely), kTiny);
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    program.own[g] = others[g] * likely[g] / differ;
+    sum_[g] += program.own[g];
+  }
+  shown_ += 1.0;
+  return std::log(same / differ);
+}
+
+// Of a program that has shown something, by what is believed of it if programs differ.
+SpeedupCurve SpeedupBelief::both(const SpeedupCurve& own) const {
+  if (shown_ == 1.0) return pooled_;
+  SpeedupCurve found;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    found[g] = alike_ * pooled_[g] + (1.0 - alike_) * own[g];
+  }
+  return found;
+}
+
+// What is found depends on what was said alone, not on when.
+void SpeedupBelief::look_at_all() {
+  sum_ = {};
+  shown_ = 0.0;
+  for (Program& program : programs_) program.shown = false;
+  double odds = 0.0;
+  for (int round = 0; round < kRounds; ++round) {
+    odds = 0.0;
+    for (Program& program : programs_) odds += look_at(program);
+  }
+  alike_ = 1.0 / (1.0 + std::exp(-odds));
+  everybody_ = {};
+  double all = 0.0;
+  for (Program& program : programs_) {
+    if (!program.shown) continue;
+    settle(program);
+    const SpeedupCurve own = both(program.own);
+    const double weight = 1.0 + program.told;
+    for (std::size_t g = 0; g < kSpeedups; ++g) everybody_[g] += weight * own[g];
+    all += weight;
+  }
+  for (double& chance : everybody_) chance /= all;
+  looked_ = news_;
+}
+
+void SpeedupBelief::believe(const SpeedupCurve& beside) {
+  SpeedupCurve logs;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    first_[g] = prior_[g] + beside[g];
+    logs[g] = first_[g] + in_part(told_) * said_[g];
+  }
+  pooled_ = chances_of(logs);
+  if (news_ <= kFirst || shown_ <= kFew || news_ >= kMore * looked_) {
+    look_at_all();
+  } else {
+    look_at(row(touched_));
+    settle(row(touched_));
+  }
+  if (shown_ <= 1.0) everybody_ = pooled_;
+  other_ = pooled_;
+  if (shown_ > 0.0) {
+    const SpeedupCurve first = chances_of(first_);
+    for (std::size_t g = 0; g < kSpeedups; ++g) {
+      const double own = (first[g] + sum_[g]) / (shown_ + 1.0);
+      other_[g] += (1.0 - alike_) * (own - pooled_[g]);
+    }
+  }
+  other_mean_ = mean_speedup(other_);
+}
+
+SpeedupCurve SpeedupBelief::chances(std::int64_t program) const {
+  const Program* own = find(program);
+  return own != nullptr && own->shown ? both(own->own) : other_;
+}
+
+double SpeedupBelief::mean(std::int64_t program) const {
+  const Program* own = find(program);
+  return own != nullptr && own->shown ? own->mean : other_mean_;
+}
+
+SpeedupBelief::Said SpeedupBelief::of(std::int64_t program) const {
+  const Program* own = find(program);
+  return own == nullptr ? Said{} : Said{own->told, own->said};
+}
+
+// What programs have not said, jobs without one have.
+void SpeedupBelief::recall(const std::vector<Said>& programs) {
+  programs_.assign(1 + programs.size(), {});
+  Program& rest = programs_[0];
+  rest.told = told_;
+  rest.said = said_;
+  for (std::size_t row = 0; row < programs.size(); ++row) {
+    Program& own = programs_[row + 1];
+    own.told = programs[row].told;
+    own.said = programs[row].logs;
+    rest.told = std::max(0.0, rest.told - own.told);
+    for (std::size_t g = 0; g < kSpeedups; ++g) rest.said[g] -= own.said[g];
+  }
+  touched_ = kNoProgram;
+  shown_ = news_ = looked_ = 0.0;
+}
+
+}  // namespace malleable
