@@ -10,9 +10,8 @@ namespace {
 // Tasks that are known to take so many seconds each.
 LeftPhase known(double seconds, std::int64_t waiting, std::int64_t running = 0, double age = 0.0) {
   return {.prior = {std::log(seconds), 1.0},
-          .count = 1e6,
-          .log = std::log(seconds),
-          .square = 0.0,
+          .all = {1e6, std::log(seconds), 0.0},
+          .late = {},
           .age = age,
           .running = running,
           .waiting = waiting};
@@ -92,6 +91,31 @@ TEST(tasks_beside_each_other_slow_down) {
   near(expected_ends(slow, on(4))[0], 118.0, 0.15);
 }
 
+// Where times have changed, the last tasks speak for those to come.
+TEST(the_last_tasks_speak_where_times_changed) {
+  std::vector<LeftJob> jobs{job(known(10.0, 40))};
+  LeftPhase& phase = jobs[0].phases[0];
+  // 32 tasks of 10 s, then 8 of 80 s.
+  const double apart = std::log(8.0);
+  phase.all = {40.0, std::log(10.0) + 0.2 * apart, 32.0 * 8.0 / 40.0 * apart * apart};
+  EndsRequest request = on(4);
+  request.draws = 500;
+  request.jump = 0.0;
+  const ExpectedEnd before = expected_ends(jobs, request)[0];
+  phase.late = {8.0, std::log(80.0), 0.0};
+  const ExpectedEnd now = expected_ends(jobs, request)[0];
+  CHECK_NEAR(now.at, 900.0, 50.0);  // ten times 80 s, from 100 s on
+  CHECK(now.late - now.early < 200.0);
+  CHECK(before.at < 700.0);
+  // Tasks that differ as much as that all the time have not changed.
+  phase.all = {40.0, std::log(10.0), 40.0 * 1.5 * 1.5};
+  phase.late = {8.0, std::log(15.0), 8.0 * 1.5 * 1.5};
+  const ExpectedEnd noisy = expected_ends(jobs, request)[0];
+  phase.late = {};
+  const ExpectedEnd plain = expected_ends(jobs, request)[0];
+  CHECK_NEAR(noisy.at, plain.at, 0.15 * plain.at);
+}
+
 TEST(no_slot_no_end) {
   const auto ends = expected_ends(std::vector<LeftJob>{job(known(10.0, 4))}, on(0));
   CHECK(ends[0].early == kInfinity && ends[0].at == kInfinity && ends[0].late == kInfinity);
@@ -116,7 +140,7 @@ TEST(many_tasks_end_as_their_sum_does) {
   // Pieces of many tasks, and one by one at the end: a fifth of the scatter of one task's seconds
   // is left in the mean of so many.
   LeftPhase many = known(10.0, 40000);
-  many.square = 0.25 * many.count;  // logarithms with a deviation of 0.5
+  many.all.square = 0.25 * many.all.count;  // logarithms with a deviation of 0.5
   const auto one = expected_ends(std::vector<LeftJob>{job(many)}, on(4));
   near(one[0], 100.0 + 100000.0 * std::exp(0.125), 0.01);
   CHECK(one[0].late - one[0].early < 2000.0);

@@ -22,6 +22,8 @@ constexpr std::size_t kMeans = 61;
 constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
 // How far off times are that change.
 constexpr double kJumpScatter = 1.5;
+// Logarithms of tasks differ by so much at least.
+constexpr double kFine = 0.1;
 constexpr double kLeastAge = 1e-3;
 constexpr double kLow = 0.1, kHigh = 0.9;
 constexpr std::int64_t kPieces = 8;  // of a slot's share of the tasks that wait
@@ -71,14 +73,14 @@ struct Belief {
   std::array<double, kScatters> own{};  // logarithm of the likelihood
   std::array<std::array<double, kMeans>, kScatters> mean{}, chance{};
 
-  explicit Belief(const LeftPhase& phase) {
+  Belief(const LeftPhase& phase, const LeftPhase::Ended& ended) {
     const double old = std::log(std::max(phase.age, kLeastAge));
     const auto running = static_cast<double>(phase.running);
     for (std::size_t k = 0; k < kScatters; ++k) {
       const double s = kScatter[k], square = s * s;
-      const double precision = phase.count / square + 1.0 / phase.prior.variance;
+      const double precision = ended.count / square + 1.0 / phase.prior.variance;
       const double middle =
-          (phase.count * phase.log / square + phase.prior.mean / phase.prior.variance) / precision;
+          (ended.count * ended.log / square + phase.prior.mean / phase.prior.variance) / precision;
       // Those that run may be older than the others make likely.
       const double width = 1.0 / std::sqrt(precision);
       const double low = middle - kBelow * width;
@@ -86,11 +88,11 @@ struct Belief {
       double best = -kInfinity;
       for (std::size_t i = 0; i < kMeans; ++i) {
         const double m = low + (high - low) * static_cast<double>(i) / (kMeans - 1);
-        const double apart = m - phase.log, off = m - phase.prior.mean;
+        const double apart = m - ended.log, off = m - phase.prior.mean;
         double log = -0.5 * off * off / phase.prior.variance;
-        if (phase.count > 0.0) {
-          log -= phase.count * std::log(s) +
-                 0.5 * (phase.square + phase.count * apart * apart) / square;
+        if (ended.count > 0.0) {
+          log -= ended.count * std::log(s) +
+                 0.5 * (ended.square + ended.count * apart * apart) / square;
         }
         if (running > 0.0) log += running * log_above((old - m) / s);
         mean[k][i] = m;
@@ -269,24 +271,62 @@ double quantile(std::span<double> sorted, double part) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
+// How well one normal explains logarithms, whose deviation is not known.
+double explained(const LeftPhase::Ended& ended) {
+  const double square = (ended.square + kFine * kFine) / (ended.count + 1.0);
+  return -0.5 * ended.count * std::log(square);
+}
+
+// How likely two normals are, one behind the other, rather than one: the second one costs three
+// numbers, among them when it begins (Schwarz 1978).
+double have_changed(const LeftPhase::Ended& all, const LeftPhase::Ended& late) {
+  LeftPhase::Ended first{all.count - late.count, 0.0, 0.0};
+  first.log = (all.count * all.log - late.count * late.log) / first.count;
+  const double apart = first.log - late.log;
+  const double between = first.count * late.count / all.count * apart * apart;
+  first.square = std::max(0.0, all.square - late.square - between);
+  const double gain = explained(first) + explained(late) - explained(all);
+  return 1.0 / (1.0 + std::exp(1.5 * std::log(all.count) - gain));
+}
+
 // What is believed of all phases, two a job.
 class Beliefs {
  public:
   explicit Beliefs(std::span<const LeftPhase> phases)
-      : phases_(phases), of_(phases.size(), kNobody), scatter_(phases.size()) {
+      : phases_(phases),
+        of_(phases.size(), kNobody),
+        late_(of_),
+        changed_(phases.size()),
+        scatter_(phases.size()) {
     std::array<double, kScatters> all{};
     for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
     for (std::size_t row = 0; row < phases.size(); ++row) {
-      const double shown = phases[row].count + static_cast<double>(phases[row].running);
+      const double shown = phases[row].all.count + static_cast<double>(phases[row].running);
       if (shown == 0.0) continue;
       of_[row] = own_.size();
-      own_.emplace_back(phases[row]);
+      own_.emplace_back(phases[row], phases[row].all);
       // One task that ended says nothing of how others differ.
       if (shown < 2.0) continue;
       for (std::size_t k = 0; k < kScatters; ++k) all[k] += own_.back().own[k];
     }
     const std::array<double, kScatters> common = chances(all);
     for (std::size_t row = 0; row < phases.size(); ++row) scatter_[row] = scatter(row, common);
+    for (std::size_t row = 0; row < phases.size(); ++row) {
+      if (phases[row].late.count == 0.0) continue;
+      late_[row] = own_.size();
+      changed_[row] = have_changed(phases[row].all, phases[row].late);
+      own_.emplace_back(phases[row], phases[row].late);
+    }
+  }
+  // How likely it is that times have changed, so that the last tasks say more than all.
+  double changed(std::size_t row) const { return late_[row] == kNobody ? 0.0 : changed_[row]; }
+  // The same as below by the last tasks alone.
+  std::pair<std::size_t, double> draw_late(std::size_t row, Random& random) const {
+    const Belief& own = own_[late_[row]];
+    std::array<double, kScatters> scatter = own.own;
+    for (std::size_t k = 0; k < kScatters; ++k) scatter[k] += std::log(kLikely[k]);
+    const std::size_t k = choose(chances(scatter), random);
+    return {k, own.mean[k][choose(own.chance[k], random)]};
   }
   // A scatter by its number, and the middle of the logarithms of its tasks.
   std::pair<std::size_t, double> draw(std::size_t row, Random& random,
@@ -321,7 +361,8 @@ class Beliefs {
 
   std::span<const LeftPhase> phases_;
   std::vector<Belief> own_;
-  std::vector<std::size_t> of_;
+  std::vector<std::size_t> of_, late_;
+  std::vector<double> changed_;
   std::vector<std::array<double, kScatters>> scatter_;
 };
 
@@ -373,11 +414,13 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
     for (std::size_t row = 0; row < 2 * n; ++row) {
       if (phases[row].waiting + phases[row].running == 0) continue;
       std::normal_distribution<double> normal;  // makes two numbers at once
-      const auto [k, middle] = beliefs.draw(row, random, normal);
+      const bool late = uniform(random) < beliefs.changed(row);
+      const bool changes = uniform(random) < request.jump;
+      const auto [k, middle] =
+          late ? beliefs.draw_late(row, random) : beliefs.draw(row, random, normal);
       taken[row].middle = middle;
       taken[row].deviation = kScatter[k];
-      const bool jumps = uniform(random) < request.jump;
-      taken[row].jump = jumps ? kJumpScatter * normal(random) : 0.0;
+      taken[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
     }
     run.go(seconds, end);
     for (std::size_t j = 0; j < n; ++j) ends[j * draws + d] = end[j];

@@ -36,6 +36,9 @@ constexpr double kTrust = 0.75, kTrustPhases = 20.0;
 // p as far as the slope over how many ran goes, before anything is known; its variance in histories
 // of versions that knew no other.
 constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09;
+// A task that is so many standard deviations away from those before it may be the first of others;
+// tasks differ by so much in any case.
+constexpr double kApart = 3.0, kNoChange = 0.15;
 // A phase's tasks are looked at after so many, and then after so much more.
 constexpr std::size_t kFirstLook = 4;
 constexpr double kNextLook = 1.5;
@@ -203,6 +206,16 @@ void SeenTasks::add(double tasks, double each, double others) {
   xx += tasks * others * others;
   xy += tasks * others * log;
   yy += tasks * log * log;
+  const double before = late.count > 0.0 ? late.y / late.count : log;
+  const double square = late.count > 0.0 ? late.yy / late.count - before * before : 0.0;
+  const double apart = log - before, least = kNoChange * kNoChange;
+  if (apart * apart > kApart * kApart * std::max(square, least)) late = {};
+  late.count += tasks;
+  late.x += tasks * others;
+  late.y += tasks * log;
+  late.xx += tasks * others * others;
+  late.xy += tasks * others * log;
+  late.yy += tasks * log * log;
 }
 
 void SeenTasks::finished(double tasks, double each, double now, bool shows_speedup) {
@@ -217,6 +230,7 @@ void SeenTasks::finished(double tasks, double each, double now, bool shows_speed
 
 void SeenTasks::replace(double tasks, double mean, double now) {
   count = seconds = x = y = xx = xy = yy = 0.0;
+  late = {};
   together = true;
   ended.resize(0);
   add(tasks, mean, beside(ran_.empty() ? now : ran_.first(), now));
@@ -615,28 +629,46 @@ TaskEstimates::History TaskEstimates::history() const {
   return found;
 }
 
+double TaskEstimates::checked(double number, bool any) {
+  if (std::isfinite(number) && std::fabs(number) <= kMostOfHistory && (any || number >= 0.0)) {
+    return number;
+  }
+  throw std::invalid_argument("history: " + std::to_string(number) + " is no such number");
+}
+
+std::vector<TaskEstimates::Runs> TaskEstimates::read_runs(const std::vector<double>& numbers,
+                                                          const char* whose) {
+  if (numbers.size() % 3 != 0) {
+    throw std::invalid_argument(std::string("history: three numbers a ") + whose);
+  }
+  std::vector<Runs> found;
+  for (std::size_t row = 0; row < numbers.size(); row += 3) {
+    found.push_back({checked(numbers[row], false), checked(numbers[row + 1], true),
+                     checked(numbers[row + 2], false)});
+  }
+  return found;
+}
+
+std::vector<SpeedupBelief::Said> TaskEstimates::read_speedups(const std::vector<double>& numbers) {
+  constexpr std::size_t kOfProgram = 1 + kSpeedups;
+  if (numbers.size() % kOfProgram != 0) {
+    throw std::invalid_argument("history: a program's speedup has " + std::to_string(kOfProgram) +
+                                " numbers");
+  }
+  std::vector<SpeedupBelief::Said> found(numbers.size() / kOfProgram);
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    const double* const own = numbers.data() + kOfProgram * row;
+    found[row].told = checked(own[0], false);
+    for (std::size_t g = 0; g < kSpeedups; ++g) found[row].logs[g] = checked(own[1 + g], true);
+  }
+  return found;
+}
+
 void TaskEstimates::recall(const History& history) {
-  const auto check = [](double number, bool any) {
-    if (std::isfinite(number) && std::fabs(number) <= kMostOfHistory && (any || number >= 0.0)) {
-      return number;
-    }
-    throw std::invalid_argument("history: " + std::to_string(number) + " is no such number");
-  };
-  const auto runs_of = [&](const std::vector<double>& numbers, const char* whose) {
-    if (numbers.size() % 3 != 0) {
-      throw std::invalid_argument(std::string("history: three numbers a ") + whose);
-    }
-    std::vector<Runs> found;
-    for (std::size_t row = 0; row < numbers.size(); row += 3) {
-      found.push_back({check(numbers[row], false), check(numbers[row + 1], true),
-                       check(numbers[row + 2], false)});
-    }
-    return found;
-  };
   TaskEstimates read(*this);
   std::size_t k = 0;
   each(read, [&](double& number, bool any) {
-    if (k < history.common.size()) number = check(history.common[k], any);
+    if (k < history.common.size()) number = checked(history.common[k], any);
     ++k;
   });
   // Earlier versions did not count errors of users by themselves; they said p by a mean alone, and
@@ -650,7 +682,7 @@ void TaskEstimates::recall(const History& history) {
                                 " numbers, expected " + std::to_string(k));
   }
   for (const Phase p : {kMap, kReduce}) {
-    read.errors_[p].of = runs_of(history.errors[p], "user");
+    read.errors_[p].of = read_runs(history.errors[p], "user");
     if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);
     if (missing > 0) read.errors_[p].all = read.plane_[p].errors(1.0 - read.alike_speedup_);
   }
@@ -663,21 +695,10 @@ void TaskEstimates::recall(const History& history) {
     }
   }
   for (const Phase p : {kMap, kReduce}) {
-    read.group_[p].runs = runs_of(history.runs[p], "program");
+    read.group_[p].runs = read_runs(history.runs[p], "program");
     read.group_[p].recent.clear();
   }
-  constexpr std::size_t kOfProgram = 1 + kSpeedups;
-  if (history.speedups.size() % kOfProgram != 0) {
-    throw std::invalid_argument("history: a program's speedup has " + std::to_string(kOfProgram) +
-                                " numbers");
-  }
-  std::vector<SpeedupBelief::Said> said(history.speedups.size() / kOfProgram);
-  for (std::size_t row = 0; row < said.size(); ++row) {
-    const double* const numbers = history.speedups.data() + kOfProgram * row;
-    said[row].told = check(numbers[0], false);
-    for (std::size_t g = 0; g < kSpeedups; ++g) said[row].logs[g] = check(numbers[1 + g], true);
-  }
-  read.belief_.recall(said);
+  read.belief_.recall(read_speedups(history.speedups));
   read.fit_speedup();
   *this = std::move(read);
 }

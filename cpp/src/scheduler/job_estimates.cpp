@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace malleable {
+namespace {
+
+// So many tasks are needed to tell the last ones from all.
+constexpr double kLate = 4.0;
+
+}  // namespace
 
 LogMean JobEstimates::expect(Index row, const TaskEstimates::Told& told) {
   phases_[row].group = told.group;
@@ -56,14 +62,18 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
   }
   if (seen.count == 0.0) return left;
   const double slope = 1.0 - speedup(row);
-  left.count = seen.count;
-  left.log = (seen.y - slope * seen.x) / seen.count;
-  left.square = std::max(0.0, seen.yy - 2.0 * slope * seen.xy + slope * slope * seen.xx -
-                                  seen.count * left.log * left.log);
+  const auto of = [&](const auto& sums) {
+    const double log = (sums.y - slope * sums.x) / sums.count;
+    const double square = sums.yy - 2.0 * slope * sums.xy + slope * slope * sums.xx;
+    return LeftPhase::Ended{sums.count, log, std::max(0.0, square - sums.count * log * log)};
+  };
+  left.all = of(seen);
   if (seen.together) {  // only their mean is known
     const double scatter = tasks_.scatter(phase_of(row)), square = scatter * scatter;
-    left.log -= 0.5 * square;
-    left.square = (seen.count - 1.0) * square;
+    left.all.log -= 0.5 * square;
+    left.all.square = (seen.count - 1.0) * square;
+  } else if (seen.late.count >= kLate && seen.late.count < seen.count) {
+    left.late = of(seen.late);
   }
   return left;
 }

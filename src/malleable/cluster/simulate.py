@@ -245,7 +245,7 @@ def run(
         core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs)),
     )
     if known is not None:
-        simulation.recall(known.numbers(users or [""]))
+        simulation.recall(known.numbers(_tellers(users)))
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
     timing = {name: time.perf_counter() - began, **_latencies(name, simulation.latency())}
@@ -278,8 +278,13 @@ def _history(
     known: History | None,
 ) -> dict[str, Any]:
     """What was learnt of all phases, and of programs and users in the order of their numbers."""
-    found = History.of(programs, users or [""], simulation.history())
+    found = History.of(programs, _tellers(users), simulation.history())
     return (found if known is None else found.with_users(known)).plain()
+
+
+def _tellers(users: list[str]) -> list[str]:
+    """Who says sizes: a table without users has one, of no name."""
+    return users or [""]
 
 
 def _learns(policy: Any) -> bool:

@@ -29,10 +29,13 @@ namespace malleable {
 
 // Of a phase: what its tasks have shown, and what is left of it.
 struct LeftPhase {
-  LogMean prior;                   // of logarithms of seconds of a task that runs alone
-  double count = 0.0;              // tasks that ended and were told
-  double log = 0.0, square = 0.0;  // mean of their logarithms, sum of squares around it
-  double age = 0.0;                // of those that run, on average [s]
+  LogMean prior;  // of logarithms of seconds of a task that runs alone
+  // Tasks that ended and were told, the mean of their logarithms, the sum of squares around it.
+  struct Ended {
+    double count = 0.0, log = 0.0, square = 0.0;
+  };
+  Ended all = {}, late = {};  // late: since times changed last, if they may have
+  double age = 0.0;           // of those that run, on average [s]
   std::int64_t running = 0, waiting = 0;
 };
 

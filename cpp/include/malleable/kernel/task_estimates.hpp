@@ -90,6 +90,12 @@ struct SeenTasks {
   double count = 0.0;  // that finished with known seconds; then sums over them
   double seconds = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
   bool together = false;  // only their mean is known
+  // The same sums since times changed last, as far as that shows: all, if they never did.
+  struct Late {
+    double count = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
+    void state(State& s) { s(count, x, y, xx, xy, yy); }
+  };
+  Late late;
   // What they say of p: those that have not been counted for good, what they are counted for now,
   // and how many there will be when that is looked at again.
   std::vector<EndedTask> ended;
@@ -111,7 +117,9 @@ struct SeenTasks {
   // So many have finished in all, after as many seconds on average.
   void replace(double tasks, double seconds, double now);
   MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
-  void state(State& s) { s(count, seconds, x, y, xx, xy, yy, together, ended, said, look, ran_); }
+  void state(State& s) {
+    s(count, seconds, x, y, xx, xy, yy, together, late, ended, said, look, ran_);
+  }
 
  private:
   void add(double tasks, double seconds, double others);
@@ -252,6 +260,10 @@ class TaskEstimates {
   // Calls see(number, whether it may be below 0) for all numbers but those of groups.
   template <typename Self, typename See>
   static void each(Self& self, const See& see);
+  // Numbers of a history; std::invalid_argument where one is below 0 and may not be (`any`).
+  static double checked(double number, bool any);
+  static std::vector<Runs> read_runs(const std::vector<double>& numbers, const char* whose);
+  static std::vector<SpeedupBelief::Said> read_speedups(const std::vector<double>& numbers);
   SpeedupCurve between_phases() const;
   void fit_speedup();
   void look_at_speedups();
