@@ -59,6 +59,7 @@ lint: develop
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python -m tests.prose
 	$(BIN)/python -m tests.complexity
+	$(BIN)/python -m tests.stems
 
 types: develop
 	$(BIN)/mypy

@@ -11,8 +11,8 @@
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
 // that is most below its target (see Assignment), to the least rank, or as the policy chooses for
 // the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
-// own; gangs start together (scheduler/cluster_gangs.cpp); reduce tasks wait for the maps of their
-// job (scheduler/cluster_reduces.cpp); a job that starves for `ageing` goes
+// own; gangs start together (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their
+// job (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes
 // first, once, the longest wait before others. Such jobs hold one slot in twenty at most, and in
 // the long run one slot-second in a thousand, so that the policy's order stays what it is where
 // most jobs wait for longer than `ageing`.
