@@ -103,7 +103,7 @@ class PyEpoch {
     std::vector<double> paid;
     {
       py::gil_scoped_release release;
-      plan = epoch_.held() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
+      plan = epoch_.looped() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
       paid.resize(plan.completion.size());
       for (std::size_t j = 0; j < paid.size(); ++j) {
         paid[j] = epoch_.planned_penalties()(j, plan.completion[j]);
@@ -125,6 +125,12 @@ class PyEpoch {
     return to_numpy(std::move(ids));
   }
 
+  py::array_t<double> told(std::uint64_t version) {
+    const Turn turn(busy_);
+    must_be(version, "told ends");
+    return to_numpy(epoch_.told());
+  }
+
   // (value, lower bound)
   py::tuple assess(std::uint64_t version) {
     const Turn turn(busy_);
@@ -132,7 +138,7 @@ class PyEpoch {
     Epoch::Assessment found{};
     {
       py::gil_scoped_release release;
-      if (epoch_.held()) {
+      if (epoch_.looped()) {
         const Plan plan = plan_decided(epoch_, poll_signals);
         found = {plan.value, plan.lower_bound};
       } else {
@@ -183,17 +189,18 @@ void bind_epoch(py::module_& module) {
   py::class_<PyEpoch> epoch(module, "Epoch");
   bind_state(epoch);
   epoch
-      .def(py::init([](std::int64_t slots, bool is_max, std::int64_t kind,
-                       const std::string& policy, bool gang, double hysteresis,
-                       std::optional<std::uint64_t> effort, double period) {
-             return std::make_unique<PyEpoch>(
-                 slots, EpochOptions{aggregate_of(is_max), kind_of(kind),
-                                     policy_code<EpochPolicy>(Model::kJobs, policy),
-                                     gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis,
-                                     effort, period});
-           }),
-           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
-           py::arg("hysteresis"), py::arg("effort"), py::arg("period"))
+      .def(
+          py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
+                      bool gang, double hysteresis, std::optional<std::uint64_t> effort,
+                      double period, std::optional<double> predictable) {
+            return std::make_unique<PyEpoch>(
+                slots, EpochOptions{aggregate_of(is_max), kind_of(kind),
+                                    policy_code<EpochPolicy>(Model::kJobs, policy),
+                                    gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort,
+                                    period, predictable});
+          }),
+          py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
+          py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("predictable"))
       .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert())
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert())
       .def("update", &PyEpoch::update, py::arg("ids"), py::arg("columns"))
@@ -203,6 +210,7 @@ void bind_epoch(py::module_& module) {
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("order", &PyEpoch::order, py::arg("version"))
+      .def("told", &PyEpoch::told, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
       .def_property_readonly("period", &PyEpoch::period)

@@ -28,6 +28,17 @@ void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_ma
   }
 }
 
+void check_kind(Kind own, std::size_t j, const JobsView& jobs, bool custom, bool told) {
+  const KindInfo& kind = info(own);
+  if (kind.needs_deadline) check_needed_deadline(own, j, jobs.deadline[j]);
+  const char* wrong = kind.custom && !custom ? "needs a penalty function"
+                      : told && !kind.steady
+                          ? "ends are told for response, completion, stretch and lateness"
+                          : nullptr;
+  if (wrong == nullptr) return;
+  throw std::invalid_argument("kind[" + std::to_string(j) + "] = " + kind.name + ": " + wrong);
+}
+
 }  // namespace
 
 // Small is urgent.
@@ -81,12 +92,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   }
   const auto kind_at = [&](std::size_t j) { return kinds.empty() ? options_.kind : kinds[j]; };
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    const KindInfo& kind = info(kind_at(j));
-    if (kind.needs_deadline) check_needed_deadline(kind_at(j), j, jobs.deadline[j]);
-    if (kind.custom && custom_ == nullptr) {
-      throw std::invalid_argument("kind[" + std::to_string(j) +
-                                  "] = custom: needs a penalty function");
-    }
+    check_kind(kind_at(j), j, jobs, custom_ != nullptr, options_.predictable.has_value());
   }
   const std::int64_t first_id = next_id_;
   const auto append = [](auto& column, const auto& values) {
@@ -221,6 +227,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
 
 void Epoch::finish(std::span<const std::int64_t> ids) {
   for (const Index row : rows_of(ids)) note_size(row);
+  if (options_.predictable) told_ends_.finish(ids);
   remove(ids);
 }
 

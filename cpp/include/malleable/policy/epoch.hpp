@@ -38,6 +38,7 @@
 #include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flex.hpp"
 #include "malleable/policy/period_history.hpp"
+#include "malleable/policy/told_ends.hpp"
 
 namespace malleable {
 
@@ -52,11 +53,16 @@ struct EpochOptions {
   std::optional<std::uint64_t> effort;
   // [s] How long a decision is held unless it says so itself; 0: until something ends.
   double period = 0.0;
+  // FLEX, sums of steady kinds: ends are told at arrival and hold; what an error of all the time
+  // told costs, over what a job pays on the average (policy/told_ends). Nothing: no end is told.
+  std::optional<double> predictable = std::nullopt;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
 
-  void state(State& s) { s(aggregate, kind, policy, min_mode, hysteresis, effort, period, stable); }
+  void state(State& s) {
+    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, stable);
+  }
 };
 
 class alignas(kLine) Epoch {
@@ -123,9 +129,13 @@ class alignas(kLine) Epoch {
   // since. O(J log J).
   std::vector<std::int64_t> order();
 
+  // [s] By row, absolute: when jobs will end as they were told when they were first decided on;
+  // infinite where nothing was told. O(J).
+  std::vector<double> told() const;
+
   // The plan behind the last decision, with the same rows; the state must not have changed since.
-  // std::invalid_argument for a decision that is held for a period, here and in assess(): what
-  // follows it depends on the calls that come (sim/held_plan).
+  // std::invalid_argument for a decision that is held for a period or tells ends, here and in
+  // assess(): what follows it depends on the calls that come (sim/held_plan).
   Plan plan();
   // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
   // what a loop can afford to ask for after every decision.
@@ -137,6 +147,8 @@ class alignas(kLine) Epoch {
   void recall();
   // Whether slots are held, so that what is left of jobs is as decide_for_period() has it.
   bool held() const { return period_ > 0.0 && slots_ > 0; }
+  // Whether what follows the last decision is what a loop does.
+  bool looped() const { return held() || (options_.predictable && slots_ > 0); }
   // The jobs that plan() saw.
   JobsView planned_jobs() const {
     return {{arrival_, weight_, deadline_, size_, sla_columns_.view()},
@@ -195,6 +207,8 @@ class alignas(kLine) Epoch {
   void decide_by_key();
   bool decide_fair();
   void decide_nothing();
+  void check_told() const;  // epoch_told.cpp
+  void decide_told();
   void plan_nothing(Plan& plan);
   void decide_by_instance();
   void decide_for_period();
@@ -296,6 +310,7 @@ class alignas(kLine) Epoch {
   Flex flex_;
   Baseline baseline_;
   Concave concave_;
+  ToldEnds told_ends_;
   KeySort sorter_;
   Problem problem_;
   Penalties penalties_;
