@@ -32,13 +32,13 @@ _FEW = 3  # jobs of a rule, below which nothing counts as shared
 def data_behind(all_jobs: Jobs, sizes: Mapping[str, int | None]) -> np.ndarray:
     """Bytes behind each job; 0: not known."""
     jobs, rules = all_jobs.jobs, all_jobs.rule
-    inputs = [job.input for job in jobs]
+    files = np.fromiter((len(job.input) for job in jobs), np.int64, len(jobs))
     above = np.bincount(all_jobs.child, minlength=len(jobs))
     # Each job that another waits for makes at least one of its files, most often all of them.
-    reads = np.flatnonzero(np.fromiter(map(len, inputs), np.int64, len(jobs)) > above)
+    reads = np.flatnonzero(files > above)
     makers = np.unique(all_jobs.parents.of(reads)).tolist()
     made = set(chain.from_iterable(jobs[k].output for k in makers))
-    read = [(k, file) for k in reads.tolist() for file in inputs[k] if file not in made]
+    read = [(k, file) for k in reads.tolist() for file in jobs[k].input if file not in made]
     known = {file: sizes.get(file) for _, file in read}
     known |= {file: _on_disk(file) for file, size in known.items() if size is None}
     if len(known) < len(read):
