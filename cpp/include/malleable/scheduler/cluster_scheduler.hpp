@@ -208,16 +208,16 @@ class ClusterScheduler {
   double order(Index job, int pool) const { return key(job, pool, 0); }
   // Jobs whose counts, targets or places are others than when this was last forgotten, each once;
   // those that left are among them.
-  std::span<const Index> stirred() const { return stirred_; }
-  bool is_stirred(Index job) const { return is_stirred_[job] != 0; }
-  void stir(Index job) {
-    if (is_stirred_[job]) return;
-    is_stirred_[job] = 1;
-    stirred_.push_back(job);
+  std::span<const Index> changed_jobs() const { return changed_jobs_; }
+  bool has_changed(Index job) const { return has_changed_[job] != 0; }
+  void note_change(Index job) {
+    if (has_changed_[job]) return;
+    has_changed_[job] = 1;
+    changed_jobs_.push_back(job);
   }
-  void forget_stirred() {
-    for (const Index job : stirred_) is_stirred_[job] = 0;
-    stirred_.clear();
+  void forget_changes() {
+    for (const Index job : changed_jobs_) has_changed_[job] = 0;
+    changed_jobs_.clear();
   }
   // Whether tasks could start that could not before; forgets it.
   bool take_news() { return std::exchange(news_, false); }
@@ -368,8 +368,8 @@ class ClusterScheduler {
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
   std::vector<double> old_;
-  std::vector<Index> stirred_;
-  std::vector<std::uint8_t> is_stirred_;
+  std::vector<Index> changed_jobs_;
+  std::vector<std::uint8_t> has_changed_;
   std::uint64_t arrivals_ = 0;
   std::vector<std::uint8_t> marked_[2];
   std::vector<double> starving_[2];     // ageing: since when, by job
