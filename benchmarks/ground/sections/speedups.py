@@ -37,7 +37,9 @@ _TOLD = {"PCS-jct": 3.0, "PCS-bal": 20.0}
 
 def _mean(rule: str, instance: tuple[GpuJobs, int]) -> float:
     jobs, slots = instance
-    asked: Any = _PLAIN.get(rule) or GpuEpoch(slots, told=rule == "FLEX, told tables")
+    asked: Any = _PLAIN.get(rule) or GpuEpoch(
+        slots, told=rule == "FLEX, told tables", programs=rule == "FLEX, learnt"
+    )
     return float(share_gpus(*jobs, slots, asked).mean())
 
 
@@ -52,7 +54,7 @@ def workloads(quick: bool) -> Iterator[Row]:
         yield Row(
             name,
             lambda rule, _, name=name: _mean(rule, gpu_jobs(name, 100 if quick else None)),
-            ours=("FLEX, told tables", "FLEX, linear"),
+            ours=("FLEX, told tables", "FLEX, learnt", "FLEX, linear"),
             rivals=_FAST if name == "6c71a0" else tuple(_PLAIN),
         )
 
@@ -94,7 +96,7 @@ def streams(quick: bool) -> Iterator[Row]:
             lambda rule, seed, kind=kind: _mean(
                 rule, speedup_stream(kind, seed, 100 if quick else 1000)
             ),
-            ours=("FLEX, told tables", "FLEX, linear"),
+            ours=("FLEX, told tables", "FLEX, learnt", "FLEX, linear"),
             rivals=tuple(_PLAIN),
             seeds=_SEEDS[:1] if quick else _SEEDS,
         )

@@ -353,6 +353,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
   if (period) check_held(options_, *period);
   check_now(now);
   count_service(now);
+  learn_programs(now);
   coming_.decide(now, next_id_);
   if (slots) set_slots(*slots);
   ++version_;
@@ -388,6 +389,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
     marked_[r] = 0;
     if (options_.hysteresis > 0.0 && changed_[r]) held_anew_.push_back(id_[r]);
   }
+  note_programs();
 }
 
 // The weights of a waterline; empty: equal ones.
@@ -456,6 +458,7 @@ void Epoch::state(State& s) {
   s(done_, history_, coming_, prices_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);
+  s(program_, work_then_, programs_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
   s(keys_, lead_, start_, on_time_, changes_, level_);
   s(all_touched_, by_key_, selection_, planned_);

@@ -85,7 +85,11 @@ void Epoch::refresh(std::size_t row) {
   set_key(row);
 }
 
-std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
+std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
+                        std::span<const std::int64_t> programs) {
+  SpeedupColumns spare;
+  check_programs(given, programs);
+  const JobsView jobs = learnt(given, programs, spare);
   if (!kinds.empty() && kinds.size() != jobs.size()) {
     throw std::invalid_argument("kind has " + counted(kinds.size(), "entry", "entries") +
                                 " but work has " + std::to_string(jobs.size()));
@@ -106,6 +110,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   append(min_slots_, jobs.min_slots);
   append(max_slots_, jobs.max_slots);
   add_speedups(jobs);
+  add_programs(jobs.size(), programs);
   const std::size_t rows = id_.size() + jobs.size();
   for (auto* column : {&low_, &room_, &key_, &lead_, &start_}) column->resize(rows, 0.0);
   seen_.resize(rows);
@@ -151,7 +156,8 @@ void Epoch::add_speedups(const JobsView& jobs) {
   }
 }
 
-std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds) {
+std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds,
+                                std::span<const std::int64_t> programs) {
   const std::size_t count = jobs.size();
   TermColumns spare;  // what was left out
   std::vector<std::int64_t> all;
@@ -164,7 +170,7 @@ std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds) {
     jobs.max_slots = all;
   }
   validate(jobs);
-  return add(jobs, kinds);
+  return add(jobs, kinds, programs);
 }
 
 Index& Epoch::slot_of(std::int64_t id) {
@@ -275,6 +281,10 @@ void Epoch::each_column(Close close) {
   close(done_);
   for (auto* column : {&changed_, &marked_}) close(*column);
   close(kind_);
+  if (!program_.empty()) {
+    close(program_);
+    close(work_then_);
+  }
   if (exponent_.empty()) return;
   close(exponent_);
   close(rates_);

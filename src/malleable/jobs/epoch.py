@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of
-from malleable.domain import WEIGHT, check_amount, check_slots, check_time
+from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
+from malleable.domain import WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
@@ -115,6 +115,13 @@ class Decision(BaseDecision):
             If jobs were added, updated or removed, or another decision was made, in the meantime.
         """
         return self._epoch._plan(self)
+
+
+def _programs(program: npt.ArrayLike | None, count: int) -> Integers | None:
+    """One number for each job."""
+    if program is None:
+        return None
+    return wholes_of("program", program, count, -1, 2**60, "work")
 
 
 class Epoch(PlannedEpoch):
@@ -231,11 +238,14 @@ class Epoch(PlannedEpoch):
         speedup: float | Sequence[Any] | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
+        program: npt.ArrayLike | None = None,
     ) -> Integers:
         """Add jobs; the columns of `malleable.Jobs`, or a whole table.
 
         ``size`` is the original work of jobs that have run already (default: their work). ``kind`` is
-        the kind of their penalties, or one for each job (None: that of the objective). Returns
+        the kind of their penalties, or one for each job (None: that of the objective). ``program`` is a
+        whole number from 0 on for all jobs or for each (-1: none): speed-ups of such jobs are not told but
+        learnt, from the work that jobs of the program did between decisions (see `rates`). Returns
         their ids (int64), which stay theirs until they are removed. O(jobs added) amortised.
         """
         if isinstance(work, Jobs):
@@ -245,7 +255,8 @@ class Epoch(PlannedEpoch):
         if jobs is not None:
             if not isinstance(jobs, Jobs):
                 raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
-            return self._core.add(jobs, self._kinds(kind, len(jobs)))
+            count = len(jobs)
+            return self._core.add(jobs, self._kinds(kind, count), _programs(program, count))
         columns = {
             "work": work,
             "arrival": arrival,
@@ -255,13 +266,30 @@ class Epoch(PlannedEpoch):
             "deadline": deadline,
             "size": size,
         }
-        codes = None if kind is None else self._kinds(kind, count_of("work", given("work", work)))
+        own = kind is not None or program is not None
+        count = count_of("work", given("work", work)) if own else 0
+        codes = None if kind is None else self._kinds(kind, count)
+        named = _programs(program, count)
+        if named is not None and speedup is not None:
+            raise ValueError(
+                "program: speedup= is given, too; it is learnt for jobs that have a program"
+            )
         if sla is None and speedup is None:
             try:
-                return self._core.add(columns, codes)
+                return self._core.add(columns, codes, named)
             except TypeError:  # not plain columns
                 pass
-        return self._core.add(job_columns(columns, sla, speedup), codes)
+        return self._core.add(job_columns(columns, sla, speedup), codes, named)
+
+    def rates(self, program: int, most: int) -> Floats:
+        """What 1, 2, ... ``most`` slots (up to 1024) of a program's jobs do together, as learnt so far.
+
+        For each count of slots that some decision gave: the work done until the next one over the seconds in
+        between, over all jobs of the program. Other counts follow the power of slots that joins their
+        neighbours; nothing seen: s^0.8. Tell what is left before each decision (`update`); a change of ``work``
+        that is a new estimate counts as work done. O(entries).
+        """
+        return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
     def update(
         self,

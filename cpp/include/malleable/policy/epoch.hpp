@@ -38,6 +38,7 @@
 #include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flex.hpp"
 #include "malleable/policy/period_history.hpp"
+#include "malleable/policy/program_rates.hpp"
 #include "malleable/policy/told_ends.hpp"
 
 namespace malleable {
@@ -76,10 +77,19 @@ class alignas(kLine) Epoch {
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
-  // O(jobs added).
-  std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {});
+  // `programs`: a number from 0 on for each job, or kNoProgram (empty: all of them). The speed-up
+  // of a program's jobs is learnt from the work that they did between decisions
+  // (epoch_programs.cpp), and their own says nothing. O(jobs added).
+  static constexpr std::int64_t kNoProgram = -1;
+  std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {},
+                   std::span<const std::int64_t> programs = {});
   // The same of columns that nobody has checked; a table's that may be left out may be empty.
-  std::int64_t add_columns(JobsView jobs, std::span<const Kind> kinds = {});
+  std::int64_t add_columns(JobsView jobs, std::span<const Kind> kinds = {},
+                           std::span<const std::int64_t> programs = {});
+  // What 1, 2, ... `most` slots of a program are believed to do together.
+  std::vector<double> rates_of(std::int64_t program, std::int64_t most) const {
+    return programs_.rates(program, most);
+  }
 
   // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
   struct Changes {
@@ -233,6 +243,12 @@ class alignas(kLine) Epoch {
   double coming_value();
   bool find_levels();
   void add_speedups(const JobsView& jobs);
+  void check_programs(const JobsView& jobs, std::span<const std::int64_t> programs) const;
+  JobsView learnt(JobsView jobs, std::span<const std::int64_t> programs, SpeedupColumns& spare);
+  void add_programs(std::size_t count, std::span<const std::int64_t> programs);
+  void learn_programs(double now);
+  void note_programs();
+  void believe(std::size_t row);
   // Some job's speed-up is not linear.
   bool concave() const { return curved_ > 0; }
   Concave::Task concave_task() const;
@@ -269,6 +285,10 @@ class alignas(kLine) Epoch {
   std::vector<double> exponent_;
   std::vector<std::vector<double>> rates_;
   std::size_t curved_ = 0;
+  // Of all jobs once some had a program: its number, and what was left at the last decision.
+  std::vector<std::int64_t> program_;
+  std::vector<double> work_then_;
+  ProgramRates programs_;
   std::uint64_t of_kind_[std::size(kKinds)] = {};  // jobs
   CustomPenalty custom_ = nullptr;
   std::vector<Penalties::Seen> seen_;  // what penalties_ remember
