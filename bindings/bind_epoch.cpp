@@ -29,22 +29,26 @@ class PyEpoch {
   PyEpoch(std::int64_t slots, const EpochOptions& options) : epoch_(slots, options) {}
 
   // Columns as in Column, by name.
-  Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind) {
+  Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,
+                       const std::optional<Integers>& program) {
     const Given<JobsView, JobColumns> jobs(columns);
-    return add(&Epoch::add_columns, jobs.view(), kind);
+    return add(&Epoch::add_columns, jobs.view(), kind, program);
   }
-  Integers add_table(const Jobs& jobs, const std::optional<Codes>& kind) {
-    return add(&Epoch::add, jobs.view(), kind);
+  Integers add_table(const Jobs& jobs, const std::optional<Codes>& kind,
+                     const std::optional<Integers>& program) {
+    return add(&Epoch::add, jobs.view(), kind, program);
   }
   template <typename Add>
-  Integers add(Add method, const JobsView& jobs, const std::optional<Codes>& kind) {
+  Integers add(Add method, const JobsView& jobs, const std::optional<Codes>& kind,
+               const std::optional<Integers>& program) {
     const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
+    const auto programs = program ? view(*program) : std::span<const std::int64_t>();
     const std::size_t count = jobs.size();
     std::int64_t first;
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      first = (epoch_.*method)(jobs, kinds);
+      first = (epoch_.*method)(jobs, kinds, programs);
     }
     auto ids = fresh<std::int64_t>(count);
     std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
@@ -103,7 +107,7 @@ class PyEpoch {
     std::vector<double> paid;
     {
       py::gil_scoped_release release;
-      plan = epoch_.held() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
+      plan = epoch_.looped() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
       paid.resize(plan.completion.size());
       for (std::size_t j = 0; j < paid.size(); ++j) {
         paid[j] = epoch_.planned_penalties()(j, plan.completion[j]);
@@ -125,6 +129,17 @@ class PyEpoch {
     return to_numpy(std::move(ids));
   }
 
+  py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
+    const Turn turn(busy_);
+    return to_numpy(epoch_.rates_of(program, most));
+  }
+
+  py::array_t<double> told(std::uint64_t version) {
+    const Turn turn(busy_);
+    must_be(version, "told ends");
+    return to_numpy(epoch_.told());
+  }
+
   // (value, lower bound)
   py::tuple assess(std::uint64_t version) {
     const Turn turn(busy_);
@@ -132,7 +147,7 @@ class PyEpoch {
     Epoch::Assessment found{};
     {
       py::gil_scoped_release release;
-      if (epoch_.held()) {
+      if (epoch_.looped()) {
         const Plan plan = plan_decided(epoch_, poll_signals);
         found = {plan.value, plan.lower_bound};
       } else {
@@ -183,19 +198,22 @@ void bind_epoch(py::module_& module) {
   py::class_<PyEpoch> epoch(module, "Epoch");
   bind_state(epoch);
   epoch
-      .def(py::init([](std::int64_t slots, bool is_max, std::int64_t kind,
-                       const std::string& policy, bool gang, double hysteresis,
-                       std::optional<std::uint64_t> effort, double period) {
-             return std::make_unique<PyEpoch>(
-                 slots, EpochOptions{aggregate_of(is_max), kind_of(kind),
-                                     policy_code<EpochPolicy>(Model::kJobs, policy),
-                                     gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis,
-                                     effort, period});
-           }),
-           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
-           py::arg("hysteresis"), py::arg("effort"), py::arg("period"))
-      .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert())
-      .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert())
+      .def(
+          py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
+                      bool gang, double hysteresis, std::optional<std::uint64_t> effort,
+                      double period, std::optional<double> predictable) {
+            return std::make_unique<PyEpoch>(
+                slots, EpochOptions{aggregate_of(is_max), kind_of(kind),
+                                    policy_code<EpochPolicy>(Model::kJobs, policy),
+                                    gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort,
+                                    period, predictable});
+          }),
+          py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
+          py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("predictable"))
+      .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert(),
+           py::arg("program").noconvert())
+      .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert(),
+           py::arg("program").noconvert())
       .def("update", &PyEpoch::update, py::arg("ids"), py::arg("columns"))
       .def("finish", &PyEpoch::finish, py::arg("ids"))
       .def("remove", &PyEpoch::remove, py::arg("ids"))
@@ -203,6 +221,8 @@ void bind_epoch(py::module_& module) {
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("order", &PyEpoch::order, py::arg("version"))
+      .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
+      .def("told", &PyEpoch::told, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
       .def_property_readonly("period", &PyEpoch::period)

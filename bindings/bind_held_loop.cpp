@@ -19,7 +19,8 @@ using Doubles = Array<double>;
 using Codes = Array<std::uint8_t>;
 
 EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::string& policy,
-                        bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
+                        bool gang, double hysteresis, std::optional<std::uint64_t> effort,
+                        std::optional<double> predictable = std::nullopt) {
   EpochOptions options;
   if (kinds.size() == 1) options.kind = kinds.front();
   options.aggregate = aggregate_of(is_max);
@@ -27,6 +28,7 @@ EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::str
   options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
   options.hysteresis = hysteresis;
   options.effort = effort;
+  options.predictable = predictable;
   return options;
 }
 
@@ -55,11 +57,13 @@ class PyHeldLoop {
  public:
   PyHeldLoop(std::shared_ptr<Jobs> jobs, const std::optional<Doubles>& believed, const Codes& kinds,
              std::int64_t slots, bool is_max, const std::string& policy, bool gang,
-             double hysteresis, std::optional<std::uint64_t> effort, double period, bool told)
+             double hysteresis, std::optional<std::uint64_t> effort, double period, bool told,
+             std::optional<double> predictable)
       : jobs_(std::move(jobs)),
         kinds_(kinds_of(kinds)),
-        loop_(Epoch(slots, options_of(is_max, kinds_, policy, gang, hysteresis, effort)),
-              {.period = period, .told = told}) {
+        loop_(
+            Epoch(slots, options_of(is_max, kinds_, policy, gang, hysteresis, effort, predictable)),
+            {.period = period, .told = told}) {
     if (believed) believed_.assign(view(*believed).begin(), view(*believed).end());
     loop_.feed(*jobs_, believed_, kinds_);
     loop_.set_poll(poll_signals);
@@ -76,6 +80,11 @@ class PyHeldLoop {
     const auto start = loop_.start(), completion = loop_.completion();
     return py::make_tuple(to_numpy(std::vector<double>(start.begin(), start.end())),
                           to_numpy(std::vector<double>(completion.begin(), completion.end())));
+  }
+  // [s] Absolute ends as told at arrival; infinite where none was.
+  py::array_t<double> told() const {
+    const Turn turn(busy_);
+    return to_numpy(std::vector<double>(loop_.told().begin(), loop_.told().end()));
   }
   py::dict totals() const {
     const Turn turn(busy_);
@@ -106,12 +115,14 @@ void bind_held_loop(py::module_& module) {
   py::class_<PyHeldLoop>(module, "HeldLoop")
       .def(py::init<std::shared_ptr<Jobs>, const std::optional<Doubles>&, const Codes&,
                     std::int64_t, bool, const std::string&, bool, double,
-                    std::optional<std::uint64_t>, double, bool>(),
+                    std::optional<std::uint64_t>, double, bool, std::optional<double>>(),
            py::arg("jobs"), py::arg("believed").noconvert(), py::arg("kinds").noconvert(),
            py::arg("slots"), py::arg("is_max"), py::arg("policy"), py::arg("gang"),
-           py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("told"))
+           py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("told"),
+           py::arg("predictable"))
       .def("advance", &PyHeldLoop::advance, py::arg("until"))
       .def("times", &PyHeldLoop::times)
+      .def("told", &PyHeldLoop::told)
       .def("totals", &PyHeldLoop::totals);
 }
 

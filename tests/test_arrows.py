@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import stems
+
 ROOT = Path(__file__).resolve().parent.parent
 CPP_ROOMS = ("model", "kernel", "policy", "scheduler", "sim", "embed")
 # Left to right. Folders of models are ranked by their files' stems: a file uses lower stems of any
@@ -223,6 +225,17 @@ def test_every_rule_matches_a_file():
     assert sum(map(len, PYTHON_ROOMS)) == len(RANKS), "a rule that stands twice"
     assert {room_of_cpp_file(path) for path in cpp_files()} >= set(range(len(CPP_ROOMS)))
     assert {path.parent.name for path in python_files()} >= {*MODELS, *INSIDE}
+
+
+def test_what_has_no_counterpart_of_its_stem_is_seen():
+    headers, sources = ["kernel/x", "kernel/y"], ["kernel/x_part", "kernel/xy", "policy/x"]
+    assert stems.untidy(headers, sources, ["x", "w"]) == [
+        "header kernel/y: no test",
+        "source kernel/xy: no header",
+        "source policy/x: no header",
+        "test w: no header",
+    ]
+    assert stems.untidy(["kernel/x"], ["kernel/x"], ["x"]) == []
 
 
 def test_the_papers_are_a_room_apart():

@@ -234,10 +234,11 @@ def share_gpus(
 
 
 class GpuEpoch:
-    """A user's loop around `malleable.Epoch`, told the tables or nothing of them."""
+    """A user's loop around `malleable.Epoch`, told the tables, or of what program jobs are, or nothing."""
 
-    def __init__(self, slots: int, policy: str = "flex", told: bool = True):
+    def __init__(self, slots: int, policy: str = "flex", told: bool = True, programs: bool = False):
         self.epoch, self.told = mb.Epoch(slots, "sum:response", policy), told
+        self.programs: dict[int, int] | None = {} if programs else None
         self.id_of: dict[int, int] = {}
 
     def __call__(self, state: State, now: float) -> Any:
@@ -257,5 +258,7 @@ class GpuEpoch:
         return [given[self.id_of[row]] for row in rows]
 
     def _add(self, work: Any, columns: Any, table: Any) -> int:
-        told = {"speedup": [table[1:]]} if self.told else {}
+        told: dict[str, Any] = {"speedup": [table[1:]]} if self.told else {}
+        if self.programs is not None:  # who has the same table runs the same program
+            told = {"program": self.programs.setdefault(id(table), len(self.programs))}
         return int(self.epoch.add(work, **columns, **told)[0])

@@ -2,8 +2,8 @@
 
 `samples(count, steps, seed)`: each sample is a chain of steps; its size is lognormal(0, 1), a step takes the
 size times lognormal(0, 0.3) (times 2 in every other step), its input has 10^8 bytes times the size. A job
-without wildcards waits for all. `Loop` asks a scheduler as Snakemake does, whenever something
-happened; nothing of Snakemake is needed.
+without wildcards waits for all. `TUTORIAL` and its `reads` are real work for bwa and samtools. `Loop` asks a
+scheduler as Snakemake does, whenever something happened; nothing of Snakemake is needed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import random
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-__all__ = ["SNAKEFILE", "Loop", "StandIn", "StandInDag", "samples"]
+import numpy as np
+
+__all__ = ["SNAKEFILE", "TUTORIAL", "Loop", "StandIn", "StandInDag", "reads", "samples"]
 
 SNAKEFILE = """
 import random
@@ -45,6 +48,49 @@ for step in range(5):
         params: seconds=lambda w, step=step: seconds[w.name, step]
         shell: "sleep {params.seconds}; touch {output}"
 """
+
+# The steps of Snakemake's tutorial, for more samples.
+TUTORIAL = """
+names = sorted(name[:-6] for name in os.listdir("data/samples"))
+
+rule all:
+    input: "calls/all.vcf"
+rule bwa_map:
+    input: "data/genome.fa", "data/samples/{sample}.fastq"
+    output: "mapped/{sample}.bam"
+    shell: "bwa mem {input} 2> {output}.log | samtools view -b -o {output}"
+rule samtools_sort:
+    input: "mapped/{sample}.bam"
+    output: "sorted/{sample}.bam"
+    shell: "samtools sort -T {output} -o {output} {input}"
+rule samtools_index:
+    input: "sorted/{sample}.bam"
+    output: "sorted/{sample}.bam.bai"
+    shell: "samtools index {input}"
+rule bcftools_call:
+    input: fa="data/genome.fa", bam=expand("sorted/{sample}.bam", sample=names),
+        bai=expand("sorted/{sample}.bam.bai", sample=names)
+    output: "calls/all.vcf"
+    shell: "bcftools mpileup -f {input.fa} {input.bam} | bcftools call -mv -o {output}"
+"""
+
+
+def reads(folder: Path, seed: int, count: int = 20, mean: int = 10_000) -> None:
+    """A random genome of 10^6 bases, and samples of it: lognormal(0, 1) times so many reads of 100 bases."""
+    rng = np.random.default_rng(seed)
+    genome = np.frombuffer(b"ACGT", np.uint8)[rng.integers(4, size=10**6)]
+    (folder / "data" / "samples").mkdir(parents=True)
+    (folder / "data" / "genome.fa").write_bytes(b">genome\n" + genome.tobytes() + b"\n")
+    for k, size in enumerate(rng.lognormal(0.0, 1.0, count)):
+        begin = rng.integers(len(genome) - 100, size=int(mean * size))
+        line = np.frombuffer(b"@%08d\n" % 0 + 100 * b"A" + b"\n+\n" + 100 * b"I" + b"\n", np.uint8)
+        table = np.tile(line, (len(begin), 1))
+        for digit in range(8):
+            table[:, 8 - digit] = ord("0") + np.arange(len(begin)) // 10**digit % 10
+        table[:, 10:110] = genome[begin[:, None] + np.arange(100)]
+        wrong = rng.random((len(begin), 100)) < 0.01
+        table[:, 10:110][wrong] = ord("A")
+        (folder / "data" / "samples" / f"s{k:02d}.fastq").write_bytes(table.tobytes())
 
 
 class _File(str):

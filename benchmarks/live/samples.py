@@ -7,6 +7,12 @@ turns on each seed. Nothing is known of times at first; with ``--known`` each ru
 workflow (``--forceall``), with ``--files`` inputs are as large as samples take long. Printed: seconds until
 a sample is complete in the mean, and until all are, as ratios to greedy's on the same seed.
 
+    python benchmarks/live/samples.py --tutorial --cores 2 --schedulers greedy ilp firstfit malleable
+
+The same for the steps of Snakemake's tutorial with real reads (`benchmarks.instances.samples.TUTORIAL`): 20
+samples are mapped, sorted and indexed, then all are called. bwa, samtools and bcftools are in the path;
+ilp needs pulp, firstfit `snakemake-scheduler-plugin-firstfit`.
+
     python benchmarks/live/samples.py --clock [--seeds 10] [--cores 2 4 8]
 
 The same ratios on a clock of its own, where nothing costs time (`benchmarks.instances.samples.samples`):
@@ -31,31 +37,41 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.instances.samples import SNAKEFILE, Loop, StandInDag, samples
+from benchmarks.instances.samples import SNAKEFILE, TUTORIAL, Loop, StandInDag, reads, samples
 
 
 def run(scheduler, options, seed):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "Snakefile").write_text(SNAKEFILE)
+        (folder / "Snakefile").write_text(TUTORIAL if options.tutorial else SNAKEFILE)
+        if options.tutorial:
+            reads(folder, seed)
+            subprocess.run(
+                ["bwa", "index", "data/genome.fa"], cwd=folder, check=True, capture_output=True
+            )
         command = [sys.executable, "-m", "snakemake", "--cores", str(options.cores[0]), "--quiet", "all",
                    "--scheduler", scheduler, "--config", f"seed={seed}", f"unit={options.unit}",
                    *(["files=1"] if options.files else [])]  # fmt: skip
         for again in [[], ["--forceall"]] if options.known else [[]]:
             began = time.time()
             subprocess.run([*command, *again], cwd=folder, check=True, capture_output=True)
-        ends = [os.stat(file).st_mtime - began for file in folder.glob("out/*.4")]  # noqa: PTH116
-        return statistics.fmean(ends), max(ends)
+        made = ("sorted/*.bai", "calls/*") if options.tutorial else ("out/*.4", "out/*.4")
+        ends, last = (
+            [os.stat(file).st_mtime - began for file in folder.glob(some)]  # noqa: PTH116
+            for some in made
+        )
+        return statistics.fmean(ends), max(last)
 
 
 def compare(options):
     ratios = {}
     for seed in range(1, options.seeds + 1):
-        found = {name: run(name, options, seed) for name in options.schedulers}
-        for name, (mean, last) in found.items():
-            mean_of_greedy, last_of_greedy = found[options.schedulers[0]]
-            ratios.setdefault(name, []).append((mean / mean_of_greedy, last / last_of_greedy))
-            print(f"seed {seed} {name}: {mean:.1f} s, {last:.1f} s", flush=True)
+        base = None
+        for name in options.schedulers:
+            found = run(name, options, seed)
+            base = base or found
+            ratios.setdefault(name, []).append([a / b for a, b in zip(found, base, strict=True)])
+            print("seed {} {}: {:.1f} s, {:.1f} s".format(seed, name, *found), flush=True)
     for name, own in ratios.items():
         mean, last = (statistics.fmean(column) for column in zip(*own, strict=True))
         print(
@@ -130,6 +146,7 @@ def main():
     parser.add_argument("--unit", type=float, default=1.0)
     parser.add_argument("--known", action="store_true")
     parser.add_argument("--files", action="store_true")
+    parser.add_argument("--tutorial", action="store_true")
     parser.add_argument("--schedulers", nargs="+", default=["greedy", "malleable"])
     parser.add_argument("--ready", type=int, nargs="*")
     parser.add_argument("--answers", type=int, default=100)

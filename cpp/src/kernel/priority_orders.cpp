@@ -330,6 +330,10 @@ void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
   serve(problem, loss_, order);
 }
 
+void PriorityOrders::set_by_end(const Problem& problem, std::span<Index> order) {
+  serve(problem, target_, order);
+}
+
 // The set by `key`, the rest by Smith's ratio.
 void PriorityOrders::serve(const Problem& problem, std::span<const double> key,
                            std::span<Index> order) {

@@ -578,28 +578,48 @@ void TaskEstimates::look_at_speedups() {
   look_at_scatter();
 }
 
+namespace {
+
+// Numbers that may be below 0 (`any`), or not, one after the other.
+template <typename See, typename... Numbers>
+void see_all(const See& see, bool any, Numbers&... numbers) {
+  (see(numbers, any), ...);
+}
+
+// What histories of earlier versions lack: they did not count errors of users by themselves; they
+// said p by a mean alone, and before that not how sure it was, nor counted work.
+constexpr std::size_t kErrors = 6, kLikelihood = kErrors + 1 + kSpeedups * (1 + kLevelModels),
+                      kCounts = 2 * kWorkClasses;
+
+std::size_t missing_of(std::size_t given, std::size_t expected) {
+  const std::size_t missing = expected - std::min(expected, given);
+  for (const std::size_t known :
+       {std::size_t{0}, kErrors, kLikelihood, kLikelihood + kCounts + 1}) {
+    if (given <= expected && missing == known) return missing;
+  }
+  throw std::invalid_argument("history: " + std::to_string(given) + " numbers, expected " +
+                              std::to_string(expected));
+}
+
+}  // namespace
+
 template <typename Self, typename See>
 void TaskEstimates::each(Self& self, const See& see) {
   for (auto& q : self.plane_) {
-    for (auto* sum : {&q.n, &q.uu, &q.xx, &q.yy}) see(*sum, false);
-    for (auto* sum : {&q.u, &q.x, &q.y, &q.ux, &q.uy, &q.xy}) see(*sum, true);
+    see_all(see, false, q.n, q.uu, q.xx, q.yy);
+    see_all(see, true, q.u, q.x, q.y, q.ux, q.uy, q.xy);
   }
   for (auto& groups : self.group_) {
-    for (auto* sum : {&groups.all.n, &groups.all.square, &groups.within, &groups.freedom}) {
-      see(*sum, false);
-    }
+    see_all(see, false, groups.all.n, groups.all.square, groups.within, groups.freedom);
     see(groups.all.mean, true);
   }
   for (auto& w : self.within_) {
-    for (auto* sum : {&w.xx, &w.yy, &w.freedom}) see(*sum, false);
+    see_all(see, false, w.xx, w.yy, w.freedom);
     see(w.xy, true);
   }
-  for (auto* sum : {&self.work_.real.n, &self.work_.real.square, &self.work_.missed}) {
-    see(*sum, false);
-  }
+  see_all(see, false, self.work_.real.n, self.work_.real.square, self.work_.missed);
   see(self.work_.real.mean, true);
-  see(self.alike_speedup_, false);
-  see(self.alike_variance_, false);
+  see_all(see, false, self.alike_speedup_, self.alike_variance_);
   for (auto& counts : self.counts_) {
     for (auto& count : counts) see(count, false);
   }
@@ -609,7 +629,7 @@ void TaskEstimates::each(Self& self, const See& see) {
     for (auto& weight : curve) see(weight, false);
   }
   for (auto& errors : self.errors_) {
-    for (auto* sum : {&errors.all.n, &errors.all.square}) see(*sum, false);
+    see_all(see, false, errors.all.n, errors.all.square);
     see(errors.all.mean, true);
   }
 }
@@ -671,16 +691,7 @@ void TaskEstimates::recall(const History& history) {
     if (k < history.common.size()) number = checked(history.common[k], any);
     ++k;
   });
-  // Earlier versions did not count errors of users by themselves; they said p by a mean alone, and
-  // before that not how sure it was, nor counted work.
-  constexpr std::size_t kErrors = 6, kLikelihood = kErrors + 1 + kSpeedups * (1 + kLevelModels),
-                        kCounts = 2 * kWorkClasses;
-  const std::size_t missing = k - std::min(k, history.common.size());
-  if (history.common.size() > k || (missing != 0 && missing != kErrors && missing != kLikelihood &&
-                                    missing != kLikelihood + kCounts + 1)) {
-    throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
-                                " numbers, expected " + std::to_string(k));
-  }
+  const std::size_t missing = missing_of(history.common.size(), k);
   for (const Phase p : {kMap, kReduce}) {
     read.errors_[p].of = read_runs(history.errors[p], "user");
     if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);

@@ -340,7 +340,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
     double& part = part_[pool][job];
     if (std::fabs(by_size_.part(k) - part) > kSamePart * part) {
       part = by_size_.part(k);
-      answer.stir(job);
+      answer.reorder(job);
     }
     answer.set(job, rows[k].given);
   }
@@ -367,7 +367,7 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   const auto given = share.epoch.given();
   for (std::size_t row = 0; row < ids.size(); ++row) {
     const Index job = share.job[static_cast<std::size_t>(ids[row])];
-    if (std::exchange(part_[pool][job], 0.0) > 0.0) answer.stir(job);
+    if (std::exchange(part_[pool][job], 0.0) > 0.0) answer.reorder(job);
     answer.set(job, static_cast<double>(given[row]));
   }
 }

@@ -17,6 +17,13 @@ namespace {
 // Of fewer jobs the whole order is made at once.
 constexpr std::size_t kManyLevels = 20'000;
 
+void check_held(const EpochOptions& options, double period) {
+  check_amount("period", period, kWeightRange);
+  if (options.predictable && period > 0.0) {
+    throw FieldError("period", period, "ends are told by loops without a period only");
+  }
+}
+
 }  // namespace
 
 Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options), slots_(slots) {
@@ -27,6 +34,7 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options
   if (!policy.promises.follows_objective && (options.hysteresis > 0.0 || options.effort)) {
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
   }
+  if (options.predictable) check_told();
   look_up();
   // Where shares tie, the oldest is first.
   options_.stable |= shares_ != Shares::kByOrder;
@@ -51,6 +59,7 @@ void Epoch::set_slots(std::int64_t slots) {
 // A priority that is a number per job, whatever the others do.
 bool Epoch::keyed() const {
   if (options_.min_mode == MinMode::kGang || options_.effort || concave()) return false;
+  if (options_.predictable) return false;
   if (options_.policy == EpochPolicy::kFifo) return true;
   if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
   return waits_by_key();
@@ -301,6 +310,7 @@ bool Epoch::share_by_level(const Problem& problem) {
 
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
+  if (options_.predictable) return decide_told();
   build_instance(work_);
   built_ = true;
   const Problem& problem = set_kept_aside();
@@ -340,9 +350,10 @@ void Epoch::check_now(double now) const {
 
 void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
   if (slots) validate_capacity(*slots);
-  if (period) check_amount("period", *period, kWeightRange);
+  if (period) check_held(options_, *period);
   check_now(now);
   count_service(now);
+  learn_programs(now);
   coming_.decide(now, next_id_);
   if (slots) set_slots(*slots);
   ++version_;
@@ -378,6 +389,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
     marked_[r] = 0;
     if (options_.hysteresis > 0.0 && changed_[r]) held_anew_.push_back(id_[r]);
   }
+  note_programs();
 }
 
 // The weights of a waterline; empty: equal ones.
@@ -418,9 +430,11 @@ void Epoch::plan_nothing(Plan& plan) {
 // Its slots now are those of the decision.
 Plan Epoch::plan() {
   Plan plan;
-  if (held()) {
-    throw std::invalid_argument("period = " + std::to_string(period_) +
-                                ": what follows a decision that is held depends on its loop");
+  if (looped()) {
+    throw std::invalid_argument(
+        held() ? "period = " + std::to_string(period_) +
+                     ": what follows a decision that is held depends on its loop"
+               : "predictable: what follows a decision that tells ends depends on its loop");
   }
   recall();
   if (slots_ == 0) {
@@ -444,11 +458,13 @@ void Epoch::state(State& s) {
   s(done_, history_, coming_, prices_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);
+  s(program_, work_then_, programs_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
   s(keys_, lead_, start_, on_time_, changes_, level_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (concave()) s(concave_);
+  if (options_.predictable) s(told_ends_);
   if (!s.reading()) return;
   look_up();
   seen_.assign(id_.size(), {});
@@ -459,7 +475,7 @@ void Epoch::state(State& s) {
 }
 
 Epoch::Assessment Epoch::assess() {
-  if (planned_ || shares_ != Shares::kByOrder || slots_ == 0 || held()) {
+  if (planned_ || shares_ != Shares::kByOrder || slots_ == 0 || looped()) {
     const Plan whole = plan();
     return {whole.value, whole.lower_bound};
   }

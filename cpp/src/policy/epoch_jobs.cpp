@@ -28,6 +28,17 @@ void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_ma
   }
 }
 
+void check_kind(Kind own, std::size_t j, const JobsView& jobs, bool custom, bool told) {
+  const KindInfo& kind = info(own);
+  if (kind.needs_deadline) check_needed_deadline(own, j, jobs.deadline[j]);
+  const char* wrong = kind.custom && !custom ? "needs a penalty function"
+                      : told && !kind.steady
+                          ? "ends are told for response, completion, stretch and lateness"
+                          : nullptr;
+  if (wrong == nullptr) return;
+  throw std::invalid_argument("kind[" + std::to_string(j) + "] = " + kind.name + ": " + wrong);
+}
+
 }  // namespace
 
 // Small is urgent.
@@ -74,19 +85,18 @@ void Epoch::refresh(std::size_t row) {
   set_key(row);
 }
 
-std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
+std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
+                        std::span<const std::int64_t> programs) {
+  SpeedupColumns spare;
+  check_programs(given, programs);
+  const JobsView jobs = learnt(given, programs, spare);
   if (!kinds.empty() && kinds.size() != jobs.size()) {
     throw std::invalid_argument("kind has " + counted(kinds.size(), "entry", "entries") +
                                 " but work has " + std::to_string(jobs.size()));
   }
   const auto kind_at = [&](std::size_t j) { return kinds.empty() ? options_.kind : kinds[j]; };
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    const KindInfo& kind = info(kind_at(j));
-    if (kind.needs_deadline) check_needed_deadline(kind_at(j), j, jobs.deadline[j]);
-    if (kind.custom && custom_ == nullptr) {
-      throw std::invalid_argument("kind[" + std::to_string(j) +
-                                  "] = custom: needs a penalty function");
-    }
+    check_kind(kind_at(j), j, jobs, custom_ != nullptr, options_.predictable.has_value());
   }
   const std::int64_t first_id = next_id_;
   const auto append = [](auto& column, const auto& values) {
@@ -100,6 +110,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   append(min_slots_, jobs.min_slots);
   append(max_slots_, jobs.max_slots);
   add_speedups(jobs);
+  add_programs(jobs.size(), programs);
   const std::size_t rows = id_.size() + jobs.size();
   for (auto* column : {&low_, &room_, &key_, &lead_, &start_}) column->resize(rows, 0.0);
   seen_.resize(rows);
@@ -145,7 +156,8 @@ void Epoch::add_speedups(const JobsView& jobs) {
   }
 }
 
-std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds) {
+std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds,
+                                std::span<const std::int64_t> programs) {
   const std::size_t count = jobs.size();
   TermColumns spare;  // what was left out
   std::vector<std::int64_t> all;
@@ -158,7 +170,7 @@ std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds) {
     jobs.max_slots = all;
   }
   validate(jobs);
-  return add(jobs, kinds);
+  return add(jobs, kinds, programs);
 }
 
 Index& Epoch::slot_of(std::int64_t id) {
@@ -221,6 +233,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
 
 void Epoch::finish(std::span<const std::int64_t> ids) {
   for (const Index row : rows_of(ids)) note_size(row);
+  if (options_.predictable) told_ends_.finish(ids);
   remove(ids);
 }
 
@@ -268,6 +281,10 @@ void Epoch::each_column(Close close) {
   close(done_);
   for (auto* column : {&changed_, &marked_}) close(*column);
   close(kind_);
+  if (!program_.empty()) {
+    close(program_);
+    close(work_then_);
+  }
   if (exponent_.empty()) return;
   close(exponent_);
   close(rates_);

@@ -339,7 +339,7 @@ void Flex::try_rules(const Task& task) {
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
     if ((rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) && !problem.gang) {
-      consider(order, {orders_.target().begin(), orders_.target().end()});
+      consider_set(task, order);
     }
   }
   generic_order(problem, task.penalties, Aggregate::kSum, starts_[0].order, order);

@@ -135,6 +135,16 @@ void Flex::try_densities(const Task& task) {
   }
 }
 
+// Packs the set that was made last so that it is met. Latest starts, of which `order` is made, are
+// better where maxima are small, ends where one job can fill all slots.
+void Flex::consider_set(const Task& task, std::vector<Index>& order) {
+  const std::span<const double> target = orders_.target();
+  consider(order, {target.begin(), target.end()});
+  if (order.size() > kManyStepped || over(task)) return;
+  orders_.set_by_end(task.problem, order);
+  consider(order, {target.begin(), target.end()});
+}
+
 void Flex::try_points(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
@@ -161,7 +171,7 @@ void Flex::try_points(const Task& task) {
       if (spare == 0.0 && n > kManyStepped) break;
       if (over(task)) return;
       orders_.set_by(problem, task.penalties, asks, spare, true, order);
-      consider(order, {orders_.target().begin(), orders_.target().end()});
+      consider_set(task, order);
     }
   }
 }

@@ -30,7 +30,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.deviation.assign(2 * n, 0.0);
   state_.size.assign(n, 0.0);
   state_.came.assign(n, 0);
-  is_stirred_.assign(n, 0);
+  has_changed_.assign(n, 0);
   state_.blocks.reset(n);
   jobs_.resize(n);
   estimates_.resize(n);
@@ -83,7 +83,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   state_.deviation.resize(2 * n);
   state_.size.resize(n);
   state_.came.resize(n);
-  is_stirred_.resize(n);
+  has_changed_.resize(n);
   state_.rank.resize(n);
   state_.believed.resize(2 * n);
   state_.parents.resize(n);
@@ -132,7 +132,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
 // What the next decision has to look at.
 void ClusterScheduler::mark(Index job, Phase p) {
   const int pool = pool_of(p);
-  stir(job);
+  note_change(job);
   if (marked_[pool][job]) return;
   marked_[pool][job] = 1;
   state_.changed[pool].push_back(job);
@@ -433,9 +433,9 @@ void ClusterScheduler::state(State& s) {
   if (s.reading()) {
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     policy_->added(state_, {});  // room for all
-    forget_stirred();
-    is_stirred_.assign(state_.size.size(), 0);
-    for (const Index job : state_.present) stir(job);
+    forget_changes();
+    has_changed_.assign(state_.size.size(), 0);
+    for (const Index job : state_.present) note_change(job);
   }
   policy_->keep(state_, s);
   for (int pool = 0; s.reading() && pool < 2; ++pool) {
@@ -465,7 +465,7 @@ void ClusterScheduler::expire() {
     if (starves_for_long(job, pool)) {
       overdue_[pool].emplace_back(starving_[pool][job], job);
       std::push_heap(overdue_[pool].begin(), overdue_[pool].end(), std::greater<>());
-      stir(job);
+      note_change(job);
     }
   }
 }

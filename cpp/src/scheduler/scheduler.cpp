@@ -302,6 +302,18 @@ void Scheduler::learn(Index row, Phase p, double running, double now) {
   job.since[p] = now;
 }
 
+namespace {
+
+// What a task took on average: as is said, or as slots were busy while so many ended.
+double mean_seconds(const Scheduler::Counts& counts, Phase p, std::size_t k, double busy,
+                    double ended) {
+  if (!counts.seconds[p].empty() && !std::isnan(counts.seconds[p][k])) return counts.seconds[p][k];
+  if (!counts.elapsed[p].empty()) return (busy - counts.elapsed[p][k]) / ended;
+  return busy / (ended + 0.5 * static_cast<double>(counts.running[p][k]));
+}
+
+}  // namespace
+
 void Scheduler::observe(const Counts& counts, double now) {
   check_time("now", now);
   const auto rows = rows_of(counts.ids);
@@ -331,12 +343,7 @@ void Scheduler::observe(const Counts& counts, double now) {
       table_.tasks[p][row] = s.total;
       if (known) core_.aged(row, p, counts.elapsed[p][k]);
       const std::int64_t seen = known ? done - job.unseen[p] : done;
-      const auto ended = static_cast<double>(seen);
-      double seconds = known ? (job.busy[p] - counts.elapsed[p][k]) / ended
-                             : job.busy[p] / (ended + 0.5 * after);
-      if (!counts.seconds[p].empty() && !std::isnan(counts.seconds[p][k])) {
-        seconds = counts.seconds[p][k];
-      }
+      const double seconds = mean_seconds(counts, p, k, job.busy[p], static_cast<double>(seen));
       if (core_.options().learn && !told && more > 0 && seen > 0 && seconds > 0.0) {
         core_.saw(row, p, seen, seconds);
       }

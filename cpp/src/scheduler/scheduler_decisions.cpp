@@ -22,7 +22,7 @@ void Scheduler::bring_in_order(int pool) {
   using To = KeptOrder<Place>::Place;
   std::vector<std::uint8_t>& has_place = has_place_[pool];
   order_[pool].each([&](Place& place) {
-    if (!core_.is_stirred(place.row)) return To::kSame;
+    if (!core_.has_changed(place.row)) return To::kSame;
     place.most = core_.state().demand(place.row, pool).most;
     if (place.most == 0) {
       has_place[place.row] = 0;
@@ -32,7 +32,7 @@ void Scheduler::bring_in_order(int pool) {
     const double before = std::exchange(place.value, core_.value(place.row, pool));
     return before == place.value ? To::kSame : To::kOther;
   });
-  for (const Index row : core_.stirred()) {
+  for (const Index row : core_.changed_jobs()) {
     const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;
     if (most == 0) continue;
     has_place[row] = 1;
@@ -49,7 +49,7 @@ void Scheduler::rank_targets(int pool) {
     left -= slots;
     if (slots == place.slots) continue;
     place.slots = ranked_[pool][place.row] = slots;
-    core_.stir(place.row);
+    core_.note_change(place.row);
   }
 }
 
@@ -81,13 +81,13 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   release_rows();
   const int pools = nodes_.generic ? 1 : 2;
   if (core_.style() == ClusterPolicy::Style::kRanks) {
-    // Slots that change stir jobs up: only once all are in order.
+    // Slots that change are noted job by job: only once all are in order.
     for (int pool = 0; pool < pools; ++pool) bring_in_order(pool);
     for (int pool = 0; pool < pools; ++pool) rank_targets(pool);
   }
   rows_.clear();
   for (const Index row : core_.state().present) {
-    if (core_.is_stirred(row)) {
+    if (core_.has_changed(row)) {
       say(row);
     } else if (named_before_[row]) {
       said_[row].changed = false;
@@ -98,7 +98,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
     named_before_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
     if (named_before_[row]) rows_.push_back(own);
   }
-  core_.forget_stirred();
+  core_.forget_changes();
   return rows_;
 }
 

@@ -31,6 +31,19 @@ void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
   }
 }
 
+// What is left of a job's phases; returns the work that this is believed to be.
+double look_at_phases(const ClusterScheduler& core, Index row, bool here, LeftJob& job) {
+  double work = 0.0;
+  for (const Phase p : {kMap, kReduce}) {
+    LeftPhase& phase = job.phases[p];
+    phase = core.left(row, p);
+    if (!here) phase.waiting = core.state().jobs.tasks[p][row];
+    const auto tasks = static_cast<double>(phase.waiting + phase.running);
+    work += tasks * (here ? core.estimate_of(row, p).seconds : std::exp(phase.prior.mean));
+  }
+  return work;
+}
+
 }  // namespace
 
 std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
@@ -48,15 +61,7 @@ std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index row = rows[k];
     LeftJob& job = jobs[k];
-    double work = 0.0;
-    for (const Phase p : {kMap, kReduce}) {
-      LeftPhase& phase = job.phases[p];
-      phase = core_.left(row, p);
-      const bool here = jobs_[row].here;
-      if (!here) phase.waiting = state.jobs.tasks[p][row];
-      const auto tasks = static_cast<double>(phase.waiting + phase.running);
-      work += tasks * (here ? core_.estimate_of(row, p).seconds : std::exp(phase.prior.mean));
-    }
+    const double work = look_at_phases(core_, row, jobs_[row].here, job);
     job.speedup = core_.speedup(row);
     job.most = state.jobs.maximum_of(row);
     const double weight = state.jobs.weight_of(row);

@@ -44,6 +44,7 @@ void HeldLoop::begin(const JobsView& jobs, std::span<const double> believed) {
   left_.assign(jobs.work.begin(), jobs.work.end());
   start_.assign(n, kInfinity);
   completion_.assign(n, kInfinity);
+  told_.assign(n, kInfinity);
   last_piece_.assign(n, kNoPiece);
 }
 
@@ -146,6 +147,12 @@ void HeldLoop::list_running(double now) {
   }
 }
 
+void HeldLoop::note_told() {
+  if (!epoch_.options().predictable) return;
+  const auto ends = epoch_.told();
+  for (std::size_t k = 0; k < ends.size(); ++k) told_[row_of(epoch_.ids()[k])] = ends[k];
+}
+
 // From `now` until the next call slots stay as decided.
 void HeldLoop::hold(double now) {
   for (const Running& job : running_) {
@@ -179,6 +186,7 @@ bool HeldLoop::advance(double until) {
       decided_ = false;
       ++totals_.calls;
       list_running(now);
+      note_told();
       plan_call();
       if (next_ < kInfinity) hold(now);
     }

@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Integers, columns_of, count_of, given, ids_of
-from malleable.domain import WEIGHT, check_amount, check_slots, check_time
+from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
+from malleable.domain import WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
@@ -19,7 +19,7 @@ from malleable.objective import Objective, PenaltyLike, relative_gap
 from malleable.values import by_value
 
 
-@by_value(without=("_assessment", "_epoch", "_order", "_version"))
+@by_value(without=("_assessment", "_epoch", "_order", "_told", "_version"))
 class Decision(BaseDecision):
     """Slots of every job now; see `BaseDecision`.
 
@@ -41,6 +41,10 @@ class Decision(BaseDecision):
         still be there at the next decision. If you can hand over slots that become free before the next
         decision, follow this order. Each may have up to its ``max_slots``. Empty without a
         period. Worked out when first asked for, before the epoch moves on: O(J log J).
+    told : ndarray of float64, shape (J,)
+        With ``predictable``: when each job will end [s, absolute], as it was told with the first decision
+        after its arrival; that never changes. Infinite where no end has been told. Worked out when first
+        asked for, before the epoch moves on: O(J).
 
     See Also
     --------
@@ -60,10 +64,11 @@ class Decision(BaseDecision):
     1: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
 
-    __slots__ = ("_assessment", "_epoch", "_order", "_version", "overloaded")
-    _more = ("overloaded", "_epoch", "_version", "_assessment", "_order")
+    __slots__ = ("_assessment", "_epoch", "_order", "_told", "_version", "overloaded")
+    _more = ("overloaded", "_epoch", "_version", "_assessment", "_order", "_told")
     overloaded: bool
     _order: Integers | None
+    _told: Floats | None
     _epoch: Epoch
     _version: int
     _assessment: tuple[float, float] | None
@@ -86,6 +91,12 @@ class Decision(BaseDecision):
             self._order = self._epoch._core.order(self._version)
         return self._order
 
+    @property
+    def told(self) -> Floats:
+        if self._told is None:
+            self._told = self._epoch._core.told(self._version)
+        return self._told
+
     def _assessed(self) -> tuple[float, float]:
         if self._assessment is None:
             self._assessment = self._epoch._core.assess(self._version)
@@ -104,6 +115,13 @@ class Decision(BaseDecision):
             If jobs were added, updated or removed, or another decision was made, in the meantime.
         """
         return self._epoch._plan(self)
+
+
+def _programs(program: npt.ArrayLike | None, count: int) -> Integers | None:
+    """One number for each job."""
+    if program is None:
+        return None
+    return wholes_of("program", program, count, -1, 2**60, "work")
 
 
 class Epoch(PlannedEpoch):
@@ -129,6 +147,12 @@ class Epoch(PlannedEpoch):
     period : float
         For how long the loop holds a decision [s], unless `decide` says so; 0: until something ends.
         From 1e-12 to 1e12 otherwise.
+    predictable : float, optional
+        FLEX, for sums of response, completion, stretch and lateness: ends are told at arrival
+        (`Decision.told`) and hold. The number is what an error as long as the time told costs, over what a
+        job pays for its time on the average: 0 gives nothing up for it, 3 little, 100 nearly keeps the
+        order of arrival; at most 1e12. None: no end is told. Without ``effort``, ``hysteresis`` and
+        ``period``. See the page on speed-ups.
     penalty : numba cfunc or function, optional
         For jobs of kind ``custom``: penalty of (job id, absolute completion), non-decreasing in the
         completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
@@ -151,7 +175,8 @@ class Epoch(PlannedEpoch):
     Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
     are equal if their state is. `decide` is O(J) for fair and
     for sums of response, completion, stretch and lateness, mixed or not, O(J log J) otherwise and while
-    some job's speed-up is below linear, and allocates only the arrays that it returns. FLEX, sections 1.1
+    some job's speed-up is below linear, and allocates only the arrays that it returns. With ``predictable``
+    it is O(J L), L being at most J and rarely more than there are slots. FLEX, sections 1.1
     (metrics job by job) and 2.2 (epochs).
 
     Examples
@@ -180,6 +205,7 @@ class Epoch(PlannedEpoch):
         min_mode: str = "guarantee",
         effort: int | None = None,
         period: float = 0.0,
+        predictable: float | None = None,
         penalty: PenaltyLike | None = None,
     ) -> None:
         check_min_mode(min_mode)
@@ -194,6 +220,7 @@ class Epoch(PlannedEpoch):
             check_amount("hysteresis", hysteresis, WEIGHT),
             None if effort is None else check_effort(effort),
             check_amount("period", period, WEIGHT),
+            None if predictable is None else check_amount("predictable", predictable, WEIGHT),
         )
         self._tell_penalty()
 
@@ -211,11 +238,14 @@ class Epoch(PlannedEpoch):
         speedup: float | Sequence[Any] | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
+        program: npt.ArrayLike | None = None,
     ) -> Integers:
         """Add jobs; the columns of `malleable.Jobs`, or a whole table.
 
         ``size`` is the original work of jobs that have run already (default: their work). ``kind`` is
-        the kind of their penalties, or one for each job (None: that of the objective). Returns
+        the kind of their penalties, or one for each job (None: that of the objective). ``program`` is a
+        whole number from 0 on for all jobs or for each (-1: none): speed-ups of such jobs are not told but
+        learnt, from the work that jobs of the program did between decisions (see `rates`). Returns
         their ids (int64), which stay theirs until they are removed. O(jobs added) amortised.
         """
         if isinstance(work, Jobs):
@@ -225,7 +255,8 @@ class Epoch(PlannedEpoch):
         if jobs is not None:
             if not isinstance(jobs, Jobs):
                 raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
-            return self._core.add(jobs, self._kinds(kind, len(jobs)))
+            count = len(jobs)
+            return self._core.add(jobs, self._kinds(kind, count), _programs(program, count))
         columns = {
             "work": work,
             "arrival": arrival,
@@ -235,13 +266,30 @@ class Epoch(PlannedEpoch):
             "deadline": deadline,
             "size": size,
         }
-        codes = None if kind is None else self._kinds(kind, count_of("work", given("work", work)))
+        own = kind is not None or program is not None
+        count = count_of("work", given("work", work)) if own else 0
+        codes = None if kind is None else self._kinds(kind, count)
+        named = _programs(program, count)
+        if named is not None and speedup is not None:
+            raise ValueError(
+                "program: speedup= is given, too; it is learnt for jobs that have a program"
+            )
         if sla is None and speedup is None:
             try:
-                return self._core.add(columns, codes)
+                return self._core.add(columns, codes, named)
             except TypeError:  # not plain columns
                 pass
-        return self._core.add(job_columns(columns, sla, speedup), codes)
+        return self._core.add(job_columns(columns, sla, speedup), codes, named)
+
+    def rates(self, program: int, most: int) -> Floats:
+        """What 1, 2, ... ``most`` slots (up to 1024) of a program's jobs do together, as learnt so far.
+
+        For each count of slots that some decision gave: the work done until the next one over the seconds in
+        between, over all jobs of the program. Other counts follow the power of slots that joins their
+        neighbours; nothing seen: s^0.8. Tell what is left before each decision (`update`); a change of ``work``
+        that is a new estimate counts as work done. O(entries).
+        """
+        return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
     def update(
         self,
@@ -296,7 +344,7 @@ class Epoch(PlannedEpoch):
         capacity = None if slots is None else check_slots(slots, least=0)
         held = None if period is None else check_amount("period", period, WEIGHT)
         version, ids, given, changed, overloaded = self._core.decide(moment, capacity, held)
-        return Decision(moment, ids, given, changed, overloaded, self, version, None, None)
+        return Decision(moment, ids, given, changed, overloaded, self, version, None, None, None)
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()

@@ -46,6 +46,7 @@ def run(
     min_mode: str = "guarantee",
     hysteresis: float = 0.0,
     effort: int | None = None,
+    predictable: float | None = None,
     horizon: float | None = None,
     records: bool = True,
     progress: Callable[[int, int], None] | None = None,
@@ -76,8 +77,8 @@ def run(
         Of ``flex``, as for `malleable.plan`, but for custom.
     told : bool
         Whether the policy knows the period. False: what a loop costs that does not say it.
-    min_mode, hysteresis, effort
-        As for `malleable.Epoch`; the latter two of ``flex`` only.
+    min_mode, hysteresis, effort, predictable
+        As for `malleable.Epoch`; the latter three of ``flex`` only.
     horizon : float, optional
         Time of the last call [s]; unfinished jobs are only counted.
     records : bool
@@ -94,8 +95,8 @@ def run(
         over the jobs with deadlines), ``tardy_share`` (of their weight), ``utilisation`` (work done over
         what the slots could do until the last job ended), ``idle_held`` (the part of the slots that were held
         behind jobs that had ended), ``overload`` (the part of the decisions that said so), ``decisions`` and
-        ``end``. ``slowdown`` is by decades of work. After Ctrl-C what was finished, with ``complete``
-        false.
+        ``end``; with ``predictable`` ``end_error``, the mean of |end - told| / (told - arrival). ``slowdown``
+        is by decades of work. After Ctrl-C what was finished, with ``complete`` false.
 
     Raises
     ------
@@ -119,6 +120,7 @@ def run(
     held = check_amount("period", period, WEIGHT)
     checked_flag("told", told)
     calm = check_amount("hysteresis", hysteresis, WEIGHT)
+    firm = None if predictable is None else check_amount("predictable", predictable, WEIGHT)
     last = math.inf if horizon is None else check_time("horizon", horizon)
     seen = believed(jobs, estimates, {"work": jobs.work}, np.random.default_rng(rng))
     order = by_arrival(jobs.arrival)
@@ -136,6 +138,7 @@ def run(
         check_effort(effort) if own and effort is not None else None,
         held,
         told,
+        firm if own else None,
     )
     began = time.perf_counter()
     complete = _advance(loop, jobs, last, progress)
@@ -143,6 +146,10 @@ def run(
     start, completion = (np.empty(len(jobs)) for _ in range(2))
     start[order], completion[order] = loop.times()
     summary = _summary(jobs, goal, count, start, completion, loop.totals())
+    if predictable is not None and own:
+        ends = np.empty(len(jobs))
+        ends[order] = loop.told()
+        summary["end_error"] = _mean(_end_errors(jobs, ends, completion))
     done = np.isfinite(completion)
     work = jobs.work[done]
     stretch = np.divide(
@@ -186,6 +193,13 @@ def _advance(
     except KeyboardInterrupt:
         return False
     return True
+
+
+def _end_errors(jobs: Jobs, told: Floats, completion: Floats) -> Floats:
+    """|end - told| / (told - arrival) of the jobs that ended and were told an end after their arrival."""
+    asked = told - jobs.arrival
+    known = np.isfinite(completion) & np.isfinite(told) & (asked > 0.0)
+    return np.abs(completion - told)[known] / asked[known]
 
 
 def _ratio(part: float, whole: float) -> float:

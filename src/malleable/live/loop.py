@@ -42,6 +42,14 @@ class TaskDecider(Decider, Protocol):
         """How many tasks of which jobs start now, in order; they count as running."""
 
 
+def _count_done(work: Work, seconds: float) -> None:
+    """A task of a job has ended well."""
+    work.done += 1
+    work.taken += seconds
+    past = work.recent if work.recent < math.inf else seconds
+    work.recent = past + _WEIGHT * (seconds - past)
+
+
 class Loop(Ledger):
     """One run on an engine.
 
@@ -217,9 +225,8 @@ class Loop(Ledger):
             if self._journal:
                 used = event.seconds, event.cpu, event.memory
                 why = "" if good else event.text
-                self._attempted.append(
-                    Attempt(row, number, attempt, status, since, *used, how, why)
-                )
+                told = Attempt(row, number, attempt, status, since, *used, how, why)
+                self._attempted.append(told)
             if not good and self._tried_again(row, number, attempt, event):
                 work.again.append(number)
                 work.retried += 1
@@ -227,17 +234,13 @@ class Loop(Ledger):
             self._tries.pop((row, number), None)
             if good:
                 self.decider.ended(row, event.seconds, event.cpu)
-                work.done += 1
-                work.taken += event.seconds
-                past = work.recent if work.recent < math.inf else event.seconds
-                work.recent = past + _WEIGHT * (event.seconds - past)
+                _count_done(work, event.seconds)
             else:
                 work.fail(how)
             self._settled(row, number, event)
         self._keep_pace(freed)
+        self._touched |= {row for row in heard if self.jobs[row].left == 0}
         for row in heard:
-            if self.jobs[row].left == 0:
-                self._touched.add(row)
             self.decider.changed(row)
 
     def _keep_pace(self, freed: int) -> None:

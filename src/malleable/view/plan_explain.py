@@ -90,13 +90,15 @@ def _reason(plan: Plan, promises: Policy, row: int, now: int, place: str, scaled
     if scaled:
         return f"its minimum of {low:,}, scaled to what there is"
     if now == 0:
-        if plan.min_mode == "gang" and low > 1 and not promises.ignores_minima:
-            return f"waits for {low:,} at once, {place}"
-        return f"waits, {place}"
+        gang = plan.min_mode == "gang" and low > 1 and not promises.ignores_minima
+        return f"waits for {low:,} at once, {place}" if gang else f"waits, {place}"
     if now == low and not promises.ignores_minima:
         return f"its minimum; {share} is less" if promises.shares else f"its minimum, {place}"
-    if promises.shares:
-        return share
+    return share if promises.shares else _part(plan, place)
+
+
+def _part(plan: Plan, place: str) -> str:
+    """What a policy that serves in order gives."""
     by_share = plan.jobs.speedup is not None and plan.policy != "fifo"
     return f"its share, {place}" if by_share else f"what is left at {place}"
 

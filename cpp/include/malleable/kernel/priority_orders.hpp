@@ -69,6 +69,9 @@ class PriorityOrders {
   void set_by(const Problem& problem, const Penalties& penalties, std::span<const DueAsk> asks,
               double spare, bool at_once, std::span<Index> order);
 
+  // The order of the set that was made last with its members by end rather than by latest start.
+  void set_by_end(const Problem& problem, std::span<Index> order);
+
   // Orders by the given due times (from problem.now), ties by longest path first.
   void by_due(const Problem& problem, std::span<const double> due, std::span<Index> order);
 

@@ -218,7 +218,7 @@ class ClusterPolicy {
     }
     double get(Index job) const { return value_[job]; }
     // Its precedence is another one.
-    void stir(Index job) { move(job, value_[job]); }
+    void reorder(Index job) { move(job, value_[job]); }
 
    private:
     void move(Index job, double value) {

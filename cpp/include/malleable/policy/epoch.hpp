@@ -38,6 +38,8 @@
 #include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flex.hpp"
 #include "malleable/policy/period_history.hpp"
+#include "malleable/policy/program_rates.hpp"
+#include "malleable/policy/told_ends.hpp"
 
 namespace malleable {
 
@@ -52,11 +54,16 @@ struct EpochOptions {
   std::optional<std::uint64_t> effort;
   // [s] How long a decision is held unless it says so itself; 0: until something ends.
   double period = 0.0;
+  // FLEX, sums of steady kinds: ends are told at arrival and hold; what an error of all the time
+  // told costs, over what a job pays on the average (policy/told_ends). Nothing: no end is told.
+  std::optional<double> predictable = std::nullopt;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
 
-  void state(State& s) { s(aggregate, kind, policy, min_mode, hysteresis, effort, period, stable); }
+  void state(State& s) {
+    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, stable);
+  }
 };
 
 class alignas(kLine) Epoch {
@@ -70,10 +77,19 @@ class alignas(kLine) Epoch {
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
-  // O(jobs added).
-  std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {});
+  // `programs`: a number from 0 on for each job, or kNoProgram (empty: all of them). The speed-up
+  // of a program's jobs is learnt from the work that they did between decisions
+  // (epoch_programs.cpp), and their own says nothing. O(jobs added).
+  static constexpr std::int64_t kNoProgram = -1;
+  std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {},
+                   std::span<const std::int64_t> programs = {});
   // The same of columns that nobody has checked; a table's that may be left out may be empty.
-  std::int64_t add_columns(JobsView jobs, std::span<const Kind> kinds = {});
+  std::int64_t add_columns(JobsView jobs, std::span<const Kind> kinds = {},
+                           std::span<const std::int64_t> programs = {});
+  // What 1, 2, ... `most` slots of a program are believed to do together.
+  std::vector<double> rates_of(std::int64_t program, std::int64_t most) const {
+    return programs_.rates(program, most);
+  }
 
   // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
   struct Changes {
@@ -123,9 +139,13 @@ class alignas(kLine) Epoch {
   // since. O(J log J).
   std::vector<std::int64_t> order();
 
+  // [s] By row, absolute: when jobs will end as they were told when they were first decided on;
+  // infinite where nothing was told. O(J).
+  std::vector<double> told() const;
+
   // The plan behind the last decision, with the same rows; the state must not have changed since.
-  // std::invalid_argument for a decision that is held for a period, here and in assess(): what
-  // follows it depends on the calls that come (sim/held_plan).
+  // std::invalid_argument for a decision that is held for a period or tells ends, here and in
+  // assess(): what follows it depends on the calls that come (sim/held_plan).
   Plan plan();
   // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
   // what a loop can afford to ask for after every decision.
@@ -137,6 +157,8 @@ class alignas(kLine) Epoch {
   void recall();
   // Whether slots are held, so that what is left of jobs is as decide_for_period() has it.
   bool held() const { return period_ > 0.0 && slots_ > 0; }
+  // Whether what follows the last decision is what a loop does.
+  bool looped() const { return held() || (options_.predictable && slots_ > 0); }
   // The jobs that plan() saw.
   JobsView planned_jobs() const {
     return {{arrival_, weight_, deadline_, size_, sla_columns_.view()},
@@ -195,6 +217,8 @@ class alignas(kLine) Epoch {
   void decide_by_key();
   bool decide_fair();
   void decide_nothing();
+  void check_told() const;  // epoch_told.cpp
+  void decide_told();
   void plan_nothing(Plan& plan);
   void decide_by_instance();
   void decide_for_period();
@@ -219,6 +243,12 @@ class alignas(kLine) Epoch {
   double coming_value();
   bool find_levels();
   void add_speedups(const JobsView& jobs);
+  void check_programs(const JobsView& jobs, std::span<const std::int64_t> programs) const;
+  JobsView learnt(JobsView jobs, std::span<const std::int64_t> programs, SpeedupColumns& spare);
+  void add_programs(std::size_t count, std::span<const std::int64_t> programs);
+  void learn_programs(double now);
+  void note_programs();
+  void believe(std::size_t row);
   // Some job's speed-up is not linear.
   bool concave() const { return curved_ > 0; }
   Concave::Task concave_task() const;
@@ -255,6 +285,10 @@ class alignas(kLine) Epoch {
   std::vector<double> exponent_;
   std::vector<std::vector<double>> rates_;
   std::size_t curved_ = 0;
+  // Of all jobs once some had a program: its number, and what was left at the last decision.
+  std::vector<std::int64_t> program_;
+  std::vector<double> work_then_;
+  ProgramRates programs_;
   std::uint64_t of_kind_[std::size(kKinds)] = {};  // jobs
   CustomPenalty custom_ = nullptr;
   std::vector<Penalties::Seen> seen_;  // what penalties_ remember
@@ -296,6 +330,7 @@ class alignas(kLine) Epoch {
   Flex flex_;
   Baseline baseline_;
   Concave concave_;
+  ToldEnds told_ends_;
   KeySort sorter_;
   Problem problem_;
   Penalties penalties_;

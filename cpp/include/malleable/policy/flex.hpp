@@ -105,6 +105,7 @@ class Flex {
   bool over(const Task& task);
   void consider_targets(const Task& task, std::span<const double> due);
   void try_densities(const Task& task);
+  void consider_set(const Task& task, std::vector<Index>& order);
   void try_points(const Task& task);
   void search(const Task& task);
   void plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,

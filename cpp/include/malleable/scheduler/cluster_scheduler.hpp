@@ -11,8 +11,8 @@
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
 // that is most below its target (see Assignment), to the least rank, or as the policy chooses for
 // the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
-// own; gangs start together (scheduler/cluster_gangs.cpp); reduce tasks wait for the maps of their
-// job (scheduler/cluster_reduces.cpp); a job that starves for `ageing` goes
+// own; gangs start together (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their
+// job (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes
 // first, once, the longest wait before others. Such jobs hold one slot in twenty at most, and in
 // the long run one slot-second in a thousand, so that the policy's order stays what it is where
 // most jobs wait for longer than `ageing`.
@@ -212,16 +212,16 @@ class ClusterScheduler {
   double order(Index job, int pool) const { return key(job, pool, 0); }
   // Jobs whose counts, targets or places are others than when this was last forgotten, each once;
   // those that left are among them.
-  std::span<const Index> stirred() const { return stirred_; }
-  bool is_stirred(Index job) const { return is_stirred_[job] != 0; }
-  void stir(Index job) {
-    if (is_stirred_[job]) return;
-    is_stirred_[job] = 1;
-    stirred_.push_back(job);
+  std::span<const Index> changed_jobs() const { return changed_jobs_; }
+  bool has_changed(Index job) const { return has_changed_[job] != 0; }
+  void note_change(Index job) {
+    if (has_changed_[job]) return;
+    has_changed_[job] = 1;
+    changed_jobs_.push_back(job);
   }
-  void forget_stirred() {
-    for (const Index job : stirred_) is_stirred_[job] = 0;
-    stirred_.clear();
+  void forget_changes() {
+    for (const Index job : changed_jobs_) has_changed_[job] = 0;
+    changed_jobs_.clear();
   }
   // Whether tasks could start that could not before; forgets it.
   bool take_news() { return std::exchange(news_, false); }
@@ -375,8 +375,8 @@ class ClusterScheduler {
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
   std::vector<double> old_;
-  std::vector<Index> stirred_;
-  std::vector<std::uint8_t> is_stirred_;
+  std::vector<Index> changed_jobs_;
+  std::vector<std::uint8_t> has_changed_;
   std::uint64_t arrivals_ = 0;
   std::vector<std::uint8_t> marked_[2];
   std::vector<double> starving_[2];     // ageing: since when, by job

@@ -50,6 +50,8 @@ class HeldLoop {
 
   std::span<const double> start() const { return start_; }
   std::span<const double> completion() const { return completion_; }  // infinite: not yet
+  // [s] Ends as told at arrival, by an epoch that tells them; infinite where none was.
+  std::span<const double> told() const { return told_; }
   const Pieces& pieces() const { return pieces_; }
   std::span<const Index> order() const { return order_; }  // by first slot
   std::size_t ended() const { return ended_count_; }
@@ -68,6 +70,7 @@ class HeldLoop {
   void plan_call();
   void tell(double now);
   void list_running(double now);
+  void note_told();
   void hold(double now);
   void keep_piece(std::size_t row, std::int64_t slots, double from, double to);
 
@@ -84,7 +87,7 @@ class HeldLoop {
   bool decided_ = false;           // the decision of the next call has been made
   std::vector<std::size_t> rows_;  // of the epoch's ids
   std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same
-  std::vector<double> left_, start_, completion_;
+  std::vector<double> left_, start_, completion_, told_;
   std::vector<std::size_t> last_piece_;
   std::vector<Index> order_;
   Pieces pieces_;

@@ -32,17 +32,15 @@ _FEW = 3  # jobs of a rule, below which nothing counts as shared
 def data_behind(all_jobs: Jobs, sizes: Mapping[str, int | None]) -> np.ndarray:
     """Bytes behind each job; 0: not known."""
     jobs, rules = all_jobs.jobs, all_jobs.rule
-    inputs = [job.input for job in jobs]
+    files = np.fromiter((len(job.input) for job in jobs), np.int64, len(jobs))
     above = np.bincount(all_jobs.child, minlength=len(jobs))
     # Each job that another waits for makes at least one of its files, most often all of them.
-    reads = np.flatnonzero(np.fromiter(map(len, inputs), np.int64, len(jobs)) > above)
+    reads = np.flatnonzero(files > above)
     makers = np.unique(all_jobs.parents.of(reads)).tolist()
     made = set(chain.from_iterable(jobs[k].output for k in makers))
-    read = [(k, file) for k in reads.tolist() for file in inputs[k] if file not in made]
-    files = {file for _, file in read}
-    known = {
-        file: _size(file, told) for file, told in zip(files, map(sizes.get, files), strict=True)
-    }
+    read = [(k, file) for k in reads.tolist() for file in jobs[k].input if file not in made]
+    known = {file: sizes.get(file) for _, file in read}
+    known |= {file: _on_disk(file) for file, size in known.items() if size is None}
     if len(known) < len(read):
         number = rules.tolist()
         most = np.bincount(rules, minlength=len(all_jobs.rules)).tolist()
@@ -54,17 +52,16 @@ def data_behind(all_jobs: Jobs, sizes: Mapping[str, int | None]) -> np.ndarray:
         }
         read = [(k, file) for k, file in read if (number[k], file) not in often]
     rows = np.fromiter((k for k, _ in read), np.int64, len(read))
-    own = np.bincount(rows, [known[file] for _, file in read], len(jobs))
+    own = np.bincount(rows, [float(known[file] or 0) for _, file in read], len(jobs))
     edges, whole = all_jobs.wholes(all_jobs.parent, all_jobs.child)
     shared = (whole >= _FEW) & (2 * edges > whole)
     return np.minimum(all_jobs.sums(own, shared), _MOST)
 
 
-def _size(file: str, told: int | None) -> float:
-    if told is None:
-        with suppress(OSError):
-            return float(os.path.getsize(file))  # noqa: PTH202 - half a million of them
-    return float(told or 0)
+def _on_disk(file: str) -> int:
+    with suppress(OSError):
+        return os.path.getsize(file)  # noqa: PTH202 - half a million of them
+    return 0
 
 
 def past_seconds(

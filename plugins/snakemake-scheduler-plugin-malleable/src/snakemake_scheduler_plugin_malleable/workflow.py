@@ -97,10 +97,12 @@ class Jobs:
 
     def wholes(self, own: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, ...]:
         """Of each edge, how many of the rule of its one job have one to its other job, and that rule's jobs."""
-        _, at, edges = np.unique(
-            own * len(self.rules) + self.rule[other], return_inverse=True, return_counts=True
-        )
-        return edges[at], np.bincount(self.rule, minlength=len(self.rules))[self.rule[other]]
+        edges = np.ones(len(own), np.int64)
+        more = np.bincount(own, minlength=len(self.jobs))[own] > 1
+        key = own[more] * len(self.rules) + self.rule[other[more]]
+        _, at, counts = np.unique(key, return_inverse=True, return_counts=True)
+        edges[more] = counts[at]
+        return edges, np.bincount(self.rule, minlength=len(self.rules))[self.rule[other]]
 
 
 class Workflow(Jobs):

@@ -129,7 +129,7 @@ std::int64_t ClusterScheduler::startable(Index job, int pool) const {
 }
 
 void ClusterScheduler::refresh(Index job, int pool) {
-  stir(job);
+  note_change(job);
   if (!is_displaced_[pool][job]) {
     is_displaced_[pool][job] = 1;
     displaced_[pool].push_back(job);

@@ -1,0 +1,70 @@
+#include "malleable/policy/program_rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace malleable {
+namespace {
+
+constexpr double kBelieved = 0.8;  // p before anything is seen
+constexpr double kPart = 1.0 / 3.0;
+// Beliefs that move by less stay as they are.
+constexpr double kSame = 0.01;
+
+}  // namespace
+
+const ProgramRates::Program* ProgramRates::find(std::int64_t program) const {
+  const auto at =
+      std::lower_bound(programs_.begin(), programs_.end(), program,
+                       [](const Program& one, std::int64_t name) { return one.name < name; });
+  return at != programs_.end() && at->name == program ? &*at : nullptr;
+}
+
+bool ProgramRates::observe(std::int64_t program, std::int64_t slots, double work, double seconds) {
+  if (slots < 2 || slots > kMostEntries || !(work > 0.0) || !(seconds > 0.0)) return false;
+  const auto at =
+      std::lower_bound(programs_.begin(), programs_.end(), program,
+                       [](const Program& one, std::int64_t name) { return one.name < name; });
+  Program& own = at != programs_.end() && at->name == program
+                     ? *at
+                     : *programs_.insert(at, Program{program, {}});
+  const auto place =
+      std::lower_bound(own.seen.begin(), own.seen.end(), slots,
+                       [](const Seen& one, std::int64_t count) { return one.slots < count; });
+  if (place == own.seen.end() || place->slots != slots) {
+    own.seen.insert(place, {slots, work, seconds, work / seconds});
+    return true;
+  }
+  place->work += work;
+  place->seconds += seconds;
+  if (!(std::fabs(place->rate() - place->believed) > kSame * place->believed)) return false;
+  place->believed = place->rate();
+  return true;
+}
+
+std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most) const {
+  const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostEntries));
+  std::vector<double> rates(count, 1.0);
+  const Program* own = find(program);
+  const std::vector<Seen> seen = own != nullptr ? own->seen : std::vector<Seen>();
+  double last = 1.0, rate = 1.0;  // slots that were seen, and what they do
+  double power = kBelieved;
+  auto next = seen.begin();
+  for (std::size_t k = 1; k < count; ++k) {
+    const auto slots = static_cast<double>(k + 1);
+    if (next != seen.end() && static_cast<double>(next->slots) <= slots) {
+      last = slots;
+      rate = next->rate();
+      power = std::log(std::max(rate, 1.0)) / std::log(last);
+      power += kPart * (kBelieved - power);
+      ++next;
+    }
+    const double p = next == seen.end() ? power
+                                        : std::log(next->rate() / rate) /
+                                              std::log(static_cast<double>(next->slots) / last);
+    rates[k] = std::max(rates[k - 1], rate * std::pow(slots / last, p));
+  }
+  return rates;
+}
+
+}  // namespace malleable
