@@ -71,8 +71,13 @@ CALLS = {
             "sla": STEPS,
             "size": AMOUNTS,
             "kind": ["tardi", b"sla", 3, ["sla"], ["sla", "Sla"], [None, 2], ["custom", None]],
+            "program": ["x", [1.5, 1], [-2, 1], [2**70, 1], [1], NAN],
             "jobs": [3, mb.Flows([])],
         },
+    ),
+    (mb.Epoch, "rates"): (
+        {"program": 1, "most": 4},
+        {"program": ["x", None, -1, 1.5, NAN], "most": ["x", None, 0, -1, 1.5, NAN, 2**70]},
     ),
     (mb.Epoch, "update"): (
         {"ids": two},

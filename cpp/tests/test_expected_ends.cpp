@@ -85,6 +85,16 @@ TEST(reduces_wait_for_maps_and_children_for_parents) {
   near(after[1], 120.0);
 }
 
+// Four tasks of 10 s that began one after the other: the last one has most left.
+TEST(each_task_that_runs_has_an_age) {
+  std::vector<LeftJob> jobs{job(known(10.0, 0, 4, 5.0))};
+  near(expected_ends(jobs, on(4))[0], 105.0, 0.1);
+  jobs[0].phases[0].ages = 4.0 / std::sqrt(3.0);  // 2, 4, 6 and 8 s
+  near(expected_ends(jobs, on(4))[0], 108.0, 0.1);
+  jobs[0].phases[0].ages = 100.0;
+  near(expected_ends(jobs, on(4))[0], 110.0, 0.1);
+}
+
 TEST(tasks_beside_each_other_slow_down) {
   std::vector<LeftJob> slow{job(known(10.0, 4))};
   slow[0].speedup = 0.5;

@@ -245,9 +245,9 @@ def test_the_search_finds_what_the_fixed_orders_miss():
     for objective in ("sum:response", "sum:tardiness", "sum:sla"):
         better = 0
         for _ in range(10):
-            jobs = random_jobs(rng, 14, 12, maxima="tight", steps=4)
-            without = mb.plan(jobs, 12, objective, effort=0)
-            better += mb.plan(jobs, 12, objective).value < without.value
+            jobs = random_jobs(rng, 30, 20, maxima="tight", steps=4)
+            without = mb.plan(jobs, 20, objective, effort=0)
+            better += mb.plan(jobs, 20, objective).value < without.value
             assert without.candidates == 0
         assert better >= 3, objective
 

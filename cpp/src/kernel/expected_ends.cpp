@@ -168,7 +168,7 @@ class Run {
         holds_[j] += phase.running;
         free_[pool(p)] -= phase.running;
         for (std::int64_t k = 0; k < phase.running; ++k) {
-          ends_.push({request_.now + seconds(2 * j + p, 1, phase.age), 2 * j + p, 1});
+          ends_.push({request_.now + seconds(2 * j + p, 1, age(phase, k)), 2 * j + p, 1});
         }
       }
     }
@@ -221,6 +221,13 @@ class Run {
     for (const Index child : children_[j]) {
       if (--missing_[child] == 0) offer(child);
     }
+  }
+  // Of the k-th task that runs: ages are taken to be evenly spread.
+  static double age(const LeftPhase& phase, std::int64_t k) {
+    if (phase.age <= 0.0) return 0.0;
+    const auto running = static_cast<double>(phase.running);
+    const double place = (2.0 * static_cast<double>(k) + 1.0) / running - 1.0;
+    return std::max(kLeastAge, phase.age + std::sqrt(3.0) * place * phase.ages);
   }
   // Of so many tasks that wait, those that a slot of the pool takes at once: an eighth of its
   // share, or an eighth of what the slot does before if all goes by order. Where slots are shared,

@@ -140,7 +140,7 @@ void Flex::try_densities(const Task& task) {
 void Flex::consider_set(const Task& task, std::vector<Index>& order) {
   const std::span<const double> target = orders_.target();
   consider(order, {target.begin(), target.end()});
-  if (order.size() > kManyStepped || over(task)) return;
+  if (order.size() > kManyStepped) return;
   orders_.set_by_end(task.problem, order);
   consider(order, {target.begin(), target.end()});
 }

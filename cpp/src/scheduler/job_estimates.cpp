@@ -20,8 +20,14 @@ void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, dou
   if (more == 0) return;
   Known& own = phases_[row];
   const auto before = static_cast<double>(running), change = static_cast<double>(more);
-  // Those that stop running are as old as those that go on.
-  own.began += more > 0 ? change * now : own.began * change / before;
+  if (more > 0) {
+    const double off = before > 0.0 ? now - own.began / before : 0.0;
+    own.apart += off * off * before * change / (before + change);
+    own.began += change * now;
+  } else {  // those that stop running are as old as those that go on
+    own.apart += own.apart * change / before;
+    own.began += own.began * change / before;
+  }
   own.seen.running(now, before + change);
 }
 
@@ -34,8 +40,12 @@ bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, doub
   own.seen.finished(count, seconds, now, total > 1);
   // They began when their seconds say, the others at `now` at the latest; moved() took them to be
   // as old as the others.
-  const double all = left > 0.0 ? own.began * (count + left) / left : 0.0;
-  if (left > 0.0) own.began = std::min(all - count * (now - seconds), left * now);
+  if (left > 0.0) {
+    const double all = count + left, before = own.began * all / left, began = now - seconds;
+    own.began = std::min(before - count * began, left * now);
+    const double off = began - own.began / left;
+    own.apart = std::max(0.0, own.apart * all / left - off * off * count * left / all);
+  }
   return tasks_.look_at_speedup(own.seen, own.group);
 }
 
@@ -58,7 +68,9 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
                  .waiting = phase.unfinished() - phase.running};
   if (phase.running > 0) {
     left.age = now - own.began / static_cast<double>(phase.running);
-    left.age *= std::exp((speedup(row) - 1.0) * seen.beside(now - left.age, now));
+    const double slower = std::exp((speedup(row) - 1.0) * seen.beside(now - left.age, now));
+    left.age *= slower;
+    left.ages = slower * std::sqrt(own.apart / static_cast<double>(phase.running));
   }
   if (seen.count == 0.0) return left;
   const double slope = 1.0 - speedup(row);

@@ -65,7 +65,9 @@ class JobEstimates {
   // Those that run held their slots without working until now; once a phase.
   void unblocked(Index row, std::int64_t running, double now) {
     Known& own = phases_[row];
-    if (!std::exchange(own.unblocked, true)) own.began = static_cast<double>(running) * now;
+    if (std::exchange(own.unblocked, true)) return;
+    own.began = static_cast<double>(running) * now;
+    own.apart = 0.0;
   }
   // So many tasks of `total` ended, each after so many seconds; `running` go on. Whether more is
   // learnt of p now.
@@ -91,8 +93,11 @@ class JobEstimates {
   LeftPhase left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
                  double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
-  // The sum of the times at which those that run began.
-  void aged(Index row, double began) { phases_[row].began = began; }
+  // The sum of the times at which those that run began; nothing is known of each.
+  void aged(Index row, double began) {
+    phases_[row].began = began;
+    phases_[row].apart = 0.0;
+  }
   // By how much the tasks that ended were slower than one that runs alone.
   double slowed(Index row) const {
     const SeenTasks& seen = phases_[row].seen;
@@ -124,11 +129,12 @@ class JobEstimates {
   struct alignas(kLine) Known {
     LogMean prior;
     SeenTasks seen;
-    double began = 0.0;  // the sum of the times at which those that run began
+    double began = 0.0;  // the sum of the times at which those that run began,
+    double apart = 0.0;  // and of their squared distances from the mean
     std::int64_t group = TaskEstimates::kNoGroup;
     bool done = false, unblocked = false;
 
-    void state(State& s) { s(prior, seen, began, group, done, unblocked); }
+    void state(State& s) { s(prior, seen, began, apart, group, done, unblocked); }
   };
   double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
   void close(Index row) { tasks_.close(phases_[row].seen, phases_[row].group); }
