@@ -12,7 +12,8 @@ small_run(seed, kind): six jobs at time 0 of U{6..60} tasks each (about 200), on
 batch(seed, jobs=100): the same at time 0 with tasks of sigma 0.5 and U{6..60} tasks a job, on 24 slots.
 stream(seed, jobs=1000, load=0.8): geometric(1 / 33) tasks a job (at most 300), a job's mean second
     lognormal(mean 2.5, 1), tasks of sigma 0.3, Poisson, on 24 slots.
-mixed_stream(seed, jobs=1000): that stream with ten programs; those of even number have p = 1, the others 0.5.
+mixed_stream(seed, jobs=1000, speedups=(1.0, 0.5)): that stream at load 0.7 with ten programs. Programs of even
+    number have the first p, the others the second.
 two_phase(seed, sigma, jobs=900): maps geometric(0.06), at most 200, a quarter as many reduces (at least one),
     mean seconds of a map lognormal(exp(2.5), 0.6) and of a reduce lognormal(exp(3), 0.6) for each job, each
     task's times exp(sigma Z - sigma^2 / 2), 15 nodes of 4 map and 2 reduce slots, load 0.8 of the busier
@@ -124,14 +125,16 @@ def stream(seed: int, jobs: int = 1000, load: float = 0.8) -> tuple[ClusterJobs,
     return table, Cluster([{"slots": 1, "count": SMALL_SLOTS}])
 
 
-def mixed_stream(seed: int, jobs: int = 1000) -> tuple[ClusterJobs, Cluster]:
+def mixed_stream(
+    seed: int, jobs: int = 1000, speedups: tuple[float, float] = (1.0, 0.5)
+) -> tuple[ClusterJobs, Cluster]:
     """The same with programs half of which speed up in full and half by the root."""
     program = np.random.default_rng([seed, 1]).integers(10, size=jobs).tolist()
     columns = _stream(seed, jobs, 0.7)
     table = ClusterJobs(
         **columns,  # type: ignore[arg-type]
         program=[f"program{k}" for k in program],
-        speedup=[1.0 if k % 2 == 0 else 0.5 for k in program],
+        speedup=[speedups[k % 2] for k in program],
     )
     return table, Cluster([{"slots": 1, "count": SMALL_SLOTS}])
 

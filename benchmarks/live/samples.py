@@ -29,7 +29,6 @@ from __future__ import annotations
 import argparse
 import logging
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -56,10 +55,7 @@ def run(scheduler, options, seed):
             began = time.time()
             subprocess.run([*command, *again], cwd=folder, check=True, capture_output=True)
         made = ("sorted/*.bai", "calls/*") if options.tutorial else ("out/*.4", "out/*.4")
-        ends, last = (
-            [os.stat(file).st_mtime - began for file in folder.glob(some)]  # noqa: PTH116
-            for some in made
-        )
+        ends, last = ([file.stat().st_mtime - began for file in folder.glob(some)] for some in made)
         return statistics.fmean(ends), max(last)
 
 

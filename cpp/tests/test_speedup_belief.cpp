@@ -100,7 +100,7 @@ TEST(programs_may_differ) {
     CHECK_NEAR(belief.mean(program), program % 2 ? 0.5 : 1.0, 0.02);
     CHECK_NEAR(mean_speedup(belief.chances(program)), belief.mean(program), 1e-12);
   }
-  // One that nobody knows is like one of these.
+  // A new program may be like any of these.
   const SpeedupCurve unknown = belief.chances(99);
   CHECK(unknown[5] > 0.3 && unknown.back() > 0.3);
   CHECK_NEAR(mean_speedup(unknown), belief.mean(99), 1e-12);

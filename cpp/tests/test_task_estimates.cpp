@@ -209,6 +209,19 @@ TEST(short_tasks_do_not_speak_for_all) {
   CHECK_NEAR(ours, 3.0, 0.2);
 }
 
+// Sums since times changed last; one task that is like the others changes nothing.
+TEST(tasks_since_a_change_are_told_apart) {
+  SeenTasks seen;
+  for (int k = 0; k < 10; ++k) seen.finished(1.0, 1.0 + 0.02 * (k % 3), 1.0 + k);
+  CHECK_EQUAL(seen.late.count, 10.0);
+  for (int k = 0; k < 4; ++k) seen.finished(1.0, 8.0 + 0.1 * k, 20.0 + k);
+  CHECK_EQUAL(seen.late.count, 4.0);
+  CHECK_NEAR(seen.late.y / 4.0, std::log(8.15), 0.01);
+  CHECK_EQUAL(seen.count, 14.0);
+  seen.replace(3.0, 5.0, 30.0);
+  CHECK_EQUAL(seen.late.count, 3.0);
+}
+
 TEST(the_speedup_is_fitted) {
   for (const double p : {1.0, 0.8, 0.5}) {
     for (const double scatter : {0.01, 0.4}) {
@@ -221,6 +234,29 @@ TEST(the_speedup_is_fitted) {
       CHECK_NEAR(right.mean, 3.0, 0.25);
     }
   }
+}
+
+// Tasks of 10 s alone in waves of 1, 2 .. 6, of a program that slows down and of one that does not:
+// they are all alike.
+TEST(programs_differ_in_speedup) {
+  TaskEstimates estimates;
+  for (int k = 0; k < 60; ++k) {
+    const std::int64_t group = k % 2;
+    const double p = group == 0 ? 1.0 : 0.5;
+    SeenTasks seen;
+    double now = 0.0;
+    for (int wave = 1; wave <= 6; ++wave) {
+      const double seconds = 10.0 * std::pow(wave, 1.0 - p);
+      seen.running(now, wave);
+      now += seconds;
+      seen.finished(wave, seconds, now);
+      seen.running(now, 0.0);
+    }
+    estimates.learn(kMap, {0.0, group}, estimates.prior(kMap, {0.0, group}), seen, 21.0);
+  }
+  CHECK_NEAR(estimates.speedup(0), 1.0, 0.01);
+  CHECK_NEAR(estimates.speedup(1), 0.5, 0.01);
+  CHECK_AT_MOST(estimates.scatter(kMap), 0.06, 0.0);
 }
 
 // Tasks themselves show it where what is said explains little.

@@ -29,6 +29,21 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
     assert "lifo" in capsys.readouterr().err
 
 
+def test_how_far_told_ends_are_off_is_shown(tmp_path, capsys):
+    jobs, written = tmp_path / "jobs.csv", tmp_path / "told.json"
+    lines = [f"job{k},{10 + 37 * k % 90},{5 * k},2" for k in range(12)]
+    jobs.write_text("\n".join(["name,work,arrival,max_slots", *lines]) + "\n")
+    call = ("simulate", str(jobs), "--model", "jobs", "--slots", "3", "--policy", "flex")
+    assert main([*call, "--set", "predictable=3", "--json", str(written)]) == 0
+    shown = capsys.readouterr().out
+    off = mb.simulate(mb.read_jobs(jobs), "flex", slots=3, predictable=3.0).summary["flex"]
+    assert 0.0 < off["end_error"] < 1.0
+    assert "told ends off by" in shown
+    assert f"{100 * off['end_error']:.2f} %" in shown
+    assert main([*call]) == 0
+    assert "told ends off by" not in capsys.readouterr().out
+
+
 def test_one_is_singular(capsys, tmp_path):
     """Of whatever the command line counts."""
     jobs, reduces = tmp_path / "t.csv", tmp_path / "r.csv"

@@ -66,6 +66,30 @@ def test_ranges_hold_what_they_promise(kind, least):
     assert max(found) <= 0.97, found
 
 
+def test_each_running_task_has_its_own_age():
+    """The task that began last ends last, also when others have ended."""
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "flex")
+    for _ in range(30):  # tasks of 10 s are known by now
+        (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, program=["sort"]))
+        begin = scheduler.now
+        scheduler.started([job], count=4)
+        scheduler.finished([job], count=4, seconds=10.0, now=begin + 10.0)
+        scheduler.finish([job])
+    begin = scheduler.now
+    (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, program=["sort"]))
+    for wait in (0.0, 2.0, 4.0, 6.0):
+        scheduler.started([job], now=begin + wait)
+    ends = scheduler.expected_ends(draws=200)
+    assert ends["at"][0] == pytest.approx(begin + 16.0, abs=1.0)
+    scheduler.finished([job], seconds=10.0, now=begin + 10.0)
+    ends = scheduler.expected_ends(draws=200)
+    assert ends["at"][0] == pytest.approx(begin + 16.0, abs=1.0)
+    scheduler.finished([job], seconds=10.0, now=begin + 12.0)
+    scheduler.finished([job], seconds=10.0, now=begin + 14.0)
+    ends = scheduler.expected_ends(draws=200)
+    assert ends["at"][0] == pytest.approx(begin + 16.0, abs=1.0)
+
+
 def test_both_phases_and_jobs_that_wait():
     scheduler = mb.Scheduler(mb.Cluster([{"map_slots": 4, "reduce_slots": 2}]), "flex")
     jobs = mb.ClusterJobs([8, 4], 10.0, [2, 0], 5.0, after=[[], [0]])

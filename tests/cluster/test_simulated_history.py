@@ -73,7 +73,7 @@ def test_how_far_users_were_off_is_known_the_next_day(tmp_path):
     file = tmp_path / "history.json"
     file.write_text(json.dumps(before.history))
     for history in (before.history, file):
-        # The cluster's own users come first, whoever they are.
+        # The cluster's own users are numbered first.
         place = mb.Cluster([{"slots": 12}], users=[{"name": "bob"}, {"name": "eve"}])
         after = mb.Scheduler(place, history=history)
         assert after.history == before.history | {"users": after.history["users"]}
@@ -110,7 +110,7 @@ def test_how_far_tasks_of_each_program_slow_each_other_down_is_known_the_next_da
         assert tasks > 0.0
         even = int(own["program"][-1]) % 2 == 0
         assert abs(grid[np.argmax(logs)] - (1.0 if even else 0.5)) < 0.06
-    # Slots do most for jobs whose tasks do not slow each other down, whoever comes first.
+    # Slots go to the job whose tasks do not slow each other down, also if the other job came first.
     for names in (["program0", "program1"], ["program3", "program2"]):
         scheduler = mb.Scheduler(CLUSTER, history=learnt)
         ids = scheduler.add(mb.ClusterJobs([30, 30], 5.0, program=names), now=0.0)

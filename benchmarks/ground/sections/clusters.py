@@ -145,8 +145,16 @@ def streams_rows(quick: bool) -> Iterator[Row]:
             lambda rule, seed: run(rule, *mixed_stream(seed, 500), 0.0),
             ours=("auto", "flex"),
             rivals=_STEEP,
-            seeds=range(2),
+            seeds=range(6),
         )
+        for p in (1.0, 0.8, 0.5):
+            yield Row(
+                f"mixed_stream, all p = {p:g}",
+                lambda rule, seed, p=p: run(rule, *mixed_stream(seed, 500, (p, p)), 0.0),
+                ours=("auto", "flex"),
+                rivals=_STEEP,
+                seeds=range(3),
+            )
 
 
 @section(

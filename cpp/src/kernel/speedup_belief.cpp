@@ -22,8 +22,8 @@ constexpr double kFirst = 10.0, kFew = 8.0, kMore = 1.1;
 constexpr int kRounds = 3;
 // If phases of so many tasks of a program have shown p, only each second one is looked at, of twice
 // as many each third, and so on: what is believed hardly moves by then, and a look costs some 50 us
-// a task.
-constexpr double kShown = 2'000.0;
+// a task. Programs share that number, but each has so many of its own at least.
+constexpr double kShown = 2'000.0, kOwnShown = 300.0;
 
 double in_part(double told) { return kTold / std::max(kTold, told); }
 
@@ -39,12 +39,6 @@ SpeedupCurve chances_of(SpeedupCurve logs) {
 bool says_something(const SpeedupCurve& logs) {
   const auto [least, most] = std::minmax_element(logs.begin(), logs.end());
   return *most - *least > kSame;
-}
-
-double product(const SpeedupCurve& a, const SpeedupCurve& b) {
-  double sum = 0.0;
-  for (std::size_t g = 0; g < kSpeedups; ++g) sum += a[g] * b[g];
-  return sum;
 }
 
 }  // namespace
@@ -104,7 +98,8 @@ const SpeedupBelief::Program* SpeedupBelief::find(std::int64_t program) const {
 
 bool SpeedupBelief::looks(std::int64_t program) const {
   const Program* own = find(program);
-  return own == nullptr || std::fmod(own->phases, 1.0 + std::floor(own->told / kShown)) == 0.0;
+  const double enough = std::max(kOwnShown, kShown / std::max(1.0, shown_));
+  return own == nullptr || std::fmod(own->phases, 1.0 + std::floor(own->told / enough)) == 0.0;
 }
 
 // By p, with the weights that models have by now, the first one's factor left out.
@@ -135,6 +130,9 @@ void SpeedupBelief::say(const ModelCurves& curves, std::vector<double>& said,
     said_[g] += now[g] - said[g];
     said[g] = now[g];
   }
+  const auto place = static_cast<std::size_t>(program + 1);
+  const auto at = std::lower_bound(spoke_.begin(), spoke_.end(), place);
+  if ((at == spoke_.end() || *at != place) && says_something(own.said)) spoke_.insert(at, place);
   touched_ = program;
   news_ += 1.0;
 }
@@ -159,63 +157,44 @@ void SpeedupBelief::close(const ModelCurves& curves, double tasks, std::vector<d
   said.clear();
 }
 
-// The program by the others: if programs differ, what is believed of it. How much better all others
-// foretell it if programs are alike, as a logarithm.
-double SpeedupBelief::look_at(Program& program) {
+// What is believed of the program, by the others and by its own phases.
+void SpeedupBelief::look_at(Program& program, const SpeedupCurve& first) {
   const bool before = std::exchange(program.shown, says_something(program.said));
   if (before) {
     for (std::size_t g = 0; g < kSpeedups; ++g) sum_[g] -= program.own[g];
     shown_ -= 1.0;
   }
-  if (!program.shown) return 0.0;
+  if (!program.shown) return;
   const double most = *std::max_element(program.said.begin(), program.said.end());
-  const double part = in_part(program.told), rest = in_part(told_ - program.told);
-  const SpeedupCurve first = chances_of(first_);
-  SpeedupCurve likely, others, alike;
+  const double part = in_part(program.told);
+  double all = 0.0;
   for (std::size_t g = 0; g < kSpeedups; ++g) {
-    likely[g] = std::exp(part * (program.said[g] - most));
-    others[g] = std::max(0.0, first[g] + sum_[g]) / (shown_ + 1.0);
-    alike[g] = first_[g] + rest * (said_[g] - program.said[g]);
+    const double others = std::max(0.0, first[g] + sum_[g]) / (shown_ + 1.0);
+    all += program.own[g] = others * std::exp(part * (program.said[g] - most));
   }
-  const double differ = std::max(product(others, likely), kTiny);
-  const double same = std::max(product(chances_of(alike), likely), kTiny);
   for (std::size_t g = 0; g < kSpeedups; ++g) {
-    program.own[g] = others[g] * likely[g] / differ;
+    program.own[g] /= std::max(all, kTiny);
     sum_[g] += program.own[g];
   }
   shown_ += 1.0;
-  return std::log(same / differ);
-}
-
-// Of a program that has shown something, by what is believed of it if programs differ.
-SpeedupCurve SpeedupBelief::both(const SpeedupCurve& own) const {
-  if (shown_ == 1.0) return pooled_;
-  SpeedupCurve found;
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    found[g] = alike_ * pooled_[g] + (1.0 - alike_) * own[g];
-  }
-  return found;
 }
 
 // What is found depends on what was said alone, not on when.
-void SpeedupBelief::look_at_all() {
+void SpeedupBelief::look_at_all(const SpeedupCurve& first) {
   sum_ = {};
   shown_ = 0.0;
-  for (Program& program : programs_) program.shown = false;
-  double odds = 0.0;
+  for (const std::size_t place : spoke_) programs_[place].shown = false;
   for (int round = 0; round < kRounds; ++round) {
-    odds = 0.0;
-    for (Program& program : programs_) odds += look_at(program);
+    for (const std::size_t place : spoke_) look_at(programs_[place], first);
   }
-  alike_ = 1.0 / (1.0 + std::exp(-odds));
   everybody_ = {};
   double all = 0.0;
-  for (Program& program : programs_) {
+  for (const std::size_t place : spoke_) {
+    Program& program = programs_[place];
     if (!program.shown) continue;
     settle(program);
-    const SpeedupCurve own = both(program.own);
     const double weight = 1.0 + program.told;
-    for (std::size_t g = 0; g < kSpeedups; ++g) everybody_[g] += weight * own[g];
+    for (std::size_t g = 0; g < kSpeedups; ++g) everybody_[g] += weight * program.own[g];
     all += weight;
   }
   for (double& chance : everybody_) chance /= all;
@@ -229,27 +208,21 @@ void SpeedupBelief::believe(const SpeedupCurve& beside) {
     logs[g] = first_[g] + in_part(told_) * said_[g];
   }
   pooled_ = chances_of(logs);
+  const SpeedupCurve first = chances_of(first_);
   if (news_ <= kFirst || shown_ <= kFew || news_ >= kMore * looked_) {
-    look_at_all();
+    look_at_all(first);
   } else {
-    look_at(row(touched_));
+    look_at(row(touched_), first);
     settle(row(touched_));
   }
   if (shown_ <= 1.0) everybody_ = pooled_;
-  other_ = pooled_;
-  if (shown_ > 0.0) {
-    const SpeedupCurve first = chances_of(first_);
-    for (std::size_t g = 0; g < kSpeedups; ++g) {
-      const double own = (first[g] + sum_[g]) / (shown_ + 1.0);
-      other_[g] += (1.0 - alike_) * (own - pooled_[g]);
-    }
-  }
+  for (std::size_t g = 0; g < kSpeedups; ++g) other_[g] = (first[g] + sum_[g]) / (shown_ + 1.0);
   other_mean_ = mean_speedup(other_);
 }
 
 SpeedupCurve SpeedupBelief::chances(std::int64_t program) const {
   const Program* own = find(program);
-  return own != nullptr && own->shown ? both(own->own) : other_;
+  return own != nullptr && own->shown ? of_one(*own) : other_;
 }
 
 double SpeedupBelief::mean(std::int64_t program) const {
@@ -274,6 +247,10 @@ void SpeedupBelief::recall(const std::vector<Said>& programs) {
     own.said = programs[row].logs;
     rest.told = std::max(0.0, rest.told - own.told);
     for (std::size_t g = 0; g < kSpeedups; ++g) rest.said[g] -= own.said[g];
+  }
+  spoke_.clear();
+  for (std::size_t place = 0; place < programs_.size(); ++place) {
+    if (says_something(programs_[place].said)) spoke_.push_back(place);
   }
   touched_ = kNoProgram;
   shown_ = news_ = looked_ = 0.0;

@@ -65,8 +65,8 @@ struct Sharers {
   }
 };
 
-// What jobs hold that do not rise with the level, the weight of those that do, and the kinks above
-// and below.
+// Sums at a level: the slots of jobs that no longer rise, the weight of jobs that do, and the kinks
+// above and below.
 struct AtLevel {
   double fixed = 0.0, next = kInfinity, last = 0.0;
   Precise rate;

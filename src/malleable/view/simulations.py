@@ -48,7 +48,7 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
             *("max_response", "longest_wait"),
         ),
         "loop": (
-            *("mean_tardiness", "max_tardiness", "tardy_share"),
+            *("mean_tardiness", "max_tardiness", "tardy_share", "end_error"),
             *("utilisation", "idle_held", "overload", "decisions", "unfinished"),
         ),
     },
@@ -82,6 +82,7 @@ _HEADS = {
     "mean_tardiness": "mean tardiness [s]",
     "max_tardiness": "max tardiness [s]",
     "tardy_share": "late",
+    "end_error": "told ends off by",
     "idle_held": "idle until next",
     "overload": "overloaded",
     "jain_fairness": "evenness of stretch (Jain)",
@@ -97,7 +98,16 @@ _HEADS = {
     "rack_bytes": "across racks [B]",
 }
 # How names of shares end.
-_SHARES = ("utilisation", "locality", "off_rack", "busiest_link", "share", "idle_held", "overload")
+_SHARES = (
+    "utilisation",
+    "locality",
+    "off_rack",
+    "busiest_link",
+    "share",
+    "idle_held",
+    "overload",
+    "end_error",
+)
 _AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
 _USERS = 12  # that are shown

@@ -1,15 +1,15 @@
 // What do all phases together say of p, if s tasks of a program do s^p together?
 //
 // Each phase says it by kernel/speedup_likelihood, whose models of the level are weighed by how
-// well they did in phases that ended. Programs may be alike in p or not, and both are believed by
-// how well they foretell a program from all others. If programs are alike, all phases count for
-// each. If they differ, a program's own phases count, and before these there is what the other
-// programs are: the mean of what is believed of each, one more being what was believed at first. A
-// program of which nothing is known is one of these.
+// well they did in phases that ended. Programs may differ in p. A program's own phases count, and
+// before these counts what the other programs are: the mean of what is believed of each, one more
+// being what was believed at first. If programs are alike, that mean soon says so. A program of
+// which nothing is known is one of these.
 //
 // A phase that says something costs O(grid of p). After the first phases, and then whenever there
-// are a tenth more, all programs are looked at anew: O(programs x grid). Memory: O(programs x
-// grid). Source: empirical Bayes on a grid (Laird 1978), each program judged by the others.
+// are a tenth more, all programs that have said something are looked at anew: O(programs x grid).
+// Memory: O(programs x grid). Source: empirical Bayes on a grid (Laird 1978), each program judged
+// by the others.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class SpeedupBelief {
   void recall(const std::vector<Said>& programs);
 
   void state(State& s) {
-    s(prior_, first_, told_, said_, weight_, programs_, touched_, news_, looked_, alike_, pooled_,
+    s(prior_, first_, told_, said_, weight_, programs_, spoke_, touched_, news_, looked_, pooled_,
       sum_, shown_, other_, everybody_, other_mean_);
   }
 
@@ -81,8 +81,8 @@ class SpeedupBelief {
   struct Program {
     SpeedupCurve said{};              // logarithms
     double told = 0.0, phases = 0.0;  // tasks and phases that have ended
-    bool shown = false;               // it has said something
-    SpeedupCurve own{};               // chances if programs differ
+    bool shown = false;               // it is in sum_
+    SpeedupCurve own{};               // chances
     double mean = 1.0;
 
     void state(State& s) { s(said, told, phases, shown, own, mean); }
@@ -90,22 +90,24 @@ class SpeedupBelief {
   SpeedupCurve mixed(const ModelCurves& curves) const;
   Program& row(std::int64_t program);
   const Program* find(std::int64_t program) const;
-  double look_at(Program& program);
-  void look_at_all();
-  SpeedupCurve both(const SpeedupCurve& own) const;
-  void settle(Program& program) { program.mean = mean_speedup(both(program.own)); }
+  void look_at(Program& program, const SpeedupCurve& first);
+  void look_at_all(const SpeedupCurve& first);
+  const SpeedupCurve& of_one(const Program& program) const {
+    return shown_ == 1.0 ? pooled_ : program.own;  // without programs all phases are one's
+  }
+  void settle(Program& program) { program.mean = mean_speedup(of_one(program)); }
 
   SpeedupCurve prior_, first_;  // logarithms; with what is said beside
   double told_ = 0.0;
-  SpeedupCurve said_{};            // by all
-  ModelCurves weight_{};           // phases each model stands for, by p
-  std::vector<Program> programs_;  // the first one: jobs without a program
+  SpeedupCurve said_{};             // by all
+  ModelCurves weight_{};            // phases each model stands for, by p
+  std::vector<Program> programs_;   // the first one: jobs without a program
+  std::vector<std::size_t> spoke_;  // places of those that have said something, by place
   std::int64_t touched_ = kNoProgram;
   double news_ = 0.0, looked_ = 0.0;    // how often something was said; at the last look at all
-  double alike_ = 0.5;                  // how likely it is that programs are alike
   SpeedupCurve pooled_{};               // chances if they are
-  SpeedupCurve sum_{};                  // of `own` of the programs that have shown something,
-  double shown_ = 0.0;                  // which are so many
+  SpeedupCurve sum_{};                  // of `own` of programs that have said something,
+  double shown_ = 0.0;                  // of so many
   SpeedupCurve other_{}, everybody_{};  // of a program that has shown nothing; of any
   double other_mean_ = 1.0;
 };

@@ -186,7 +186,7 @@ class TaskEstimates {
   // The standard deviation of logarithms of seconds within a phase.
   double scatter(Phase p) const { return scatter_[p]; }
 
-  // All that was learnt as plain numbers, for whoever keeps it beyond this object: sums over all
+  // All that was learnt, as plain numbers that outlive this object: sums over all
   // phases and counts of their work, and by phase three numbers a group and a user: how many runs
   // or statements, the mean of their logarithms, the sum of squares around that. Also by group, how
   // many tasks have shown p, and the logarithm of how well each p explains them.

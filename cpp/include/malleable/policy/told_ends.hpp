@@ -1,4 +1,4 @@
-// Ends told at arrival that hold: between FLEX, whose newcomers pass whoever has more left, and
+// Ends told at arrival that hold: between FLEX, whose newcomers pass all jobs with more left, and
 // FIFO, whose ends never move.
 //
 // Jobs stand in a list, each with the most slots that it takes: the cheapest count by its price of
