@@ -334,3 +334,19 @@ def test_facebook_day_flex_beats_fair_with_true_sizes():
 def test_nodes_that_are_no_mappings(nodes):
     with pytest.raises(ValueError, match=r"nodes = .*expected a list of mappings, such as"):
         mb.Cluster(nodes)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("jobs", -1),
+        ("users", 0),
+        ("mean_maps", 0.0),
+        ("gap", -1.0),
+        ("spread", np.nan),
+        ("reduce_share", -0.1),
+    ],
+)
+def test_a_parameter_of_generated_jobs_that_is_out_of_its_range_is_named(field, value):
+    with pytest.raises(ValueError, match=f"^{field} = "):
+        mb.generate_cluster_jobs(**{"jobs": 3, "rng": 1, field: value})

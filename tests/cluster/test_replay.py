@@ -199,3 +199,13 @@ def test_a_function_has_to_be_given_again(tmp_path):
     assert mb.replay(path, recorded=level).same
     with pytest.raises(ValueError, match=r"^policy = 'level'"):
         mb.replay(path)
+
+
+def test_a_simulation_without_batches_or_of_another_policy_cannot_be_recorded(tmp_path):
+    jobs, cluster = mb.generate_cluster_jobs(3, rng=1), mb.Cluster([{"slots": 4}])
+    plain = mb.simulate(jobs, "fair", cluster=cluster, rng=1)
+    other = mb.simulate(jobs, "fair", cluster=cluster, rng=1, trace="batches")
+    for result, policy in ((plain, "fair"), (other, "fifo")):
+        with pytest.raises(ValueError, match=f"result: no batches of {policy}; "):
+            mb.record_simulation(tmp_path / "events", jobs, cluster, result, policy)
+        assert not (tmp_path / "events").exists()

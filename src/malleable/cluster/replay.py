@@ -23,14 +23,14 @@ __all__ = ["Replay", "record_simulation", "replay"]
 
 @by_value()
 class Replay(NamedTuple):
-    """What came out of a replay.
+    """The result of a replay.
 
     Attributes
     ----------
     recorded, policy : str
-        Names of the policy of the record and of the one beside it.
+        Names of the policy of the record and of the other policy.
     jobs, calls, decisions : int
-        In the record.
+        How many the record has.
     same : bool
         Whether the fresh scheduler decided, and started, what the record says.
     differing : int
@@ -42,6 +42,10 @@ class Replay(NamedTuple):
     --------
     malleable.replay : Runs a record again under another policy.
     malleable.record_simulation : Records a simulation that can be replayed.
+
+    Notes
+    -----
+    Plain numbers, made once by `malleable.replay`. O(1).
 
     Examples
     --------
@@ -75,19 +79,19 @@ def replay(
     objective: str | None = None,
     recorded: Any = None,
 ) -> Replay:
-    """Give a record to a fresh scheduler; what another policy would have decided at each state.
+    """Give a record to a fresh scheduler, and ask what another policy would have decided.
 
     Parameters
     ----------
     events : path
-        As `Scheduler` with ``record=`` writes it.
+        A file that `Scheduler` with ``record=`` wrote.
     policy : str, Adaptive or function, optional
-        At every decision asked what it would decide at the state of the record, one step: what
-        would have come of it is `malleable.simulate`'s answer. By default the record's own.
+        The other policy. At every decision it says what it would decide at the state of the record, one
+        step only. `malleable.simulate` says how jobs would have ended. By default the policy of the record.
     objective : str, optional
-        Of that policy; the record's by default.
+        Objective of the other policy; by default that of the record.
     recorded : function, optional
-        The policy of the record where that is one of your own.
+        The policy of the record, if it is one of your own.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def replay(
     Raises
     ------
     ValueError
-        Not a file of events, or one that is cut; a policy that cannot follow these events.
+        Not a file of events, or a cut file; a policy that cannot follow these events.
 
     See Also
     --------
@@ -106,7 +110,7 @@ def replay(
 
     Notes
     -----
-    O(calls + events), and two decisions a decision.
+    O(calls + events), and two decisions for each recorded decision.
 
     Examples
     --------
@@ -163,17 +167,22 @@ def record_simulation(
     objective: str = "sum:response",
     **options: Any,
 ) -> None:
-    """Write what happened in a simulation as the events that a scheduler would have been told.
+    """Write a simulation as the events that a scheduler would have been told.
 
     Parameters
     ----------
     path : path
     jobs, cluster : ClusterJobs, Cluster
-        That were simulated.
+        The simulated jobs and cluster.
     result : SimulationResult
-        Of ``malleable.simulate(jobs, policy, cluster=cluster, trace="batches")``.
+        The result of ``malleable.simulate(jobs, policy, cluster=cluster, trace="batches")``.
     policy, objective, **options
-        Of the scheduler whose decisions are recorded, as for `Scheduler`.
+        Arguments of the `Scheduler` whose decisions are recorded.
+
+    Raises
+    ------
+    ValueError
+        The simulation had no ``trace="batches"``, or did not simulate the policy.
 
     See Also
     --------
@@ -196,6 +205,8 @@ def record_simulation(
     True
     """
     name = policy_name(policy)
+    if name not in (result.batches or {}):
+        raise ValueError(f'result: no batches of {name}; simulate it with trace="batches"')
     batches = result.batches[name]
     completion = result.records["completion"][result.records["policy"] == name]
     scheduler = Scheduler(cluster, policy, objective, record=path, **options)

@@ -28,6 +28,8 @@ from malleable.domain import (
     WORK,
     Table,
     as_numbers,
+    check_amount,
+    check_whole,
     checked_positive,
     floats,
     near,
@@ -147,40 +149,42 @@ class ClusterJobs(Table):
     maps : array_like of int, shape (J,)
         Number of map tasks; 0 is allowed.
     map_seconds : array_like
-        Time of a map task on a node of rate 1 [s]: a number, one a job, or for each job a list with
-        one a task; 0, or from 1e-12 to 1e15, and so is what a job's tasks take together.
+        Time of a map task on a node of rate 1 [s]: a number, one for each job, or for each job a list with
+        one for each task; 0, or from 1e-12 to 1e15. The sum over a job's tasks has the same limits.
     reduces, reduce_seconds : as the two above
-        A reduce task's own time, after its copying; 0 by default.
+        Number of reduce tasks, and a reduce task's own time, after its copying; 0 by default.
     arrival : array_like or float
-        [s], from 0 to 1e12; any order.
+        When each job comes [s], from 0 to 1e12; any order.
     shuffle : array_like or float
-        Seconds that each reduce task of the job copies at least [s]; see
+        Time for which each reduce task of the job copies at least [s]; see
         `malleable.cluster.simulate.run`.
     shuffle_bytes : array_like or float
-        Bytes that all map tasks of the job together leave for its reduce tasks, which take time on
-        clusters whose disks or links are limited. Not part of ``reduce_work``.
+        Bytes that all map tasks of the job together leave for its reduce tasks. Bytes take time on clusters
+        whose disks or links are limited. They are not part of ``reduce_work``.
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
         Guaranteed while the job has work there.
     weight, deadline : array_like or float
-        0, or from 1e-12 to 1e12, 1 by default; absolute [s], up to 1e12, none by default.
+        Weights: 0, or from 1e-12 to 1e12, 1 by default. Deadlines: absolute [s], up to 1e12, none by
+        default.
     sla : sequence of sequences of (time, penalty), optional
         Steps of each job, as in `malleable.Jobs`.
     speedup : sequence, optional
-        By job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
-        rates of 1, 2, ... running tasks together, which never fall; beyond the last as there.
+        For each job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
+        rates of 1, 2, ... running tasks together, which never fall; more tasks than entries keep the last
+        rate.
     rate : mapping, optional
-        By the name of nodes, what such a node does of a job's seconds in one, instead of its own rate: a
-        number, one a job, or two a job, shape (J, 2), for maps and reduces. So any pair of job and node
-        may have an execution time, seconds / rate.
+        By the name of nodes: how many of a job's seconds such a node does in one second, instead of its own
+        rate. A number, one for each job, or two for each job, shape (J, 2), for maps and reduces. So any
+        pair of job and node may have an execution time, seconds / rate.
     after : sequence of sequences of int, optional
         Rows of the jobs that must have finished before this one comes.
     flow : sequence of str, optional
-        Which flow each job belongs to. A flow weighs as much as the heaviest of its jobs and is due with
-        the latest; its SLA is that of its first job that has one.
+        The flow of each job. A flow has the largest weight and the latest deadline of its jobs, and the SLA
+        of its first job that has one.
     user, program, name : sequence of str, optional
-        Whose job it is; which program it runs again (estimates learn from the user's earlier runs); its
+        Whose job it is; the program that it runs (estimates learn from the user's earlier runs of it); its
         name.
 
     Attributes
@@ -198,6 +202,10 @@ class ClusterJobs(Table):
     malleable.generate_cluster_jobs : Makes a table at random.
     malleable.cluster_flows : Jobs that wait for each other.
     malleable.Trace.tasks : A table from a trace.
+
+    Notes
+    -----
+    Scalars broadcast. The table copies its input once; its columns are read-only arrays. O(J + task times).
 
     Examples
     --------
@@ -374,10 +382,13 @@ def cluster_flows(
     Parameters
     ----------
     flows : Flows
-        Any reader's.
+        The table of flows.
     task_seconds : float, optional
-        A job of work W has about W / ``task_seconds`` tasks, at least one and at most ``coarsest``, of
-        equal times. None: as many tasks as its ``max_slots``, what readers of traces take it from.
+        Seconds of a task: a job of work W has about W / ``task_seconds`` tasks of equal times, at least one
+        and at most ``coarsest``. None: as many tasks as its ``max_slots``, which readers of traces set to
+        the number of tasks.
+    coarsest : int
+        The most tasks of a job.
     arrival : array_like, shape (F,), optional
         When each flow comes [s]; as in the table by default.
 
@@ -393,8 +404,8 @@ def cluster_flows(
 
     Notes
     -----
-    With ``task_seconds`` maxima of jobs are dropped: a job may run as many tasks at once as it has.
-    O(jobs + parents).
+    With ``task_seconds`` jobs have no ``max_slots``: a job may run all its tasks at once. O(jobs +
+    parents).
 
     Examples
     --------
@@ -453,14 +464,23 @@ def generate_cluster_jobs(
     reduce_share : float
         Reduce tasks for each map task, rounded up; 0: none.
     users : int
-        Jobs belong to them at random.
+        Number of users; each job belongs to one at random.
     block, map_output : float
-        What a map task reads, and what it leaves for the shuffle [bytes].
+        Bytes that a map task reads, and bytes that it leaves for the shuffle.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range; names the parameter and its value.
 
     See Also
     --------
     malleable.ClusterJobs : What it returns.
     malleable.read : Real jobs from a trace.
+
+    Notes
+    -----
+    O(jobs). The same seed gives the same jobs.
 
     Examples
     --------
@@ -469,6 +489,10 @@ def generate_cluster_jobs(
     >>> len(jobs)
     100
     """
+    jobs, users = check_whole("jobs", jobs, 0), check_whole("users", users, 1)
+    mean_maps = checked_positive("mean_maps", mean_maps)
+    for field, value in (("gap", gap), ("spread", spread), ("reduce_share", reduce_share)):
+        check_amount(field, value, WORK)
     generator = np.random.default_rng(rng)
     arrival = np.cumsum(generator.standard_exponential(jobs)) * gap if gap > 0 else np.zeros(jobs)
     draw = generator.lognormal(math.log(mean_maps) - spread**2 / 2, spread, jobs)
