@@ -113,3 +113,43 @@ def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def public_calls():
+    """Public functions and classes, and the methods of these classes that are ours."""
+    for name in malleable.__all__:
+        found = getattr(malleable, name)
+        if inspect.ismodule(found):
+            continue
+        yield name, found
+        for member in dir(found) if inspect.isclass(found) else ():
+            method = inspect.getattr_static(found, member)
+            method = getattr(method, "__func__", method)
+            own = inspect.isfunction(method) and method.__module__.startswith("malleable")
+            if own and not member.startswith("_") and member not in INTERNAL:
+                yield f"{name}.{member}", method
+
+
+# What the package itself calls: its parameters are the core's.
+INTERNAL = {"of_core", "core_options", "matcher", "columns", "changed"}
+SELF = ("self", "cls", "trace")
+MADE_BY_CALLS = {"Plan", "FlowPlan", "Decision", "SimulationResult", "Replications", "Replay"}
+
+
+@pytest.mark.parametrize(("name", "found"), [*public_calls()])
+def test_every_public_call_says_what_its_parameters_are(name, found):
+    text = inspect.getdoc(found)
+    assert text, "no docstring"
+    if name in MADE_BY_CALLS:
+        return
+    taken = [each for each in inspect.signature(found).parameters if each not in SELF]
+    unsaid = [each for each in taken if not re.search(rf"\b{each}\b", text)]
+    assert unsaid == []
+
+
+@pytest.mark.parametrize("name", sorted(set(malleable.__all__) - {"engines", "get_include"}))
+def test_every_public_name_says_its_errors_and_its_cost(name):
+    """Errors of calls that take parameters; a cost in O of something, or linear in something."""
+    text = inspect.getdoc(getattr(malleable, name))
+    assert "Parameters\n----------\n" not in text or "Raises\n------\n" in text
+    assert re.search(r"(?<!\w)O\(|\blinear (?:in|programs)\b", text)

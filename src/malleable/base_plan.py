@@ -127,7 +127,17 @@ class BasePlan:
         return view().plan_frame(self, rows)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
-        """Draw the schedule; saved as an image if a path is given (needs matplotlib)."""
+        """Draw the schedule (needs matplotlib).
+
+        Parameters
+        ----------
+        path : path, optional
+            File of the picture; its suffix says the format.
+        **options
+            ``force=False``: do not overwrite a file. ``title``: instead of policy, objective, value, bound and
+            gap. Plans of jobs also take ``axes``, ``until`` and ``colors_of``, as
+            `malleable.view.packing_picture.draw_packing`.
+        """
         return view().draw_plan(self, path, **options)
 
     def to_dict(self) -> dict[str, Any]:

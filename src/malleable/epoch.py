@@ -133,14 +133,26 @@ class BaseEpoch(Kept):
             self._core.update(rows, columns_of(columns, len(rows)))
 
     def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs have ended; their slots are free."""
+        """Tell jobs that have ended; their slots are free.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As the epoch's ``add`` returned them.
+        """
         try:
             self._core.finish(ids)
         except TypeError:
             self._core.finish(ids_of(ids))
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs that will not end here: they were cancelled, or went elsewhere."""
+        """Forget jobs that will not end here: they were cancelled, or went elsewhere.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As the epoch's ``add`` returned them.
+        """
         try:
             self._core.remove(ids)
         except TypeError:

@@ -80,30 +80,32 @@ def plan(
         as steep as the speed-up allows); for flows ``flowflex`` (the default), ``flowflex-fast``,
         ``flowflex-literal``, ``fair`` or ``fifo``.
     effort : int, optional
-        FLEX: candidates tried after the fixed orders; 0: none; more are never worse, and no bound falls.
-        With deadlines, prices of slots come first, in stages that cost as many candidates as they take
-        time for. By default `malleable.jobs.plan.DEFAULT_EFFORT`, fewer for more than 2,000 jobs, or 100
-        whose speed-up is below linear (`malleable.jobs.plan.default_effort`), so that plans take seconds. A
-        max objective needs
-        one: water-filling for the deadlines of its optimal level.
+        FLEX: how many candidates to try after the fixed orders; 0 means none. More effort is never worse,
+        and no bound falls. With deadlines, prices of slots come first, in stages that each count as many
+        candidates as fit into their time. The default is `malleable.jobs.plan.DEFAULT_EFFORT`, and fewer
+        for more than 2,000 jobs, or 100 whose speed-up is below linear
+        (`malleable.jobs.plan.default_effort`), so that plans take seconds. A max objective needs one
+        candidate: water-filling for the deadlines of its optimal level.
     budget : float, optional
-        FLEX, FlowFlex: ceiling in seconds of wall-clock time, checked between candidates and, for flows,
-        within the bounds that take longer than a few orders; fixed orders and a quick bound are always
-        worked out. 0: nothing else. Prices are stopped between their steps.
+        FLEX, FlowFlex: ceiling of wall-clock time [s]. Fixed orders and a quick bound are always worked
+        out; with 0 nothing else. After that the clock is checked between candidates, between steps of
+        prices and, for flows, within the bounds that take longer than a few orders.
     now : float
         Absolute time [s].
     period : float
-        Jobs: plan a loop that decides at ``now`` and every so many seconds after, and holds the slots
-        between two decisions; those of a job that ends idle until the next one. The plan is that of
-        `malleable.Epoch` asked at each of these times, and its bound holds for all such loops. FLEX
-        searches only if an ``effort`` is given. 0 (the default): slots may change at any time.
+        Jobs: plan a loop that decides at ``now`` and every ``period`` seconds after [s], and holds the
+        slots between two decisions. If a job ends in between, its slots idle until the next decision. The
+        plan is the one that `malleable.Epoch` makes if it is asked at each of these times. Its bound holds
+        for all such loops. FLEX searches only if you give an ``effort``. 0 (the default): slots may change
+        at any time.
     min_mode : str
-        ``guarantee``: a job has its minimum while it has work; ``gang``: none or at least that many.
+        ``guarantee``: a job has its minimum while it has work; ``gang``: a job has no slots or at least its
+        minimum.
     penalty : numba cfunc or function, optional
         For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion and
-        never NaN. Infinite from some time on: a strict deadline.
+        never NaN. A penalty that is infinite from some time on is a strict deadline.
     progress : callable, optional
-        FLEX, jobs: called before each candidate with the number of those tried and the effort.
+        FLEX, jobs: called before each candidate with the number of candidates tried so far and the effort.
 
     Returns
     -------
@@ -122,9 +124,9 @@ def plan(
 
     Notes
     -----
-    O(J log J) per order or candidate, O(J^2) where speed-ups are below linear. With a period one
-    decision for each until the last job ends, and some seconds at most for the bound. FLEX: Wolf et al.,
-    Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
+    O(J log J) per order or candidate, O(J^2) if speed-ups are below linear. With a period the plan takes
+    one decision for each period until the last job ends, and some seconds at most for the bound. FLEX: Wolf
+    et al., Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
 
     Examples
     --------

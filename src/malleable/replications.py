@@ -90,9 +90,9 @@ class Replications:
     done : list of Run
         By point, then by seed.
     complete : bool
-        False after Ctrl-C: what was finished by then.
+        False after Ctrl-C: then it has the finished runs.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
 
     See Also
     --------
@@ -101,7 +101,7 @@ class Replications:
 
     Notes
     -----
-    ``rows`` and `at` are for all points; everything else speaks of one point, which `at` chooses.
+    ``rows`` and `at` have all points. Everything else is about one point, which `at` chooses. O(runs).
 
     Examples
     --------
@@ -131,17 +131,17 @@ class Replications:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """What was varied, at every point."""
+        """Values of the grid's names at every point."""
         return [point for point, _ in groupby(run.point for run in self.done)]
 
     @property
     def seeds(self) -> list[int]:
-        """Those of which something was finished."""
+        """Seeds with a finished run."""
         return list(dict.fromkeys(run.seed for run in self.done))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One a point, seed and policy: these, and the summary."""
+        """One row for each point, seed and policy: these three, and the summary."""
         return [
             {**run.point, "seed": run.seed, "policy": policy, **summary}
             for run in self.done
@@ -149,13 +149,19 @@ class Replications:
         ]
 
     def at(self, **point: Any) -> Replications:
-        """Those whose point has these values."""
+        """The runs at points that have these values.
+
+        Parameters
+        ----------
+        **point
+            Values by names of the grid, as in ``at(load=0.7)``.
+        """
         some = [run for run in self.done if point.items() <= run.point.items()]
         return Replications(some, self.complete, self.confidence)
 
     @property
     def runs(self) -> dict[str, list[dict[Any, float]]]:
-        """By policy the summaries, one a seed."""
+        """By policy the summaries, one for each seed."""
         if len(self.points) > 1:
             raise ValueError(f"{len(self.points)} points: at(...) chooses one of them")
         return {policy: [run.summary[policy] for run in self.done] for policy in self.policies}
@@ -177,10 +183,17 @@ class Replications:
         *,
         kind: str | None = None,
     ) -> Any:
-        """A picture of a grid, written to ``path`` if given (needs matplotlib).
+        """Draw a grid (needs matplotlib).
 
-        ``kind="periods"``: mean response and tardiness over the period, one curve a policy;
-        ``"grid"``: FLEX over FAIR against the error of sizes. By default what the grid varies says it.
+        Parameters
+        ----------
+        path : path, optional
+            File of the picture; its suffix says the format.
+        force : bool
+            False: do not overwrite a file.
+        kind : {"periods", "grid"}, optional
+            ``periods``: mean response and tardiness over the period, one curve for each policy; ``grid``: FLEX
+            over FAIR against the error of sizes. By default it follows from the names of the grid.
         """
         varied = any("period" in point for point in self.points)
         kind = ("periods" if varied else "grid") if kind is None else kind
@@ -261,15 +274,15 @@ def replicate(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Replications:
-    """Run all policies once a seed, at every point of a grid, on what ``make(seed)`` gives.
+    """Run all policies on the jobs of ``make(seed)``, for every seed at every point of a grid.
 
     Parameters
     ----------
     make : callable
-        Gives the jobs of a seed, and of those names of the grid that are its parameters, too; at
-        module level for pools of processes.
+        A function that gives the jobs of a seed. Names of the grid may be its parameters, too. For pools of
+        processes it has to be at the top level of a module.
     seeds : iterable of int
-        ``rng`` of `malleable.simulate` as well; all policies see the same jobs and draws.
+        Seeds, also ``rng`` of `malleable.simulate`; all policies see the same jobs and draws.
     policies : str, policy of your own, or sequence of them
         As for `malleable.simulate`.
     grid : dict of str to sequence, optional
@@ -279,19 +292,18 @@ def replicate(
         Where to run, in the manner of ``concurrent.futures``: a pool of processes, Dask's
         ``client.get_executor()``. The result does not depend on it.
     workers : int, optional
-        Without an executor: so many threads, which the core leaves free to run; by default one run
-        after another.
+        Without an executor: the number of threads; by default one run after another.
     confidence : float
-        Of the intervals, over independent replications.
+        Confidence of the intervals over independent replications.
     progress : callable, optional
-        Called with the runs that are finished and all of them.
+        Called with the number of finished runs and of all runs.
     **options
-        Of `malleable.simulate`.
+        Options of `malleable.simulate`.
 
     Returns
     -------
     Replications
-        After Ctrl-C with what was finished.
+        After Ctrl-C with the finished runs.
 
     Raises
     ------
@@ -302,6 +314,11 @@ def replicate(
     --------
     malleable.simulate : One simulation.
     malleable.Replications : What is returned.
+
+    Notes
+    -----
+    Time is linear in points times seeds times policies. Memory is O(their number), unless
+    ``records=True`` keeps the records of all runs.
 
     Examples
     --------

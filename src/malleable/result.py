@@ -29,7 +29,7 @@ class SimulationResult:
     ----------
     model : str
     records : dict of str to array, or None
-        One entry a finished job and policy, columns of `records.job_records`; None if not
+        One entry for each finished job and policy, with the columns of `records.job_records`; None if not
         kept.
     summary : dict of str to dict
         By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
@@ -43,30 +43,34 @@ class SimulationResult:
         Wall-clock seconds by policy, and of a decision by ``(policy, "decision p50")`` and ``"decision
         p99"`` (cluster model); not reproducible.
     complete : bool
-        False after Ctrl-C: what was finished by then.
+        False after Ctrl-C: then the result has the finished part.
     trace : dict of str to dict of arrays, or None
         Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
         killed with its node or to make room, 4 output lost), ``job``, ``phase`` (0 map, 1
         reduce), ``task``, ``node``, ``slot`` (-1: output lost).
     tasks : dict of str to array, or None
-        With a trace: one entry an attempt of a task that ended and policy, columns as of records, then
-        ``job`` (row), ``phase``, ``task``, ``node``.
+        With a trace: one entry for each attempt of a task that ended and policy, with the columns of
+        records, then ``job`` (row), ``phase``, ``task``, ``node``.
     batches : dict of str to dict of arrays, or None
-        Cluster model, ``trace="batches"``: by policy the same in rows of tasks that are alike: ``time``,
-        ``kind``, ``job``, ``phase``, ``count``, ``seconds`` (of tasks that ended, on their node; else NaN),
-        ``node`` (for policies that learn where tasks ended; else -1).
+        Cluster model, ``trace="batches"``: by policy the trace with one row for tasks that are alike:
+        ``time``, ``kind``, ``job``, ``phase``, ``count``, ``seconds`` (of tasks that ended, on their node;
+        else NaN), ``node`` (for policies that learn where tasks ended; else -1).
     series : dict of str to dict of arrays, or None
         Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
-        slots). Tandem queue, for ``times=``: what is left of each job then.
+        slots). Tandem queue, for ``times=``: the work left of each job at these times.
     history : dict of str to dict, or None
-        Cluster model: by policy that learns what it had learnt at the end, as `malleable.Scheduler.history`
-        has it: for ``simulate(history=)`` and ``Scheduler(history=)``.
+        Cluster model: for each policy that learns, what it had learnt at the end, in the form of
+        `malleable.Scheduler.history`: for ``simulate(history=)`` and ``Scheduler(history=)``.
 
     See Also
     --------
     malleable.simulate : Runs a simulation.
     malleable.replicate : Several simulations, with intervals.
+
+    Notes
+    -----
+    Records take O(jobs) memory for each policy; streams keep statistics only, unless you ask for records.
 
     Examples
     --------
@@ -109,11 +113,25 @@ class SimulationResult:
         return library("pandas", "to_frame", "pandas").DataFrame(self.kept_records())
 
     def write_records(self, path: str | os.PathLike[str], force: bool = True) -> None:
-        """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
+        """Write the records, as Parquet if the path ends in ``.parquet``, else as CSV. O(records).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        force : bool
+            False: do not overwrite a file.
+        """
         _write(self.kept_records(), path, force)
 
     def write_tasks(self, path: str | os.PathLike[str], force: bool = True) -> None:
-        """Write one row a task in the same way; needs ``simulate(..., trace=True)``."""
+        """Write one row for each task; needs ``simulate(..., trace=True)``.
+
+        Parameters
+        ----------
+        path, force
+            As in `write_records`.
+        """
         if self.tasks is None:
             raise ValueError("tasks were not kept: simulate(..., trace=True)")
         _write(self.tasks, path, force)
@@ -126,11 +144,20 @@ class SimulationResult:
         kind: str = "cdf",
         **options: Any,
     ) -> Any:
-        """One curve a policy, written to ``path`` if given.
+        """Draw one curve for each policy (needs matplotlib).
 
-        ``kind="cdf"``: the distribution of the responses, from records; ``"slowdown"``: mean slowdown
-        by size, from buckets (``width``: theirs, 0.25 s by default; cluster: decades of work);
-        ``"load"``, cluster: utilisation and jobs in the system over time.
+        Parameters
+        ----------
+        path : path, optional
+            File of the picture; its suffix says the format.
+        force : bool
+            False: do not overwrite a file.
+        kind : {"cdf", "slowdown", "load"}
+            ``cdf``: the distribution of the responses, from records; ``slowdown``: mean slowdown by size;
+            ``load``, cluster: utilisation and jobs in the system over time.
+        **options
+            ``width``, with ``slowdown``: seconds of a bucket of size, 0.25 by default (cluster: decades of
+            work).
         """
         if kind not in _PLOTS:
             raise ValueError(f"kind = {kind!r}: expected cdf, slowdown or load")

@@ -54,29 +54,29 @@ def simulate(
     Parameters
     ----------
     jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Jobs; Trace; path
-        What arrives. The model follows from the table: an overlapping tandem queue of map and shuffle
-        (`malleable.tandem.simulate.run`), map and reduce tasks in slots
+        The jobs that arrive. The model follows from the table: an overlapping tandem queue of map and
+        shuffle (`malleable.tandem.simulate.run`), map and reduce tasks in slots
         (`malleable.slotted.simulate.run`), tasks on nodes (`malleable.cluster.simulate.run`), or malleable
-        jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`). A path is that of
-        recorded events (`malleable.Scheduler`, ``record=``): task times that were seen are the truth, on
-        the cluster of the record unless another one is given.
+        jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`). A path is a file of
+        recorded events (`malleable.Scheduler`, ``record=``): tasks take the recorded times, on the cluster
+        of the record unless you give another.
     policy : str, policy of your own, or sequence of them
-        A name may have options of its own, which go before those for all: ``fair(slow_start=0.8)``; several
-        with semicolons between them.
-        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
-        ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
-        default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
-        `malleable.cluster.simulate.CLUSTER_POLICIES` (``auto`` by default), a `malleable.Adaptive` and
-        your own. For malleable jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq``, ``hesrpt``.
+        A name may have options of its own, which replace the options for all policies:
+        ``fair(slow_start=0.8)``; put semicolons between several options. For the tandem queue ``fcfs``,
+        ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default), ``split-srpt``, ``two-srpt``, and for
+        batches ``best`` and ``makespan``; in slots ``asrpt`` (the default), ``unlock``, ``dsrpt``,
+        ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
+        `malleable.cluster.simulate.CLUSTER_POLICIES` (``auto`` by default), a `malleable.Adaptive` and your
+        own. For malleable jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq``, ``hesrpt``.
     model : {"tandem", "slotted", "cluster", "jobs"}, optional
-        Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`,
+        If the jobs are a `Trace`: the model, and so which of `Trace.map_shuffle`, `Trace.map_reduce`,
         `Trace.tasks` and `Trace.jobs` makes the table.
     rng : numpy Generator or seed, optional
-        For streams; every policy sees the same jobs.
+        Draws streams and all that is random; every policy sees the same jobs.
     estimates : optional
-        Sizes as policies see them; see the model.
+        Sizes as policies see them; see the model's ``run``.
     **options
-        Of the model.
+        Options of the model: parameters of its ``run``, and the names of ``docs/options.md``.
 
     Returns
     -------
@@ -93,6 +93,11 @@ def simulate(
     malleable.replicate : Several simulations, with intervals.
     malleable.plan : One table that is there at once.
     malleable.SimulationResult : What is returned.
+
+    Notes
+    -----
+    The ``run`` of each model says its cost: about one decision for each event or epoch. Policies run one
+    after the other, so time is linear in their number. Sources are in ``docs/systems.md``.
 
     Examples
     --------

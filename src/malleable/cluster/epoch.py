@@ -100,6 +100,11 @@ class AdaptiveEpoch(BaseEpoch):
         Nodes, and users with minimum shares and priorities; other users have minimum 0, priority 1.
     policy : Adaptive, optional
 
+    Raises
+    ------
+    ValueError
+        Here and in all methods for wrong input, naming field, row and value, before anything changes.
+
     See Also
     --------
     malleable.Scheduler : All other policies, with the same calls.
@@ -108,14 +113,13 @@ class AdaptiveEpoch(BaseEpoch):
 
     Notes
     -----
-    The object takes for granted that what it answers is started. Reduce tasks may start once all
-    map tasks of their job have ended, or when `update` says so. Running tasks of removed jobs end
-    elsewhere. Ids are never used twice. Times never
-    fall: what is told late counts from the latest time heard of, 0 at first. A wrong call changes
-    nothing. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on as
-    the original would (a pickle loads in the same version only); epochs are equal if their state is. A
-    decision takes O(users x suggested classes) a slot, and O(1) for each job that has tasks running.
-    Source: adaptive, section 6.2.
+    The object assumes that you start the tasks of its decisions. Reduce tasks may start once all map tasks
+    of their job have ended, or when `update` says so. If you remove a job, its running tasks are yours to
+    end. Ids are never used twice. Times never fall: an event that you tell late counts from the latest time
+    told, 0 at first. A wrong call changes nothing. One thread at a time per object, RuntimeError for a
+    second one. Copies and pickles go on as the original would (a pickle loads in the same version only);
+    epochs are equal if their state is. A decision takes O(users x suggested classes) a slot, and O(1) for
+    each job that has tasks running. Source: adaptive, section 6.2.
 
     Examples
     --------
@@ -194,7 +198,7 @@ class AdaptiveEpoch(BaseEpoch):
             and of users of one priority make a class; jobs without programs do if numbers and times
             of their tasks are alike.
         arrival : array_like of float
-            [s]; the table's own arrival times do not matter.
+            When the jobs came [s]; the table's own arrival times do not matter.
         blocks : sequence of array_like of int, optional
             For each job, the nodes with copies of the blocks of its map tasks, shape (maps, copies), or
             None. They may also be given later with `set_blocks`.
@@ -286,13 +290,22 @@ class AdaptiveEpoch(BaseEpoch):
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
         """Nodes for copies of a job's blocks: the nodes that its class is suggested to, in turn.
 
-        Nodes that are to serve more of the class get more. If there are too few suggested nodes, others
-        fill up.
+        Nodes that will serve more of the class get more copies. If there are too few suggested nodes, other
+        nodes get the rest.
+
+        Parameters
+        ----------
+        job_id : int
+            The job.
+        copies : int
+            Copies of each block, at most the number of nodes.
+        blocks : int, optional
+            Number of blocks; the number of map tasks by default.
 
         Returns
         -------
         ndarray of int64, shape (blocks, copies)
-            ``blocks`` is the number of map tasks by default; copies at most the number of nodes.
+            Numbers of nodes.
         """
         number, job = check_count("copies", copies), _job(job_id)
         if not 1 <= number <= len(self._cluster):
@@ -313,14 +326,14 @@ class AdaptiveEpoch(BaseEpoch):
         map_seconds: npt.ArrayLike | None = None,
         reduce_seconds: npt.ArrayLike | None = None,
     ) -> None:
-        """Overwrite what is given.
+        """Change jobs; columns that you leave out stay as they were.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
         maps, reduces : array_like of int, shape (n,), optional
-            How many tasks could start now (slow start, say): from 0 to the number of tasks that neither
-            run nor have ended.
+            How many tasks could start now (for example with a slow start): from 0 to the number of tasks
+            that neither run nor have ended.
         map_seconds, reduce_seconds : array_like of float, shape (n,), optional
             Seconds of a task on a node of rate 1, as estimated now instead of when the job came.
         """
@@ -345,16 +358,16 @@ class AdaptiveEpoch(BaseEpoch):
         task: npt.ArrayLike = -1,
         done: npt.ArrayLike = True,
     ) -> None:
-        """Tasks that ended: times are learnt from; where ``done`` is False the task waits again.
+        """Tell tasks that ended. The epoch learns from their times; with ``done=False`` a task waits again.
 
         Parameters
         ----------
         ids, phase, node : array_like of int, shape (n,)
             As they were started.
         seconds : array_like of float, shape (n,)
-            That they took [s].
+            How long they took [s].
         end : array_like of float, optional
-            When [s]; by default at the latest time heard of.
+            When they ended [s]; by default at the latest time told.
         task : array_like of int, optional
             As started; only needed for failed tasks with blocks.
         done : array_like of bool, optional
@@ -373,7 +386,7 @@ class AdaptiveEpoch(BaseEpoch):
         Parameters
         ----------
         now : float
-            [s], never before what was told before.
+            Absolute time [s], never before an earlier one.
         slots : array_like of int, shape (N, 2) or (N,), or int
             Free map and reduce slots by node, each from 0 to 2^40; one number counts for both.
             Generic slots are the first column.
@@ -391,16 +404,39 @@ class AdaptiveEpoch(BaseEpoch):
         return integers_of("slots", maps, nodes), integers_of("slots", reduces, nodes)
 
     def counts(self, ids: npt.ArrayLike) -> dict[str, Integers]:
-        """Tasks of jobs: ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces."""
+        """Tasks of jobs by phase and state.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+
+        Returns
+        -------
+        dict of ndarray of int64, shape (n,)
+            ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces.
+        """
         return self._core.counts(ids_of(ids))
 
     def match(self, now: float) -> AdaptiveMatching:
-        """Solve the linear programs with today's estimates, whatever moved."""
+        """Solve the linear programs now, also if no rate has changed.
+
+        Parameters
+        ----------
+        now : float
+            Absolute time [s].
+        """
         self._core.match(check_time("now", now))
         return self._matching(None)
 
     def matching(self, now: float | None = None) -> AdaptiveMatching:
-        """The matching in use, and the rates at a time (by default the latest heard of)."""
+        """The matching in use, and the rates at a time.
+
+        Parameters
+        ----------
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
+        """
         return self._matching(None if now is None else check_time("now", now))
 
     def _matching(self, now: float | None) -> AdaptiveMatching:

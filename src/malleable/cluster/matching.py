@@ -88,12 +88,11 @@ def match_classes(
     """Match classes of jobs with nodes so that all classes could grow alike as far as possible.
 
     Maximises lambda subject to ``sum_j mu_ij delta_ij >= lambda alpha_i`` for every class i and
-    ``sum_i delta_ij <= 1`` for every node j. Where several vertices are optimal, the one that puts
-    later classes on later nodes is taken: among all optimal delta, the largest
-    ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3)
-    (irrational, so that sums do not tie), types in the order of their first node, n_j being the
-    nodes of a type (1 without grouping). Where rounding forbids that second program, the vertex of the
-    first stays.
+    ``sum_i delta_ij <= 1`` for every node j. If several vertices are optimal, the result is the vertex that
+    puts later classes on later nodes: among all optimal delta, the largest ``sum_ij (i + 1)^a (j + 1)^b n_j
+    mu_ij delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3) (irrational, so that sums do not tie),
+    types in the order of their first node, n_j being the nodes of a type (1 without grouping). If rounding
+    makes the second program infeasible, the vertex of the first program stays.
 
     Parameters
     ----------
@@ -105,13 +104,13 @@ def match_classes(
         Nodes of equal type must have equal rates. By default nodes are of one type when their columns
         are equal.
     group : bool
-        Solve for types rather than nodes: lambda is the same, every node of a type gets the same
-        shares. False: as printed, one column a node.
+        Solve for types rather than nodes: lambda is the same, and every node of a type gets the same
+        shares. False: one column for each node, as the paper prints it.
     serve_idle : bool
-        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with
-        share 0. False: as printed, it is suggested nowhere.
+        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share
+        0. False: it is suggested to no node, as the paper prints it.
     solver : {"auto", "highs", "scipy"}
-        HiGHS through highspy (by default where installed) or through SciPy.
+        HiGHS through highspy (the default if it is installed) or through SciPy.
 
     Returns
     -------
@@ -132,9 +131,9 @@ def match_classes(
 
     Notes
     -----
-    A vertex has at most F + M - 1 entries that are not 0 (F + types - 1 before they are spread over
-    nodes). Two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source:
-    adaptive, section 6.2, 3.
+    A vertex has at most F + M - 1 entries that are not 0 (F + types - 1 before they are spread over nodes).
+    Cost: two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source: adaptive,
+    section 6.2, 3.
 
     Examples
     --------

@@ -187,27 +187,27 @@ class Cluster(Table):
     Parameters
     ----------
     nodes : sequence of mappings
-        One a group of equal nodes: ``count`` [1] of them; either ``slots`` that run anything, or
-        ``map_slots`` and ``reduce_slots`` [0]; ``rate`` [1], a task of s seconds takes s / rate;
-        ``rack`` (a name, or a list of names over which the nodes are spread in turn); ``storage``,
-        what its disks read, and ``link``, what goes into it and what goes out of it at once [bytes a
-        second, unlimited]; ``capacity`` [bytes, unlimited] for copies of blocks, which stay when their
-        jobs have ended: what finds no room goes to the next nodes that have some, if any do; ``name`` of
-        the type.
+        One mapping for each group of equal nodes; defaults in brackets: ``count`` [1], the number of nodes;
+        either ``slots``, which run maps and reduces, or ``map_slots`` and ``reduce_slots`` [0]; ``rate``
+        [1]: a task of s seconds takes s / rate; ``rack`` (a name, or a list of names over which the nodes
+        are spread in turn); ``storage``, bytes a second that its disks read, and ``link``, bytes a second
+        into the node and out of it [unlimited]; ``capacity`` [unlimited], bytes for copies of blocks, which
+        stay when their jobs have ended: if a node has no room, a copy goes to the next node that has;
+        ``name`` of the type.
     users : sequence of mappings, optional
         ``name``, ``minimum`` [slots, 0], ``priority`` [1].
     changes : sequence of mappings, optional
         ``time`` [s], ``node`` (number from 0), ``up`` (false: leaves; true: returns).
     options : mapping, optional
-        Of `malleable.simulate`, used where the call does not say otherwise.
+        Options of `malleable.simulate`, unless the call gives others.
     racks : sequence of mappings, optional
-        ``name`` of a rack that nodes are in, and its ``link``, what goes up from it and what comes down
-        to it at once [bytes a second]; racks without one are not limited.
+        ``name`` of a rack of nodes, and its ``link``: bytes a second out of the rack, and as many into it;
+        a rack without a link is not limited.
 
     Attributes
     ----------
     map_slots, reduce_slots : ndarray of int64, shape (N,)
-        By node; generic slots count as map slots.
+        Slots of each node; slots that run maps and reduces count as map slots.
     rate, storage, capacity, link : ndarray of float64, shape (N,)
     type, rack : ndarray of int64, shape (N,)
         Numbers into ``type_names`` and ``rack_names``.
@@ -223,6 +223,10 @@ class Cluster(Table):
     malleable.read_cluster : Reads one from a TOML file.
     malleable.Scheduler : Decides who runs where on it.
     malleable.simulate : Runs jobs on it.
+
+    Notes
+    -----
+    Nodes do not change after construction. O(nodes).
 
     Examples
     --------
@@ -310,17 +314,18 @@ class Cluster(Table):
     def for_load(
         cls, jobs: Any, load: float, *, map_slots_per_node: int = 4, generic: bool = False
     ) -> Cluster:
-        """As many slots as make the work of a table take this part of the time between its arrivals.
+        """A cluster with as many slots as give a table of jobs this load.
 
         Parameters
         ----------
         jobs : ClusterJobs
         load : float
-            Above 0; both kinds of slots get it (rounded up to a whole slot).
+            Work over the slots' time between the first and the last arrival, above 0; both kinds of slots
+            get this load (rounded up to a whole slot).
         map_slots_per_node : int
             The last node may have fewer; reduce slots are spread evenly.
         generic : bool
-            One kind of slots for both phases.
+            True: one kind of slots for both phases.
         """
         target = checked_positive("load", load)
         span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
@@ -354,7 +359,7 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
     Parameters
     ----------
     source : path, file object or mapping
-        What the file says; keys as in `Cluster`.
+        The TOML file, or its content; keys as in `Cluster`.
     max_size : int or None
         Bytes that the file may have, unpacked; None: any number.
 
@@ -369,6 +374,10 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
     --------
     malleable.Cluster : What is returned.
     malleable.simulate : Takes the file's path, too.
+
+    Notes
+    -----
+    O(nodes + size of the file).
 
     Examples
     --------

@@ -27,26 +27,31 @@ class Adaptive:
     by_slots : bool
         A node's execution rate for a class is slots / execution time; False: 1 / execution time.
     fallback : bool
-        A slot that no suggested class can use runs any class, so that none idles while a task waits.
+        If no suggested class can use a slot, any class may, so no slot idles while a task waits.
     guard : float
-        Above 0: a slot is refused to a class whose tasks take more than ``guard`` x (wait + run) on
-        other nodes, as estimated. Slots may then idle while tasks wait.
+        Above 0: a class does not get a slot if its tasks take more than ``guard`` x (wait + run) on other
+        nodes, as estimated. Slots may then idle while tasks wait.
     threshold : float
-        Solve the programs again when a rate moved by more than this part of it; 0: at every arrival.
+        Solve the programs again when a rate moved by more than this part of itself; 0: at every arrival.
     memory : float
         Arrivals of this age [s] count 1 / e in arrival rates; infinity: the plain average.
     max_wait : float
-        A job that had no task started for so long [s] though some could start goes first; infinity:
-        never.
+        If no task of a job was started for so long [s] although some could start, the job goes first;
+        infinity: never.
     patience : float
-        For so long [s] since a job last had a task started, another of its user and class may
-        go before it because it has a block on the node; 0: never.
+        How long [s] after a task of a job was started another job of its user and class may go before the
+        job because it has a block on the node; 0: never.
     placement : bool
-        Copies of blocks go to nodes that the job's class is suggested to.
+        Copies of blocks go to the suggested nodes of the job's class.
     solver : {"auto", "highs", "scipy"}
         As for `malleable.match_classes`.
     name : str
         What records and summaries call it.
+
+    Raises
+    ------
+    ValueError
+        An option out of its range; names the option and its value.
 
     See Also
     --------
@@ -55,8 +60,9 @@ class Adaptive:
 
     Notes
     -----
-    As printed (section 6.2 of the paper) is `Adaptive.literal`. The rules of job selection, which the
-    paper leaves out, are in docs/deviations.md.
+    `Adaptive.literal` is the policy as printed in section 6.2 of the paper. The rules of job selection,
+    which the paper leaves out, are in docs/deviations.md. A choice takes O(users x suggested
+    classes), and the linear programs are those of `malleable.match_classes`.
 
     Examples
     --------
@@ -94,7 +100,7 @@ class Adaptive:
     def literal(cls, max_wait: float = math.inf) -> Adaptive:
         """As printed: nodes one by one, no fallback, solved at every arrival, nothing forgotten.
 
-        Jobs can starve; ``max_wait`` [s], which is not in the paper, ends that.
+        Jobs can starve. ``max_wait`` [s], which is not in the paper, limits their wait.
         """
         return cls(
             grouped=False,

@@ -67,10 +67,10 @@ class SchedulerDecision(ExplainedDecision):
 
 
 class Scheduler(Kept):
-    """What stands between a policy and whatever runs tasks.
+    """Decides which job gets how many slots, and which tasks start where, for any engine.
 
-    Told what happened, in bulk, it keeps counts and estimates; asked, it says who should have how many
-    slots, why, and which tasks to start where.
+    You tell it what happened, in bulk, and it keeps counts and estimates. If you ask, it says how many
+    slots each job should have, why, and which tasks to start where.
 
     Parameters
     ----------
@@ -82,16 +82,21 @@ class Scheduler(Kept):
     objective, hysteresis, effort, at_least_one, by_user
         As for `malleable.simulate` with ``model="cluster"``.
     learn : bool
-        What is said of a task's seconds (0: nothing) is corrected by the job's own tasks, by how jobs that
-        finished were misjudged, and by earlier jobs of the same program and user; else only `update`
-        changes them.
+        True: the scheduler corrects the seconds that you give for tasks (0: not known) by the job's own
+        tasks, by how wrong they were for finished jobs, and by earlier jobs of the same program and user.
+        False: only `update` changes them.
     history : mapping or path, optional
-        What another scheduler had learnt, as its `history` says, or a JSON file of that.
+        What another scheduler has learnt: its `history`, or a JSON file of it.
     record : path, optional
-        A file that all calls are written to, for `malleable.replay`; `close` ends it.
+        A file to which all calls are written, for `malleable.replay`; `close` ends it.
     **options
-        Those of policies and of the scheduler that the page ``docs/options.md`` and ``malleable simulate
-        --options`` list, by name, with what they mean and their defaults.
+        Options of policies and of the scheduler by name. The page ``docs/options.md`` and ``malleable
+        simulate --options`` list them with their meanings and defaults.
+
+    Raises
+    ------
+    ValueError
+        Here and in all methods for wrong input, naming field, row and value, before anything changes.
 
     See Also
     --------
@@ -101,11 +106,11 @@ class Scheduler(Kept):
 
     Notes
     -----
-    Events may come late, twice or never: tasks that end though nobody said that they started are taken
-    to have started, and what cannot be is counted out and returned. Where an engine shows counts alone,
-    `observe` sets them; estimates then follow the slot-seconds that were seen, tasks that run counted
-    half. Only `finish` and `remove` end a job. Times never fall; what is told late counts from the latest
-    time heard of.
+    Events may come late, twice or never. If a task ends that was never reported as started, the scheduler
+    takes it to have started. Impossible events are ignored, and calls return how many tasks were ignored.
+    If an engine knows counts only, `observe` sets them; estimates then follow the slot-seconds that were
+    seen, and running tasks count half. Only `finish` and `remove` end a job. Times never fall: an event
+    that you tell late counts from the latest time told.
 
     A function of your own gets ``state``, a mapping with one entry for each job that is here: ``ids
     arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended)
@@ -113,17 +118,16 @@ class Scheduler(Kept):
     ``work`` (left, as estimated), ``spread`` (its standard deviation; without ``learn`` s sqrt(u + u^2 / n) for
     u tasks that are left, s the sample deviation of n that ended; infinity below two), ``min_slots``,
     ``max_slots``, which have two columns where maps and reduces have slots of their own; also ``capacity``
-    and ``free``. Entries are attributes, too: ``state.work``. It gives slots, one number a job (or two
-    columns). The same function runs in `malleable.simulate`. One that depends on time itself says so:
-    ``policy.depends_on_time = True``.
-    Compiled with ``numba.njit`` (extra ``custom``; attributes only) or given as a ``numba.cfunc`` or anything
-    else with an ``address`` of the C type in ``malleable/scheduler/policy_state.h``, it runs without the
-    interpreter's lock.
+    and ``free``. Entries are attributes, too: ``state.work``. It gives slots, one number for each job (or
+    two columns). The same function runs in `malleable.simulate`. If the answer changes as time passes, set
+    ``policy.depends_on_time = True``. Compiled with ``numba.njit`` (extra ``custom``; attributes only) or
+    given as a ``numba.cfunc`` or anything else with an ``address`` of the C type in
+    ``malleable/scheduler/policy_state.h``, it runs without the interpreter's lock.
 
-    A wrong call changes nothing, nor does one that a function of your own ends with an error, but for the
-    events before. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on
-    as the original would (a pickle loads in the same version only). An event takes O(log jobs), a decision
-    what the policy takes and O(jobs). Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
+    A wrong call changes nothing. If a function of your own raises an error in a call, only the events
+    before it count. One thread at a time per object, RuntimeError for a second one. Copies and pickles go
+    on as the original would (a pickle loads in the same version only). An event takes O(log jobs), a
+    decision O(jobs) and the time of the policy. Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
 
     Examples
     --------
@@ -249,13 +253,15 @@ class Scheduler(Kept):
 
     @property
     def now(self) -> float:
-        """The latest time heard of [s]."""
+        """The latest time told [s]."""
         return self._core.now
 
     @property
     def next_time(self) -> float:
-        """When somebody has waited long enough (``delay``, ``ageing``), so that it is worth while to ask
-        again though nothing happens [s]; infinity: then only."""
+        """When to ask again although nothing happens, because a job has waited long enough [s].
+
+        See the options ``delay`` and ``ageing``. Infinity: no job waits so.
+        """
         return self._core.next
 
     @in_turn
@@ -275,15 +281,15 @@ class Scheduler(Kept):
             ``maps``, ``reduces``, their seconds as estimated on nodes of rate 1 (the mean counts; copying
             is part of a reduce task's), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
             ``min_map_slots``, ``min_reduce_slots``, ``user``, ``program`` (empty: not known), ``flow``,
-            ``after``. A job comes when the jobs in its ``after`` have finished. All jobs of a flow are added
-            at once.
+            ``after``. A job comes when the jobs in its ``after`` have finished. Add all jobs of a flow in
+            one call.
         now : float, optional
-            [s]; the latest time heard of by default.
+            Absolute time [s]; the latest time told by default.
         max_slots : array_like of int, shape (J,), optional
-            Slots that a job may hold at once (of each kind, where maps and reduces have slots of their
-            own), at least 1 and its minima; any number by default.
+            Slots that a job may hold at once (of each kind, if maps and reduces have slots of their own),
+            at least 1 and its minima; any number by default.
         parents : sequence of array_like of int, J entries, optional
-            Ids of jobs added before that each waits for, beside those in its ``after``.
+            For each job, ids of earlier jobs for which it waits, beside the jobs in its ``after``.
 
         Returns
         -------
@@ -366,23 +372,23 @@ class Scheduler(Kept):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tasks started that `assign` did not start.
+        """Tell tasks that started and that `assign` did not start.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
-            Whose; a job may be named several times.
+            Jobs of the tasks; a job may be named several times.
         phase : array_like of int, optional
             0 map, 1 reduce.
         count : array_like of int, optional
-            So many tasks each instead of one.
+            Number of tasks of each entry; by default one.
         now : float, optional
-            [s]; the latest time heard of by default.
+            Absolute time [s]; the latest time told by default.
 
         Returns
         -------
         int
-            Tasks that could not be counted: none waited, or their job had left.
+            Tasks that were ignored, because no task of the job waited or the job had left.
         """
         return self._report("started", ids, now, phase=phase, count=count)
 
@@ -397,14 +403,21 @@ class Scheduler(Kept):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tasks that have ended well; as `started`.
+        """Tell tasks that have ended well.
 
         Parameters
         ----------
+        ids, phase, count, now
+            As in `started`.
         seconds : array_like of float, optional
-            That each took [s]; unknown by default.
+            How long each task took [s]; unknown by default.
         node : array_like of int, optional
-            Where; -1: unknown.
+            Where each task ran; -1: unknown.
+
+        Returns
+        -------
+        int
+            Tasks that were ignored, as in `started`.
         """
         return self._report("ended", ids, now, phase=phase, count=count, node=node, seconds=seconds)
 
@@ -418,12 +431,19 @@ class Scheduler(Kept):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tasks that failed or were killed and will run again; as `started`.
+        """Tell tasks that failed or were killed and will run again.
 
         Parameters
         ----------
+        ids, phase, count, now
+            As in `started`.
         task : array_like of int, optional
-            As `assign` named them; only needed for tasks with blocks.
+            Numbers of the tasks, as `assign` gave them; only needed for tasks with blocks.
+
+        Returns
+        -------
+        int
+            Tasks that were ignored, as in `started`.
         """
         return self._report("failed", ids, now, phase=phase, count=count, task=task)
 
@@ -437,14 +457,31 @@ class Scheduler(Kept):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Maps that had finished and will run again, as what they left is gone; as `failed`."""
+        """Tell finished maps that will run again because their output is gone.
+
+        Parameters
+        ----------
+        ids, phase, task, count, now
+            As in `failed`.
+
+        Returns
+        -------
+        int
+            Tasks that were ignored, as in `started`.
+        """
         return self._report("lost", ids, now, phase=phase, count=count, task=task)
 
     @in_turn
     def ready(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
     ) -> None:
-        """Tasks of a phase may start now, whatever ``slow_start`` says."""
+        """Let tasks of a phase start now, also if ``slow_start`` does not allow it yet.
+
+        Parameters
+        ----------
+        ids, phase, now
+            As in `started`; the phase is 1, reduce, by default.
+        """
         self._report("ready", ids, now, phase=phase)
 
     @in_turn
@@ -460,7 +497,7 @@ class Scheduler(Kept):
         seconds: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> None:
-        """Counts as they are, whatever was told before.
+        """Set counts of tasks; they replace all that was told before.
 
         Parameters
         ----------
@@ -468,10 +505,13 @@ class Scheduler(Kept):
         pending, running, done, failed : array_like of int, shape (n, 2), (n,) or a number
             Tasks that wait, run, have ended well, and failed for good; one column is of maps.
         elapsed : array_like of float, shape as above, optional
-            Seconds that the running tasks have run, all together; unknown by default. Where no task's time is
-            told, the mean time of the ended tasks is more exact with it.
+            How long the running tasks have run so far, all together [s]; unknown by default. If you tell no
+            task times, the estimate is more exact with it.
         seconds : array_like of float, shape as above, optional
-            The mean time of the tasks that have ended; NaN, and by default: as the counts have it.
+            The mean time of the tasks that have ended [s]. NaN, the default: it is estimated from the
+            counts.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
         """
         rows = ids_of(ids)
         counts = {"pending": pending, "running": running, "done": done, "failed": failed}
@@ -500,10 +540,20 @@ class Scheduler(Kept):
         user: str | Sequence[str] | None = None,
         now: float | None = None,
     ) -> None:
-        """Overwrite what is given.
+        """Change jobs; columns that you leave out stay as they were.
 
-        ``user``: names, one a job or one for all. ``max_slots`` may be 0: no task of the job starts until
-        that changes.
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+        weight, deadline, map_seconds, reduce_seconds, min_map_slots, min_reduce_slots : array_like, optional
+            As in `malleable.ClusterJobs`.
+        max_slots : array_like of int, optional
+            As in `add`, and it may be 0: no task of the job starts until you change it again.
+        user : str or sequence of str, optional
+            Names, one for each job or one for all.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
         """
         rows = ids_of(ids)
         names = (user,) * len(rows) if isinstance(user, str) else tuple(user or ())
@@ -534,7 +584,15 @@ class Scheduler(Kept):
     def set_users(
         self, users: Mapping[str, tuple[float, float]], *, now: float | None = None
     ) -> None:
-        """Minimum [slots] and priority of users that are known: of the cluster, or with a job so far."""
+        """Set minimum and priority of users.
+
+        Parameters
+        ----------
+        users : mapping of str to (float, float)
+            By name: minimum [slots] and priority. Users have to be of the cluster, or of a job so far.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
+        """
         numbers, people = [], []
         for name, (minimum, priority) in users.items():
             if name not in self._users or self._users[name] >= self._core.users:
@@ -558,15 +616,17 @@ class Scheduler(Kept):
         *,
         now: float | None = None,
     ) -> None:
-        """Slots of nodes from now on; 0: the node left. Report its running tasks by `failed`.
+        """Set slots of nodes; 0: the node left. Report its running tasks by `failed`.
 
         Parameters
         ----------
         nodes : array_like of int, shape (n,)
             Numbers from 0.
         slots : array_like of int, shape (n, 2), (n,) or a number
-            Map and reduce slots of each, as `assign` takes free ones: one column or number counts for
-            both. Generic slots are the first column.
+            Map and reduce slots of each node, as in `assign`: one column or number counts for both. If
+            slots run maps and reduces, they are the first column.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
         """
         rows = ids_of(nodes, "nodes")
         moment = self._moment(now)
@@ -588,9 +648,16 @@ class Scheduler(Kept):
 
     @in_turn
     def set_processors(self, processors: str, *, now: float | None = None) -> None:
-        """Whether tasks have processors of their own, as is known now: as the option ``processors``.
+        """Change the option ``processors``: whether tasks have processors of their own.
 
-        What tasks have shown so far counts as before.
+        The scheduler keeps what it learnt from tasks so far.
+
+        Parameters
+        ----------
+        processors : str
+            As the option: ``unknown``, ``own`` or ``beyond``.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
         """
         if processors not in _PROCESSORS:
             known = ", ".join(map(repr, _PROCESSORS))
@@ -601,8 +668,15 @@ class Scheduler(Kept):
 
     @in_turn
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
-        """Where copies of the blocks of a job's map tasks are, shape (maps, copies), before any of them
-        started; the option ``replicas`` must be above 0."""
+        """Say where copies of the blocks of a job's map tasks are, before any of them started.
+
+        Parameters
+        ----------
+        job_id : int
+            The job.
+        nodes : array_like of int, shape (maps, copies)
+            Numbers of nodes. The option ``replicas`` must be above 0.
+        """
         places = array_of("nodes", nodes)
         if places.ndim != 2 or places.dtype.kind not in "iu":
             raise ValueError("nodes: whole numbers of shape (maps, copies) are needed")
@@ -612,14 +686,30 @@ class Scheduler(Kept):
 
     @in_turn
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
-        """These jobs are done; jobs that waited for them come."""
+        """Tell jobs that are done; jobs that waited for them come.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
+        """
         moment, rows = self._moment(now), ids_of(ids)
         self._core.finish(rows, moment)
         self._log("finish", now=[moment], ids=rows)
 
     @in_turn
     def remove(self, ids: npt.ArrayLike, now: float | None = None) -> None:
-        """Cancel jobs, and all that wait for them."""
+        """Cancel jobs, and all jobs that wait for them.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+        now : float, optional
+            Absolute time [s]; the latest time told by default.
+        """
         moment, rows = self._moment(now), ids_of(ids)
         self._core.remove(rows, moment)
         self._log("remove", now=[moment], ids=rows)
@@ -628,8 +718,8 @@ class Scheduler(Kept):
     def decide(self, now: float) -> SchedulerDecision:
         """How many slots each job should have from now on.
 
-        A policy that chooses for each free slot (``adaptive``) gives jobs what they hold, and the slots
-        that nobody holds as it would choose for them one after the other; `assign` knows their nodes.
+        If a policy chooses a job for each free slot (``adaptive``), jobs get the slots that they hold, and
+        free slots in the order in which the policy would give them; `assign` knows their nodes.
         """
         moment = check_time("now", now)
         ids, slots, changed, bound, key = self._core.decide(moment)
@@ -646,10 +736,10 @@ class Scheduler(Kept):
         Parameters
         ----------
         now : float
-            [s]
+            Absolute time [s].
         free : array_like of int, shape (N, 2), (N,) or a number
-            Free map and reduce slots by node; one column or number counts for both. Generic slots are
-            the first column.
+            Free map and reduce slots by node; one column or number counts for both. If slots run maps and
+            reduces, they are the first column.
         """
         moment = check_time("now", now)
         maps, reduces = self._by_pool("free", free, len(self._cluster))
@@ -666,16 +756,33 @@ class Scheduler(Kept):
         return starts
 
     def preview(self, now: float, free: npt.ArrayLike) -> TaskStarts:
-        """What `assign` would start on these free slots; nothing starts, and nothing else changes. O(jobs)."""
+        """The tasks that `assign` would start on these free slots. Nothing starts or changes. O(jobs).
+
+        Parameters
+        ----------
+        now, free
+            As in `assign`.
+        """
         return copy.copy(self).assign(now, free)
 
     @in_turn
     def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
-        """What is known of jobs, shape (n, 2) by phase: ``waiting``, ``running``, ``finished``, ``ready``,
-        ``estimate``, seconds of a task on average if it runs alone, ``spread``, the standard deviation of
-        that (without ``learn`` infinite while fewer than two tasks were told), and ``slowed``, by what factor
-        the tasks that have ended were slower, as they ran beside each other. ``speedup``, shape (n,), is p as
-        tasks of the job's program have shown it: s tasks of the job do what s^p would do."""
+        """What is known of jobs.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+
+        Returns
+        -------
+        dict of ndarray
+            By phase, shape (n, 2): ``waiting``, ``running``, ``finished`` and ``ready`` tasks; ``estimate``,
+            the mean seconds of a task that runs alone; ``spread``, the standard deviation of this mean (without
+            ``learn`` infinite while fewer than two task times were told); ``slowed``, the factor by which the
+            ended tasks were slower because they ran beside each other. ``speedup``, shape (n,), is p as tasks
+            of the job's program have shown it: s tasks of the job do what s^p would do.
+        """
         return self._core.counts(ids_of(ids))
 
     @in_turn
@@ -685,16 +792,16 @@ class Scheduler(Kept):
         Parameters
         ----------
         draws : int
-            How often what is left is drawn and run, at least 2.
+            How often the rest is drawn and simulated, at least 2.
         seed : int
-            Of the draws: the same calls give the same ends.
+            Seed of the draws: the same calls give the same ends.
 
         Returns
         -------
         dict of ndarray
-            ``ids``, all jobs that are here or wait for others, and by job, in seconds of the scheduler's
-            clock, ``at``, the median, ``early`` and ``late``, the 10 % and 90 % quantiles. Infinite: no
-            slot is there for its tasks.
+            ``ids``: all jobs that are here or wait for others. For each job, in seconds of the scheduler's
+            clock: ``at``, the median, ``early`` and ``late``, the 10 % and 90 % quantiles. Infinite if the
+            cluster has no slot for its tasks.
 
         Raises
         ------
@@ -707,9 +814,9 @@ class Scheduler(Kept):
         running ones included, and the other jobs have shown; then all tasks run: by arrival for ``fifo``,
         equally for ``fair`` and ``wdeq``, as `rule` says while that shares slots, by deadline for objectives
         of deadlines, and by work left over weight otherwise.
-        Jobs that come later do not count, nor do tasks that will fail. If the tasks of a job become longer
-        as it goes on, ends come later than said. O(draws steps log jobs), where a job has at most
-        min(tasks, 8 slots log(tasks)) steps: 64 draws of 1,000 tasks take about 25 ms.
+        Jobs that come later and tasks that will fail do not count. If the tasks of a job become longer as
+        it goes on, ends are later than expected. O(draws steps log jobs). A job has at most min(tasks, 8
+        slots log(tasks)) steps: 64 draws of 1,000 tasks take about 25 ms.
 
         Examples
         --------
@@ -736,12 +843,13 @@ class Scheduler(Kept):
 
     @property
     def history(self) -> dict[str, Any]:
-        """All that was learnt, in JSON's types: for ``Scheduler(history=)``, of this version or another.
+        """All that was learnt, in JSON's types: for ``Scheduler(history=)``, also of other versions.
 
-        ``common``: sums over all phases; ``programs``: of each program and user, for ``map`` and ``reduce``
-        how many phases finished, the mean of their logarithms of seconds, and the sum of squares around it,
-        and for ``speedup`` how many tasks showed p, and the logarithm of how well each p of the grid explains
-        them; ``users``: of each user the same three numbers for how far the statements were off.
+        ``common`` has sums over all phases. ``programs`` has, for each program and user, three numbers for
+        ``map`` and ``reduce``: how many phases finished, the mean of their logarithms of seconds, and the
+        sum of squares around it. For ``speedup`` it has how many tasks showed p, and the logarithm of how
+        well each p of the grid explains them. ``users`` has for each user the same three numbers of how far
+        the user's statements were off.
         """
         return History.of(self._programs, self._users, self._core.history()).plain()
 
@@ -754,7 +862,7 @@ class Scheduler(Kept):
 
     @property
     def rule(self) -> str:
-        """Which of its rules ``auto`` follows now, and why; "" for other policies."""
+        """The rule that ``auto`` follows now, and why; "" for other policies."""
         rule, speedup, low = self._core.rule
         shown = f"p = {speedup:.2f}, {low:.2f} less its deviation"
         reasons = {

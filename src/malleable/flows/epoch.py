@@ -128,31 +128,36 @@ class FlowEpoch(PlannedEpoch):
     slots : int
         Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
-        ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and
-        the kind of flows that are added without one of their own (`add`, ``kind``).
+        ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and the
+        kind of all flows that have no kind of their own (`add`, ``kind``).
     policy : str
-        As for flows in `malleable.plan`; ``flowflex`` and ``flowflex-fast`` differ in their plans alone.
+        As for flows in `malleable.plan`. ``flowflex`` and ``flowflex-fast`` differ only in their plans.
     effort : int, optional
         None: an order of flows decides, without a plan. A number: every decision begins the plan that
-        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The
-        literal policy always plans.
+        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The literal
+        policy always plans.
     task_work : float
-        Work [slot-seconds] that a task is taken to need in jobs of which only the number of tasks is
-        known (section 5.2 of the FlowFlex paper); `set_task_work` changes it.
+        If only the number of tasks of a job is known: the work of a task [slot-seconds] (section 5.2 of the
+        FlowFlex paper); `set_task_work` changes it.
     hysteresis : float
-        The last decision's order is kept unless another one's value is better by more than this
-        share. 0: the best one always decides.
+        The order of the last decision stays unless another order's value is better by more than this share.
+        0: the best order always decides.
     ready_fraction : float
-        A second phase (see ``continues`` in `add`) is ready once this share of the first one's work is
-        done and nothing else holds it back. Both then count as one job with the work and the
-        maxima of the two (section 5.2). 1: when the first phase has finished.
+        A second phase (see ``continues`` in `add`) is ready once this share of the first phase's work is
+        done and no other job holds it back. Both phases then count as one job with the work and the maxima
+        of the two (section 5.2). 1: when the first phase has finished.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
-        0: the loop asks again whenever a job ends.
+        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
+        to 1e12. 0: the loop asks again whenever a job ends.
     penalty : numba cfunc or function, optional
         For flows of kind ``custom``: penalty of (flow id, absolute completion), non-decreasing in the
-        completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
-        pickles if it is a function at the top level of a module.
+        completion and never NaN. A penalty that is infinite from some time on is a strict deadline. An
+        epoch with a penalty pickles if the function is at the top level of a module.
+
+    Raises
+    ------
+    ValueError
+        Here and in all methods for wrong input, naming field, row and value, before anything changes.
 
     See Also
     --------
@@ -162,14 +167,13 @@ class FlowEpoch(PlannedEpoch):
 
     Notes
     -----
-    Without an effort, flows count as malleable jobs of their mean parallelism; orders by slopes and
-    due dates are compared on those, and slots go down the best order to the jobs that are ready,
-    longest path first. Work is what remains;
-    the original size (for stretch) and the arrival stay. Only `finish` ends a job, and lets what waited
-    for it run; flows that have finished leave by themselves. Until then a job whose
-    work has run out keeps a slot, capacity permitting, counts as ending now, and holds its children
-    back. Ids are never used twice. A wrong call changes nothing. One thread at a time per object,
-    RuntimeError for a second one. Copies and pickles go on as the original would (a pickle loads in
+    Without an effort, each flow counts as a malleable job of its mean parallelism. Orders by slopes and due
+    dates are compared on these jobs, and the ready jobs get slots in the best order, longest path first.
+    ``work`` is the work left; the original size (for stretch) and the arrival stay. Only `finish` ends a
+    job and lets jobs run that waited for it. Flows that have finished leave by themselves. If the work of a
+    job has run out before `finish`, the job keeps a slot, if there is one, counts as ending now, and its
+    children still wait. Ids are never used twice. A wrong call changes nothing. One thread at a time per
+    object, RuntimeError for a second one. Copies and pickles go on as the original would (a pickle loads in
     the same version only); epochs are equal if their state is.
 
     Examples
@@ -235,13 +239,13 @@ class FlowEpoch(PlannedEpoch):
         Parameters
         ----------
         flows : Flows
-            Their names are replaced: flows are called after their ids here.
+            The epoch ignores their names and names flows by their ids.
         tasks : array_like of int, shape (J,), optional
-            Tasks of jobs whose work is not known yet (0: it is): their work is taken for as many
-            times the default work of a task, until `update` says better.
+            Number of tasks of jobs whose work is not known yet (0: it is known). Their work is this number
+            times ``task_work``, until `update` gives another.
         continues : array_like of int, shape (J,), optional
-            For a job that is the second phase of another one (reduce behind map): that one's row in
-            ``flows``, which it must wait for; -1: none. See ``ready_fraction``.
+            If a job is the second phase of another job (reduce behind map): the row of the first phase in
+            ``flows``, for which it must wait; -1: none. See ``ready_fraction``.
         kind : str or sequence of str, optional
             The kind of these flows' penalties, or one for each (None: that of the objective).
         """
@@ -258,9 +262,9 @@ class FlowEpoch(PlannedEpoch):
         return FlowIds(flow_ids, job_ids)
 
     def set_task_work(self, task_work: float) -> None:
-        """Another default, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
+        """Change ``task_work``, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
 
-        Nothing changes if one of them would leave the range of works. O(jobs).
+        If one of them would leave the range of works, the call is an error and nothing changes. O(jobs).
         """
         self._core.set_task_work(check_amount("task_work", task_work, RATE))
 
@@ -283,14 +287,14 @@ class FlowEpoch(PlannedEpoch):
         Parameters
         ----------
         ids : array_like of int
-            Jobs that ``work``, ``tasks`` and ``max_slots`` belong to.
+            Jobs to which ``work``, ``tasks`` and ``max_slots`` belong.
         work, tasks : array_like
-            What remains: work [slot-seconds], no longer a guess, or tasks, from which it is guessed
-            (0: it is known).
+            What is left: work [slot-seconds], which is no longer a guess, or the number of tasks, from
+            which the work is guessed (0: the work is known).
         max_slots : array_like of int
             At least 1.
         flows : array_like of int
-            Flows that ``weight``, ``deadline`` and ``sla`` belong to, which are as in `malleable.Flows`.
+            Flows to which ``weight``, ``deadline`` and ``sla`` belong, as in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
         columns = columns_of({"work": work, "tasks": tasks, "max_slots": max_slots}, len(jobs))
@@ -300,7 +304,7 @@ class FlowEpoch(PlannedEpoch):
         self._core.update(jobs, of_flows, columns)
 
     def remove(self, ids: npt.ArrayLike = (), *, flows: npt.ArrayLike = ()) -> None:
-        """Cancel jobs, by ``ids``, with all that wait for them, and whole flows, by ``flows``."""
+        """Cancel jobs, by ``ids``, with all that wait for them, and flows, by ``flows``."""
         self._core.remove(ids_of(ids), ids_of(flows, "flows"))
 
     def decide(
@@ -316,7 +320,7 @@ class FlowEpoch(PlannedEpoch):
         now : float
             Absolute time [s]; it never falls.
         slots : int, optional
-            The capacity from now on; 0 is one.
+            The capacity from now on; it may be 0.
         period : float, optional
             Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
             more slots than it can use for the whole period only if no other job can use them better:

@@ -36,26 +36,26 @@ class FlowPlan(BasePlan):
     gap : float or None
         ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
     speed : float
-        What this plan guarantees (definition 2): slots that run this much faster would bring its value
-        down to the lower bound or below. 1: optimal. NaN where flows arrive after ``now``.
+        What this plan guarantees (definition 2): if slots were so many times faster, the value would be at
+        most the lower bound. 1 means optimal. NaN if flows arrive after ``now``.
     guarantee : tuple of pairs or None
-        What the theorems promise of the literal algorithm, which no plan of ``flowflex`` is worse
-        than: (factor on the optimum, speed), (2, 3) for sums and (1, 2) for maxima and strict
-        deadlines. Where all costs are weighted times, these mean as much at speed 1: (6, 1) and (2, 1)
-        follow (corollaries 1 and 2). None for the other policies, and with arrivals after ``now``.
+        What the theorems promise of the literal algorithm, as pairs (factor on the optimum, speed). No plan
+        of ``flowflex`` is worse than this algorithm. (2, 3) for sums and (1, 2) for maxima and strict
+        deadlines. If all costs are weighted times, (6, 1) and (2, 1) follow (corollaries 1 and 2). None for
+        the other policies, and with arrivals after ``now``.
     literal_value : float
-        Value of the paper's own algorithm on this instance; NaN where it was not run.
+        Value of the paper's own algorithm on this instance; NaN if it was not run.
     status : str
         ``ok``, ``truncated`` (the budget cut the search short), ``unmet`` (a strict deadline is missed,
         and nothing proves that it must be) or ``infeasible`` (no schedule meets all strict deadlines).
     met : ndarray of bool, shape (F,)
-        Which flows meet their deadline (those without one do), and cost less than infinity.
+        Which flows meet their deadline and cost less than infinity; a flow without a deadline meets it.
     order : ndarray of int64, shape (F,)
         Flow rows by priority.
     flow_completion, penalty : ndarray of float64, shape (F,)
         Absolute times [s] and the penalty then.
     start, completion : ndarray of float64, shape (J,)
-        Of the jobs, absolute [s].
+        When each job starts and ends, absolute [s].
     allocation : ndarray of int64, shape (J,)
         Slots of every job at ``now``.
     pieces : dict of ndarray
@@ -67,6 +67,10 @@ class FlowPlan(BasePlan):
     --------
     malleable.plan : Makes such a plan.
     malleable.Plan : The same for jobs that do not wait for each other.
+
+    Notes
+    -----
+    Memory is O(jobs + pieces). `explain`, `plot` and `to_frame` are O(jobs + pieces).
 
     Examples
     --------

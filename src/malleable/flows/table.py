@@ -46,7 +46,8 @@ class Flows(CoreTable, _core.Flows):
     name : sequence of str, optional
         Names of the flows, unique; ``flow0``, ``flow1``, ... by default.
     size : array_like, optional
-        Original work of flows that have run already; stretch divides by it. All work by default.
+        Original work [slot-seconds] of flows that have run already; stretch divides by it. All work by
+        default.
 
     Attributes
     ----------
@@ -59,13 +60,13 @@ class Flows(CoreTable, _core.Flows):
     job_name : tuple of str
         ``flow/job`` for every row.
     slots : int or None
-        Capacity that the file named which the flows were read from.
+        Capacity that the file of these flows names.
 
     Raises
     ------
     ValueError
-        Names the field, the flow and the job: unknown parents, duplicate names, cycles, numbers that
-        make no sense.
+        Unknown parents, duplicate names, cycles, numbers out of their range; names the field, the flow and
+        the job.
 
     See Also
     --------
@@ -75,8 +76,8 @@ class Flows(CoreTable, _core.Flows):
 
     Notes
     -----
-    Flows without jobs and jobs without work are fine: they end at their arrival, or as soon as they
-    are ready. O(jobs + parents).
+    Flows without jobs end at their arrival, and jobs without work as soon as they are ready. O(jobs +
+    parents).
 
     Examples
     --------
@@ -127,9 +128,16 @@ class Flows(CoreTable, _core.Flows):
         job_name: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> Flows:
-        """Flows from columns, without a mapping per job (see the attributes).
+        """Flows from columns, without a mapping for each job.
 
-        ``job_name`` has the jobs' local names; you may leave it out.
+        Parameters
+        ----------
+        job_offset, work, parent_offset, parent, max_slots
+            As the attributes.
+        arrival, weight, deadline, sla, name, size
+            As for `Flows`.
+        job_name : sequence of str, optional
+            Names of the jobs within their flows; ``job0``, ``job1``, ... by default.
         """
         self = cls.__new__(cls)
         offset = wholes_of("job_offset", job_offset)
@@ -210,13 +218,25 @@ class Flows(CoreTable, _core.Flows):
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.job_offset))
 
     def after(self, row: int) -> list[int]:
-        """The job rows that this one waits for."""
+        """The job rows for which a job waits.
+
+        Parameters
+        ----------
+        row : int
+            Row of the job.
+        """
         first, last = self.parent_offset[row : row + 2]
         found: list[int] = self.parent[first:last].tolist()
         return found
 
     def take(self, index: npt.ArrayLike) -> Flows:
-        """The flows at these rows (integers or a mask), in that order."""
+        """The flows at these rows, in that order. O(their jobs).
+
+        Parameters
+        ----------
+        index : array_like of int or bool
+            Rows, or a mask.
+        """
         rows = rows_of(index, len(self))
         names = tuple(self.name[row] for row in rows.tolist())
         unique("name", names)
@@ -227,7 +247,13 @@ class Flows(CoreTable, _core.Flows):
 
     @classmethod
     def joined(cls, tables: Sequence[Flows]) -> Flows:
-        """One table of the flows of several, in that order; names must differ."""
+        """One table of the flows of several tables, in that order.
+
+        Parameters
+        ----------
+        tables : sequence of Flows
+            Names of flows must differ.
+        """
         names = tuple(name for table in tables for name in table.name)
         unique("name", names)
         job_name = tuple(name for table in tables for name in table.job_name)

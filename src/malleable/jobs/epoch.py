@@ -26,25 +26,25 @@ class Decision(BaseDecision):
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
-        All jobs; removing some may change the order of the others.
+        All jobs. If you remove jobs, the order of the other ids may change.
     value, lower_bound : float
-        The objective if nothing else happens, and a floor under every schedule. Worked out when first
-        asked for, before the epoch moves on: O(J log J), some milliseconds for 100,000 jobs. The bound of
-        a sum is the quick one; the plan's may be stronger.
+        The objective if nothing else happens, and a number that no schedule can beat. Both are worked out
+        when you first ask, which has to be before the epoch changes: O(J log J), some milliseconds for
+        100,000 jobs. The bound of a sum is the quick one; the bound of ``plan()`` may be stronger.
     gap : float or None
-        As a plan's.
+        As `malleable.Plan` has it.
     overloaded : bool
-        With a period: the jobs that keep coming need more whole slot-periods than there are. Then no rule
-        keeps up, and a shorter period may. Known after fifty arrivals.
+        With a period: the jobs that keep coming need more whole slot-periods than there are. Then no policy
+        keeps up, but a shorter period may help. Known after fifty arrivals.
     order : ndarray of int64
         With a period: ids of the jobs that could use more slots than they have, first the jobs that will
         still be there at the next decision. If you can hand over slots that become free before the next
-        decision, follow this order. Each may have up to its ``max_slots``. Empty without a
-        period. Worked out when first asked for, before the epoch moves on: O(J log J).
+        decision, follow this order. Each may have up to its ``max_slots``. Empty without a period. Worked
+        out when you first ask, which has to be before the epoch changes: O(J log J).
     told : ndarray of float64, shape (J,)
-        With ``predictable``: when each job will end [s, absolute], as it was told with the first decision
-        after its arrival; that never changes. Infinite where no end has been told. Worked out when first
-        asked for, before the epoch moves on: O(J).
+        With ``predictable``: the end that each job was told with the first decision after its arrival [s,
+        absolute]. It never changes. Infinite if no end was told. Worked out when you first ask, which has
+        to be before the epoch changes: O(J).
 
     See Also
     --------
@@ -132,8 +132,8 @@ class Epoch(PlannedEpoch):
     slots : int
         Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
-        ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of
-        jobs that are added without one of their own (`add`, ``kind``).
+        ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of all
+        jobs that have no kind of their own (`add`, ``kind``).
     policy : str
         ``flex``, ``fair``, ``fifo``, ``wdeq`` or ``hesrpt``.
     hysteresis : float
@@ -142,21 +142,21 @@ class Epoch(PlannedEpoch):
     min_mode : str
         ``guarantee`` or ``gang``.
     effort : int, optional
-        FLEX: None: the objective's own order, by selection; a number: every fixed order, then so many
-        candidates, as in `malleable.plan`.
+        FLEX: None takes the objective's own order, by selection. A number tries every fixed order, then so
+        many candidates, as in `malleable.plan`.
     period : float
-        For how long the loop holds a decision [s], unless `decide` says so; 0: until something ends.
-        From 1e-12 to 1e12 otherwise.
+        For how long the loop holds a decision [s], unless `decide` gives another period; 0: until a job
+        comes or ends. Otherwise from 1e-12 to 1e12.
     predictable : float, optional
-        FLEX, for sums of response, completion, stretch and lateness: ends are told at arrival
-        (`Decision.told`) and hold. The number is what an error as long as the time told costs, over what a
-        job pays for its time on the average: 0 gives nothing up for it, 3 little, 100 nearly keeps the
-        order of arrival; at most 1e12. None: no end is told. Without ``effort``, ``hysteresis`` and
-        ``period``. See the page on speed-ups.
+        FLEX, for sums of response, completion, stretch and lateness: each job is told its end at arrival
+        (`Decision.told`), and FLEX keeps to it. The number is the cost of an error as long as the time
+        told, over the average cost of a job's time: 0 gives up nothing for right ends, 3 little, 100 nearly
+        keeps the order of arrival; at most 1e12. None: no end is told. Only without ``effort``,
+        ``hysteresis`` and ``period``. See the page on speed-ups.
     penalty : numba cfunc or function, optional
         For jobs of kind ``custom``: penalty of (job id, absolute completion), non-decreasing in the
-        completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
-        pickles if it is a function at the top level of a module.
+        completion and never NaN. A penalty that is infinite from some time on is a strict deadline. An
+        epoch with a penalty pickles if the function is at the top level of a module.
 
     Raises
     ------
@@ -172,12 +172,11 @@ class Epoch(PlannedEpoch):
     Notes
     -----
     One thread at a time per object, RuntimeError for a second one; several objects run side by side.
-    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
-    are equal if their state is. `decide` is O(J) for fair and
-    for sums of response, completion, stretch and lateness, mixed or not, O(J log J) otherwise and while
-    some job's speed-up is below linear, and allocates only the arrays that it returns. With ``predictable``
-    it is O(J L), L being at most J and rarely more than there are slots. FLEX, sections 1.1
-    (metrics job by job) and 2.2 (epochs).
+    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs are
+    equal if their state is equal. `decide` is O(J) for fair and for sums of response, completion, stretch
+    and lateness, mixed or not. It is O(J log J) otherwise and while some job's speed-up is below linear. It
+    allocates only the arrays that it returns. With ``predictable`` it is O(J L), L being at most J and
+    rarely more than the slots. FLEX, sections 1.1 (metrics job by job) and 2.2 (epochs).
 
     Examples
     --------
@@ -240,13 +239,30 @@ class Epoch(PlannedEpoch):
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
     ) -> Integers:
-        """Add jobs; the columns of `malleable.Jobs`, or a whole table.
+        """Add jobs: columns as in `malleable.Jobs`, or a whole table.
 
-        ``size`` is the original work of jobs that have run already (default: their work). ``kind`` is
-        the kind of their penalties, or one for each job (None: that of the objective). ``program`` is a
-        whole number from 0 on for all jobs or for each (-1: none): speed-ups of such jobs are not told but
-        learnt, from the work that jobs of the program did between decisions (see `rates`). Returns
-        their ids (int64), which stay theirs until they are removed. O(jobs added) amortised.
+        O(jobs added), amortised.
+
+        Parameters
+        ----------
+        work : array_like, shape (J,)
+            Work left [slot-seconds].
+        jobs : Jobs
+            A table, in place of ``work`` and the other columns.
+        arrival, min_slots, max_slots, weight, deadline, sla, speedup
+            As in `malleable.Jobs`.
+        size : array_like, optional
+            Original work [slot-seconds] of jobs that have run already; by default their work.
+        kind : str or sequence of str, optional
+            The kind of penalty of all these jobs, or one for each (None: that of the objective).
+        program : array_like of int, optional
+            A number from 0 on, for all jobs or for each (-1: none). The epoch learns speed-ups of jobs with a
+            program, from the work that jobs of the program did between decisions (see `rates`).
+
+        Returns
+        -------
+        ndarray of int64, shape (J,)
+            Ids, never used twice.
         """
         if isinstance(work, Jobs):
             raise ValueError("work: a whole table is given as jobs=: add(jobs=table)")
@@ -282,12 +298,25 @@ class Epoch(PlannedEpoch):
         return self._core.add(job_columns(columns, sla, speedup), codes, named)
 
     def rates(self, program: int, most: int) -> Floats:
-        """What 1, 2, ... ``most`` slots (up to 1024) of a program's jobs do together, as learnt so far.
+        """How fast 1, 2, ... slots of a program's jobs are together, as learnt so far.
 
-        For each count of slots that some decision gave: the work done until the next one over the seconds in
-        between, over all jobs of the program. Other counts follow the power of slots that joins their
-        neighbours; nothing seen: s^0.8. Tell what is left before each decision (`update`); a change of ``work``
-        that is a new estimate counts as work done. O(entries).
+        For each count of slots that a decision gave, the rate is the work that all jobs of the program did
+        until the next decision, over the seconds in between. Rates of other counts follow a power of slots
+        between their neighbours. If nothing was seen, s slots do s^0.8. Tell the work left before each
+        decision (`update`). If you change ``work`` because an estimate changed, the change counts as work
+        done. O(entries).
+
+        Parameters
+        ----------
+        program : int
+            As given to `add`.
+        most : int
+            Number of rates, up to 1024.
+
+        Returns
+        -------
+        ndarray of float64, shape (most,)
+            Rates of 1 to ``most`` slots.
         """
         return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
@@ -302,12 +331,20 @@ class Epoch(PlannedEpoch):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
     ) -> None:
-        """Change jobs; ``work`` is what remains. Arrival, original size, speed-up and kind stay as they were.
+        """Change jobs. Arrival, original size, speed-up and kind stay; so do columns that you leave out.
 
-        What remains may be up to 1e15; less than 1e-12 is a residue of rounding and counts as 0.
-        A job of which nothing remains keeps ``max(1, min_slots)`` slots until it is finished, before
-        all others and as far as minima leave them: an estimate may run out before the job does. For
-        value and bound it ends now.
+        An estimate may run out before the job ends. So a job without work left keeps ``max(1, min_slots)``
+        slots until `finish`, before all other jobs, as far as their minima allow. For value and bound it ends
+        now. O(n).
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+        work : array_like, optional
+            Work left [slot-seconds], up to 1e15; less than 1e-12 is a rounding error and counts as 0.
+        min_slots, max_slots, weight, deadline, sla : optional
+            As in `malleable.Jobs`.
         """
         columns: dict[str, Any] = {
             "work": work,
@@ -329,16 +366,16 @@ class Epoch(PlannedEpoch):
         Parameters
         ----------
         now : float
-            Absolute time [s], from -1e12 to 1e12, never before that of an earlier call; no job may
+            Absolute time [s], from -1e12 to 1e12, never before the time of an earlier call; no job may
             arrive later.
         slots : int, optional
-            New capacity, kept from now on (nodes come and go); 0: nobody gets any.
+            New capacity, kept from now on (nodes come and go); with 0 no job gets slots.
         period : float, optional
             For how long this decision is held [s] (default: the epoch's ``period``). A job then gets more
             slots than it can use for the whole period only if no other job can use them better. A job that
             outlives its estimate counts as having a quarter of its work so far left. 0: the caller asks
-            again as soon as something ends. The decision's ``plan()`` is that of the loop that asks every
-            ``period`` seconds from now on, and so are its value and bound (as `malleable.plan`).
+            again as soon as a job ends. The decision's ``plan()``, value and bound are those of a loop that
+            asks every ``period`` seconds from now on (as `malleable.plan`).
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)

@@ -45,8 +45,8 @@ class Plan(BasePlan):
         that it must be) or ``infeasible`` (no schedule meets all strict deadlines, or a gang is larger
         than the cluster).
     met : ndarray of bool, shape (J,)
-        Which jobs meet their deadline (those without one do), and cost less than infinity. Where strict
-        deadlines cannot all be met, as many are as were found, by weight.
+        Which jobs meet their deadline and cost less than infinity; a job without a deadline meets it. If
+        strict deadlines cannot all be met, the plan meets as many as the search found, by weight.
     allocation : ndarray of int64, shape (J,)
         Slots of every job at ``now``.
     start, completion, penalty : ndarray of float64, shape (J,)
@@ -56,10 +56,11 @@ class Plan(BasePlan):
     pieces : dict of ndarray
         ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
     period : float
-        For how long the slots of each decision are held [s]; 0: whenever a job ends others follow at once.
+        For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots
+        at once.
     live : bool
-        Behind an epoch's decision: jobs without work end now rather than at their arrival, and keep
-        slots in ``allocation`` until they are removed.
+        True for the plan of an epoch's decision: jobs without work end now rather than at their arrival,
+        and keep slots in ``allocation`` until they are removed.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
 
@@ -68,6 +69,10 @@ class Plan(BasePlan):
     malleable.plan : Makes such a plan.
     malleable.FlowPlan : The same for flows.
     malleable.Decision.plan : The schedule behind a decision.
+
+    Notes
+    -----
+    Memory is O(J + pieces). `explain`, `plot` and `to_frame` are O(J + pieces).
 
     Examples
     --------

@@ -194,26 +194,26 @@ class Jobs(CoreTable, _core.Jobs):
     arrival : array_like or float
         When each job came [s], from -1e12 to 1e12.
     min_slots, max_slots : array_like or int
-        Limits of the slots that a job uses at once: minima up to 2^50, maxima from 1;
-        ``max_slots=None``, or NaN in an entry: all there are.
+        The fewest and the most slots that a job uses at once: minima up to 2^50, maxima from 1.
+        ``max_slots=None``, or NaN in an entry, means all slots.
     weight : array_like or float
-        0, or from 1e-12 to 1e12.
-    deadline : array_like or float, optional
-        Absolute [s], from -1e12 to 1e12; ``None``, NaN or infinite entries: none. Dates, as of arrivals,
-        count from 1970 (UTC unless they say their zone).
+        How much each job counts in the objective: 0, or from 1e-12 to 1e12. deadline : array_like or float,
+        optional Absolute [s], from -1e12 to 1e12; ``None``, NaN or infinite entries mean no deadline.
+        Dates, also of arrivals, count from 1970 (UTC unless they have a zone).
     sla : sequence of sequences of (time, penalty), optional
         Steps of each job: absolute times [s], increasing; penalties cumulative, in the
         ranges of deadlines and weights.
     speedup : float or sequence, optional
-        Of each job, or of all: None (linear); p, from 0 to 1 (s slots do s^p); or the rates of 1, 2, ...
-        slots together as measured: 1 first, then whatever does not fall, up to 1e12; beyond the last as
-        there. ``work`` is what one slot needs. A table that falls is refused: if a job may leave slots
-        idle, its running maximum (``np.maximum.accumulate``) says so, otherwise ``max_slots`` ends before.
+        One entry for all jobs, or one for each: None (linear); p, from 0 to 1 (s slots do s^p); or the
+        measured rates of 1, 2, ... slots together. Rates begin with 1, never fall and are at most 1e12.
+        More slots than entries keep the last rate. ``work`` is the seconds that one slot needs. A table
+        that falls is an error: if a job may leave slots idle, give its running maximum
+        (``np.maximum.accumulate``), otherwise end ``max_slots`` before the fall.
     name, user : sequence of str, optional
         Names must be unique; ``job0``, ``job1``, ... by default.
     size : array_like, optional
-        Original work of jobs that have run already; stretch divides by it. The work itself by
-        default, up to 1e24. Not part of the exchange format.
+        Original work [slot-seconds] of jobs that have run already, up to 1e24; stretch divides by it. By
+        default the work itself. Files do not have it.
 
     Raises
     ------
@@ -331,7 +331,13 @@ class Jobs(CoreTable, _core.Jobs):
         return self._name
 
     def take(self, index: npt.ArrayLike) -> Jobs:
-        """The jobs at these rows (integers or a mask), in that order."""
+        """The jobs at these rows, in that order. O(rows).
+
+        Parameters
+        ----------
+        index : array_like of int or bool
+            Rows, or a mask.
+        """
         rows = rows_of(index, len(self))
         word, numbers = self._label or ("job", np.arange(len(self)))
         name = None if self._name is None else tuple(self._name[row] for row in rows.tolist())

@@ -141,31 +141,31 @@ class Executor(futures.Executor):
     slots : int, optional
         Calls at once; by default the processors that this process may use, for threads 4 more, 32 at most.
     threads : bool
-        Threads of this process instead of processes: nothing is pickled.
+        True: threads of this process instead of processes, so nothing is pickled.
     objective, policy : str
         As for `malleable.Scheduler`.
     mp_context : multiprocessing context, optional
-        How the process is started from which workers are forked. By default that of ``multiprocessing``, but
-        ``forkserver`` in place of ``fork`` where this process has other threads and what workers need
-        can be imported.
+        How to start the process from which workers are forked. By default that of ``multiprocessing``, but
+        ``forkserver`` in place of ``fork`` if this process has other threads and workers can import what
+        they need.
     initializer : callable, optional
-        What each worker runs first, with ``initargs``. If it fails, all calls do.
+        Each worker calls it first, with ``initargs``. If it fails, all calls fail.
     max_tasks_per_child : int, optional
         Calls after which a worker is replaced.
     journal : path, optional
-        Where it is recorded what happened and what calls returned (``docs/executor.md``): it survives a
-        kill of this process, with ``durable=True`` also a loss of power.
+        A file that records what happened and what calls returned (``docs/executor.md``). It survives a kill
+        of this process, with ``durable=True`` also a loss of power.
     resume : bool
-        The last run of the journal goes on, if not all of it was done: what a call of the same job, place,
-        function and arguments returned there is its result at once.
+        True: the last run of the journal goes on, if not all of it was done. If it made a call of the same
+        job, place, function and arguments, the call has its result at once.
     engine : CallEngine, optional
-        What runs calls instead, such as ``mb.engines.Dask(client)`` and ``mb.engines.Ray()``;
-        ``slots`` and how workers start are its own. One engine is one pool's, which closes it.
+        Runs the calls, such as ``mb.engines.Dask(client)`` and ``mb.engines.Ray()``. The engine says
+        ``slots`` and how workers start. An engine belongs to one pool, which closes it.
 
     Raises
     ------
     ValueError
-        Which argument, and why.
+        An argument is wrong; names the argument and says why.
     JournalError
         The journal cannot be used.
 
@@ -177,13 +177,13 @@ class Executor(futures.Executor):
 
     Notes
     -----
-    What is not said here is as in ``concurrent.futures.ProcessPoolExecutor``. Differences: a worker that dies
-    takes one call with it, which fails with ``BrokenProcessPool`` (or is tried again: ``retries``), and is
-    replaced; a call that cannot be pickled is known when it is submitted; Ctrl-C in
-    a ``with`` block ends what runs; no process outlives this one, however it ends. Short calls
-    are sent together: calls that a worker has not started go back when a call before them takes longer. Safe
-    in any number of threads. A call costs some 20 us here and in the worker, and about 400 bytes
-    while it waits. Source: FLEX, sections 1 and 2, for what decides.
+    Everything else is as in ``concurrent.futures.ProcessPoolExecutor``. Differences: if a worker dies, one
+    call fails with ``BrokenProcessPool`` (or is tried again: ``retries``), and the worker is replaced; a
+    call that cannot be pickled fails when it is submitted; Ctrl-C in a ``with`` block ends running calls;
+    no process outlives this one, however it ends. A worker gets several short calls at once; if one of them
+    takes longer, another worker makes the calls behind it. The pool is safe in any number of threads. A
+    call costs some 20 us here and in the worker, and about 400 bytes while it waits, O(1). Source: FLEX,
+    sections 1 and 2, for the decisions.
 
     Examples
     --------
@@ -268,7 +268,7 @@ class Executor(futures.Executor):
 
     @property
     def slots(self) -> int:
-        """Calls at once; of an engine whose workers come and go, now."""
+        """Calls at once; with an engine whose workers come and go, the present number."""
         return self._engine.slots if self._engine else self._slots
 
     @property
@@ -311,29 +311,32 @@ class Executor(futures.Executor):
     ) -> ExecutorJob:
         """A job: calls that belong together.
 
+        The ``settings`` are ``weight`` to ``seconds`` below, with their defaults in brackets.
+
         Parameters
         ----------
         name : str
             Unique in the pool.
         after : job or jobs, optional
-            Of this pool, that have to end first. They take no more calls. If a call of theirs fails, this
-            job is cancelled.
+            Jobs of this pool that have to end first. They take no more calls. If one of their calls fails,
+            this job is cancelled.
         weight : float
-            In the objective [1].
+            Weight in the objective [1].
         deadline : float
-            [s] from now on; of a job that an earlier session knew, as it was.
+            Seconds from now on; a job of a run that is resumed keeps its first deadline.
         min_slots, max_slots : int
-            Guaranteed while it has calls [0]; never more [all].
+            Slots that are guaranteed while the job has calls [0]; the most slots [all].
         user : str
+            Whose job it is [none].
         retries : int
             How often a call that failed, or whose worker died, is tried again [0].
         seconds : float
-            That a call takes, until some have ended.
+            Seconds that a call takes, used until some calls have ended.
 
         Raises
         ------
         ValueError
-            Names the setting and what is wrong; the pool is as it was.
+            Names the setting and what is wrong; nothing has changed.
         RuntimeError
             The pool is shut down.
         """
@@ -348,12 +351,12 @@ class Executor(futures.Executor):
         return ExecutorJob(self, job)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """A future of ``fn(*args, **kwargs)``, in a job of its own that takes what has none.
+        """A future of ``fn(*args, **kwargs)``; the call belongs to the job of calls without a job.
 
         Raises
         ------
         RuntimeError
-            The pool is shut down, or (BrokenProcessPool, BrokenThreadPool) can run nothing more.
+            The pool is shut down, or broken (BrokenProcessPool, BrokenThreadPool).
         """
         job = self._calls
         if job is None:
@@ -370,8 +373,18 @@ class Executor(futures.Executor):
     ) -> Iterator[T]:
         """Results of ``fn`` on the entries of iterables, in order; as ``concurrent.futures.Executor.map``.
 
-        ``chunksize`` changes nothing: short calls are sent together anyway. With ``buffersize`` so many calls
-        are submitted before their results are taken, else all at once.
+        Parameters
+        ----------
+        fn : callable
+            Called with one entry of each iterable.
+        *iterables : iterables
+            The calls end with the shortest.
+        timeout : float, optional
+            Seconds from now until every result has to be there; TimeoutError otherwise.
+        chunksize : int
+            Changes nothing: short calls are sent together anyway.
+        buffersize : int, optional
+            How many calls are submitted before you take their results; by default all at once.
         """
         check_whole("chunksize", chunksize, 1, 2**53)
         if buffersize is not None:
@@ -396,10 +409,10 @@ class Executor(futures.Executor):
         return results()
 
     def progress(self) -> dict[str, Progress]:
-        """How far each job is, by name. Calls without a job are of "calls".
+        """How far each job is, by name. Calls without a job have the name "calls".
 
-        Ends are reckoned anew once a second at most: O(jobs), and what `malleable.Scheduler.expected_ends`
-        takes.
+        Expected ends are worked out once a second at most: O(jobs), and the time of
+        `malleable.Scheduler.expected_ends`.
         """
         run = self._begun()
         jobs = list(run.jobs.values())
@@ -421,7 +434,15 @@ class Executor(futures.Executor):
         return found
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """No more calls are taken; as ``concurrent.futures.Executor.shutdown``."""
+        """Take no more calls; as ``concurrent.futures.Executor.shutdown``.
+
+        Parameters
+        ----------
+        wait : bool
+            Return when all calls have ended.
+        cancel_futures : bool
+            Cancel calls that have not begun.
+        """
         self._end(wait, cancel=cancel_futures)
 
     def _end(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:

@@ -329,16 +329,17 @@ def joblib_backend(
     inner_max_num_threads: int | None = None,
     **settings: Any,
 ) -> Iterator[Any]:
-    """Within a ``with`` block, what uses joblib runs its calls in a pool.
+    """Within a ``with`` block, joblib runs its calls in a pool.
 
     Parameters
     ----------
     pool : Executor, optional
-        One of this process by default, which all such blocks share.
+        The pool; by default one pool of this process, which all such blocks share.
     job : str, optional
-        Name of the job in the pool that calls of this block belong to; by default each ``Parallel`` is one.
+        Name of the job in the pool to which calls of this block belong; by default each ``Parallel`` is a
+        job.
     n_jobs : int
-        Where callers say none: most calls at once; -1: as many as the pool has slots for.
+        The most calls at once, if callers give no number; -1: as many as the pool has slots.
     inner_max_num_threads : int, optional
         Threads of libraries within a call.
     **settings
@@ -350,12 +351,16 @@ def joblib_backend(
     ImportError
         joblib is not installed.
     ValueError
-        A setting, when the first call begins.
+        A setting is wrong; raised when the first call begins.
 
     See Also
     --------
     malleable.Executor : The same as an executor of futures.
     malleable.engines : Other places where calls run.
+
+    Notes
+    -----
+    A call costs what a call of `Executor` costs, O(1).
 
     Examples
     --------

@@ -70,8 +70,7 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
 class SlottedEpoch(BaseEpoch):
     """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
 
-    The same policy objects as in `malleable.simulate`, fed with real times and with
-    estimates of work.
+    The policy objects are those of `malleable.simulate`. They get real times and estimates of work.
 
     Parameters
     ----------
@@ -82,8 +81,8 @@ class SlottedEpoch(BaseEpoch):
     slot_seconds : float
         Length of a slot, about the time of a map task [s].
     period : float
-        Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
-        0: the loop asks in every slot.
+        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
+        to 1e12. 0: the loop asks in every slot.
 
     Raises
     ------
@@ -97,15 +96,15 @@ class SlottedEpoch(BaseEpoch):
 
     Notes
     -----
-    The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in
-    the same slot hand out what has become idle. That schedule has the work as it was estimated when
-    the job came; the order in which waiting tasks start follows `update`. It goes on with jobs that
-    `finish` before they are done there, and forgets jobs that `remove` names. Without machines nothing
-    happens there, either. One thread at a time per object, RuntimeError for a second one. Ids are never
-    used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle
-    loads in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a
-    decision O(g log n + h) for g jobs that get something and h that hold machines (``fair``:
-    O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+    The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on. Further decisions in
+    the same slot give tasks to machines that have become idle. The virtual SRPT uses the work as estimated
+    when the job came; the order in which waiting tasks start follows `update`. If a job finishes before it
+    is done in the virtual SRPT, it stays there; if you `remove` a job, it leaves. Without machines the
+    virtual SRPT stands still. One thread at a time per object, RuntimeError for a second one. Ids are never
+    used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle loads
+    in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a decision
+    O(g log n + h) for g jobs that get machines and h jobs that hold machines (``fair``: O(n log N)).
+    Source: Zheng, Shroff, Sinha 2013, algorithm 1.
 
     Examples
     --------
@@ -162,7 +161,7 @@ class SlottedEpoch(BaseEpoch):
         reduce_left : array_like of float
             Reduce work as estimated [machine seconds].
         arrival : array_like of float
-            [s]; time goes on until then, unless it has already.
+            When jobs come [s]. The epoch's time moves on to the arrival, if it is later.
         map_left : array_like of float, optional
             Map work as estimated [machine seconds]; a slot for every waiting task by default.
         reduces : array_like of int
@@ -196,13 +195,18 @@ class SlottedEpoch(BaseEpoch):
         map_left: npt.ArrayLike | None = None,
         reduce_left: npt.ArrayLike | None = None,
     ) -> None:
-        """Overwrite what is given, as in `add`; nothing changes if anything is wrong.
+        """Change jobs; nothing changes if anything is wrong.
 
-        ``maps`` without ``map_left`` says what map work is left, too: for each task that waits what
-        ``map_left`` last said of each task that waited then, by default a slot.
+        Call this after each decision: tasks that started no longer wait, and hold machines until they end.
 
-        What is done with a decision is told this way: tasks that started wait no longer, and hold
-        machines until they end.
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+        maps, reduces, running, map_left, reduce_left : array_like, optional
+            As in `add`; columns that you leave out stay as they were. If you give ``maps`` without
+            ``map_left``, the map work left is the number of waiting tasks times the work of a task, as the
+            last ``map_left`` said it; by default a task takes a slot.
         """
         self._update(
             ids,
@@ -218,19 +222,19 @@ class SlottedEpoch(BaseEpoch):
     def decide(
         self, now: float, *, slots: int | None = None, period: float | None = None
     ) -> SlottedDecision:
-        """Which waiting tasks start now, on the machines that nobody holds.
+        """Which waiting tasks start now, on the idle machines.
 
         Parameters
         ----------
         now : float
-            Time [s]; never before that of an earlier decision or arrival.
+            Time [s]; never before the time of an earlier decision or arrival.
         slots : int, optional
-            New number of machines, kept from now on; 0 is one.
+            New number of machines, kept from now on; it may be 0.
         period : float, optional
             Seconds for which this decision is held (the epoch's ``period`` by default). A machine then
             runs waiting tasks of its job one after the other for as many whole slots as fit into it, so a
-            job gets fewer machines; machines that are left over go to jobs whose tasks end
-            earlier by them. Below two slots a period changes nothing.
+            job gets fewer machines. Machines that are left over go to jobs whose tasks end earlier with
+            them. A period below two slots changes nothing.
         """
         moment = check_time("now", now)
         new = None if slots is None else check_whole("slots", slots, 0, 2**40)

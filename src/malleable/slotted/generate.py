@@ -64,7 +64,7 @@ def task_range(tasks: Tasks) -> tuple[int, int]:
 
 @by_value()
 class MapReduceStream:
-    """Poisson arrivals of the workloads of section VII, drawn in chunks: bounded memory.
+    """Poisson arrivals of the workloads of section VII, drawn in chunks, so any number fits into memory.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ class MapReduceStream:
         Reduce tasks of a job, or the range of their uniformly drawn number; a job never has more
         tasks than units.
     split : {"even", "random"}
-        Tasks as equal as may be, or of one unit each and the other units thrown at random.
+        ``even``: tasks as equal as possible; ``random``: one unit for each task, and the other units at
+        random.
 
     Raises
     ------
@@ -94,8 +95,9 @@ class MapReduceStream:
 
     Notes
     -----
-    The paper says "up to 10" tasks and nothing of their lengths; U{1..10} and even splits are
-    choices on which the non-preemptive ratios depend.
+    The paper says "up to 10" tasks and does not say how long they are. U{1..10} and even splits are our
+    choices, and the non-preemptive ratios depend on them. O(1) a job. Source: Zheng, Shroff, Sinha 2013,
+    section VII.
 
     Examples
     --------
@@ -152,7 +154,13 @@ class MapReduceStream:
         return np.maximum(1, np.rint(rng.exponential(size, count))).astype(np.int64)
 
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapReduceJobs]:
-        """Tables of successive slots, in the order of arrival."""
+        """Tables of jobs one after the other, in the order of arrival. O(1) a job.
+
+        Parameters
+        ----------
+        rng : numpy Generator or seed, optional
+            Draws the jobs; the same seed gives the same jobs.
+        """
         generator = np.random.default_rng(rng)
         map_size, reduce_size = self.sizes
         step = max(1, int(_CHUNK_JOBS / self.rate))

@@ -42,14 +42,15 @@ class MapReduceJobs(Table):
     map : array_like of int, shape (J,)
         Number of map tasks, at least 0.
     reduce : sequence of sequences of int
-        Lengths of each job's reduce tasks [slots], at least 1; an empty one for a map-only job.
+        Lengths of each job's reduce tasks [slots], at least 1; an empty list for a job without reduce
+        tasks.
     arrival : array_like of int or int
-        Slot of arrival, from 1, in which the job may already run; any order.
+        Slot of arrival, from 1; the job may already run in it. Any order.
     name : sequence of str, optional
         ``job0``, ``job1``, ... by default.
     reduce_estimate : array_like of float, optional
-        Reduce work of each job as a scheduler knows it [units]; used where ``estimates="column"``
-        asks for it.
+        Reduce work of each job as a scheduler knows it [units]; simulations with ``estimates="column"`` use
+        it.
 
     Raises
     ------
@@ -114,7 +115,15 @@ class MapReduceJobs(Table):
         name: Sequence[str] | None = None,
         reduce_estimate: npt.ArrayLike | None = None,
     ) -> MapReduceJobs:
-        """The same from flat columns, without a list per job; see the attributes."""
+        """Jobs from flat columns, without a list for each job.
+
+        Parameters
+        ----------
+        arrival, map, task_offset, task
+            As the attributes.
+        name, reduce_estimate
+            As for `MapReduceJobs`.
+        """
         jobs = cls.__new__(cls)
         maps = wholes_of("map", map)
         offset = wholes_of("task_offset", task_offset, len(maps) + 1)
@@ -168,7 +177,13 @@ class MapReduceJobs(Table):
         return work
 
     def take(self, index: npt.ArrayLike) -> MapReduceJobs:
-        """The jobs at these rows, in that order."""
+        """The jobs at these rows, in that order. O(rows + their tasks).
+
+        Parameters
+        ----------
+        index : array_like of int or bool
+            Rows, or a mask.
+        """
         rows = rows_of(index, len(self))
         first, count = self.task_offset[rows], np.diff(self.task_offset)[rows]
         offset = np.concatenate(([0], np.cumsum(count)))

@@ -47,10 +47,10 @@ class OverlapDecision(ExplainedDecision):
 
 
 class OverlapEpoch(BaseEpoch):
-    """Decides who maps and who shuffles, from what is left of every job.
+    """Decides which jobs map and which shuffle, from the work left of every job.
 
-    Given the state of `simulate`'s tandem queue it decides as that does. Real jobs differ in that they
-    may be unable to use a whole station: what the first cannot use goes down the order.
+    In the same state it decides as the tandem queue of `malleable.simulate`. A real job may be unable to
+    use a whole station: slots that it cannot use go to the next jobs of the order.
 
     Parameters
     ----------
@@ -58,12 +58,18 @@ class OverlapEpoch(BaseEpoch):
         Map and shuffle slots, each from 0 to 2^50; `decide` can change them.
     policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
     conserving : bool
-        False: MaxSRPT, SplitSRPT and FCFS as printed, which hand nothing on.
+        False: MaxSRPT, SplitSRPT and FCFS as the paper prints them. Then slots that a job cannot use stay
+        idle.
     underestimates : {"first", "bounce"}
-        How a job ranks that has done more than was estimated: see `simulate`.
+        How a job ranks that has done more work than was estimated: see `malleable.simulate`.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
-        0: the loop asks again whenever something changes.
+        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
+        to 1e12. 0: the loop asks again whenever something changes.
+
+    Raises
+    ------
+    ValueError
+        Here and in all methods for wrong input, naming field, row and value, before anything changes.
 
     See Also
     --------
@@ -75,9 +81,9 @@ class OverlapEpoch(BaseEpoch):
     -----
     One thread at a time per object, RuntimeError for a second one. Ids are never used twice, a wrong
     call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
-    version only); epochs are equal if their state is. Changes are O(1) a job. `decide` is one pass over
-    the jobs, O(J), where the first few can use the stations, and O(J + R log J) if R run because each
-    takes few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+    version only); epochs are equal if their state is. Changes are O(1) a job. `decide` is one pass over the
+    jobs, O(J), if the first few can use the stations, and O(J + R log J) if R jobs run because each takes
+    few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
 
     Examples
     --------
@@ -136,10 +142,11 @@ class OverlapEpoch(BaseEpoch):
         map, shuffle : array_like, shape (J,)
             Sizes, true or estimated, in seconds of the whole station: 0, or from 1e-12 to 1e15.
         arrival : array_like or float
-            [s], before or after the last decision, but not after the next one; FCFS goes by it.
+            When jobs came [s], before or after the last decision, but not after the next one; FCFS goes by
+            it.
         ready : array_like, optional
-            What of the shuffle work can be done now; by default none before the map phase moves, then
-            as much as its progress says.
+            The part of the shuffle work that can be done now. By default it follows from the progress of
+            the map phase.
         max_map_slots, max_shuffle_slots : array_like, optional
             The most slots that a job can use; no limit by default.
 
@@ -151,7 +158,7 @@ class OverlapEpoch(BaseEpoch):
         Raises
         ------
         ValueError
-            Names the field, the first bad row and its value; nothing has changed then.
+            Names the field, the first bad row and its value. Nothing has changed then.
         """
         return self._add(
             {
@@ -174,10 +181,19 @@ class OverlapEpoch(BaseEpoch):
         max_map_slots: npt.ArrayLike | None = None,
         max_shuffle_slots: npt.ArrayLike | None = None,
     ) -> None:
-        """Say what is left of jobs, in seconds of the whole station.
+        """Tell the work left of jobs, in seconds of the whole station.
 
-        ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a phase
-        still runs and has overrun its estimate by as much. What is not given stays as it was.
+        Columns that you leave out stay as they were.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            As `add` returned them.
+        map, shuffle : array_like, optional
+            Work left. ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a
+            phase still runs and by how much it has overrun its estimate.
+        ready, max_map_slots, max_shuffle_slots : array_like, optional
+            As in `add`.
         """
         self._update(
             ids,
@@ -198,15 +214,14 @@ class OverlapEpoch(BaseEpoch):
         Parameters
         ----------
         now : float
-            Absolute time [s], never before that of an earlier decision; no job may arrive later.
+            Absolute time [s], never before the time of an earlier decision; no job may arrive later.
         slots : (int, int), optional
-            New map and shuffle slots, kept from now on; 0 is one.
+            New map and shuffle slots, kept from now on; they may be 0.
         period : float, optional
-            Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
-            no more slots than it can use for the whole period, unless nobody else can use them. At the
-            shuffle station counts what is ready, and what becomes ready within the period. If a phase
-            has overrun its estimate, a quarter of its work so far counts as left. Shares are whole
-            slots then.
+            Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets no
+            more slots than it can use for the whole period, unless no other job can use them. At the
+            shuffle station the work counts that is ready or becomes ready within the period. If a phase has
+            overrun its estimate, a quarter of its work so far counts as left. Shares are whole slots then.
         """
         moment = check_time("now", now)
         new = None if slots is None else _both(slots)

@@ -55,8 +55,8 @@ class MapShuffleJobs(Table):
     name : sequence of str, optional
         ``job0``, ``job1``, ... by default.
     map_estimate, shuffle_estimate : array_like, optional
-        Sizes as a scheduler knows them, in the units of `map` and `shuffle`; both or neither. They
-        are used where ``estimates="column"`` asks for them.
+        Sizes as a scheduler knows them, in the units of `map` and `shuffle`; both or neither. Simulations
+        with ``estimates="column"`` use them.
 
     Raises
     ------
@@ -126,7 +126,13 @@ class MapShuffleJobs(Table):
         return f"MapShuffleJobs({counted(len(self), 'job')})"
 
     def take(self, index: npt.ArrayLike) -> MapShuffleJobs:
-        """The jobs at these rows (integers or a mask), in that order."""
+        """The jobs at these rows, in that order. O(rows).
+
+        Parameters
+        ----------
+        index : array_like of int or bool
+            Rows, or a mask.
+        """
         rows = rows_of(index, len(self))
         columns: dict[str, Any] = {field: getattr(self, field) for field in _COLUMNS}
         taken = {f: own[rows] for f, own in columns.items() if own is not None}
@@ -138,7 +144,7 @@ class MapShuffleJobs(Table):
 
 @by_value()
 class MapShuffleStream:
-    """Poisson arrivals of log-normal jobs, drawn in chunks: any number of them in bounded memory.
+    """Poisson arrivals of log-normal jobs, drawn in chunks, so any number fits into memory.
 
     Parameters
     ----------
@@ -188,7 +194,13 @@ class MapShuffleStream:
     _repr_html_ = as_html
 
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapShuffleJobs]:
-        """Tables of jobs one after the other, in the order of arrival."""
+        """Tables of jobs one after the other, in the order of arrival. O(1) a job.
+
+        Parameters
+        ----------
+        rng : numpy Generator or seed, optional
+            Draws the jobs; the same seed gives the same jobs.
+        """
         generator = np.random.default_rng(rng)
         map_variance = math.log1p(self.map_sd**2)
         ratio_variance = math.log1p(self.ratio_sd**2)

@@ -80,14 +80,14 @@ def read_flows(
     Parameters
     ----------
     source, skip_bad, max_size, **options
-        As of `malleable.read`. Files of flows are the project's JSON (``{"slots": P, "flows": [...]}``),
-        WfFormat instances, Alibaba DAG lines and TPC-H profiles; what other traces become says
-        `Trace.flows`.
+        As in `malleable.read`. Files of flows are the project's JSON (``{"slots": P, "flows": [...]}``),
+        WfFormat instances, Alibaba DAG lines and TPC-H profiles. `Trace.flows` says how other traces become
+        flows.
 
     Returns
     -------
     Flows
-        ``flows.slots`` is what the file says, or None.
+        ``flows.slots`` is the capacity that the file names, or None.
 
     Raises
     ------
@@ -101,6 +101,10 @@ def read_flows(
     malleable.Flows : What is returned.
     malleable.write_flows : Writes such a file.
     malleable.read : Traces of any format.
+
+    Notes
+    -----
+    Time and memory are linear in the size of the file.
 
     Examples
     --------
@@ -140,6 +144,26 @@ def write_flows(
     path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = True
 ) -> None:
     """Write flows as JSON that `read_flows` reads back.
+
+    Parameters
+    ----------
+    path : path
+        The file, written as a whole or not at all.
+    flows : Flows
+        The table.
+    slots : int, optional
+        Capacity that the file names; by default that of ``flows``.
+    force : bool
+        False: an existing file is refused.
+
+    Raises
+    ------
+    FileExistsError
+        The path exists and ``force`` is false.
+
+    Notes
+    -----
+    O(jobs + parents).
 
     See Also
     --------

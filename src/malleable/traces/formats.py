@@ -270,15 +270,15 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip or zstd; the format is known by content. A rolling log of Spark is given by its
-        folder; a folder of logs of one format is one trace (`malleable.traces.merging`).
+        Plain, gzip or zstd; the content tells the format. For a rolling log of Spark give its folder; a
+        folder of logs of one format is one trace (`malleable.traces.merging`).
     skip_bad : bool
-        Malformed records: False, one error that counts them and shows the first; True, a warning that
-        counts them, and the trace has the others. Also what lies behind damage to the file.
+        False: malformed records, and everything behind a damaged place of the file, are one error that
+        counts them and shows the first. True: they are left out, with a warning that counts them.
     max_size : int or None
         Bytes that the file may have, unpacked; None: any number.
     **options
-        Of the format, as the page ``docs/options.md`` and ``malleable simulate --options`` list them.
+        Options of the format. The page ``docs/options.md`` and ``malleable simulate --options`` list them.
 
     Returns
     -------

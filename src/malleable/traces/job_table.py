@@ -200,7 +200,7 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Parameters
     ----------
     source : path, file object or data frame
-        CSV with a header or Parquet, plain, gzip or zstd, known by content; or an object with
+        CSV with a header or Parquet, plain, gzip or zstd (the content tells which); or an object with
         ``__arrow_c_stream__`` or ``__dataframe__`` (pandas, polars, pyarrow ...).
     max_size : int or None
         Bytes that a file may have, unpacked; None: any number.
@@ -213,10 +213,10 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Raises
     ------
     ValueError
-        One line that names the file and what is wrong: an unknown column (with the nearest known
-        name), one that occurs twice, no ``work``, a row of another length than the header, a cell
-        that is not a number, slots that are not whole, a value that `Jobs` rejects, bytes that
-        are not text. Rows are counted from 0 and without the header and blank lines.
+        One line that names the file and what is wrong: an unknown column (with the most similar known
+        name), a column that occurs twice, no ``work``, a row of another length than the header, a cell that
+        is not a number, slots that are not whole, a value that `Jobs` rejects, bytes that are not text.
+        Rows are counted from 0 and without the header and blank lines.
     ImportError
         Parquet or a data frame, and pyarrow is not installed.
     OSError
@@ -233,11 +233,10 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
     ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup``
     (p, or rates ``1;1.9;2.7``; linear) and ``user``, in any order. A blank cell means the default in
-    brackets. Times are numbers or ISO
-    dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless they say their zone). Cells of CSV
-    have commas between them, or semicolons where the header has no comma. An apostrophe before a name in
-    CSV that begins with one of ``= + - @`` is not part of it (see `write_jobs`). Time and memory are linear
-    in the size of the table.
+    brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless
+    they have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in
+    CSV has an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see
+    `write_jobs`). Time and memory are linear in the size of the table.
 
     Examples
     --------
@@ -302,8 +301,8 @@ def write_jobs(
     jobs : Jobs
         The table. ``max_slots`` of all slots and no deadline become blank cells.
     target : path or file object
-        A path is written as a whole or not at all; a file object, text or binary, is written to
-        where it stands and left open.
+        A path is written as a whole or not at all. A file object, text or binary, is written at its current
+        place and stays open.
     force : bool
         False: an existing file is refused.
 
@@ -322,7 +321,7 @@ def write_jobs(
     Notes
     -----
     A name or user that a spreadsheet would run (it begins with ``=``, ``+``, ``-``, ``@``, a tab or
-    a line break) gets an apostrophe in front, as spreadsheets themselves write it.
+    a line break) gets an apostrophe in front, as spreadsheets themselves write it. O(J).
 
     Examples
     --------

@@ -17,10 +17,10 @@ from malleable.view_hook import as_html
 @by_value()
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace:
-    """Jobs as a file tells of them; None for what it does not know.
+    """What a file says of its jobs; None for what it does not say.
 
-    Rows are jobs by arrival, ties as in the file; those of a table as there. Times are in the file's
-    own unit and clock, so that whole numbers stay exact: ``per_second`` of them make a second.
+    Rows are jobs by arrival, ties as in the file; rows of a table stay as they are. Times are in the file's
+    own unit and clock, so whole numbers stay exact: ``per_second`` units make a second.
 
     Attributes
     ----------
@@ -30,13 +30,13 @@ class Trace:
     map : Phase
         The jobs' only phase, or the first of two.
     reduce : Phase or None
-        The second, which starts after the first.
+        The second phase, which starts after the first.
     name, user, program : tuple of str or None
     weight, deadline, finish : ndarray of float64 or None
         ``finish``: when the job ended; NaN where unknown.
     sla : sequence of lists of (time, penalty), or None
     known : ndarray of bool or None
-        Jobs whose tasks have known times; converters leave the others out. None: all.
+        Jobs whose tasks have known times; converters leave the other jobs out. None: all jobs.
     flow : ndarray of int64 or None
         Index into ``flow_name``; jobs of a flow stand together and have its arrival, weight, deadline
         and SLA. None: jobs are independent.
@@ -45,19 +45,25 @@ class Trace:
     columns : mapping of str to ndarray
         Further numbers of the jobs, by the file's names.
     groups : mapping of str to sequence of str
-        What else jobs are sorted by, as ``partition`` and ``account``; "" where unknown.
+        Other groups of jobs, such as ``partition`` and ``account``; "" if unknown.
     table : Jobs, Flows, MapShuffleJobs, MapReduceJobs, ClusterJobs or None
-        The table that the file is, if it is one; its own converter gives it as it stands.
+        The table, if the file is a table of a model; the model's converter gives it unchanged.
     per_second : float
     options : mapping
         Options of the format that the file was read with.
+    skip_bad : bool
+        Whether converters leave out malformed jobs, with a warning, instead of an error.
     wall : bool
-        The clock's zero means nothing, so the first arrival counts as 0.
+        True: the clock's zero means nothing, so the first arrival counts as 0.
 
     See Also
     --------
     malleable.read : Reads a trace.
     malleable.simulate : Takes a trace as it is.
+
+    Notes
+    -----
+    Each converter takes O(jobs + tasks).
 
     Examples
     --------

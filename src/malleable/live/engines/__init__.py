@@ -1,4 +1,4 @@
-"""Where tasks run: one file an engine. An engine that callers make is imported when they ask for it.
+"""Where tasks run: one file for each engine. An engine is imported when you ask for it.
 
 See Also
 --------
