@@ -84,9 +84,9 @@ class CommandParser(argparse.ArgumentParser):
 def manners(parser: argparse.ArgumentParser, default: Any) -> None:
     """How people want to be spoken to: before the command's name or behind it."""
     add = parser.add_argument
-    told = "neither tables nor progress bars nor notes: errors alone"
+    told = "no tables, progress bars or notes: errors only"
     add("-q", "--quiet", action="store_true", default=default, help=told)
-    told = "no colours (as where NO_COLOR is set)"
+    told = "no colours (also if NO_COLOR is set)"
     add("--no-color", action="store_true", default=default, help=told)
 
 

@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "were saved by --json."
     )
     add = adder(parser)
-    add("--jobs N,N", "how many", default="1000,10000,100000")
+    add("--jobs N,N", "numbers of jobs", default="1000,10000,100000")
     add(
         "--policy A,B",
         f"of {', '.join(policy_names('jobs', in_loop=True))}",
@@ -46,12 +46,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--objective X,Y", "of flex", default="sum:response,max:stretch")
     instances = "; ".join(f"{name}: {told}" for name, told in INSTANCES.items())
     add("--instance A,B", instances, default="a,b,c")
-    add("--epochs N", "decisions of each", int, 1000)
+    add("--epochs N", "decisions of each case", int, 1000)
     parser.add_argument(
         "--compare",
         nargs=2,
         metavar=("FILE", "FILE"),
-        help="measure nothing: a saved run and a later one, noise taken into account",
+        help="measure nothing: compare a saved run and a later one, beyond noise",
     )
     output_arguments(parser)
     parser.set_defaults(run=run)

@@ -49,16 +49,16 @@ _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "FLEX, FAIR and FIFO on a generated workload, and on a trace if one is named; the latency "
-        "of an epoch; a picture of the packings."
+        "Show FLEX, FAIR and FIFO on a generated workload, and on a trace if you name "
+        "one; how long a decision takes; a picture of the packings."
     )
     add = adder(parser)
-    add("--trace PATH", "job table or trace (empty: none)")
-    add("--at SECONDS", "time of the trace's snapshot", float)
+    add("--trace PATH", "job table or trace (default, and if empty: none)")
+    add("--at SECONDS", "time of the trace's snapshot [s] (default: its last arrival)", float)
     reading_arguments(parser, phase=True)
-    add("--slots N", "for the trace (default: its own load)", int)
-    add("--seed", "of the generated workload", int, 1)
-    add("--output DIR", "for pictures", default="out")
+    add("--slots N", "slots for the trace (default: its own load)", int)
+    add("--seed", "seed of the generated workload", int, 1)
+    add("--output DIR", "folder of pictures", default="out")
     output_arguments(parser)
     parser.set_defaults(run=run)
 

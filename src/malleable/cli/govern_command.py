@@ -46,29 +46,46 @@ _ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jo
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Have arrays that wait in a Slurm start in the order that an objective asks for, by Nice. Without "
-        "--apply nothing is changed: what would be is shown, and why."
+        "Let arrays that wait in a Slurm start in the order of an objective, by Nice. "
+        "Without --apply nothing is changed: the command shows what it would change, and "
+        "why."
     )
     parser.epilog = (
-        "Ctrl-C ends it; all that was changed is set back. Exit status: 0; 1; 2; 130 interrupted."
+        "Ctrl-C ends the governor, which sets back all that it changed. Exit status: 0; 1"
+        " wrong input; 2 usage; 130 interrupted."
     )
     add = parser.add_argument
-    add("engine", choices=("slurm",), help="what the arrays wait in")
-    add("--apply", action="store_true", help="do it, until it is interrupted")
-    add("--dry-run", action="store_true", help="show what would be done (the default)")
-    add("--name", metavar="PATTERN", help="only arrays of such a name (* and ?)")
-    add("--submitted", action="store_true", help="only what malleable submit handed over")
+    add("engine", choices=("slurm",), help="where the arrays wait: slurm")
+    add("--apply", action="store_true", help="make the changes, until Ctrl-C")
+    add("--dry-run", action="store_true", help="show what would be changed (the default)")
+    add(
+        "--name",
+        metavar="PATTERN",
+        help="govern only arrays of such a name (* and ?; default: all)",
+    )
+    add("--submitted", action="store_true", help="govern only arrays of malleable submit")
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
     add("--policy", default="auto", help="default: %(default)s")
-    add("--every", type=float, default=5.0, metavar="S", help="between looks (default: 5 s)")
-    add("--no-lease", action="store_true", help="if the governor is killed, nothing sets anything back "
-        "(by default a process of this machine, and a job that waits in the queue)")  # fmt: skip
-    add("--lease-seconds", type=float, default=60.0, metavar="S", help="after so long (60 s)")
-    add("--until-done", action="store_true", help="end when no array is left")
-    add("--as-operator", action="store_true", help="all users' arrays")
-    add("--users", metavar="FILE", help="of an operator: [[user]] with name, minimum, priority")
+    add("--every", type=float, default=5.0, metavar="S", help="time between looks (default: 5 s)")
+    told = "if the governor is killed, nothing is set back (by default a process of this machine does it,"
+    told += " and a job that waits in the queue)"
+    add("--no-lease", action="store_true", help=told)
+    add(
+        "--lease-seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="the lease sets everything back after so long without a look (default: 60 s)",
+    )
+    add("--until-done", action="store_true", help="end when no array is left (default: at Ctrl-C)")
+    add("--as-operator", action="store_true", help="govern the arrays of all users")
+    add(
+        "--users",
+        metavar="FILE",
+        help="with --as-operator: a TOML file of [[user]] with name, minimum, priority",
+    )
     add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
-    add("--record", metavar="FILE", help="what the scheduler is told, for malleable replay")
+    add("--record", metavar="FILE", help="write what the scheduler is told, for malleable replay")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

@@ -27,17 +27,30 @@ _LOOK = 0.2  # seconds between two looks at files that grow
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "What tasks of a job printed: standard output, or with --err standard error, of each task's last "
-        "attempt. Of one task that failed, standard error is told as well: how, and its command."
+        "Show what tasks of a job printed: standard output, or with --err standard error,"
+        " of each task's last attempt. If you name one task that failed, standard error "
+        "also says how it failed, and its command."
     )
-    parser.epilog = "Tasks are numbers from 0, as status --failed says them."
+    parser.epilog = "Tasks are numbers from 0, as in status --failed."
     add = parser.add_argument
-    add("job", metavar="JOB", help="its name")
-    add("task", metavar="TASK", nargs="?", type=int, help="its number (default: all)")
-    add("--err", action="store_true", help="standard error instead")
+    add("job", metavar="JOB", help="name of the job")
+    add(
+        "task",
+        metavar="TASK",
+        nargs="?",
+        type=int,
+        help="number of the task (default: all tasks)",
+    )
+    add("--err", action="store_true", help="show standard error instead of standard output")
     add("--follow", action="store_true", help="go on until the run has ended")
     add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
-    add("--run", type=int, metavar="N", dest="number", help="of a run (default: the last)")
+    add(
+        "--run",
+        type=int,
+        metavar="N",
+        dest="number",
+        help="number of the run (default: the last)",
+    )
     parser.set_defaults(run=run)
 
 

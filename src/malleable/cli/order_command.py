@@ -17,9 +17,14 @@ from malleable.live.control import order
 from malleable.live.orders import SETTINGS
 
 _TOLD = {
-    "pause": "No more tasks of a job start; those that run go on. The run waits until the job is resumed.",
+    "pause": (
+        "No more tasks of a job start; running tasks go on. The run waits until the job is resumed."
+    ),
     "resume": "A job that was paused goes on.",
-    "cancel": "Nothing of a job starts any more, what runs is ended; jobs that come after it are skipped.",
+    "cancel": (
+        "No more tasks of a job start, running tasks are ended, and jobs that come after "
+        "it are skipped."
+    ),
     "set": "Change what a job asks for, from now on.",
 }
 
@@ -29,10 +34,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verb = parser.prog.split()[-1]
     parser.description = f"{_TOLD[verb]} The run is the one that writes the journal."
     add = parser.add_argument
-    add("job", metavar="JOB", help="its name")
+    add("job", metavar="JOB", help="name of the job")
     if verb == "set":
         known = ", ".join(SETTINGS)
-        add("settings", metavar="KEY=VALUE", nargs="+", help=f"of {known}; none: no limit")
+        add(
+            "settings",
+            metavar="KEY=VALUE",
+            nargs="+",
+            help=f"any of {known}; the value none: no limit",
+        )
     add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
     parser.set_defaults(run=partial(run, verb), usage=parser.error)
 

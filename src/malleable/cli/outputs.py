@@ -21,7 +21,7 @@ INTERRUPTED = 130
 def output_arguments(parser: argparse.ArgumentParser) -> None:
     """What every command can be asked for."""
     add = adder(parser)
-    add("--json FILE", "the result as JSON (-: standard output)")
+    add("--json FILE", "write the result as JSON (-: standard output)")
     add("--force", "overwrite existing files", bool)
 
 

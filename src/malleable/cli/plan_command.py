@@ -50,33 +50,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy", "default: flex for jobs, flowflex for flows", choices=policies)
     add(
         "--effort N",
-        f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; of more than 2,000"
-        " jobs fewer, so that planning takes seconds)",
+        f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; fewer for more than"
+        " 2,000 jobs, so that planning takes seconds)",
         int,
     )
-    add("--budget S", "flex: ceiling of wall-clock time [s]", float)
+    add("--budget S", "flex: ceiling of wall-clock time [s] (default: none)", float)
     add("--period S", "jobs: slots are decided every S seconds and held in between", float, 0.0)
     when = adder(parser.add_mutually_exclusive_group())
-    when("--now S", "time of the plan [s]", float)
+    when("--now S", "time of the plan [s] (default: 0; of a snapshot, its time)", float)
     when(
         "--at SECONDS",
-        "snapshot of what has arrived by then, planned at that time"
-        " (default for a trace: its last arrival)",
+        (
+            "plan the jobs that have arrived by this time, at this time (default for a trace:"
+            " its last arrival)"
+        ),
         float,
     )
     add(
         "--snapshot HOW",
-        "what is left of the jobs then. recorded (default): as FILE says; a trace that does"
-        " not know what had been done gives every job that has arrived, with all of its work."
-        f" {', '.join(POLICIES)}: as that policy leaves it, simulated on --slots until then",
+        "which work is left at --at. recorded (default): as FILE says; if a trace does not know,"
+        " every job that has arrived has all of its work."
+        f" {', '.join(POLICIES)}: as this policy leaves it, simulated on --slots until then",
         choices=(RECORDED, *POLICIES),
     )
     parser.set_defaults(snapshot=RECORDED)
     reading_arguments(parser, phase=True)
     add("--min-mode", default=MIN_MODES[0], choices=MIN_MODES)
-    add("--explain", "why, one line per job", bool)
-    add("--pieces FILE", "the whole schedule as CSV (-: standard output)")
-    add("--plot FILE", "the packing as a picture (.png, .svg, .pdf)")
+    add("--explain", "say why, one line for each job", bool)
+    add("--pieces FILE", "write the whole schedule as CSV (-: standard output)")
+    add("--plot FILE", "draw the packing (.png, .svg, .pdf)")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

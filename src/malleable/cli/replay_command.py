@@ -13,13 +13,14 @@ from malleable.view.replay_views import replay_table
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Give what a scheduler was told (EVENTS) to a fresh one, which has to decide the same, and ask other "
-        "policies at every recorded state, one step. Exit status 1 if the record's policy decides otherwise."
+        "Give the events that a scheduler was told (EVENTS) to a fresh scheduler, which "
+        "has to decide the same, and ask other policies at every recorded state, one step"
+        " each. Exit status 1 if the record's policy decides otherwise."
     )
     add = adder(parser)
     parser.add_argument("events", metavar="EVENTS", help="a file that Scheduler(record=...) wrote")
-    add("--policy A,B", "others (default: the record's own)")
-    add("--objective", "theirs (default: the record's)")
+    add("--policy A,B", "other policies (default: the record's own)")
+    add("--objective", "their objective (default: the record's)")
     output_arguments(parser)
     parser.set_defaults(run=run)
 

@@ -23,29 +23,42 @@ _MOST_WORKERS = 4
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "What would another policy have done to these jobs, and to whom? FILE is what a cluster wrote "
-        "(sacct, SWF, Spark, Rumen, SWIM ...; several files or a folder of one format), a table of jobs, or "
-        "the journal of a run of our own, of which the page then shows what happened."
+        "What would another policy have done to these jobs, and to which users? FILE is a"
+        " record of a cluster (sacct, SWF, Spark, Rumen, SWIM ...; several files or a "
+        "folder of one format), a table of jobs, or the journal of a run of malleable, "
+        "which the page then shows, too."
     )
     add = adder(parser)
     told = "a trace, a table, a folder, or a journal of runs (-: standard input)"
     parser.add_argument("files", nargs="+", metavar="FILE", help=told)
-    add("--html FILE", "the page: one file that needs no network")
-    add("--title TEXT", "of the page (default: the names of the files)")
-    add("--policy A,B", "what to compare", default=",".join(POLICIES))
+    add("--html FILE", "write the page: one file that needs no network")
+    add("--title TEXT", "title of the page (default: the names of the files)")
+    add("--policy A,B", "policies to compare", default=",".join(POLICIES))
     add("--subject NAME", "whose gains and losses are shown (default: auto, else the last policy)")
-    add("--recorded-policy", "what ran when the record was made", choices=("fifo", "fair"))
-    add("--slots N", "of the cluster (default: the most ever in use in the record)", int)
-    add("--load L", "instead: as many slots as make this load", float)
-    add("--cluster FILE", "instead: its nodes (TOML)")
-    add("--spread S", "jobs that all come at one time come at random within S seconds", duration)
-    add("--quick", "neither the curve over loads nor wrong sizes", bool)
-    add("--loads L,L", "of the curve (default: 0.5 to 1.1)")
+    add(
+        "--recorded-policy",
+        "the policy that ran when the record was made (default: fair and fifo are both tried)",
+        choices=("fifo", "fair"),
+    )
+    add("--slots N", "slots of the cluster (default: the most ever in use in the record)", int)
+    add("--load L", "instead of --slots: as many slots as make this load", float)
+    add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
+    add(
+        "--spread S",
+        "if all jobs come at one time: let them come at random within S seconds",
+        duration,
+    )
+    add("--quick", "leave out the curve over loads and wrong sizes", bool)
+    add("--loads L,L", "loads of the curve (default: 0.5 to 1.1)")
     add("--draws N", "random draws of wrong sizes", int, 3)
-    add("--seed N", "of random numbers", int, 0)
-    add("--read NAME=VALUE", "an option of the trace", action="append")
-    add("--run N", "of a journal (default: the last)", int, dest="number")
-    add("--processes N", "simulations side by side (default: one a processor, up to 4)", int)
+    add("--seed N", "seed of random numbers", int, 0)
+    add(
+        "--read NAME=VALUE",
+        "an option of the trace, or an assumption (malleable simulate --options lists them)",
+        action="append",
+    )
+    add("--run N", "run of a journal (default: the last)", int, dest="number")
+    add("--processes N", "simulations side by side (default: one for each processor, up to 4)", int)
     reading_arguments(parser)
     output_arguments(parser)
     parser.set_defaults(run=run)

@@ -27,18 +27,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = adder(parser)
     parser.add_argument(
-        "name", nargs="?", choices=tuple(FIGURES), metavar="NAME", help="of a figure above"
+        "name", nargs="?", choices=tuple(FIGURES), metavar="NAME", help="name of a figure above"
     )
-    add("--list", "every figure and table of the papers, and why some have no name", bool)
-    add("--simulations N", "per point (default: the number above)", int)
-    add("--processes N", "clusters: side by side (default: 1)", int)
+    add("--list", "list every figure and table of the papers, and why some have no name", bool)
+    add("--simulations N", "simulations for each point (default: the number above)", int)
+    add("--processes N", "clusters: simulations side by side (default: 1)", int)
     add("--engine NAME", f"clusters: {ENGINE}")
     add("--quick", "fewer simulations, without the largest experiments", bool)
-    add("--jobs N", "overlap: generated jobs a point (default: as above)", int)
-    add("--trace FILE", "overlap-fig7: google2011's jobs (default: generated)")
+    add("--jobs N", "overlap: generated jobs for each point (default: the number above)", int)
+    add("--trace FILE", "overlap-fig7: a file of google2011's jobs (default: generated jobs)")
     reading_arguments(parser)
-    add("--seed", "of the first simulation", int, 0)
-    add("--plot FILE", "the panels as a picture (.png, .svg, .pdf)")
+    add("--seed", "seed of the first simulation", int, 0)
+    add("--plot FILE", "draw the panels (.png, .svg, .pdf)")
     output_arguments(parser)
     parser.set_defaults(run=run, refuse=parser.error)
 

@@ -69,25 +69,48 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     source_arguments(parser)
-    add("-j", "--slots", type=int, metavar="N", help="tasks at once (default: processors)")
+    add(
+        "-j",
+        "--slots",
+        type=int,
+        metavar="N",
+        help="tasks at once (default: one for each processor)",
+    )
     add("--objective", help="{sum,max}:KIND (default: sum:response)")
     add("--policy", help="default: auto")
     add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
     add("--resume", action="store_true", help="go on with the journal's last run")
-    add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
-    add("--durable", action="store_true", help="what is recorded survives a loss of power")
-    told = "of all tasks together (default: this machine's)"
+    add("--rerun-failed", action="store_true", help="go on with it, and try failed tasks again")
+    add(
+        "--durable",
+        action="store_true",
+        help="the journal survives a loss of power (default: a kill only)",
+    )
+    told = "memory of all tasks together (default: this machine's)"
     add("--memory", type=size, metavar="SIZE", help=told)
-    add("--engine", metavar="NAME", help="where: hyperqueue (a server here) or hyperqueue:FOLDER")
-    told = "give up: never, soon,fail=1 (then what runs may end), now,fail=10%%, now,success=1 ..."
+    add(
+        "--engine",
+        metavar="NAME",
+        help="where tasks run: hyperqueue (a server here) or hyperqueue:FOLDER (default: here)",
+    )
+    told = (
+        "when to give up: never, soon,fail=1 (running tasks may end), now,fail=10%%, "
+        "now,success=1 ... (default: never)"
+    )
     add("--halt", type=halt, metavar="WHEN", help=told)
-    add("--joblog", metavar="FILE", help="a line a task, with GNU parallel's columns")
-    told = "of tasks: keep it in files, stream it when they end as well, or none (default: keep)"
+    add("--joblog", metavar="FILE", help="write a line for each task, with GNU parallel's columns")
+    told = (
+        "output of tasks: keep it in files, also stream it when tasks end, or none (default: keep)"
+    )
     add("--output", choices=("keep", "stream", "none"), default="keep", help=told)
-    add("--keep-order", action="store_true", help="stream, in the order of tasks")
-    add("--watch", action="store_true", help="show all jobs in place instead of a line")
-    add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
-    job_arguments(parser, "after the start")
+    add("--keep-order", action="store_true", help="stream output, in the order of tasks")
+    add("--watch", action="store_true", help="show a table of all jobs instead of a line")
+    add(
+        "--dry-run",
+        action="store_true",
+        help="show the plan and its expected end, but run nothing",
+    )
+    job_arguments(parser, "due so long after the start")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 
@@ -95,23 +118,47 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def source_arguments(parser: argparse.ArgumentParser) -> None:
     """Where the jobs are said."""
     add = parser.add_argument
-    add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
-    add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
+    add(
+        "file",
+        metavar="FILE|COMMAND",
+        nargs="?",
+        help="a file of jobs (default: jobs.toml), or a command",
+    )
+    add(
+        "--job",
+        metavar="NAME",
+        help="run one job of this name: COMMAND for each line of standard input",
+    )
     parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False)
 
 
 def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
     """What can be said of the one job of ``--job``; its deadline counts ``since`` something."""
     job = parser.add_argument_group("of the one job")
-    job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
     job.add_argument(
-        "--timeout", type=duration, metavar="S", help="of a task, as 90s or 10m (default: none)"
+        "--retries",
+        type=int,
+        metavar="N",
+        help="how often a failed task is tried again (default: 0)",
     )
-    job.add_argument("--weight", type=float, metavar="W", help="default: 1")
+    job.add_argument(
+        "--timeout",
+        type=duration,
+        metavar="S",
+        help="end a task after this time, as 90s or 10m (default: none)",
+    )
+    job.add_argument(
+        "--weight", type=float, metavar="W", help="weight in the objective (default: 1)"
+    )
     job.add_argument("--deadline", type=duration, metavar="S", help=f"{since} (default: none)")
-    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
-    job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
-    job.add_argument("--seconds", type=duration, metavar="S", help="that a task takes, if known")
+    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed slots (default: 0)")
+    job.add_argument("--max-slots", type=int, metavar="N", help="the most slots (default: any)")
+    job.add_argument(
+        "--seconds",
+        type=duration,
+        metavar="S",
+        help="time of a task, if you know it (default: learnt)",
+    )
 
 
 def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:

@@ -30,19 +30,24 @@ class Case(NamedTuple):
 def overrun_argument(add: Callable[..., str]) -> None:
     """What the models ask in which jobs may have more than was estimated."""
     overrun = ("first", "bounce")
-    add("--underestimates", "jobs that overrun", default="first", choices=overrun)
+    add(
+        "--underestimates",
+        "how jobs rank that overrun their estimate",
+        default="first",
+        choices=overrun,
+    )
 
 
 def decided_arguments(add: Callable[..., str]) -> None:
     """What the models ask in which a policy decides for slots: of tasks on nodes, and of malleable jobs."""
     add("--slots N", "capacity (or give --load)", int)
-    add("--objective", "of flex (default: sum:response)")
-    add("--set NAME=VALUE", "an option by name", action="append")
-    add("--replications N", "seeds, with intervals", int, 1)
+    add("--objective", "objective of flex (default: sum:response)")
+    add("--set NAME=VALUE", "set an option by name (--options lists them)", action="append")
+    add("--replications N", "number of seeds; more than one gives intervals", int, 1)
     add("--processes N", "replications side by side (default: 1)", int)
     add("--engine NAME", f"replications {ENGINE}")
-    add("--loads L,L", "a grid of loads")
-    add("--errors S,S", "a grid of size errors sigma")
+    add("--loads L,L", "run a grid of loads")
+    add("--errors S,S", "run a grid of size errors sigma")
 
 
 def generated(asked: argparse.Namespace) -> bool:

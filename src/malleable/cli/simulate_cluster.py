@@ -19,19 +19,26 @@ DEFAULT_POLICIES = "auto,flex,fair,fifo"
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    add("--cluster FILE", "its nodes (TOML; or give --slots or --load)")
+    add("--cluster FILE", "nodes of the cluster (TOML; or give --slots or --load)")
     decided_arguments(add)
-    spread = "jobs that all come at one time come at random within S s"
+    spread = "if all jobs come at one time: let them come at random within S seconds"
     add("--spread S", spread, duration)
-    add("--read NAME=VALUE", "an option of the trace", action="append")
-    add("--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
-    add("--grid", "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
-    add("--speedups P,P", "a grid of speed-ups: s tasks do s^p")
-    add("--task-records FILE", "one row a task, with its slot, CSV or .parquet")
-    add("--history FILE", "what earlier runs had learnt of programs (JSON)")
-    add("--save-history FILE", "what the first policy that learns knew at the end")
-    add("--plot-slowdown FILE", "mean slowdown by size")
-    add("--plot-load FILE", "utilisation and jobs in the system over time")
+    add(
+        "--read NAME=VALUE",
+        "an option of the trace, or an assumption (malleable simulate --options lists them)",
+        action="append",
+    )
+    add(
+        "--graphs FILE",
+        "TPC-H profiles: file of query graphs (default: queries.yaml beside FILE)",
+    )
+    add("--grid", "run speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
+    add("--speedups P,P", "run a grid of speed-ups: s tasks do s^p")
+    add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
+    add("--history FILE", "read what earlier runs had learnt of programs (JSON)")
+    add("--save-history FILE", "write what the first policy that learns knew at the end (JSON)")
+    add("--plot-slowdown FILE", "draw mean slowdown by size")
+    add("--plot-load FILE", "draw utilisation and jobs in the system over time")
 
 
 def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:

@@ -57,23 +57,30 @@ def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
         )
     parser.add_argument("-h", "--help", action="store_true", help="show this help, of --model")
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="jobs (-: standard input), or recorded events"
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="jobs (-: standard input), or recorded events of a scheduler",
     )
     add = adder(parser)
-    add("--model", "default: what the file is for; tandem without a file", choices=_MODELS)
+    add("--model", "model (default: the model of the file; tandem without a file)", choices=_MODELS)
     usual = "; ".join(_MODELS[model][0].DEFAULT_POLICIES for model in models or _MODELS)
     add("--policy A,B", f"default: {usual}")
-    add("--load L", "scale capacities to it; of a stream", float)
+    add("--load L", "scale capacities to this load; load of a generated stream", float)
     words = dict.fromkeys("|".join(_MODELS[model][2] for model in models or _MODELS).split("|"))
     add(
         f"--estimates SIGMA|{'|'.join(words)}",
-        "sizes as policies see them: log-normal error, or these",
+        (
+            "sizes as policies see them: the true ones with a log-normal error SIGMA, or others "
+            "(default: true sizes)"
+        ),
     )
-    add("--horizon S", "stop then [s; slots]", float)
-    add("--seed", "of what is drawn", int, 0)
-    add("--records FILE", "one row a job, CSV or .parquet")
+    add("--horizon S", "stop at this time [s; slots] (default: when all jobs have ended)", float)
+    add("--seed", "seed of random numbers", int, 0)
+    add("--records FILE", "write one row for each job, CSV or .parquet")
     pictured = (
-        "distribution of the responses; of a grid FLEX over FAIR, or responses over the period"
+        "draw the distribution of responses; for a grid FLEX over FAIR, or responses over"
+        " the period"
     )
     add("--plot FILE", pictured)
     add("--options", "list all options by name, of clusters and of traces, and stop", bool)

@@ -19,11 +19,11 @@ DEFAULT_POLICIES = "flex,fair,fifo"
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
     decided_arguments(add)
-    add("--effort N", "of flex (none)", int)
+    add("--effort N", "flex: candidates of each decision (default: none, an order decides)", int)
     add("--period S", "the loop asks every S seconds (default: at every event)", float)
     add("--untold", "policies do not know the period", bool)
-    add("--periods S,S", "a grid of periods; --plot draws it")
-    add("--plot-slowdown FILE", "mean slowdown by size")
+    add("--periods S,S", "run a grid of periods; --plot draws it")
+    add("--plot-slowdown FILE", "draw mean slowdown by size")
 
 
 def case(asked: argparse.Namespace) -> Case:

@@ -30,14 +30,22 @@ _CHUNK = 1 << 16  # jobs between two calls of progress
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    add("--generate N", "N slots as in section VII of ASRPT's paper, instead of FILE", int)
-    add("--setting", "of --generate", default=SETTINGS[0], choices=SETTINGS)
+    add(
+        "--generate N",
+        "generate jobs of N slots as in section VII of ASRPT's paper, instead of FILE",
+        int,
+    )
+    add("--setting", "sizes of --generate", default=SETTINGS[0], choices=SETTINGS)
     add("--tasks LOW-HIGH", "reduce tasks of a generated job", default="1-10")
-    add("--machines N", "default: 100, or what --load asks for", int)
+    add("--machines N", "number of machines (default: 100, or as many as make --load)", int)
     add("--non-preemptive", "a reduce task keeps its machine to its end", bool)
-    add("--slot-seconds S", "of a trace: length of a slot", float)
+    add(
+        "--slot-seconds S",
+        "length of a slot, for a trace [s] (default: mean map task; 20 or 60 s if unknown)",
+        float,
+    )
     overrun_argument(add)
-    add("--plot-ratio FILE", "efficiency ratio over time")
+    add("--plot-ratio FILE", "draw the efficiency ratio over time")
 
 
 def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapReduceStream:

@@ -18,15 +18,19 @@ DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    add("--generate N", "N jobs as in section 5.3 of the overlap paper, instead of FILE", int)
+    add(
+        "--generate N",
+        "generate N jobs as in section 5.3 of the overlap paper, instead of FILE",
+        int,
+    )
     add("--map-capacity C", "", float, 1.0)
     add("--shuffle-capacity C", "", float, 1.0)
-    add("-k N", "jobs that map at once under k-lps", int, 100)
-    add("--as-printed", "capacity left over is not handed on", bool)
-    add("--no-overlap", "shuffle only after the map phase", bool)
-    add("--effort N", "candidates of best (1000)", int)
+    add("-k N", "k-lps: jobs that map at once", int, 100)
+    add("--as-printed", "policies as printed: capacity that a job cannot use stays idle", bool)
+    add("--no-overlap", "jobs shuffle only after their map phase", bool)
+    add("--effort N", "best: candidates that it tries (default: 1000)", int)
     overrun_argument(add)
-    add("--plot-slowdown FILE", "mean slowdown by size")
+    add("--plot-slowdown FILE", "draw mean slowdown by size")
 
 
 def case(asked: argparse.Namespace) -> Case:

@@ -19,18 +19,24 @@ def journal_arguments(parser: argparse.ArgumentParser) -> None:
     """Which run of which journal."""
     add = parser.add_argument
     add("journal", metavar="JOURNAL", nargs="?", default=JOURNAL, help="default: %(default)s")
-    add("--run", type=int, metavar="N", dest="number", help="of a run (default: the last)")
+    add(
+        "--run",
+        type=int,
+        metavar="N",
+        dest="number",
+        help="number of the run (default: the last)",
+    )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = "Jobs of a run: slots, why, how far, and when they are expected to end."
-    journal_arguments(parser)
-    told = "tasks that did not end well: how, command, last lines of standard error"
-    parser.add_argument("--failed", action="store_true", help=told)
-    parser.add_argument(
-        "--plot", metavar="FILE", help="a picture: tasks over time (PNG, SVG, PDF ...)"
+    parser.description = (
+        "Show the jobs of a run: slots, why, how far they are, and when they are expected to end."
     )
+    journal_arguments(parser)
+    told = "show tasks that did not end well: how, command, last lines of standard error"
+    parser.add_argument("--failed", action="store_true", help=told)
+    parser.add_argument("--plot", metavar="FILE", help="draw tasks over time (PNG, SVG, PDF ...)")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

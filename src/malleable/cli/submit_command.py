@@ -26,11 +26,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     source_arguments(parser)
-    add("--cpus", type=int, default=1, metavar="N", help="slots of a task (default: 1)")
-    add("sbatch", metavar="OPTION", nargs="*", help="after --: for sbatch")
-    add("--journal", metavar="FILE", default=JOURNAL,
-        help="commands and output are kept beside it, where nodes see them (default: %(default)s)")  # fmt: skip
-    job_arguments(parser, "from now on")
+    add("--cpus", type=int, default=1, metavar="N", help="processors of a task (default: 1)")
+    add("sbatch", metavar="OPTION", nargs="*", help="options for sbatch, after --")
+    told = "commands and output are kept beside it, where nodes have to see them (default: %(default)s)"
+    add("--journal", metavar="FILE", default=JOURNAL, help=told)
+    job_arguments(parser, "due so long from now on")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

@@ -211,9 +211,9 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     """What can be said about files that are read."""
     add = adder(parser)
     if phase:
-        add("--phase", "of a trace", default="map", choices=("map", "reduce"))
-    add("--skip-bad", "leave malformed records of a trace out", bool)
-    most = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
+        add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))
+    add("--skip-bad", "leave out malformed records of a trace, with a warning", bool)
+    most = f"refuse files with more data, unpacked (default: {MAX_SIZE >> 30}G)"
     parser.add_argument("--max-size", type=size, default=MAX_SIZE, metavar="SIZE", help=most)
 
 

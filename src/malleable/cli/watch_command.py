@@ -39,8 +39,8 @@ def _every(text: str) -> float:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "As status, in place and anew until the run has ended; another process may write the "
-        "journal. Ctrl-C ends the view, not the run."
+        "Show the table of status, and renew it until the run has ended; another process "
+        "may write the journal. Ctrl-C ends the view, not the run."
     )
     journal_arguments(parser)
     parser.add_argument(

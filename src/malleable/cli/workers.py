@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from malleable.live.protocol import CallEngine
 
-ENGINE = "on other machines: dask://HOST:PORT, hyperqueue (a server here), hyperqueue:FOLDER"
+ENGINE = (
+    "on other machines: dask://HOST:PORT, hyperqueue (a server here), "
+    "hyperqueue:FOLDER (default: here)"
+)
 """What ``--engine`` takes."""
 
 
