@@ -19,6 +19,10 @@ import malleable
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "fuzz/README.md"]
 START = r"(?:(?<=[.:;!?] )|(?<=^)|(?<=\*\* )|(?<=\| ))"
+# Verbs behind a subject that begins with 'What': "What lies behind a call goes back".
+DOES = (
+    "goes|go|survives|counts|corrects|waits|stays|starts|begins|ends|follows|decides|says|becomes"
+)
 OWN = {
     "who": (
         rf"{START}(?i:who|whoever)\b(?![^.;|]*\?)|\b(?:for|of|by|to) (?:whoever|whomever|who)\b",
@@ -48,6 +52,18 @@ OWN = {
     "as ever": (r"\bas ever\b", "say 'as without ...'"),
     "turned round": (r"\bturns? (?:that|it) round\b", "say 'reverses'"),
     "secret": (r"\bno secret\b", "say it at the head"),
+    "where, if": (rf"{START}Where\b[^.;|?\n]*, ", "say 'If ...'"),
+    "what does": (
+        rf"{START}What (?!is returned)(?:\w+ )+?(?:{DOES})\b(?![^.;|\n]*\?)",
+        "name the thing, and begin with it",
+    ),
+    "and so is": (r", and so (?:is|are|was|were|does|do|did|has|have)\b", "say '..., too'"),
+    "nor": (r"[,;] nor\b", "say 'and ... not'"),
+    "but for": (r"\bbut for\b", "say 'except for'"),
+    "nobody": (r"\b[Nn]obody\b", "say 'no job', 'no user' ..."),
+    "anew": (r"\banew\b", "say 'again' or 'new'"),
+    "whatever": (r"\b[Ww]hatever\b", "say 'any' or 'every'"),
+    "as it stands": (r"\bas (?:it|they) stands?\b", "say 'unchanged'"),
 }
 THEIRS = (
     "archaism", "malapropisms", "mixed_metaphors", "nonwords", "misc.illogic",

@@ -19,6 +19,15 @@ FAILED = {
     "What stands behind it is for sbatch.": "what ... is",
     "Of two jobs the smaller goes first.": "of ...",
     "`seconds` need not be said": "need not",
+    "Where nobody waits, slots idle.": "where, if",
+    "What lies behind a call goes back.": "what does",
+    "The run ends, and so does its lease.": "and so is",
+    "Nothing is held, nor cancelled.": "nor",
+    "All figures but for the last are means.": "but for",
+    "No value is seen, so nobody gets it.": "nobody",
+    "The order is taken anew.": "anew",
+    "It is infinite whatever the weight.": "whatever",
+    "A table is given as it stands.": "as it stands",
     " ".join(["word"] * 46): "long",
 }
 
@@ -29,7 +38,10 @@ def test_a_sentence_that_failed_is_found(text, rule):
 
 
 def test_plain_sentences_pass():
-    text = "If you know the sizes, take `flex`. Who uses it? The table says what each job gets."
+    text = (
+        "If you know the sizes, take `flex`. Who uses it? The table says what each job gets. "
+        "What follows from it? Go to the page that says where tasks run, and what starts next."
+    )
     assert not list(prose.faults(text, RULES))
 
 

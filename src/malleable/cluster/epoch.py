@@ -63,7 +63,7 @@ class AdaptiveDecision(ExplainedDecision):
 
 @by_value()
 class AdaptiveMatching(NamedTuple):
-    """What the last solution of the linear programs says, with today's rates.
+    """The last solution of the linear programs, with today's rates.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ class AdaptiveEpoch(BaseEpoch):
         return list(zip(priorities, map(tuple, powers.tolist()), strict=True))
 
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
-        """Where copies of the blocks of a job's map tasks are, before any of them started.
+        """Say where copies of the blocks of a job's map tasks are, before any of them started.
 
         Parameters
         ----------

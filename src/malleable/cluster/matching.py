@@ -27,7 +27,7 @@ class ClassMatching(NamedTuple):
     Attributes
     ----------
     growth : float
-        The paper's lambda: all arrival rates times this can just be served; infinity if nobody comes.
+        The paper's lambda: all arrival rates times this can just be served; infinity if no job comes.
     share : ndarray of float64, shape (F, M)
         The paper's delta: part of node j's time for class i. Nodes of one type have the same.
     suggested : ndarray of bool, shape (F, M)

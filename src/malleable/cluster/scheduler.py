@@ -243,12 +243,12 @@ class Scheduler(Kept):
 
     @property
     def cluster(self) -> Cluster:
-        """Where tasks run, as it was at first."""
+        """The nodes and users, as they were at first."""
         return self._cluster
 
     @property
     def objective(self) -> str:
-        """What the policy follows."""
+        """The objective of the policy."""
         return self._objective
 
     @property

@@ -173,7 +173,7 @@ class Executor(futures.Executor):
     --------
     malleable.engines : Other places where calls run.
     malleable.joblib_backend : The same from joblib.
-    malleable.Scheduler : What decides which call starts next.
+    malleable.Scheduler : Decides which call starts next.
 
     Notes
     -----

@@ -17,7 +17,7 @@ from malleable.view_hook import as_html
 @by_value()
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace:
-    """What a file says of its jobs; None for what it does not say.
+    """The jobs of a file; None for everything that the file does not say.
 
     Rows are jobs by arrival, ties as in the file; rows of a table stay as they are. Times are in the file's
     own unit and clock, so whole numbers stay exact: ``per_second`` units make a second.
