@@ -95,6 +95,15 @@ TEST(each_task_that_runs_has_an_age) {
   near(expected_ends(jobs, on(4))[0], 110.0, 0.1);
 }
 
+// Tasks that took the same time to the digit: the last of many that run takes that, too.
+TEST(tasks_that_are_quite_alike_end_together) {
+  std::vector<LeftJob> jobs{job(known(10.0, 0, 20, 4.0))};
+  jobs[0].phases[0].all.count = 40.0;
+  const ExpectedEnd end = expected_ends(jobs, on(20))[0];
+  CHECK(end.early < 106.0 && 106.0 < end.late);
+  CHECK(end.late - end.early < 1.5);
+}
+
 TEST(tasks_beside_each_other_slow_down) {
   std::vector<LeftJob> slow{job(known(10.0, 4))};
   slow[0].speedup = 0.5;

@@ -14,9 +14,14 @@ namespace {
 
 // Standard deviations of logarithms that are believed possible, and how likely each is before
 // anything is seen.
-constexpr std::size_t kScatters = 9;
-constexpr std::array<double, kScatters> kScatter{0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
-constexpr std::array<double, kScatters> kLikely{0.05, 0.1, 0.2, 0.25, 0.15, 0.1, 0.07, 0.05, 0.03};
+constexpr std::size_t kScatters = 10;
+constexpr std::array<double, kScatters> kScatter{0.003, 0.03, 0.06, 0.12, 0.25,
+                                                 0.5,   0.8,  1.1,  1.5,  2.0};
+constexpr std::array<double, kScatters> kLikely{0.02, 0.05, 0.1,  0.2,  0.25,
+                                                0.13, 0.1,  0.07, 0.05, 0.03};
+// If tasks were quite alike (the least scatter), those that are left differ by so much, all
+// together.
+constexpr double kApart = 0.02;
 // Means that are tried for each, on both sides of the middle.
 constexpr std::size_t kMeans = 61;
 constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
@@ -425,7 +430,7 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
       const bool changes = uniform(random) < request.jump;
       const auto [k, middle] =
           late ? beliefs.draw_late(row, random) : beliefs.draw(row, random, normal);
-      taken[row].middle = middle;
+      taken[row].middle = k == 0 ? middle + kApart * normal(random) : middle;
       taken[row].deviation = kScatter[k];
       taken[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
     }

@@ -13,7 +13,7 @@ namespace {
 // How often waiting tasks of a phase take other times than those before them, by how likely models
 // of p have it that times change (0.5 before anything is seen, 0.35 if tasks are all alike). Found
 // on runs of six jobs.
-constexpr double kOften = 1.75, kSeldom = 0.33, kLeastJump = 0.03, kMostJump = 0.6;
+constexpr double kOften = 1.2, kSeldom = 0.33, kLeastJump = 0.03, kMostJump = 0.6;
 
 // The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo
 // and Harchol-Balter 2020), in which jobs that end leave the others' proportions as they are.
