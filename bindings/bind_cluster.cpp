@@ -159,6 +159,9 @@ class PySimulation {
     d["killed"] = t.killed;
     d["outputs_lost"] = t.outputs_lost;
     d["preempted"] = t.preempted;
+    d["backups"] = t.backups;
+    d["backups_won"] = t.backups_won;
+    d["wasted"] = t.wasted;
     d["local"] = t.local;
     d["remote"] = t.remote;
     d["rack"] = t.rack;
@@ -214,10 +217,10 @@ class PySimulation {
     d["job"] = copy<std::int64_t>(simulation_.trace_job);
     d["task"] = copy<std::int64_t>(simulation_.trace_task);
     d["node"] = copy<std::int64_t>(simulation_.trace_node);
-    d["slot"] =
-        to_numpy(slots_of({simulation_.trace_kind, simulation_.trace_phase, simulation_.trace_job,
-                           simulation_.trace_task, simulation_.trace_node},
-                          tables_.cluster));
+    d["slot"] = to_numpy(
+        slots_of({simulation_.trace_kind, simulation_.trace_phase, simulation_.trace_job,
+                  simulation_.trace_task, simulation_.trace_node, simulation_.trace_attempt},
+                 tables_.cluster));
     return d;
   }
 

@@ -234,6 +234,12 @@ class PyScheduler {
     return d;
   }
 
+  Array<double> backup_gains(const Integers& ids, const Integers& phase, const Doubles& age) {
+    std::vector<double> gains(static_cast<std::size_t>(ids.size()));
+    call([&](Scheduler& s) { s.backup_gains(view(ids), view(phase), view(age), gains); });
+    return to_numpy(std::move(gains));
+  }
+
   // (ids, shape (n, 3): median, early and late); `order` as EndsOrder has it.
   py::tuple expected_ends(int order, int draws, std::uint64_t seed) {
     const auto found = call([&](Scheduler& s) {
@@ -373,6 +379,8 @@ void bind_scheduler(py::module_& module) {
       .def("assign", &PyScheduler::assign, py::arg("now"), py::arg("map_slots"),
            py::arg("reduce_slots"))
       .def("counts", &PyScheduler::counts, py::arg("ids"))
+      .def("backup_gains", &PyScheduler::backup_gains, py::arg("ids"), py::arg("phase"),
+           py::arg("seconds"))
       .def("expected_ends", &PyScheduler::expected_ends, py::arg("order"), py::arg("draws"),
            py::arg("seed"))
       .def_property_readonly("users", &PyScheduler::users)

@@ -46,8 +46,9 @@ class SimulationResult:
         False after Ctrl-C: then the result has the finished part.
     trace : dict of str to dict of arrays, or None
         Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
-        killed with its node or to make room, 4 output lost), ``job``, ``phase`` (0 map, 1
-        reduce), ``task``, ``node``, ``slot`` (-1: output lost).
+        killed with its node or to make room, 4 output lost, 5 a backup task starts, 6
+        an attempt ends in vain), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``, ``slot``
+        (-1: output lost).
     tasks : dict of str to array, or None
         With a trace: one entry for each attempt of a task that ended and policy, with the columns of
         records, then ``job`` (row), ``phase``, ``task``, ``node``.

@@ -80,7 +80,8 @@ def test_defaults_are_the_cores_and_others_arrive_there(row):
     assert (
         mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **{name: row["default"]}).summary == plain
     )
-    mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **{name: another(row)})
+    learns = {"learn": True} if name == "backups" else {}
+    mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **{name: another(row), **learns})
     if row["of"] == "simulation":
         with pytest.raises(ValueError, match=f"^{name}: unknown option"):
             mb.Scheduler(NODES, "fair", **{name: another(row)})

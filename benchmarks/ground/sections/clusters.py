@@ -28,7 +28,6 @@ from benchmarks.instances import (
     stream,
     two_phase,
 )
-from malleable.cluster.named_policies import OPTIONS
 
 FAIRS = ("FAIR .05", "FAIR .8", "FAIR ended")
 _STARTS = {".05": 0.05, ".8": 0.8, "ended": 1.0}
@@ -69,11 +68,6 @@ def run(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster, said: Any, **optio
         **options,
     )
     return float(next(iter(result.summary.values()))["mean_response"])
-
-
-def _option(name: str) -> bool:
-    """Whether simulations take it by now."""
-    return name in OPTIONS
 
 
 _SMALL = {
@@ -162,12 +156,11 @@ def streams_rows(quick: bool) -> Iterator[Row]:
     "two_phase: mean response [s], nothing known; FAIR starts reduces at .05, .8 or all maps ended",
 )
 def phases_rows(quick: bool) -> Iterator[Row]:
-    ours = ("auto", *(["auto, backups"] if _option("backups") else []))
     for sigma in (1.0,) if quick else (0.0, 0.5, 1.0, 1.5, 2.0):
         yield Row(
             f"sigma {sigma:g}",
             lambda rule, seed, sigma=sigma: _phases(rule, *two_phase(seed, sigma)),
-            ours=ours,
+            ours=("auto", "auto, backups", "auto, backups 0.5", "auto, backups 1"),
             rivals=FAIRS,
             seeds=range(2 if quick else 20),
             floors=("flex, right sizes", "asrpt, right sizes", "srpt, right sizes"),
@@ -175,8 +168,10 @@ def phases_rows(quick: bool) -> Iterator[Row]:
 
 
 def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
-    if rule == "auto, backups":
-        return run("auto", jobs, cluster, "learn", backups=True)
+    name, _, inherent = rule.partition(", backups")
+    if name != rule:
+        part = float(inherent or 0.0)
+        return run(name, jobs, cluster, "learn", backups=True, inherent=part)
     # Floors start reduces once all maps have ended, as the default has become.
     late = {"slow_start": 1.0} if rule.endswith("right sizes") else {}
     return run(rule, jobs, cluster, "learn", **late)

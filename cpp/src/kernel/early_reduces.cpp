@@ -2,21 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace malleable {
 namespace {
 
 constexpr double kQuantile = 0.25;
-constexpr double kLeastDeviation = 1e-3;  // else tasks that are alike would divide by 0
-
-// The chance that a standard normal is above.
-double above(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
 
 // The chance that it is above b if it is above a, a <= b.
 double above_given(double a, double b) {
   constexpr double kFar = 30.0;  // where above() still has digits
-  if (a < kFar) return above(b) / above(a);
+  if (a < kFar) return normal_above(b) / normal_above(a);
   return std::exp(0.5 * (a - b) * (a + b)) * (a / b);
 }
 
@@ -24,7 +19,7 @@ double above_given(double a, double b) {
 
 double chance_of_ends(std::span<const double> ages, double waiting, const LogTimes& times,
                       double seconds, double enough) {
-  const double s = std::max(times.deviation, kLeastDeviation);
+  const double s = times.scatter();
   const auto running = static_cast<double>(ages.size());
   if (running == 0.0 || !(seconds > 0.0)) return 0.0;
   double chance = 1.0;
@@ -32,13 +27,14 @@ double chance_of_ends(std::span<const double> ages, double waiting, const LogTim
     // They start when those that run have ended, one after the other in each slot.
     seconds -= waiting * std::exp(times.mean + 0.5 * s * s) / running;
     if (!(seconds > 0.0)) return 0.0;
-    chance = std::pow(above(-(std::log(seconds) - times.mean) / s), std::min(waiting, running));
+    chance =
+        std::pow(normal_above(-(std::log(seconds) - times.mean) / s), std::min(waiting, running));
   }
   for (const double age : ages) {
     if (chance < enough) break;
     const double now = age > 0.0 ? (std::log(age) - times.mean) / s : -HUGE_VAL;
     const double then = (std::log(age + seconds) - times.mean) / s;
-    chance *= 1.0 - (age > 0.0 ? above_given(now, then) : above(then));
+    chance *= 1.0 - (age > 0.0 ? above_given(now, then) : normal_above(then));
   }
   return chance;
 }

@@ -175,6 +175,30 @@ void ClusterScheduler::unskip(int pool) {
   skipped_.clear();
 }
 
+std::int64_t ClusterScheduler::wanted(int pool, std::int64_t most) {
+  if (ready_[pool] == 0) return 0;
+  settle_places(pool);
+  std::int64_t slots = 0;
+  waiting_[pool].visit_in_order([&](const auto& entry) {
+    slots += startable(entry.item, pool);
+    return slots < most;
+  });
+  return std::min(slots, most);
+}
+
+Index ClusterScheduler::lend(int pool) {
+  auto& free = state_.free_on[pool];
+  Index node = 0;
+  if (options_.offered) {
+    while (free[node] == 0) ++node;
+  } else {
+    node = queue_[pool].pop();
+  }
+  --free[node];
+  --state_.free[pool];
+  return node;
+}
+
 void ClusterScheduler::assign(int pool, std::vector<TaskStart>& starts) {
   if (!may_start(pool)) return;
   if (by_node_) {

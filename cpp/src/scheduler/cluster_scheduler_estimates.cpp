@@ -29,6 +29,23 @@ LogMean ClusterScheduler::mean_now(Index job, Phase p) const {
   return estimates_.now(2 * job + p, waits ? 0 : s.running, state_.now);
 }
 
+// Of one task while as many run as do now: those that run slow each other down.
+LogTimes ClusterScheduler::times_now(Index job, Phase p) const {
+  const LogMean known = mean_now(job, p);
+  const auto running = static_cast<double>(std::max<std::int64_t>(state_.phase(job, p).running, 1));
+  return {known.mean + (1.0 - speedup(job)) * std::log(running),
+          std::hypot(state_.learned.scatter[p], std::sqrt(known.variance))};
+}
+
+std::optional<LogTimes> ClusterScheduler::times_for_backups(Index job, Phase p) const {
+  const PhaseState& s = state_.phases[2 * job + p];
+  const bool early = p == kReduce && state_.phases[2 * job].unfinished() > 0;
+  if (!estimates_.used() || early || s.waiting > 0 || s.running == 0 || s.finished == 0) {
+    return std::nullopt;
+  }
+  return times_now(job, p);
+}
+
 void ClusterScheduler::estimate(Index job, Phase p) {
   const Index row = 2 * job + p;
   // Nothing is expected of jobs that have left, which may still be among those that changed.

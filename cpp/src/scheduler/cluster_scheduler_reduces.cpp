@@ -49,17 +49,12 @@ bool ClusterScheduler::maps_end_soon(Index job) {
                        static_cast<double>(std::max<std::int64_t>(maps.total, 1));
   if (!(there > 0.0) || own.began.empty()) return false;
   if (state_.now < own.look && own.began.size() > kFew) return false;
-  const LogMean known = mean_now(job, kMap);
-  // Those that run slow each other down.
-  const double slower =
-      (1.0 - speedup(job)) * std::log(static_cast<double>(std::max<std::int64_t>(maps.running, 1)));
-  const LogTimes times{known.mean + slower,
-                       std::hypot(state_.learned.scatter[kMap], std::sqrt(known.variance))};
+  const LogTimes times = times_now(job, kMap);
   ages_.clear();
   for (const double began : own.began) ages_.push_back(state_.now - began);
   const auto waiting = static_cast<double>(maps.waiting);
   if (chance_of_ends(ages_, waiting, times, there, kLikely) >= kLikely) return true;
-  const double mean = std::exp(times.mean + 0.5 * times.deviation * times.deviation);
+  const double mean = times.seconds();
   // Before that many have started, a look would be in vain.
   if (waiting * mean >= there * static_cast<double>(own.began.size())) return false;
   own.look = state_.now + std::max(there * kOfCopying, mean * kOfMap);

@@ -117,4 +117,21 @@ void Scheduler::say(Index row) {
   own.key = core_.order(row, own.slots[0] > 0 || nodes_.generic ? 0 : 1);
 }
 
+void Scheduler::backup_gains(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
+                             std::span<const double> age, std::span<double> gain) {
+  check(Tasks{.ids = ids, .phase = phase, .seconds = age});
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (std::isnan(age[k])) throw FieldError("seconds", k, age[k], kWorkRange.text);
+  }
+  std::optional<LogTimes> times;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const Index row = row_of(ids[k]);
+    const auto p = static_cast<Phase>(phase[k]);
+    const bool here = row != kNone && jobs_[row].here && !jobs_[row].gone;
+    const bool same = k > 0 && ids[k] == ids[k - 1] && phase[k] == phase[k - 1];
+    if (!same) times = here ? core_.times_for_backups(row, p) : std::nullopt;
+    gain[k] = times ? core_.backup_gain(p, age[k], *times) : 0.0;
+  }
+}
+
 }  // namespace malleable

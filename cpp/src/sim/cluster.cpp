@@ -8,8 +8,6 @@
 namespace malleable {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 SchedulerOptions scheduler_options(const ClusterOptions& options) {
   SchedulerOptions own = options;
   own.offered = options.heartbeat > 0.0;
@@ -100,7 +98,7 @@ void ClusterSimulation::batch(std::uint8_t kind, Index phase, Index node, double
 }
 
 void ClusterSimulation::write(std::uint8_t kind, Index phase, Index task, Index node,
-                              double seconds) {
+                              double seconds, Index attempt) {
   if (options_.batches) batch(kind, phase, node, seconds);
   if (!options_.trace) return;
   trace_time.push_back(state().now);
@@ -109,6 +107,7 @@ void ClusterSimulation::write(std::uint8_t kind, Index phase, Index task, Index 
   trace_job.push_back(phase / 2);
   trace_task.push_back(task);
   trace_node.push_back(node);
+  trace_attempt.push_back(attempt);
 }
 
 void ClusterSimulation::integrate(double until) {
@@ -117,7 +116,7 @@ void ClusterSimulation::integrate(double until) {
   if (step <= 0.0) return;
   totals_.jobs_seconds += step * static_cast<double>(state.present.size());
   for (int pool = 0; pool < 2; ++pool) {
-    totals_.busy[pool] += step * static_cast<double>(scheduler_.running(pool));
+    totals_.busy[pool] += step * static_cast<double>(scheduler_.running(pool) + lent_[pool]);
     totals_.offered[pool] += step * static_cast<double>(state.slots[pool]);
     totals_.lost[pool] += step * scheduler_.shortage(pool);
     totals_.idle[pool] +=
@@ -132,7 +131,7 @@ void ClusterSimulation::integrate(double until) {
 
 double ClusterSimulation::next_event() const {
   double next = events_.empty() ? kInfinity : events_.front().time();
-  next = std::min({next, arrivals_.next_time(), clocks_.next_end()});
+  next = std::min({next, arrivals_.next_time(), clocks_.next_end(), looks_});
   if (network_) next = std::min(next, net_.next_end());
   // Whoever has waited long enough gets nothing where no slot is free, or ever will be.
   if (next == kInfinity && state().free[0] + state().free[1] == 0) return kInfinity;
@@ -199,6 +198,7 @@ void ClusterSimulation::hear_heartbeats(bool news, bool happened) {
 
 void ClusterSimulation::give_slots(bool happened) {
   const bool news = scheduler_.take_news();
+  for (int pool = 0; options_.backups && pool < 2; ++pool) end_backups(pool);
   if (heartbeats_.used()) {
     hear_heartbeats(news, happened);
   } else {
@@ -212,6 +212,7 @@ void ClusterSimulation::give_slots(bool happened) {
   if (state().cluster.generic && parked_ > 0 && parked_ == scheduler_.running(0) && stuck()) {
     make_room();
   }
+  if (options_.backups) begin_backups();
 }
 
 void ClusterSimulation::advance(double until) {

@@ -22,7 +22,7 @@ namespace malleable {
 // Whether a group's reduce tasks, which wait for no map, still copy.
 bool ClusterSimulation::copies(Index group) {
   const TaskGroup& g = groups_[group];
-  if (g.count == 0 || g.phase % 2 != kReduce || g.parked) return false;
+  if (g.count == 0 || g.phase % 2 != kReduce || g.parked || g.beside) return false;
   if (g.transfer != kNone) return true;
   if (g.copying <= 0.0) return false;
   double now = state().now;
@@ -45,6 +45,7 @@ bool ClusterSimulation::needs_outputs(Index job) {
 
 // The maps whose outputs left.
 void ClusterSimulation::run_maps_again(Index job) {
+  drop_backups_of(2 * job + 1);
   const Index groups = groups_.size();  // those that are parked come behind
   for (Index group = 0; group < groups; ++group) {
     if (groups_[group].phase == 2 * job + 1 && copies(group)) park_again(group);
@@ -123,7 +124,7 @@ void ClusterSimulation::evict(Index job, std::int64_t slots) {
     while (state().free[0] < slots && g.count > 0) {
       const auto [next, node, task] = groups_.take(group);
       scheduler_.put_back(job, kReduce, task);
-      record(3, g.phase, task, node);
+      record(3, g.phase, task, node, kNan, g.attempt);
       free_slot(node, 0);
       ++taken;
     }

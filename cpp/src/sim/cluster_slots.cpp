@@ -8,7 +8,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::uint8_t kStarted = 0, kOutputLost = 4;
+constexpr std::uint8_t kStarted = 0, kOutputLost = 4, kBackupStarted = 5;
 
 // Slots of one kind on a node, from `next` up to the end never used.
 struct Pool {
@@ -34,14 +34,14 @@ std::vector<std::int64_t> slots_of(const TraceView& trace, const ClusterView& cl
     pools.push_back({first, {}});
     first += cluster.generic ? 0 : cluster.reduce_slots[n];
   }
-  std::map<std::tuple<std::int64_t, std::uint8_t, std::int64_t>, std::int64_t> held;
+  std::map<std::tuple<std::int64_t, std::uint8_t, std::int64_t, std::int64_t>, std::int64_t> held;
   std::vector<std::int64_t> found(trace.kind.size(), -1);
   for (std::size_t row = 0; row < found.size(); ++row) {
     if (trace.kind[row] == kOutputLost) continue;
     const auto node = static_cast<std::size_t>(trace.node[row]);
     Pool& pool = pools[2 * node + (cluster.generic ? 0 : trace.phase[row])];
-    auto& slot = held[{trace.job[row], trace.phase[row], trace.task[row]}];
-    if (trace.kind[row] == kStarted) {
+    auto& slot = held[{trace.job[row], trace.phase[row], trace.task[row], trace.attempt[row]}];
+    if (trace.kind[row] == kStarted || trace.kind[row] == kBackupStarted) {
       slot = pool.take();
     } else {
       pool.free.push(slot);

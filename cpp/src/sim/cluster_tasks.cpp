@@ -7,11 +7,6 @@
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable {
-namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 void ClusterSimulation::arrive(Index job) {
   ++totals_.arrived;
@@ -112,7 +107,7 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
     const auto [next, node, task] = groups_.task(r);
     last = r;
     free_slot(node, pool);
-    record(g.fails ? 2 : 1, phase, task, node, g.fails ? kNan : g.seconds);
+    record(g.fails ? 2 : 1, phase, task, node, g.fails ? kNan : g.seconds, g.attempt);
     if (shuffled) net_.map_ended(job, node);
     if (kept) outputs_.put(job, task, node);
     if (told) nodes_.push_back(node);
@@ -123,7 +118,7 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
 
 void ClusterSimulation::finish(Index group) {
   TaskGroup& g = groups_[group];
-  if (g.count == 0) {  // all its tasks were killed
+  if (g.count == 0 || ends_beside(group)) {  // all its tasks were killed, or it ended in vain
     groups_.release(group);
     return;
   }
@@ -178,11 +173,15 @@ void ClusterSimulation::maps_ended(Index job) {
 // What ran of a group on a node that leaves will run again.
 void ClusterSimulation::kill(Index group, Index node) {
   TaskGroup& g = groups_[group];
+  if (g.twin != kNone || g.beside) {  // the other attempt goes on
+    if (g.count > 0 && groups_.task(g.first).node == node) drop_attempt(group);
+    return;
+  }
   const Index job = g.phase / 2;
   const auto p = static_cast<Phase>(g.phase % 2);
   const auto killed = static_cast<std::int64_t>(groups_.take_from(group, node, [&](auto task) {
     scheduler_.put_back(job, p, task.task);
-    record(3, g.phase, task.task, node);
+    record(3, g.phase, task.task, node, kNan, g.attempt);
   }));
   if (killed == 0) return;
   if (g.parked) parked_ -= killed;
@@ -221,17 +220,6 @@ void ClusterSimulation::begin(std::span<const TaskStart> starts) {
   for (const TaskStart& task : starts) begin(task);
 }
 
-// A task that begins.
-struct ClusterSimulation::Begun {
-  Index job;
-  Phase p;
-  Index task, node, phase, type;
-  double seconds, copying;
-  bool fails;
-  bool local = false, reads = false;   // a map: beside its block; its bytes take their time
-  bool copies = false, parks = false;  // a reduce: what it copies takes its time; it waits for maps
-};
-
 inline void ClusterSimulation::look_at_blocks(Begun& begun) {
   if (begun.p != kMap || options_.replicas <= 0) return;
   const ClusterState& state = scheduler_.state();
@@ -245,7 +233,7 @@ inline void ClusterSimulation::look_at_blocks(Begun& begun) {
 
 // Whether a task starts and ends together with the group that was made last.
 inline bool ClusterSimulation::joins(const Begun& begun, Index group) const {
-  if (group == kNone || begun.reads || begun.copies) return false;
+  if (group == kNone || begun.reads || begun.copies || options_.backups) return false;
   const TaskGroup& g = groups_[group];
   return g.count > 0 && g.phase == begun.phase && g.type == begun.type && g.start == state().now &&
          g.seconds == begun.seconds && g.fails == begun.fails && g.parked == begun.parks &&
@@ -281,23 +269,31 @@ Index ClusterSimulation::make_group(const Begun& begun) {
   return group;
 }
 
+ClusterSimulation::Begun ClusterSimulation::begun_on(const TaskStart& started, double seconds,
+                                                     double copying, bool fails) {
+  const auto [job, p, task, node] = started;
+  const auto type = static_cast<Index>(state().cluster.type[node]);
+  Begun begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
+  look_at_blocks(begun);
+  begun.copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
+  begun.parks = p == kReduce && phase(2 * job).unfinished() > 0;
+  return begun;
+}
+
 void ClusterSimulation::begin(const TaskStart& started) {
   const auto [job, p, task, node] = started;
   const ClusterState& state = scheduler_.state();
   const auto [seconds, copying, fails] = times_.next(job, p, task, node);
-  const auto type = static_cast<Index>(state.cluster.type[node]);
-  Begun begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
-  look_at_blocks(begun);
-  begun.copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
-  begun.parks = p == kReduce && state.phases[2 * job].unfinished() > 0;
+  const Begun begun = begun_on(started, seconds, copying, fails);
   if (std::isnan(start[job])) start[job] = state.now;
   const std::int64_t running = state.phases[2 * job].running + state.phases[2 * job + 1].running;
   most_slots[job] = std::max(most_slots[job], running);
   if (clocks_.used()) clocks_.touch(begun.phase, state.now);
-  Index& last = groups_.last(begun.phase, type);
+  Index& last = groups_.last(begun.phase, begun.type);
   if (!joins(begun, last)) last = make_group(begun);
   groups_.add(last, node, task);
-  record(0, begun.phase, task, node);
+  if (options_.backups) groups_[last].attempt = ++attempts_;
+  record(0, begun.phase, task, node, kNan, groups_[last].attempt);
   parked_ += begun.parks;
 }
 

@@ -49,7 +49,7 @@ void PhaseClocks::settle(const ClusterState& state) {
   for (const Index phase : touched_) {
     Clock& clock = clocks_[phase];
     clock.touched = false;
-    clock.speed = pace(phase, state.phases[phase].running);
+    clock.speed = pace(phase, state.phases[phase].running + clock.beside);
     if (clock.ends.empty() || clock.speed == 0.0) {
       ends_.erase(phase);
       continue;

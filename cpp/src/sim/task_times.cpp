@@ -7,7 +7,10 @@
 namespace malleable {
 namespace {
 
-constexpr std::uint32_t kFailure = 0, kFraction = 1, kNoise = 2, kStraggler = 4, kPlaces = 5;
+constexpr std::uint32_t kFailure = 0, kFraction = 1, kNoise = 2, kStraggler = 4, kPlaces = 5,
+                        kOther = 6;
+// Backup tasks draw apart, so that first attempts draw the same with and without them.
+constexpr std::uint32_t kBackup = 1U << 31;
 
 // Steele, Lea, Flood 2014: a good mix of 64 bits.
 std::uint64_t mix(std::uint64_t x) {
@@ -27,6 +30,7 @@ TaskTimes::TaskTimes(const ClusterView& cluster, const ClusterJobsView& jobs,
       straggler_share_(options.straggler_share),
       straggler_factor_(options.straggler_factor),
       failure_(options.failure),
+      inherent_(options.inherent),
       copies_(!options.split_copy && !jobs.shuffle.empty()),
       seed_(options.seed) {
   if (noise_ != 0.0 || straggler_share_ != 0.0 || failure_ != 0.0) attempts_.resize(jobs.size());
@@ -41,30 +45,49 @@ double TaskTimes::Draws::operator()(std::uint32_t stream) const {
 }
 
 TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
-  const Index phase = 2 * job + p;
-  double seconds = jobs_.seconds_of(p, job, task) / jobs_.rate_on(cluster_, node, p, job);
-  bool fails = false;
-  double copying = 0.0, done = 1.0;
+  const double seconds = jobs_.seconds_of(p, job, task) / jobs_.rate_on(cluster_, node, p, job);
+  std::uint32_t attempt = 0;
   if (!attempts_.empty()) {
     auto& attempts = attempts_[job][p];
     if (attempts.empty()) attempts.assign(static_cast<std::size_t>(jobs_.tasks[p][job]), 0);
-    const Draws draw(seed_, phase, task, attempts[task]++);
-    if (noise_ > 0.0) {
-      const double radius = std::sqrt(-2.0 * std::log1p(-draw(kNoise)));
-      const double angle = 2.0 * std::numbers::pi * draw(kNoise + 1);
-      seconds *= std::exp(noise_ * radius * std::cos(angle) - 0.5 * noise_ * noise_);
-    }
-    if (straggler_share_ > 0.0 && draw(kStraggler) < straggler_share_) {
-      seconds *= straggler_factor_;
-    }
-    fails = failure_ > 0.0 && draw(kFailure) < failure_;
-    if (fails) done = draw(kFraction);
+    attempt = attempts[task]++;
   }
+  const Draws draw(seed_, 2 * job + p, task, attempt);
+  return ends(job, p, slowed(seconds, draw), draw);
+}
+
+TaskTimes::Time TaskTimes::backup(Index job, Phase p, Index task, Index node) const {
+  const Index phase = 2 * job + p;
+  const std::uint32_t attempt = attempts_.empty() ? 0 : attempts_[job][p][task] - 1U;
+  const Draws first(seed_, phase, task, attempt), draw(seed_, phase, task, attempt | kBackup);
+  const double others = static_cast<double>(jobs_.tasks[p][job] - 1);
+  auto other = static_cast<Index>(draw(kOther) * others);
+  if (other >= task && others > 0.0) ++other;
+  const double same = slowed(jobs_.seconds_of(p, job, task), first);
+  const double anew = slowed(jobs_.seconds_of(p, job, other), draw);
+  const double seconds = std::pow(same, inherent_) * std::pow(anew, 1.0 - inherent_);
+  return ends(job, p, seconds / jobs_.rate_on(cluster_, node, p, job), draw);
+}
+
+double TaskTimes::slowed(double seconds, const Draws& draw) const {
+  if (noise_ > 0.0) {
+    const double radius = std::sqrt(-2.0 * std::log1p(-draw(kNoise)));
+    const double angle = 2.0 * std::numbers::pi * draw(kNoise + 1);
+    seconds *= std::exp(noise_ * radius * std::cos(angle) - 0.5 * noise_ * noise_);
+  }
+  if (straggler_share_ > 0.0 && draw(kStraggler) < straggler_share_) seconds *= straggler_factor_;
+  return seconds;
+}
+
+// So many seconds of work, and what is copied before, unless it fails meanwhile.
+TaskTimes::Time TaskTimes::ends(Index job, Phase p, double seconds, const Draws& draw) const {
+  const bool fails = failure_ > 0.0 && draw(kFailure) < failure_;
+  double copying = 0.0;
   if (p == kReduce && copies_) {
     copying = jobs_.shuffle[job];
     seconds += copying;
   }
-  seconds *= done;
+  if (fails) seconds *= draw(kFraction);
   return {seconds, std::min(copying, seconds), fails};
 }
 

@@ -786,6 +786,49 @@ class Scheduler(Kept):
         return self._core.counts(ids_of(ids))
 
     @in_turn
+    def backup_gains(
+        self, ids: npt.ArrayLike, phase: npt.ArrayLike, seconds: npt.ArrayLike
+    ) -> Floats:
+        """What a backup task, a second attempt, of each running task would gain.
+
+        Use slots that no ready task wants: start a second attempt of the task with the largest gain above
+        1 / 2, at most one a task. Report the task by `finished` when the first of the two ends, with the
+        seconds since the first attempt began, and end the other one. Give `assign` the slots of backup
+        tasks as free ones, and end a backup task if its slot is wanted.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            Jobs of running tasks that have no second attempt; a job may be named several times. The call
+            takes least time if tasks of one job and phase follow each other.
+        phase : array_like of int
+            0 map, 1 reduce.
+        seconds : array_like of float
+            How long each task has run [s]; a reduce task not before all maps of its job had ended.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            The seconds that the task is expected to run on, over the seconds that a second attempt takes. 0 if
+            the task is to have none: a task of its phase waits, none has ended, the job has left, or nothing
+            is learnt (``learn``).
+
+        Examples
+        --------
+        >>> import malleable as mb
+        >>> scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]))
+        >>> ids = scheduler.add(mb.ClusterJobs([4], [0.0]), now=0.0)
+        >>> _ = scheduler.decide(now=0.0), scheduler.assign(now=0.0, free=4)
+        >>> scheduler.finished(ids.repeat(3), seconds=[5.0, 10.0, 20.0], now=20.0)
+        0
+        >>> bool(scheduler.backup_gains(ids, [0], [1.0])[0] > 0.5)
+        True
+        """
+        rows = ids_of(ids)
+        phases = integers_of("phase", phase, len(rows))
+        return self._core.backup_gains(rows, phases, floats_of("seconds", seconds, len(rows)))
+
+    @in_turn
     def expected_ends(self, *, draws: int = 64, seed: int = 0) -> dict[str, npt.NDArray[Any]]:
         """When each job is expected to end, and between what 80 of 100 times.
 

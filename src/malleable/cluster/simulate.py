@@ -303,6 +303,8 @@ def _settings(
     settings = checked_options({**place.options, **options})
     if trace not in (True, False, "batches"):
         raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
+    if settings.get("backups") and not learn:
+        raise ValueError("backups = True: needs learn, as gains follow what was learnt")
     settings |= {"seed": seed, "learn": learn}
     return settings | {"trace": trace is True, "batches": trace == "batches"}
 

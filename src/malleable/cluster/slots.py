@@ -12,7 +12,7 @@ from malleable.columns import Integers
 from malleable.records import job_records
 
 TASK_COLUMNS = ("job", "phase", "task", "node")
-_START, _END = 0, 1  # kinds of rows of a trace
+_START, _END, _BACKUP = 0, 1, 5  # kinds of rows of a trace
 
 
 def interval_text(slots: Integers) -> str:
@@ -42,11 +42,13 @@ def task_records(
     """One row for each attempt that ended, in the order of the starts.
 
     Columns as of jobs, every task being a job of one slot; ``name`` is ``job/phase/task``, and
-    `TASK_COLUMNS` come after. Attempts that failed or were killed have ``success`` 0.
+    `TASK_COLUMNS` come after. Attempts that failed, were killed or ended in vain have ``success`` 0.
     """
-    order = np.lexsort((np.arange(len(trace["time"])), trace["task"], trace["phase"], trace["job"]))
-    starts = trace["kind"][order] == _START
-    # A task's attempts follow each other: after a start comes its own end, if it ended.
+    held = np.flatnonzero(trace["slot"] >= 0)
+    keys = [trace[name][held] for name in ("slot", "task", "phase", "job")]
+    order = held[np.lexsort((held, *keys))]
+    starts = np.isin(trace["kind"][order], (_START, _BACKUP))
+    # A task's attempts on a slot follow each other: after a start comes its own end, if it ended.
     closed = starts[:-1] & ~starts[1:]
     begin, end = order[:-1][closed], order[1:][closed]
     turn = np.argsort(begin, kind="stable")

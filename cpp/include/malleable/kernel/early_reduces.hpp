@@ -14,14 +14,10 @@
 #include <cstddef>
 #include <span>
 
+#include "malleable/kernel/log_times.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
-
-// Logarithms of a map's seconds: mean and standard deviation.
-struct LogTimes {
-  double mean, deviation;
-};
 
 // The chance that maps of these ages, and so many more that wait for slots of theirs, all end
 // within `seconds`; below `enough` any smaller number will do.

@@ -25,9 +25,11 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/backup_gain.hpp"
 #include "malleable/kernel/early_reduces.hpp"
 #include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/model/state.hpp"
@@ -243,6 +245,18 @@ class ClusterScheduler {
   // A gang that gathers lets its slots go; returns their nodes.
   std::vector<Index> give_up(int pool);
 
+  // Seconds of the phase's tasks if one that runs may have a backup task: none waits, one has
+  // ended, and what is learnt says how they scatter.
+  std::optional<LogTimes> times_for_backups(Index job, Phase p) const;
+  // Of one that has run so long, without what it waited for maps (kernel/backup_gain).
+  double backup_gain(Phase p, double age, const LogTimes& times) const {
+    return malleable::backup_gain(age, times, p == kReduce ? copying_.low() : 0.0);
+  }
+  // How many slots ready tasks could use, at most `most`.
+  std::int64_t wanted(int pool, std::int64_t most);
+  // Takes a free slot for what is no task of the scheduler's; release() gives it back.
+  Index lend(int pool);
+
   std::int64_t running(int pool) const { return running_[pool]; }
   std::int64_t ready(int pool) const { return ready_[pool]; }
   std::int64_t ready_of_user(std::size_t user) const { return user_ready_[user]; }
@@ -315,6 +329,7 @@ class ClusterScheduler {
   void expect(Index job, Phase p);
   void believe(Index row, const LogMean& mean);
   LogMean mean_now(Index job, Phase p) const;
+  LogTimes times_now(Index job, Phase p) const;
   void estimate(Index job, Phase p);
   void estimate_changed();
   void expect_again();

@@ -162,6 +162,11 @@ class Scheduler {
     const bool waits = !jobs_[row].here && core_.learns();
     return waits ? core_.estimate_before(row, p) : core_.estimate_of(row, p);
   }
+  // What a backup task of each of these running tasks would gain (kernel/backup_gain), which has
+  // run for `age` seconds without what it waited for maps; 0: it is to have none. Of tasks of one
+  // phase that follow each other what is believed is found once.
+  void backup_gains(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
+                    std::span<const double> age, std::span<double> gain);
   // When jobs are expected to end, those that wait for others too (scheduler_ends.cpp): slots go
   // by work left over weight, by arrival, equally, by deadline, or by size, as shares of heSRPT for
   // what is believed of p. std::invalid_argument if nothing is learnt.

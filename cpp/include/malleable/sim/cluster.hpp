@@ -4,7 +4,8 @@
 // and says which tasks start where; here is how long they take (sim/task_times; below linear
 // speed-up, sim/phase_clocks), when outputs have been copied (sim/map_outputs), what disks and
 // links carry (sim/cluster_network), when nodes report (sim/heartbeats), who comes when
-// (sim/arrivals), and what is lost with a node (cluster_losses.cpp).
+// (sim/arrivals), what is lost with a node (cluster_losses.cpp), and which tasks have a second
+// attempt (cluster_backups.cpp).
 //
 // A job's map tasks may run from its arrival on, its reduce tasks once the given part of its maps
 // has finished (slow start); they copy as maps finish. With copy-compute splitting, copying takes
@@ -58,6 +59,9 @@ struct ClusterTotals {
   std::int64_t killed = 0;        // with their node
   std::int64_t outputs_lost = 0;  // finished maps that had to run again
   std::int64_t preempted = 0;     // reduce tasks that waited for maps which had no slot
+  std::int64_t backups = 0;       // second attempts that began
+  std::int64_t backups_won = 0;   // of these: that ended first
+  double wasted = 0.0;            // slot-seconds of attempts that ended in vain as another went on
   std::int64_t local = 0;         // of maps that have a block
   std::int64_t remote = 0;
   std::int64_t rack = 0;  // of the remote ones: with a copy in their rack
@@ -97,10 +101,12 @@ class ClusterSimulation {
   std::vector<double> came, start, map_completion, completion;
   std::vector<std::int64_t> most_slots;  // at once
   std::vector<float> latency;            // wall-clock seconds of decisions
-  // The trace. kind 0: start, 1: end, 2: failed, 3: killed, 4: output lost.
+  // The trace. kind 0: start, 1: end, 2: failed, 3: killed, 4: output lost; 5: a backup task
+  // starts, 6: an attempt has ended in vain.
   std::vector<double> trace_time;
   std::vector<std::uint8_t> trace_kind, trace_phase;
   std::vector<std::int64_t> trace_job, trace_task, trace_node;
+  std::vector<std::int64_t> trace_attempt;  // 0 without backup tasks; else its number, from 1
   // The same in batches. seconds: of tasks that ended, on the node; NaN: of others. node: where
   // they ended, if the policy listens; else -1.
   struct Batch {
@@ -112,6 +118,7 @@ class ClusterSimulation {
   std::vector<Batch> batches;
 
  private:
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   enum class Kind : std::uint8_t { kFinish, kReady, kNode, kTimer, kHeartbeat };
   struct Event {
     std::int64_t at;     // the time's bits, so that they compare as the times do
@@ -150,11 +157,11 @@ class ClusterSimulation {
   void come();
   void give_slots(bool happened);
   void hear_heartbeats(bool news, bool happened);
-  void record(std::uint8_t kind, Index phase, Index task, Index node,
-              double seconds = std::numeric_limits<double>::quiet_NaN()) {
-    if (options_.trace || options_.batches) write(kind, phase, task, node, seconds);
+  void record(std::uint8_t kind, Index phase, Index task, Index node, double seconds = kNan,
+              Index attempt = 0) {
+    if (options_.trace || options_.batches) write(kind, phase, task, node, seconds, attempt);
   }
-  void write(std::uint8_t kind, Index phase, Index task, Index node, double seconds);
+  void write(std::uint8_t kind, Index phase, Index task, Index node, double seconds, Index attempt);
   void batch(std::uint8_t kind, Index phase, Index node, double seconds);
 
   // Tasks: cluster_tasks.cpp.
@@ -165,7 +172,16 @@ class ClusterSimulation {
   void maps_ended(Index job);
   void begin(std::span<const TaskStart> starts);
   void begin(const TaskStart& task);
-  struct Begun;
+  struct Begun {  // a task that begins
+    Index job;
+    Phase p;
+    Index task, node, phase, type;
+    double seconds, copying;
+    bool fails;
+    bool local = false, reads = false;   // a map: beside its block; its bytes take their time
+    bool copies = false, parks = false;  // a reduce: its bytes take their time; it waits for maps
+  };
+  Begun begun_on(const TaskStart& task, double seconds, double copying, bool fails);
   void look_at_blocks(Begun& task);
   bool joins(const Begun& task, Index group) const;
   Index make_group(const Begun& task);
@@ -202,6 +218,18 @@ class ClusterSimulation {
   void make_room();
   void evict(Index job, std::int64_t slots);
 
+  // Second attempts: cluster_backups.cpp.
+  static constexpr std::uint8_t kBackup = 5, kInVain = 6;  // in the trace
+  void end_backups(int pool);
+  void begin_backups();
+  void look_for_backups(int pool);
+  double began(Index group) const;
+  void end_beside(Index group);
+  void begin_backup(Index group, double gain, Index node);
+  bool ends_beside(Index group);
+  void drop_attempt(Index group);
+  void drop_backups_of(Index phase);
+
   ClusterOptions options_;
   ClusterChanges changes_;
   Arrivals arrivals_;
@@ -219,6 +247,18 @@ class ClusterSimulation {
   ClusterTotals totals_;
   std::vector<Job> jobs_;
   std::int64_t parked_ = 0;  // reduce tasks that hold a slot and wait for maps
+  // Backup tasks beside tasks that run, in the order of their starts; slots in use that the
+  // scheduler does not know as running.
+  std::vector<Index> backups_[2];
+  std::int64_t lent_[2] = {0, 0};
+  LeastGain least_gain_;
+  Index attempts_ = 0;
+  double looked_ = -kInfinity, looks_ = kInfinity;  // for backup tasks: last, and when again
+  struct Lone {
+    Index phase, group;
+    double began, gain;
+  };
+  std::vector<Lone> lone_;  // attempts that might have a backup task
   EventHeap<Event, Earlier> events_;
   std::uint64_t sequence_ = 0;
   std::vector<std::uint8_t> up_;

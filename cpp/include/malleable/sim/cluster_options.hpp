@@ -18,6 +18,9 @@ struct ClusterOptions : SchedulerOptions {
   double straggler_factor = 1.0;
   double failure = 0.0;
   bool lose_output = true;
+  bool backups = false;
+  bool take_back = true;
+  double inherent = 0.0;
   // What is random, and what is kept: not options that people set by name.
   std::uint64_t seed = 0;
   bool trace = false;    // every start and end of a task
@@ -53,6 +56,19 @@ struct ClusterOptions : SchedulerOptions {
                "finished maps on a node that leaves run again while reduce tasks of their job have "
                "not started or not copied everything"),
           self.lose_output);
+    visit(flag("backups", "",
+               "with learn: a slot that no ready task wants starts a second attempt beside a task "
+               "that will probably run for long; the first to end counts"),
+          self.backups);
+    visit(flag("take_back", "",
+               "a backup task ends as soon as a ready task wants its slot or the other attempt has "
+               "ended; false: every attempt runs to its end"),
+          self.take_back);
+    visit(Option{"inherent", 0.0, 1.0, "", "",
+                 "how much of a task's time its backup task takes over: 0: it takes as long as "
+                 "another task of the phase, drawn at random; 1: as long as the task itself; "
+                 "between, the geometric mean with these weights"},
+          self.inherent);
   }
 };
 

@@ -15,7 +15,7 @@ namespace malleable {
 // concerns no slot (-1); all others: an end.
 struct TraceView {
   std::span<const std::uint8_t> kind, phase;
-  std::span<const std::int64_t> job, task, node;
+  std::span<const std::int64_t> job, task, node, attempt;
 };
 
 std::vector<std::int64_t> slots_of(const TraceView& trace, const ClusterView& cluster);

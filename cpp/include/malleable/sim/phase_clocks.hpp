@@ -30,6 +30,11 @@ class PhaseClocks {
   // A group of tasks ends after so many seconds at full pace; returns when, in the phase's own
   // time.
   double schedule(Index group, Index phase, double seconds, double now);
+  // So many backup tasks of the phase more, or fewer, run beside its tasks.
+  void beside(Index phase, std::int64_t more, double now) {
+    touch(phase, now);
+    clocks_[phase].beside += more;
+  }
   // The counts of this instant are known.
   void settle(const ClusterState& state);
   double next_end() const { return ends_.empty() ? kInfinity : ends_.top_key(); }
@@ -48,6 +53,7 @@ class PhaseClocks {
   struct Clock {
     double at = 0.0, time = 0.0, speed = 1.0;
     std::vector<std::pair<double, Index>> ends;  // heap of groups
+    std::int64_t beside = 0;
     bool touched = false;
   };
   static Index pop(Clock& clock);

@@ -24,6 +24,11 @@ struct TaskGroup {
   bool fails = false;
   bool parked = false;     // reduce tasks that wait for maps
   Index transfer = kNone;  // of a map task that reads or a reduce task that copies
+  // With backup tasks, each group is one attempt: the other one of its task, whether this one holds
+  // a slot beside those that the scheduler knows as running, and its number, from 1.
+  Index twin = kNone;
+  bool beside = false;
+  Index attempt = 0;
 };
 
 class TaskGroups {

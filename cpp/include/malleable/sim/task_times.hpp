@@ -25,6 +25,8 @@ class TaskTimes {
     bool fails;
   };
   Time next(Index job, Phase p, Index task, Index node);
+  // Of a backup task beside the attempt that began last.
+  Time backup(Index job, Phase p, Index task, Index node) const;
   // Distinct nodes, each set of them as likely.
   void place(Index job, Index task, std::span<Index> node) const;
   void forget(Index job);
@@ -40,9 +42,12 @@ class TaskTimes {
     std::uint64_t bits_;
   };
 
+  double slowed(double seconds, const Draws& draw) const;
+  Time ends(Index job, Phase p, double seconds, const Draws& draw) const;
+
   ClusterView cluster_;
   ClusterJobsView jobs_;
-  double noise_, straggler_share_, straggler_factor_, failure_;
+  double noise_, straggler_share_, straggler_factor_, failure_, inherent_;
   bool copies_;  // reduce tasks copy in their slots
   std::uint64_t seed_;
   std::vector<std::array<std::vector<std::uint16_t>, 2>> attempts_;  // empty: none are drawn

@@ -1,0 +1,24 @@
+// Seconds of tasks that are log-normal: their mean, and what is left of one that runs.
+//
+// What is left after an age a is E[T - a | T > a] = E[T] Phi(s - z) / Phi(-z) - a, where
+// z = (ln a - mean) / s, s is the deviation, and E[T] = e^(mean + s^2 / 2). Where the tails have no
+// digits any more, Mills' ratio of x is taken for 1 / (x + 1 / x). O(1) each.
+#pragma once
+
+namespace malleable {
+
+// Logarithms of a task's seconds: mean and standard deviation.
+struct LogTimes {
+  double mean, deviation;
+
+  // At least so much: else tasks that are alike would divide by 0.
+  double scatter() const;
+  double seconds() const;
+  // Of a task that has run so long: on average.
+  double left_after(double age) const;
+};
+
+// The chance that a standard normal is above.
+double normal_above(double z);
+
+}  // namespace malleable

@@ -1,0 +1,185 @@
+// Backup tasks: second attempts of tasks that will probably run for long (kernel/backup_gain).
+//
+// They begin in slots that no ready task wants, the largest gain first, one for each task whose
+// phase has no task that waits and one that has ended. The first attempt to end counts; its task
+// has taken from the start of the first attempt until then. The other one ends in vain at once, and
+// so does the backup task that began last as soon as a ready task wants its slot. If tasks cannot
+// be taken back, every attempt runs to its end, and the least gain follows what backup tasks have
+// shown. If one of two attempts fails or leaves with its node, the other one goes on alone.
+//
+// With backup tasks each group is one attempt. A look for gains costs O(groups), at most one look
+// an epoch; looks come at events, and by the clock after a sixteenth of a task's mean time.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "malleable/sim/cluster.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kOfTask = 0.0625;
+
+}  // namespace
+
+void ClusterSimulation::end_backups(int pool) {
+  auto& backups = backups_[pool];
+  if (backups.empty() || !options_.take_back) return;
+  const std::int64_t free = state().free[pool];
+  const std::int64_t most = free + static_cast<std::int64_t>(backups.size());
+  for (std::int64_t k = scheduler_.wanted(pool, most) - free; k > 0; --k) {
+    drop_attempt(backups.back());
+  }
+}
+
+void ClusterSimulation::begin_backups() {
+  const double now = state().now, next = looked_ + options_.epoch;
+  looks_ = kInfinity;
+  if (now < next) {
+    looks_ = next;
+    return;
+  }
+  for (int pool = 0; pool < 2; ++pool) {
+    if (state().free[pool] > 0 && scheduler_.wanted(pool, 1) == 0) look_for_backups(pool);
+  }
+}
+
+void ClusterSimulation::look_for_backups(int pool) {
+  const double now = state().now;
+  looked_ = now;
+  lone_.clear();
+  for (Index group = 0; group < groups_.size(); ++group) {
+    const TaskGroup& g = groups_[group];
+    const auto p = static_cast<Phase>(g.phase % 2);
+    if (g.count == 0 || g.parked || g.beside || g.twin != kNone) continue;
+    if (scheduler_.pool_of(p) != pool) continue;
+    lone_.push_back({g.phase, group, began(group), 0.0});
+  }
+  std::sort(lone_.begin(), lone_.end(),
+            [](const Lone& a, const Lone& b) { return a.phase < b.phase; });
+  double soonest = kInfinity;
+  std::optional<LogTimes> times;
+  Index phase = kNone;
+  for (Lone& lone : lone_) {
+    const auto p = static_cast<Phase>(lone.phase % 2);
+    if (lone.phase != phase) times = scheduler_.times_for_backups(lone.phase / 2, p);
+    phase = lone.phase;
+    if (!times) continue;
+    lone.gain = scheduler_.backup_gain(p, now - lone.began, *times);
+    soonest = std::min(soonest, times->seconds());
+  }
+  const double least = options_.take_back ? LeastGain::kLeast : least_gain_.shown();
+  std::erase_if(lone_, [&](const Lone& lone) { return !(lone.gain > least); });
+  std::sort(lone_.begin(), lone_.end(), [&](const Lone& a, const Lone& b) {
+    const auto place = [&](const Lone& lone) {
+      return std::tuple(-lone.gain, lone.phase, groups_.task(groups_[lone.group].first).task);
+    };
+    return place(a) < place(b);
+  });
+  for (const Lone& lone : lone_) {
+    if (state().free[pool] == 0) break;
+    begin_backup(lone.group, lone.gain, scheduler_.lend(pool));
+  }
+  if (state().free[pool] == 0) return;
+  const double later = now + std::max(options_.epoch, kOfTask * soonest);
+  looks_ = std::min(looks_, std::max(later, std::nextafter(now, kInfinity)));
+}
+
+// When an attempt began, without what it waited for maps.
+double ClusterSimulation::began(Index group) const {
+  const TaskGroup& g = groups_[group];
+  const double maps = map_completion[g.phase / 2];
+  return g.phase % 2 == kReduce && maps > g.start ? maps : g.start;
+}
+
+void ClusterSimulation::end_beside(Index group) {
+  TaskGroup& g = groups_[group];
+  const int pool = scheduler_.pool_of(static_cast<Phase>(g.phase % 2));
+  std::erase(backups_[pool], group);
+  --lent_[pool];
+  if (clocks_.used()) clocks_.beside(g.phase, -1, state().now);
+}
+
+// An attempt ends, and the other one, if there is one, goes on alone. An event that still refers to
+// its group finds it empty.
+void ClusterSimulation::drop_attempt(Index group) {
+  TaskGroup& g = groups_[group];
+  const double now = state().now;
+  totals_.wasted += now - g.start;
+  // The slot of a backup task that goes on is its task's.
+  end_beside(g.beside ? group : g.twin);
+  if (g.twin != kNone) {
+    TaskGroup& other = groups_[g.twin];
+    other.twin = kNone;
+    other.beside = false;
+  }
+  g.twin = kNone;
+  g.beside = false;
+  const auto [next, node, task] = groups_.take(group);
+  record(kInVain, g.phase, task, node, kNan, g.attempt);
+  free_slot(node, scheduler_.pool_of(static_cast<Phase>(g.phase % 2)));
+  if (g.transfer != kNone) stop_transfer(group);
+}
+
+// Of an attempt whose end has come: true if it is not its task's end. Else the other attempt ends
+// in vain, or goes on beside.
+bool ClusterSimulation::ends_beside(Index group) {
+  TaskGroup& g = groups_[group];
+  const bool alone = g.twin == kNone;
+  if (alone && !g.beside) return false;
+  if (alone || g.fails) {
+    totals_.failed += g.fails;
+    drop_attempt(group);
+    return true;
+  }
+  TaskGroup& other = groups_[g.twin];
+  const int pool = scheduler_.pool_of(static_cast<Phase>(g.phase % 2));
+  if (g.beside) {
+    ++totals_.backups_won;
+    least_gain_.won();
+    g.seconds = state().now - began(g.twin);
+    g.began = state().now - g.seconds;
+    std::replace(backups_[pool].begin(), backups_[pool].end(), group, g.twin);
+    g.beside = false;
+    other.beside = true;
+  }
+  if (options_.take_back) {
+    drop_attempt(g.twin);
+    return false;
+  }
+  std::erase(backups_[pool], g.twin);
+  other.twin = g.twin = kNone;
+  return false;
+}
+
+void ClusterSimulation::begin_backup(Index first, double gain, Index node) {
+  const double now = state().now;
+  const Index phase = groups_[first].phase, job = phase / 2;
+  const auto p = static_cast<Phase>(phase % 2);
+  const Index task = groups_.task(groups_[first].first).task;
+  const auto [seconds, copying, fails] = times_.backup(job, p, task, node);
+  const Index group = make_group(begun_on({job, p, task, node}, seconds, copying, fails));
+  groups_.add(group, node, task);
+  groups_[group].twin = first;
+  groups_[group].beside = true;
+  groups_[first].twin = group;
+  groups_[group].attempt = ++attempts_;
+  record(kBackup, phase, task, node, kNan, attempts_);
+  const int pool = scheduler_.pool_of(p);
+  backups_[pool].push_back(group);
+  ++lent_[pool];
+  ++totals_.backups;
+  ++totals_.events;
+  least_gain_.begun(gain);
+  if (clocks_.used()) clocks_.beside(phase, 1, now);
+}
+
+// Of a phase whose tasks will wait for maps again.
+void ClusterSimulation::drop_backups_of(Index phase) {
+  for (Index group = 0; group < groups_.size(); ++group) {
+    const TaskGroup& g = groups_[group];
+    if (g.count > 0 && g.phase == phase && g.beside) drop_attempt(group);
+  }
+}
+
+}  // namespace malleable
