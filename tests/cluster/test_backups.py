@@ -83,6 +83,65 @@ def test_only_tasks_of_phases_of_which_none_waits_and_one_has_ended():
         assert (kind == END).sum() >= 1
 
 
+def after_stragglers(*jobs):
+    """Rows (arrival after 1600 s, seconds of maps), once it is known how times scatter."""
+    before = [[9.0, 10.0, 11.0, 10.5, 9.5, 100.0]] * 4
+    seconds = before + [list(times) for _, times in jobs]
+    arrival = [0.0, 400.0, 800.0, 1200.0, *(1600.0 + when for when, _ in jobs)]
+    return mb.ClusterJobs([len(times) for times in seconds], seconds, arrival=arrival)
+
+
+def test_the_largest_gain_comes_first():
+    """At 1622 s one slot is free, for the task that has run for 22 s and not for the one that has for 17 s."""
+    jobs = after_stragglers(
+        (0.0, [300.0] * 2), (5.0, [10.0, 100.0]), (0.0, [10.0, 100.0]), (6.0, [12.0]), (7.0, [50.0])
+    )
+    trace = simulated(jobs, trace=True).trace["auto"]
+    own = (trace["kind"] == BACKUP) & (trace["time"] > 1600.0)
+    assert (trace["time"][own][0], trace["job"][own][0]) == (1622.0, 6)
+
+
+def test_the_backup_task_that_began_last_is_ended():
+    jobs = after_stragglers(
+        (0.0, [300.0] * 2), (0.0, [10.0, 100.0]), (3.0, [10.0, 100.0]), (16.0, [40.0])
+    )
+    trace = simulated(jobs, trace=True).trace["auto"]
+    late = trace["time"] > 1600.0
+    begun = late & (trace["kind"] == BACKUP)
+    assert trace["job"][begun][:2].tolist() == [5, 6]
+    ended = late & (trace["kind"] == IN_VAIN)
+    assert (trace["time"][ended][0], trace["job"][ended][0]) == (1616.0, 6)
+
+
+def test_where_attempts_cannot_be_ended_those_that_never_win_become_few():
+    jobs, cluster = two_phase(1, 1.0, 300)
+    count = {
+        inherent: simulated(jobs, cluster, inherent=inherent, take_back=False).summary["auto"]
+        for inherent in (0.0, 1.0)
+    }
+    assert count[1.0]["backup_tasks"] < 0.2 * count[0.0]["backup_tasks"]
+
+
+def test_a_task_gets_one_once_it_has_run_for_long_though_nothing_else_happens():
+    """Nothing happens from 14 s after the last arrival on, when all is well yet, to the end at 200 s."""
+    others = [5.0, 10.0, 14.0, 8.0, 12.0]
+    jobs = mb.ClusterJobs(
+        [6] * 7, [[*others, 15.0]] * 6 + [[*others, 200.0]], arrival=400.0 * np.arange(7)
+    )
+    trace = simulated(jobs, trace=True).trace["auto"]
+    begun = trace["time"][(trace["kind"] == BACKUP) & (trace["job"] == 6) & (trace["task"] == 5)]
+    assert len(begun) == 1
+    assert 2414.0 < begun[0] < 2460.0
+
+
+def test_attempts_slow_each_other_down_below_linear_speed_up():
+    """The straggler is alone in the end, and half as fast beside an attempt that never wins."""
+    jobs = stragglers(gap=2000.0, slow=300.0)
+    off = simulated(jobs, speedup=[1.0, 1.0], backups=False).records["turnaround_time"]
+    on = simulated(jobs, speedup=[1.0, 1.0], inherent=1.0).records["turnaround_time"]
+    assert (on[1:] > off[1:] + 200.0).all()
+
+
 WORLDS = {
     "plain": {},
     "noise": {"noise": 0.8},

@@ -677,13 +677,14 @@ def test_gains_of_backup_tasks():
         scheduler.finished(before.repeat(4), seconds=[5.0, 10.0, 20.0, 60.0], now=0.0)
         scheduler.finish(before, now=0.0)
     first, other = scheduler.add(mb.ClusterJobs([4, 4], [0.0, 0.0], [2, 0], 0.0), now=0.0)
-    scheduler.started([first], count=[4], now=0.0)
+    scheduler.started([first, other], count=[4, 2], now=0.0)
 
     def gains(ids, phase, seconds):
         return scheduler.backup_gains(ids, phase, seconds).tolist()
 
     assert gains([first] * 2, [0, 1], [1.0, 1.0]) == [0.0, 0.0]  # none has ended
     scheduler.finished([first] * 3, seconds=[5.0, 10.0, 20.0], now=20.0)
+    scheduler.finished([other], seconds=9.0, now=20.0)  # one runs, two wait
     young, old, waits, reduce = gains(
         [first, first, other, first], [0, 0, 0, 1], [1.0, 90.0, 90.0, 9.0]
     )
