@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What a plan is asked for, checked, as the core takes it behind the table."""
+    """Checked arguments of a plan, as the core takes them behind the table."""
 
     slots: int
     now: float
@@ -45,7 +45,7 @@ class Request(NamedTuple):
         budget: float | None,
         penalty: PenaltyLike | None,
     ) -> Request:
-        """ValueError for what is wrong, naming it."""
+        """Checked arguments; ValueError names a wrong one."""
         count, moment = check_slots(slots), check_time("now", now)
         tries = check_count("effort", effort)
         seconds = np.inf if budget is None else check_time("budget", budget)
@@ -119,7 +119,7 @@ class BasePlan:
     _repr_html_ = as_html
 
     def explain(self) -> list[str]:
-        """One line per job or flow: what it has now and why, what comes next, when it will end."""
+        """One line for each job or flow: its slots now and why, the next change, and its end."""
         return list(view().explain_lines(self))
 
     def to_frame(self, rows: str = "jobs") -> Any:

@@ -1,4 +1,4 @@
-"""The validator of columns: one entry a job, a scalar spread, what is right read where it lies.
+"""The validator of columns: one entry for each job; scalars are spread, right arrays are not copied.
 
 The core reads plain columns without this (bindings/columns.hpp); whatever else there is comes here first.
 """

@@ -80,7 +80,7 @@ def function(name: str) -> Any:
     """
     capsule = _core.__pyx_capi__.get(name)
     if capsule is None:
-        raise ValueError(f"name = {name!r}: no function of malleable.h")
+        raise ValueError(f"name = {name!r}: malleable.h has no such function")
     get_name, get_pointer = (
         ctypes.pythonapi.PyCapsule_GetName,
         ctypes.pythonapi.PyCapsule_GetPointer,
@@ -108,7 +108,7 @@ def record(name: str) -> np.dtype[np.void]:
     text = Path(get_include(), _HEADER).read_text(encoding="utf-8")
     found = re.search(rf"typedef struct {re.escape(name)} {{(.*?)}} {re.escape(name)};", text, re.S)
     if found is None:
-        raise ValueError(f"name = {name!r}: no structure of malleable.h")
+        raise ValueError(f"name = {name!r}: malleable.h has no such structure")
     fields = []
     for line in re.sub(r"/\*.*?\*/", "", found[1], flags=re.S).split(";"):
         if words := line.replace("*", " * ").split():

@@ -1,4 +1,4 @@
-"""What every epoch answers: jobs, their slots now, and whether these changed."""
+"""Parts that all epochs share, and their decisions: jobs, their slots now, and the changes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ExplainedDecision(BaseDecision):
 
 
 class BaseEpoch(Kept):
-    """What all epochs have in common: a core that knows jobs by ids and reads columns by name.
+    """Common part of all epochs: a core that knows jobs by ids and reads columns by name.
 
     Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry; what
     else there is, is converted first, or refused.
@@ -160,14 +160,14 @@ class BaseEpoch(Kept):
 
 
 class PlannedEpoch(BaseEpoch):
-    """What epochs of jobs and of flows have in common: an objective, a policy, a penalty of one's own."""
+    """Common part of epochs of jobs and of flows: an objective, a policy, a penalty of your own."""
 
     _noun: ClassVar[str]
 
     def _aim(
         self, model: str, objective: str, policy: str, penalty: PenaltyLike | None
     ) -> Objective:
-        """Check what is decided for, and keep it."""
+        """Check the objective, the policy and the penalty, and keep them."""
         goal = parse_objective(objective)
         if goal.kind() is None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What simulations of queues have in common: jobs of a table or a stream are fed part by part."""
+"""Common part of simulations of queues, which feed jobs of a table or a stream part by part."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kept_records(records: bool | None, stream: bool) -> bool:
     """Whether records are kept, by default of tables; ValueError if they are asked for of a stream."""
     keep = not stream if records is None else bool(records)
     if keep and stream:
-        raise ValueError("records = True: a stream keeps none")
+        raise ValueError("records = True: a stream keeps no records")
     return keep
 
 

@@ -144,7 +144,7 @@ def plan(
         if min_mode != "guarantee":
             raise ValueError(f"min_mode = {min_mode!r}: jobs of flows have no minima")
         if period != 0.0:
-            raise ValueError(f"period = {shown(period)}: plans of flows have none")
+            raise ValueError(f"period = {shown(period)}: plans of flows take no period")
         chosen = "flowflex" if policy is None else policy
         return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
     refuse_source("jobs", jobs, "mb.read_jobs")

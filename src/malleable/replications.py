@@ -333,7 +333,7 @@ def replicate(
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must be between 0 and 1")
     if executor is not None and workers is not None:
-        raise ValueError("workers: an executor has its own")
+        raise ValueError("workers: an executor has workers of its own")
     threads = 1 if workers is None else check_whole("workers", workers, 1)
     policies = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     tasks = list(product(_points({} if grid is None else grid), seeds))

@@ -1,4 +1,4 @@
-"""What a simulation gives: records, summaries, files."""
+"""The result of a simulation: records, summaries, files."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_grid_of_periods_and_its_picture(capsys):
         (["--load", "0.5"], "slots: give either slots or a load"),
         (["--period", "-1"], "period = -1"),
         (["--periods", "1,x"], "--periods 1,x: numbers"),
-        (["--periods", "1,2", "--period", "1"], "--periods: not beside --period"),
+        (["--periods", "1,2", "--period", "1"], "--periods: cannot be used with --period"),
     ],
 )
 def test_what_is_wrong_is_one_line(more, told, capsys):

@@ -162,7 +162,7 @@ def test_estimates(capsys, table, tmp_path):
             ("--generate", 5, "--non-preemptive", "--policy", "dsrpt"),
             "preemptive reduce tasks only",
         ),
-        (("TABLE", "--load", 0.5, "--machines", 3), "not beside --machines"),
+        (("TABLE", "--load", 0.5, "--machines", 3), "it cannot be used with --machines"),
         (("TABLE", "--slot-seconds", 3), "counts slots already"),
         (("TABLE", "--horizon", 2.5), "horizon = 2.5"),
         (("missing.csv",), "missing.csv"),

@@ -138,7 +138,7 @@ def test_flows_have_no_simulated_snapshot(tmp_path, capsys):
     path = tmp_path / "flows.json"
     path.write_text('{"slots": 5, "flows": [{"jobs": [{"work": 3}]}]}')
     done = call(capsys, "plan", path, "--at", 2, "--snapshot", "fair")
-    check_one_line(done, "--snapshot fair: of job tables and traces, not of flows")
+    check_one_line(done, "--snapshot fair: works for job tables and traces, not for flows")
     done = call(capsys, "plan", path, "--at", 2)
     assert "1 flow of 1" in done.stderr and "with all of their work" in done.stderr
 

@@ -131,9 +131,9 @@ def test_speedups():
 
 
 def test_errors_name_what_is_wrong():
-    with pytest.raises(ValueError, match="no function"):
+    with pytest.raises(ValueError, match="no such function"):
         embed.function("malleable_epoch_guess")
-    with pytest.raises(ValueError, match="no structure"):
+    with pytest.raises(ValueError, match="no such structure"):
         embed.record("malleable_guess")
     with pytest.raises(ValueError, match="an epoch is needed, not int"):
         embed.handle(3)

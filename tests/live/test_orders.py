@@ -181,7 +181,7 @@ def test_only_the_owner(tmp_path):
         assert refused in ("b''", "ConnectionResetError", "BrokenPipeError")
         assert heard == []
         os.chown(path, 65534, 65534, follow_symlinks=False)
-        with pytest.raises(ValueError, match="stands where a socket of your own"):
+        with pytest.raises(ValueError, match="a socket of your own has to be here"):
             order(tmp_path / "journal", {})
 
 
@@ -213,7 +213,7 @@ def test_what_a_killed_run_left_is_replaced_and_nothing_else(tmp_path):
     with listening(tmp_path):
         pass
     path.write_text("mine")
-    with pytest.raises(ValueError, match="stands where a socket"):
+    with pytest.raises(ValueError, match="a socket of your own has to be here"):
         Control(tmp_path / "journal", lambda it: "")
     assert path.read_text() == "mine"
     deep = tmp_path / ("d" * 100) / ("e" * 100)

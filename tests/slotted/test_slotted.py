@@ -429,7 +429,7 @@ def test_wrong_jobs():
     with pytest.raises(ValueError, match="MapShuffleJobs is no MapReduceJobs"):
         slotted.run(mb.MapShuffleJobs([1], [1]), "asrpt")
     stream = mb.MapReduceStream(slots=5)
-    with pytest.raises(ValueError, match="a stream keeps none"):
+    with pytest.raises(ValueError, match="a stream keeps no records"):
         mb.simulate(stream, "asrpt", records=True)
     with pytest.raises(ValueError, match="a stream takes a standard deviation only"):
         mb.simulate(stream, "asrpt", estimates=[0.5])

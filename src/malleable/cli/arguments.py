@@ -1,4 +1,4 @@
-"""The parser: one file a command, with its arguments beside what it does, imported once it is asked for."""
+"""The parser. Each command has one file with its arguments, which is imported when you use the command."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def manners(parser: argparse.ArgumentParser, default: Any) -> None:
-    """How people want to be spoken to: before the command's name or behind it."""
+    """Options about output to people: before the command's name or behind it."""
     add = parser.add_argument
     told = "no tables, progress bars or notes: errors only"
     add("-q", "--quiet", action="store_true", default=default, help=told)

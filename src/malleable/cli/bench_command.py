@@ -40,10 +40,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--jobs N,N", "numbers of jobs", default="1000,10000,100000")
     add(
         "--policy A,B",
-        f"of {', '.join(policy_names('jobs', in_loop=True))}",
+        f"policies of {', '.join(policy_names('jobs', in_loop=True))}",
         default="flex,fair,fifo",
     )
-    add("--objective X,Y", "of flex", default="sum:response,max:stretch")
+    add("--objective X,Y", "objectives of flex", default="sum:response,max:stretch")
     instances = "; ".join(f"{name}: {told}" for name, told in INSTANCES.items())
     add("--instance A,B", instances, default="a,b,c")
     add("--epochs N", "decisions of each case", int, 1000)
@@ -93,7 +93,7 @@ def _compare(files: Sequence[str], outputs: Outputs) -> int:
     before, after = read_run(first), read_run(second)
     changes = compare_runs(before, after)
     if not changes:
-        raise ValueError(f"{first}, {second}: no case stands in both")
+        raise ValueError(f"{first}, {second}: these runs have no case in common")
     if before["made_with"]["machine"] != after["made_with"]["machine"]:
         note(f"{first}, {second}: from machines of different kinds")
     left_out = len(before["cases"]) + len(after["cases"]) - 2 * len(changes)

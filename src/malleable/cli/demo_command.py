@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Output:
-    """Where the parts of the demonstration go: pictures at once, all results as JSON at the end."""
+    """Writes the parts of the demonstration: pictures at once, all results as JSON at the end."""
 
     def __init__(self, asked: argparse.Namespace) -> None:
         self.folder, self.force = Path(asked.output), asked.force
@@ -113,7 +113,7 @@ class _Workload(NamedTuple):
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Each part is shown as soon as it is done; after Ctrl-C what was done is kept."""
+    """Show each part as soon as it is done; after Ctrl-C keep the finished parts."""
     output = _Output(asked)
     trace = _trace(asked) if asked.trace else None
     try:

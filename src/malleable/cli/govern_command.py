@@ -1,4 +1,4 @@
-"""``malleable govern slurm``: one's own arrays on a Slurm that is shared, under an objective."""
+"""``malleable govern slurm``: your own arrays on a shared Slurm, under an objective."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _alone(folder: Path) -> IO[str]:
         me = f"process {os.getpid()} on {socket.gethostname()}"
         return take_lock(folder / "govern-slurm.lock", me)
     except BlockingIOError as owner:
-        raise ValueError(f"another governor of yours is at work: {owner}") from None
+        raise ValueError(f"you already run a governor: {owner}") from None
 
 
 def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
@@ -185,7 +185,7 @@ def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs
 def _begun(
     asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, journal: Journal
 ) -> tuple[Governor, Look]:
-    """A governor and its first look, after what one that was killed has left is set back."""
+    """A governor and its first look; first the changes of a killed governor are set back."""
     look = _first(engine)
     stale = left_behind(engine, look, Path.home() / OURS)
     if stale:

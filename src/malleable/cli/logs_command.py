@@ -64,7 +64,7 @@ class _Reader:
         self.told = False
 
     def show(self, task: int, attempt: int) -> None:
-        """What is new of an attempt, with a line that says the task where that changes."""
+        """Print the new output of an attempt, with a line that names the task if it is another one."""
         path = Path(stream_of(self._folder, task, attempt, self._suffix))
         at = self._at.get((task, attempt), 0)
         try:
@@ -124,7 +124,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> str:
-    """Where the job's tasks keep what they print; ValueError where there is no such job or task."""
+    """The folder of the output of a job's tasks; ValueError if there is no such job or task."""
     run = journal.run(number)
     jobs = journal.jobs(number)
     names = [str(job.described.get("name")) for job in jobs]

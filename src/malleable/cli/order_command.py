@@ -61,7 +61,7 @@ def _setting(text: str, usage: Any) -> tuple[str, float | int | None]:
 
 
 def run(verb: str, asked: argparse.Namespace) -> int:
-    """Ask the run, and say what it answers."""
+    """Give the order to the run, and print its answer."""
     what: dict[str, Any] = {"do": verb, "job": asked.job}
     if verb == "set":
         what["settings"] = dict(_setting(text, asked.usage) for text in asked.settings)

@@ -1,4 +1,4 @@
-"""Where the result of a command goes: checked before the work, then written, then told."""
+"""Targets of a command's result: checked before the work, then written, then named."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Outputs:
             if path == "-" and name in texts:
                 if self.to_stdout is not None:
                     both = f"--{self.to_stdout} - and --{name} -"
-                    raise ValueError(f"{both}: only one of them fits on standard output")
+                    raise ValueError(f"{both}: only one of these can go to standard output")
                 self.to_stdout = name
             elif path is not None:
                 self.files[name] = path

@@ -131,10 +131,12 @@ def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) 
 
 def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
     if asked.snapshot != RECORDED:
-        raise ValueError(f"--snapshot {asked.snapshot}: of job tables and traces, not of flows")
+        raise ValueError(
+            f"--snapshot {asked.snapshot}: works for job tables and traces, not for flows"
+        )
     slots = flows.slots if asked.slots is None else asked.slots
     if slots is None:
-        raise ValueError(f"{asked.file}: says no slots; --slots N does")
+        raise ValueError(f"{asked.file}: the file does not say the slots; give --slots N")
     policy = _policy(asked, FLOW_POLICIES, "flows")
     now = 0.0 if asked.now is None else check_time("--now", asked.now)
     whole = len(flows)

@@ -27,12 +27,12 @@ _AXES: dict[str, tuple[str, str, Sequence[float]]] = {
 
 
 def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
-    """What varies, if a grid is asked for."""
+    """The names and values of a grid, if there is one."""
     axes = {}
     for name, (varied, beside, usual) in _AXES.items():
         text = getattr(asked, name, None)  # models differ
         if text is not None and beside and getattr(asked, beside) is not None:
-            raise ValueError(f"--{name}: not beside --{beside}")
+            raise ValueError(f"--{name}: cannot be used with --{beside}")
         if text is not None:
             try:
                 axes[varied] = [float(part) for part in text.split(",")]
@@ -53,11 +53,11 @@ def _same(jobs: Any, seed: int) -> Any:
 
 
 def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
-    """Replications, at every point of a grid if there is one; after Ctrl-C what was finished."""
+    """Replications, at every point of a grid if there is one; after Ctrl-C the finished ones."""
     grid = _grid(asked)
     for name in outputs.files:
         if name != "json" and not (grid and name == "plot"):
-            raise ValueError(f"--{name.replace('_', '-')}: of a single run")
+            raise ValueError(f"--{name.replace('_', '-')}: works for a single run only")
     names = [name.strip() for name in (asked.policy or made.policies).split(",")]
     rivals = other_fairs(made.jobs, names, made.options)
     with (

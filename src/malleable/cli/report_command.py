@@ -106,7 +106,7 @@ def run(asked: argparse.Namespace) -> int:
             found = run_facts(asked.files[0], asked.number, wanted, tell)
     else:
         if asked.number is not None:
-            raise ValueError("--run: of a journal of runs")
+            raise ValueError("--run: needs a journal of runs")
         told = _study(asked)
         with counting_bar("simulations") as tell:
             found = facts(told, wanted, tell)

@@ -116,7 +116,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def source_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where the jobs are said."""
+    """Arguments that name the jobs."""
     add = parser.add_argument
     add(
         "file",
@@ -314,7 +314,7 @@ def _interrupts() -> Iterator[_Interrupts]:
 def _progress(
     begun: CommandRun, asked: argparse.Namespace
 ) -> Iterator[Callable[[Progress], object]]:
-    """What is told of progress: all jobs, or a line that moves; a line a minute where nobody looks."""
+    """Shows progress: all jobs, or a line that moves; without a terminal a line each minute."""
     screen = Screen(watched(sys.stderr) and not asked.watch)
     line = ProgressLine(screen)
     with ExitStack() as views:
@@ -443,7 +443,7 @@ def _stop(loop: Loop, interrupts: _Interrupts) -> int:
 
 
 def _tell_again(journal: Journal, outputs: Outputs) -> int:
-    """What came of a run that has ended, perhaps a moment before somebody could be told."""
+    """Show the result of a run that has ended, perhaps before it could show it."""
     status = run_status(journal)
     note(f"run {status.number} has ended; nothing is left to do")
     return _show_outcome(journal, journal.run(), status.now, status.jobs, "finished", outputs)

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a line that moves, and above it what failed."""
+"""The screen of a run: a line that moves, and above it the tasks that failed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Screen:
         return _WIDTH
 
     def line(self, text: str) -> None:
-        """The last line anew."""
+        """Draw the last line again."""
         if self.moves and ready(sys.stderr):
             self._last = f"\r{text}\x1b[K"
             self._write(self._last)

@@ -1,4 +1,4 @@
-"""What the models of ``malleable simulate`` have in common: a case to simulate, and how one is read."""
+"""Common parts of the models of ``malleable simulate``: a case to simulate, and how to read one."""
 
 from __future__ import annotations
 

@@ -67,14 +67,14 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
 def _place(asked: argparse.Namespace) -> Cluster | None:
     """The cluster; none where a load says how large it is."""
     if asked.slots is not None and (asked.cluster, asked.load) != (None, None):
-        raise ValueError("one of --slots, --load and --cluster says how large the cluster is")
+        raise ValueError("give only one of --slots, --load and --cluster")
     if asked.cluster is not None:
         return read_cluster(asked.cluster, max_size=asked.max_size)
     if asked.slots is not None:
         return Cluster([{"name": "node", "slots": asked.slots}])
     ran_on: Cluster | None = getattr(asked, "ran_on", None)
     if asked.load is asked.loads is ran_on is None:
-        raise ValueError("how large is the cluster? --slots N, --load L or --cluster FILE says it")
+        raise ValueError("how large is the cluster? give --slots N, --load L or --cluster FILE")
     return ran_on if asked.load is None else None
 
 

@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
-    """Arguments that these models have, beside those that all have."""
+    """Add the arguments of these models, and of all models."""
     parser.description = "Simulate policies on a table or a stream: " + "; ".join(
         f"{_MODELS[model][1]} ({model})" for model in models or _MODELS
     )
@@ -114,7 +114,7 @@ def _of_model(asked: argparse.Namespace) -> argparse.Namespace:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Simulate; after Ctrl-C show and write what was finished."""
+    """Simulate; after Ctrl-C show and write the finished part."""
     if asked.help:
         model_parser(asked.model).print_help()
         return 0

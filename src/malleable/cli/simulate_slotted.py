@@ -68,7 +68,9 @@ def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapR
 def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
     """As many as a table's load asks for."""
     if asked.machines is not None:
-        raise ValueError("--load chooses the machines for a table: not beside --machines")
+        raise ValueError(
+            "--load chooses the machines for a table: it cannot be used with --machines"
+        )
     load = checked_positive("load", asked.load)
     units = int(jobs.map.sum() + jobs.task.sum())
     slots = int(np.ptp(jobs.arrival)) + 1 if len(jobs) else 1

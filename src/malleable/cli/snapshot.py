@@ -59,7 +59,7 @@ def take_snapshot(
     if at is not None:
         moment = check_time("--at", at)
     elif policy != RECORDED and (now is not None or is_table):
-        raise ValueError(f"--snapshot {policy}: at which time? --at SECONDS says it")
+        raise ValueError(f"--snapshot {policy}: at which time? give --at SECONDS")
     elif now is not None:
         return jobs, check_time("--now", now), []
     elif not len(jobs) or (is_table and most is None):

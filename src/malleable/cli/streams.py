@@ -1,4 +1,4 @@
-"""Standard streams: how a command speaks to people, whatever it does. Imports nothing that takes long."""
+"""Standard streams: how all commands speak to people. Its imports are fast."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AbandonedError(KeyboardInterrupt):
 
 @dataclass
 class Manner:
-    """How people want to be spoken to."""
+    """How to speak to people: quiet, in colours or plain."""
 
     quiet: bool = False
     no_color: bool = False
@@ -77,7 +77,7 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """Write what is left, and let nothing fail again if that is impossible."""
+    """Write the rest; if that is impossible, let nothing fail again."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -88,7 +88,7 @@ def discard_output() -> None:
 
 
 def clear_line() -> None:
-    """What Ctrl-C wrote on a terminal goes."""
+    """Remove what Ctrl-C wrote on a terminal."""
     if watched(sys.stderr):
         with suppress(OSError):
             sys.stderr.write("\r\x1b[K")

@@ -188,7 +188,7 @@ def duration(text: str) -> float:
 
 
 def adder(to: Any) -> Callable[..., str]:
-    """What adds options to a parser or a group of it, and gives the name of their attribute.
+    """A function that adds options to a parser or a group, and gives the name of their attribute.
 
     ``add(words, told, kind, default, **how)``: the option and what stands for its value
     (``"--slots N"``), its help, which a default is added to, and the type of the value; bool: it takes
@@ -208,7 +208,7 @@ def adder(to: Any) -> Callable[..., str]:
 
 
 def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> None:
-    """What can be said about files that are read."""
+    """Arguments about files that are read."""
     add = adder(parser)
     if phase:
         add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))

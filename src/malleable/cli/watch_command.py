@@ -1,4 +1,4 @@
-"""``malleable watch``: how far a run is, in place and anew, until it has ended."""
+"""``malleable watch``: how far a run is, renewed in place until it has ended."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check_terminal() -> None:
-    """ValueError where nobody would see a table that stays in place."""
+    """ValueError if standard output cannot show a table that stays in place."""
     if not quiet() and not sys.stdout.isatty():
-        raise ValueError("standard output is no terminal; malleable status tells once")
+        raise ValueError("standard output is no terminal; use malleable status")
 
 
 class View:
@@ -62,7 +62,7 @@ class View:
         self._live = live
 
     def __call__(self, status: RunStatus) -> None:
-        """Shows it anew, if the terminal takes it now."""
+        """Show it again, if the terminal is ready."""
         from rich.constrain import Constrain
 
         if self._live and ready(sys.stdout):

@@ -1,4 +1,4 @@
-"""Policies of one's own that are compiled, called by the core at their address."""
+"""Compiled policies of your own, which the core calls at their address."""
 
 from __future__ import annotations
 

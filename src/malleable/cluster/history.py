@@ -1,4 +1,4 @@
-"""What a scheduler has learnt of tasks, as JSON has it."""
+"""A scheduler's knowledge of tasks, in JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies of a cluster as the core asks them: by name, with their options, or one's own."""
+"""Policies of a cluster as the core calls them: by name, with their options, or your own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Function:
 
 
 class PolicyState(dict[str, Any]):
-    """What a function of the state and the time sees; its entries are attributes, too."""
+    """The state that a policy function gets; its entries are attributes, too."""
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The jobs of a recorded run, to be simulated: task times that were seen are the truth."""
+"""The jobs of a recorded run, for simulations: recorded task times are the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PHASES = (("maps", "map_seconds"), ("reduces", "reduce_seconds"))
 
 
 class _Job:
-    """What is known of a job at the end of a record."""
+    """A job at the end of a record."""
 
     def __init__(self, columns: dict[str, npt.NDArray[Any]], row: int, now: float) -> None:
         self.told = {name: columns[name][row] for name in TOLD if name in columns}

@@ -58,7 +58,7 @@ class SchedulerDecision(ExplainedDecision):
 
     @property
     def order(self) -> Integers:
-        """Ids, the one that gets the next slot first. O(n log n)."""
+        """Ids; the first job gets the next slot. O(n log n)."""
         return self.ids[np.argsort(self._key, kind="stable")]
 
     @property
@@ -299,7 +299,9 @@ class Scheduler(Kept):
         if not isinstance(jobs, ClusterJobs):
             raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
         if jobs.rates is not None:
-            raise ValueError("rate: a scheduler learns what nodes do from the tasks that end there")
+            raise ValueError(
+                "rate: a scheduler takes none, it learns how fast nodes are from tasks that end there"
+            )
         moment = self._moment(now)
         count = len(jobs)
         mean = np.zeros((2, count))
@@ -596,7 +598,7 @@ class Scheduler(Kept):
         numbers, people = [], []
         for name, (minimum, priority) in users.items():
             if name not in self._users or self._users[name] >= self._core.users:
-                raise ValueError(f"users: nobody is called {name!r}")
+                raise ValueError(f"users: no user is called {name!r}")
             numbers.append(self._users[name])
             people.append(
                 (

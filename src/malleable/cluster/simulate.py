@@ -212,7 +212,7 @@ def run(
     seed = seed_of(rng)
     unknown = isinstance(estimates, str)
     if unknown and learn is False:
-        raise ValueError("learn = False: beside estimates = 'learn'")
+        raise ValueError("learn = False: cannot be used with estimates = 'learn'")
     learns = learn if learn is not None else unknown or _learns(policy)
     settings = _settings(place, options, checked_flag("learn", learns), trace, seed)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None

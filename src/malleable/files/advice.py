@@ -1,4 +1,4 @@
-"""Errors that say how to do it otherwise, in the words of Python and in those of the command line."""
+"""Errors that say what to do instead, in the words of Python and of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class AdvisedError(ValueError):
-    """What is wrong and where, and a way out.
+    """An error: what is wrong and where, and what to do instead.
 
     Parameters
     ----------

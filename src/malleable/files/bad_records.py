@@ -1,4 +1,4 @@
-"""Malformed records of a trace: one error that counts them, or a warning if they are to be left out."""
+"""Malformed records of a trace: one error that counts them, or a warning if they are left out."""
 
 from __future__ import annotations
 

@@ -30,4 +30,4 @@ def parse_moment(text: str) -> float:
         moment = datetime.fromisoformat(zoned)
         return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
     except (ValueError, OverflowError):
-        raise ValueError("neither a number nor a date such as 2024-05-01T09:30:00") from None
+        raise ValueError("not a number or a date such as 2024-05-01T09:30:00") from None

@@ -1,4 +1,4 @@
-"""Opening what people hand us.
+"""Opening files, file objects and data frames that people give.
 
 Readers look at content, not at suffixes: gzip and zstd are known by their first bytes. Whatever is wrong
 with the bytes themselves (truncated gzip, not UTF-8, binary) becomes a one-line ValueError that

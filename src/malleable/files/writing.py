@@ -1,4 +1,4 @@
-"""Where output goes: checked before anything is computed, overwritten only when told to.
+"""Targets of output: checked before the work; existing files are kept unless told otherwise.
 
 The one writer of files: tables, results, plans and pictures all go through `write_file`.
 """

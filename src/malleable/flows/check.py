@@ -20,7 +20,7 @@ _TOLERANCE = 1e-6
 
 
 class FlowSchedule(Protocol):
-    """What is read of a plan."""
+    """The parts of a plan that the checker reads."""
 
     flows: Flows
     slots: int

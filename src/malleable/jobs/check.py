@@ -19,7 +19,7 @@ _SAME = 2e-13  # of its time from now: instants that solvers take for one
 
 
 class Schedule(Protocol):
-    """What is read of a plan."""
+    """The parts of a plan that the checker reads."""
 
     jobs: Jobs
     slots: int

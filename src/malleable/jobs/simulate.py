@@ -169,7 +169,7 @@ def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
     wanted = checked_positive("load", load)  # type: ignore[arg-type]
     span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
     if span == 0.0:
-        raise ValueError("load: jobs that all arrive at once have none; give slots")
+        raise ValueError("load: jobs that all arrive at once have no load; give slots")
     return check_slots(max(1, math.ceil(float(jobs.work.sum()) / (span * wanted))))
 
 

@@ -1,4 +1,4 @@
-"""What is left of a table of jobs at some time, had a policy run it until then."""
+"""The work of a table that is left at some time, if a policy ran it until then."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def refuse_source(name: str, value: Any, reader: str) -> None:
 
 
 class CoreTable:
-    """What tables of the core have in common; goes before the core's class in a table's bases.
+    """Common part of tables of the core; it goes before the core's class in a table's bases.
 
     The core has copied and validated the columns, once; here they are read-only arrays that share its
     memory. Copies and pickles are made of the columns, and validated.
@@ -150,7 +150,7 @@ class CoreTable:
         return {field: getattr(self, field) for field in self.COLUMNS}
 
     def _others(self) -> dict[str, Any]:
-        """What the table has besides its columns."""
+        """Attributes of the table besides its columns."""
         fields = (name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
         return {field: getattr(self, field) for field in fields}
 
@@ -171,7 +171,7 @@ class CoreTable:
         raise NotImplementedError
 
     def at(self, now: float) -> Self:
-        """What has arrived by ``now`` [s]."""
+        """The jobs that have arrived by ``now`` [s]."""
         return self.take(self.arrival <= now)
 
     @property
@@ -304,7 +304,7 @@ class Jobs(CoreTable, _core.Jobs):
         )
 
     def rates(self, slots: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> Floats:
-        """What so many slots of each job, or of the jobs at these rows, do together. O(their number)."""
+        """Rates of so many slots of each job, or of the jobs at these rows. O(their number)."""
         count = np.asarray(slots, dtype=np.float64)
         if not len(self.exponent):
             return count

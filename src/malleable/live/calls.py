@@ -45,7 +45,7 @@ _DESCRIBED = 1.0  # seconds between two times that the journal is told how many 
 
 
 class RemoteError(Exception):
-    """Where in a worker it happened; the cause of what a call raised."""
+    """The place in a worker; the cause of a call's error."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
@@ -178,7 +178,7 @@ class CallRun:
         self.wake()
 
     def wake(self) -> None:
-        """The loop does what was asked for."""
+        """Make the loop look at its queue."""
         rests = self._rests
         if self._woken != rests:
             self.engine.wake()

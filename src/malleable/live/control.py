@@ -30,7 +30,7 @@ _PATIENCE = 10.0  # seconds until an order has to be answered
 
 
 def socket_path(journal: Path) -> Path:
-    """Where the run that writes this journal listens."""
+    """The socket at which the run that writes this journal listens."""
     return journal.with_name(journal.name + ".socket")
 
 
@@ -51,7 +51,7 @@ def _is_own(path: Path) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
-        raise ValueError(f"{path}: stands where a socket of your own has to be")
+        raise ValueError(f"{path}: a socket of your own has to be here, and this is none")
     return True
 
 

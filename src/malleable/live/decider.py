@@ -1,4 +1,4 @@
-"""What decides in a live run: the scheduler, told what happens to a run's jobs.
+"""The decisions of a live run: the scheduler, told what happens to a run's jobs.
 
 The scheduler learns what tasks take. It is told how each task ended where somebody hears of that, and counts
 otherwise. Tasks are counted in the slots that they take. A job whose tasks say their memory may hold so many
@@ -244,7 +244,7 @@ class SchedulerDecider:
         self._changed.clear()  # only now: a view that fails in between takes nothing away
 
     def _counts(self, rows: Sequence[int], works: Sequence[Work]) -> dict[str, Any]:
-        """What is counted of jobs, in slots."""
+        """Counts of jobs, in slots."""
         found: dict[str, Any] = {
             "pending": np.array([self._waiting(work) for work in works]),
             "running": np.array([work.running * work.width for work in works]),

@@ -1,4 +1,4 @@
-"""What shows or predicts cannot end a run: its errors are told once, and the run goes on."""
+"""Views and predictions cannot end a run: their errors are shown once, and the run goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks of a program took in earlier runs, as the scheduler's core learns and says it.
+"""Task times of programs in earlier runs, as the scheduler's core learns them.
 
 The journal has it in the form of `malleable.Scheduler.history`. Nothing is estimated here: a scheduler
 is given the history, and told what ran, or asked. O(programs + tasks).

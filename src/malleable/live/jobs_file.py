@@ -364,7 +364,8 @@ def recalled(rows: Sequence[JobRow]) -> list[Job]:
             over = ", ".join(row.described[UNRECORDED] or ()) or "files"
             raise ValueError(
                 f"job {shown(row.described.get('name'))}: an older version began this run, and did not record "
-                f"which tasks over.{over} gave; they cannot be known now. Begin a new run with what is left"
+                f"which tasks over.{over} gave; they cannot be known now. Begin a new run with the tasks"
+                " that are left"
             )
     plain = [{key: each for key, each in row.described.items() if key != _HELD} for row in rows]
     tables = [{**own, **(row.content or {})} for own, row in zip(plain, rows, strict=True)]

@@ -1,4 +1,4 @@
-"""The journal of runs: what there is to do, what happened, what was decided, in one SQLite file.
+"""The journal of runs: tasks, events and decisions, in one SQLite file.
 
 One process writes, others may read at any time (write-ahead log). What is recorded is in the file once
 ``commit`` returns: it survives the death of the process, and of the machine where ``durable`` says so.
@@ -83,7 +83,7 @@ def take_lock(path: Path, owner: str) -> IO[str]:
     lock = os.fdopen(open_file(path, os.O_CREAT | os.O_RDWR), "r+", errors="replace")
     if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be emptied
         lock.close()
-        raise ValueError(f"{path}: stands where a lock has to be, and is none")
+        raise ValueError(f"{path}: a lock has to be here, and this is no lock")
     for _ in range(_LOOKS):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -218,13 +218,13 @@ class Journal:
                 yield row
 
     def commit(self) -> None:
-        """From now on what was recorded is kept."""
+        """Keep all records from now on."""
         with _telling(self.path):
             self._base.execute("commit")
             self._base.execute("begin")
 
     def close(self) -> None:
-        """What was recorded is kept; the next run may write."""
+        """Keep all records; the next run may write."""
         base = self.__dict__.pop("_base", None)
         if base is not None:
             with contextlib.suppress(sqlite3.DatabaseError):
@@ -351,7 +351,7 @@ class Journal:
         for table, sound in SOUND.items():
             wrong = f"select job from {table} where run = ? and not ifnull({sound}, 0) limit 1"
             for (job,) in self._each(wrong, run):
-                told = f"a row of job {shown(job)} has what no run writes"
+                told = f"a row of job {shown(job)} has an entry that no run writes"
                 raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
             count = "(select count(*) from job where run = ?)"
             unknown = f"select job from {table} where run = ? and job >= {count} limit 1"

@@ -1,4 +1,4 @@
-"""The jobs of a live run: who came, waits for whom, has ended, and when they are expected to end.
+"""The jobs of a live run: which came, wait for others or have ended, and their expected ends.
 
 A ledger decides nothing and starts nothing. A decider says which job has how many slots. The loop that runs
 the tasks (`malleable.live.loop`), or the governor that watches them (`malleable.live.slurm.governor`), tells
@@ -49,7 +49,7 @@ class Decider(Protocol):
 
     @property
     def rule(self) -> str:
-        """What its policy does now, and why; empty: as its name says."""
+        """The rule of its policy now, and why; empty: as its name says."""
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""

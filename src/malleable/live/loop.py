@@ -27,7 +27,7 @@ _WEIGHT = 0.05  # of the latest task in `Work.recent`
 
 
 class TaskDecider(Decider, Protocol):
-    """What the loop asks besides.
+    """What the loop also asks of a decider.
 
     ``behind``: of what it assigned last some had to stay, so that others may take the slots.
     """

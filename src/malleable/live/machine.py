@@ -1,4 +1,4 @@
-"""What this machine has for a run: processors and memory of its control group, and who else is at work.
+"""Processors and memory that a run may use: those of its control group, and other runs beside it.
 
 A control group is a folder below /sys/fs/cgroup; each limit of it or of those above it counts. Some files are
 read once a run.

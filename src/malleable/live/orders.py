@@ -1,4 +1,4 @@
-"""What a run does when it is told so from another terminal: pause, resume, cancel or set a job.
+"""Orders to a run from another terminal: pause, resume, cancel or set a job.
 
 What was ordered is in the journal before it is done: a run that goes on in another session keeps to it, and
 ``status`` shows it.

@@ -1,4 +1,4 @@
-"""Files and folders that a run trusts: the user's own, not links, and closed to others.
+"""Files and folders that a run trusts: they belong to its user, are no links, and are closed to others.
 
 A journal says what is run, and its folder says where output goes. Whoever can write there can have anything
 run or overwritten. So owner and mode are looked at when something is opened, through the descriptor that
@@ -167,5 +167,5 @@ def check_parent(folder: Path) -> None:
         _owner(folder, found)
     if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
         raise ValueError(
-            f"{folder}: everybody may rename what is in it; take another folder, or chmod o-w it"
+            f"{folder}: everybody may rename files in it; take another folder, or chmod o-w it"
         )

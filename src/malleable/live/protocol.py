@@ -1,4 +1,4 @@
-"""What a loop asks of an engine, and what an engine says it can do.
+"""The interface between a loop and an engine, and what an engine can do.
 
 An engine runs tasks somewhere: processes of this machine, array jobs of a batch system. It says what
 it can (`Abilities`); the loop uses what is there and tells its user what is lost. ``start``, ``cancel`` and

@@ -108,7 +108,7 @@ class CommandRun:
         run = journal.run()
         if run.kind != "commands":
             raise JournalError(
-                f"{journal.path}: run {run.id} is of {run.kind}; what began it goes on with it"
+                f"{journal.path}: run {run.id} is of {run.kind}; go on with it in the same way"
             )
         return cls(journal, run, recalled_jobs(journal, run), **options)
 

@@ -120,7 +120,7 @@ def study(
         As `malleable.read`; more than one of the three, or none that is enough.
     """
     if sum(each is not None for each in (cluster, slots, load)) > 1:
-        raise ValueError("one of --slots, --load and --cluster says how large the cluster is")
+        raise ValueError("give only one of --slots, --load and --cluster")
     heard: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -297,7 +297,7 @@ def _place(
         return Cluster([{"name": "node", "slots": most}])
     if len(jobs) and not np.ptp(jobs.arrival):
         raise AdvisedError(
-            "all jobs come at one time, so that no load says how many slots there are",
+            "all jobs come at one time, so a load does not say how many slots there are",
             "say slots or spread",
             "--slots N says it; --spread SECONDS lets them come one after another",
         )

@@ -1,5 +1,4 @@
-"""What people call a job: a row of a table, or a flow with all its rows; what became of each, and the figures
-of all.
+"""Jobs as people count them: a row of a table, or a flow with all its rows; their schedules and figures.
 
 A schedule, recorded or simulated, is a start and an end of each such job, so that all are measured alike.
 O(jobs log jobs) a schedule.

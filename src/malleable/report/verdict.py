@@ -29,7 +29,7 @@ def named(policy: str) -> str:
 
 
 def under(policy: str) -> str:
-    """Where something was so."""
+    """The places at which something holds."""
     return "in the record" if policy == "recorded" else f"under {named(policy)}"
 
 

@@ -1,5 +1,4 @@
-"""Who gains and who loses: by user, account, partition and size of job, and the jobs that change most. O(jobs
-log jobs)."""
+"""Gains and losses by user, account, partition and size of job, and by job. O(jobs log jobs)."""
 
 from __future__ import annotations
 

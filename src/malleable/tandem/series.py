@@ -1,4 +1,4 @@
-"""What is left of every job at given times, while a queue is fed."""
+"""The work left of every job at given times, while a queue is fed."""
 
 from __future__ import annotations
 

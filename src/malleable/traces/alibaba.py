@@ -66,5 +66,5 @@ register(
     "Alibaba DAG",
     lambda head: '"tasks"' in head.line and '"job"' in head.line,
     _read,
-    most="stop after so many flows",
+    most="read at most so many flows; none: all",
 )

@@ -23,32 +23,49 @@ if TYPE_CHECKING:
 
 # What bytes are taken for: the file system block of Hadoop and Hive's reduce tasks at the time of SWIM.
 ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
-    ("block_bytes", 64 * 2.0**20, "where bytes are all that is known: a map task for each so many"),
+    ("block_bytes", 64 * 2.0**20, "if a file knows only bytes: bytes of a map task"),
     (
         "task_seconds",
         20.0,
-        "that each of these map tasks takes [s]; where work is known without tasks, it is cut into tasks of "
-        "about so many seconds (by default as many as the job's maximum)",
+        (
+            "time of a map task of `block_bytes` [s]; if a file knows work but no tasks, work"
+            " is cut into tasks of about this time (by default into as many tasks as the "
+            "job's maximum)"
+        ),
     ),
-    ("reduce_bytes", 1e9, "where bytes are all that is known: a reduce task for each so many"),
-    ("reduce_seconds", 300.0, "that each of these reduce tasks takes [s]"),
-    ("map_rate", 64 * 2**20 / 20, "bytes that maps read in a second at capacity 1"),
+    ("reduce_bytes", 1e9, "if a file knows only bytes: bytes of a reduce task"),
+    ("reduce_seconds", 300.0, "time of a reduce task of `reduce_bytes` [s]"),
+    (
+        "map_rate",
+        64 * 2**20 / 20,
+        ("map and shuffle jobs: bytes a second that maps read at capacity 1"),
+    ),
     (
         "shuffle_rate",
         1e9 / 300,
-        "bytes that are copied in a second at capacity 1; for tasks: that a reduce task copies at most (by "
-        "default it takes no time of its own)",
+        (
+            "map and shuffle jobs: bytes a second that are copied at capacity 1; tasks: the "
+            "most that a reduce task copies (by default copying takes no time of its own)"
+        ),
     ),
-    ("map_column", "sum_cpu_request_x_runtime", "of a table of requests: what stands for maps"),
-    ("shuffle_column", "sum_disk_request", "and for the shuffle"),
-    ("least_tasks", 2, "jobs of fewer tasks are left out"),
-    ("map_units", 15.0, "mean map tasks of a job, in slots"),
-    ("reduce_units", 15.0, "mean reduce work of a job, in slots"),
-    ("tasks", 10, "at most so many reduce tasks share a job's reduce work"),
+    (
+        "map_column",
+        "sum_cpu_request_x_runtime",
+        ("Google 2011 table: the column that stands for map work"),
+    ),
+    (
+        "shuffle_column",
+        "sum_disk_request",
+        ("Google 2011 table: the column that stands for shuffle work"),
+    ),
+    ("least_tasks", 2, "Google 2011 table: jobs with fewer tasks are left out"),
+    ("map_units", 15.0, "Google 2011 table, in slots: mean number of map tasks of a job"),
+    ("reduce_units", 15.0, "Google 2011 table, in slots: mean reduce work of a job"),
+    ("tasks", 10, "Google 2011 table, in slots: the most reduce tasks of a job"),
     (
         "reduce_from",
         "shuffled",
-        "from which step a reduce task's run counts: `start`, `shuffled` or `sorted`",
+        "Rumen: the step from which a reduce task's time counts: `start`, `shuffled` or `sorted`",
     ),
 )
 """Names, defaults and meanings of what converters take for granted."""

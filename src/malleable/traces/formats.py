@@ -172,7 +172,7 @@ class File:
 
 
 class Format(NamedTuple):
-    """What `register` was told."""
+    """A registered format."""
 
     name: str
     looks: Callable[[Head], bool]

@@ -23,7 +23,7 @@ Column: TypeAlias = Any
 @by_value()
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Phase:
-    """What is known of one phase of each job; None: not known.
+    """One phase of each job; None: not known.
 
     Attributes
     ----------

@@ -1,5 +1,4 @@
-"""What really happened, as far as a trace knows it: when each job started and ended, and which slots were in
-use.
+"""The recorded schedule of a trace: when each job started and ended, and which slots were in use.
 
 A trace whose tasks have runs with times is a recorded schedule. A job starts with the first of its runs and
 ends with the last, or when the file says. O(runs log runs).

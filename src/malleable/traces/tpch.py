@@ -177,9 +177,12 @@ register(
     "TPC-H profile",
     _looks,
     _read,
-    graphs="children of every stage, by query; none: `queries.yaml` beside the profiles",
-    size="[GB] of the profiled runs; none: the smallest",
-    cores="of the profiled runs; none: the fewest",
-    gap="mean of exponential times between queries [s]; 0: all come at once",
-    seed="of these times",
+    graphs=(
+        "file of query graphs: the children of every stage; none: `queries.yaml` beside "
+        "the profiles"
+    ),
+    size="data size of the profiled runs [GB]; none: the smallest",
+    cores="cores of the profiled runs; none: the fewest",
+    gap="mean of the exponential times between queries [s]; 0: all come at once",
+    seed="seed of the times between queries",
 )

@@ -1,4 +1,4 @@
-"""How moments read: one rule for tables, explanations, pictures and pages.
+"""How to show moments: one rule for tables, explanations, pictures and pages.
 
 Up to 100,000 s, about a day, a moment is shown as it is, with four digits or to the second. Beyond
 that (Unix time stamps, say) moments are shown as seconds after ``now``, with a sign: ``+12.5``.

@@ -34,7 +34,7 @@ def _which(failure: Failure) -> str:
 
 
 def failure_lines(failure: Failure) -> list[str]:
-    """What happened, the command, the last lines that it printed, and where all of them are."""
+    """How a task failed, its command, the last lines that it printed, and the file that has all of them."""
     head = f"{failure.way}: {printable(_which(failure))}: {_cut(failure.what)}"
     if failure.task < 0:
         return [head]

@@ -72,7 +72,7 @@ def instance_c(jobs: int) -> tuple[Jobs, int]:
 
 
 class Case(NamedTuple):
-    """What is timed: an instance with so many jobs under a policy and an objective."""
+    """A case to time: an instance with so many jobs under a policy and an objective."""
 
     instance: str
     jobs: int
@@ -95,7 +95,7 @@ def cases_of(
 
 
 class EpochLatency(NamedTuple):
-    """What a case took, in wall-clock seconds.
+    """Wall-clock seconds of a case.
 
     In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
     before it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only; FLEX alone).

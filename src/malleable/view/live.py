@@ -152,7 +152,7 @@ def _plain_job(job: JobStatus) -> dict[str, Any]:
 def plan_table(
     jobs: Sequence[Job], expected: Sequence[Expected], end: Expected, slots: int
 ) -> Table:
-    """What would run, and when it is expected to end."""
+    """The jobs that would run, and when they are expected to end."""
     unknown = sum(math.isnan(own.at) for own in expected)
     without = f"; what tasks take is not known of {counted(unknown, 'job')}" if unknown else ""
     title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {_expected(end)}{without}"

@@ -11,10 +11,12 @@ from malleable.traces.formats import reading_rows
 _INTRO = """\
 # Options by name
 
-`malleable simulate --options` prints this page. The first two tables hold for `malleable.Scheduler`, for the C
-interface (`malleable_scheduler_new_with`, `name=value` between spaces) and for simulated clusters; the third
-holds for simulated clusters alone: `malleable.simulate(..., NAME=VALUE)`, `--set NAME=VALUE`, `[options]` of a
-cluster's file.
+`malleable simulate --options` prints this page.
+
+Options of the first two tables are for `malleable.Scheduler`, for the C interface
+(`malleable_scheduler_new_with`, `name=value` between spaces) and for simulated clusters. Options of the third
+table are for simulated clusters only. Simulations take all three by `malleable.simulate(..., NAME=VALUE)`,
+`--set NAME=VALUE`, or `[options]` of a cluster's file.
 """
 _PARTS = (
     ("policy", "Of policies"),
@@ -22,8 +24,9 @@ _PARTS = (
     ("simulation", "Of the simulated cluster"),
 )
 _READING = """\
-`--read NAME=VALUE`, or `malleable.read(file, NAME=VALUE)` for what a format takes itself, and
-`trace.tasks(NAME=VALUE)` and the other converters for what a trace does not say (`Trace.assumptions`).
+Rows of a format are options of `malleable.read(file, NAME=VALUE)`. Rows of converters are assumptions of
+`trace.tasks(NAME=VALUE)` and the other converters, for everything that a trace does not say.
+`Trace.assumptions` lists the assumptions of one converter. On the command line `--read NAME=VALUE` sets both.
 """
 
 

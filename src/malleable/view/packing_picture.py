@@ -115,7 +115,7 @@ def draw_packings(plans: Sequence[Plan]) -> Any:
 
 
 def title_of(plan: Plan | FlowPlan) -> str:
-    """What was planned and how good it is, in one line."""
+    """The plan and how good it is, in one line."""
     what = counted(len(plan.order), "flow" if isinstance(plan, FlowPlan) else "job")
     return (
         f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, lower bound "

@@ -1,4 +1,4 @@
-"""Why every job, or flow, gets what it gets: one line each."""
+"""Why every job, or flow, gets its slots: one line each."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _job_names(plan: Plan | FlowPlan) -> Sequence[str]:
 
 
 def _ordered(plan: Plan | FlowPlan) -> tuple[str, Sequence[str]]:
-    """What is in the order, jobs or flows, and their names."""
+    """The rows of the order, jobs or flows, and their names."""
     return ("flow", plan.flows.name) if isinstance(plan, FlowPlan) else ("job", plan.jobs.name)
 
 
@@ -158,7 +158,7 @@ def plan_clock(plan: Plan | FlowPlan) -> Clock:
 
 
 def plan_headline(plan: Plan | FlowPlan) -> list[str]:
-    """What was planned, how good it is, and from when times count."""
+    """The plan, how good it is, and from when times count."""
     what = counted(len(_job_names(plan)), "job")
     if isinstance(plan, FlowPlan):
         what = f"{counted(len(plan.flows), 'flow')} of {what}"

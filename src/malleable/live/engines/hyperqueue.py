@@ -1,4 +1,4 @@
-"""Commands and Python calls as tasks of HyperQueue: a server that runs already, or one of the engine's own.
+"""Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
 
 HyperQueue queues and starts small processes (`errand`), which connect to the engine. Each is given what has
 waited longest, a command or a bundle of short calls, says what became of it, and is given the next, so
@@ -179,7 +179,7 @@ class HyperQueue:
             if line.startswith("ready "):
                 return line[6:].rstrip("\n")
         self._end_server()
-        raise OSError("no HyperQueue server could be started; what it said stands above")
+        raise OSError("no HyperQueue server could be started; its messages are above")
 
     def _end_server(self) -> None:
         if self._own:

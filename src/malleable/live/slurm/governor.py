@@ -99,7 +99,7 @@ class _Seen:
 
 
 def _never(number: int, attempt: int) -> Task:
-    raise RuntimeError("tasks of a queue are started by the queue")
+    raise RuntimeError("the queue starts its own tasks")
 
 
 class Governor(Ledger):

@@ -208,7 +208,7 @@ def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
         for array, key, value in _UPDATE.findall(text):
             saved.setdefault(int(array), {})[key] = int(value)
     if saved and not set_back(engine, saved):
-        raise SlurmError("what a governor that was killed has left cannot be set back")
+        raise SlurmError("the changes of a killed governor cannot be set back")
     for path in files:  # its process ends
         path.unlink(missing_ok=True)
     for number in look.leases:
