@@ -107,7 +107,7 @@ def test_nodes_that_are_one_and_schedulers():
         epoch.add(jobs)
     assert len(epoch) == 0
     assert len(epoch.add(classes(2, rate={"R1": 3.0, "R2": 3.0}))) == 2
-    with pytest.raises(ValueError, match="rate: a scheduler learns"):
+    with pytest.raises(ValueError, match="rate: a scheduler takes none"):
         mb.Scheduler(PAIR).add(jobs, 0.0)
     for other in (copy.copy(jobs), pickle.loads(pickle.dumps(jobs))):
         assert other == jobs

@@ -338,7 +338,10 @@ def test_a_record_is_replayed_with_what_was_learnt(tmp_path):
     ("more", "message"),
     [
         ({"learn": 1}, "learn = 1: must be true or false"),
-        ({"estimates": "learn", "learn": False}, "learn = False: beside estimates = 'learn'"),
+        (
+            {"estimates": "learn", "learn": False},
+            "learn = False: cannot be used with estimates = 'learn'",
+        ),
         ({"prior": -1.0, "learn": True}, "prior = -1.0: must be from 0"),
     ],
 )

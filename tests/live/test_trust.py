@@ -148,7 +148,7 @@ def test_other_files_keep_their_mode(tmp_path):
 
 def test_what_stands_in_the_place_of_a_lock_is_not_emptied(tmp_path):
     (tmp_path / "j.lock").write_text("precious " * 50)
-    with pytest.raises(JournalError, match="is none"):
+    with pytest.raises(JournalError, match="this is no lock"):
         Journal(tmp_path / "j")
     assert (tmp_path / "j.lock").read_text() == "precious " * 50
 

@@ -114,7 +114,7 @@ def test_iso_dates() -> None:
 
 
 BAD = {
-    "work,arrival\n1,2024-05-32\n": "row 0, arrival = '2024-05-32': neither a number nor a date",
+    "work,arrival\n1,2024-05-32\n": "row 0, arrival = '2024-05-32': not a number or a date",
     "work,weight\n1,2024-05-02\n": "row 0, weight = '2024-05-02': not a number",
     "work;weight\n1;2,5\n": "row 0, weight = '2,5': not a number",
     "": "empty; a job table starts with a header",

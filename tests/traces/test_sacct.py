@@ -84,7 +84,11 @@ def test_elements_take_no_memory() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("|COMPLETED|2024-05-01T09:00:00", "|COMPLETED|09:00", "line 2: Submit = '09:00': neither"),
+        (
+            "|COMPLETED|2024-05-01T09:00:00",
+            "|COMPLETED|09:00",
+            "line 2: Submit = '09:00': not a number",
+        ),
         ("|COMPLETED|2024-05-01T09:00:00", "|COMPLETED|Unknown", "line 2: Submit is unknown"),
         ("00:01:00|2", "00:61|2", None),
         ("00:01:00|2", "a minute|2", "line 2: Elapsed = 'a minute': not a time such as 1-02:03:04"),
