@@ -36,6 +36,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   estimates_.resize(n);
   if (estimates_.used()) state_.doubt.assign(2 * n, 0.0);
   refused_.assign(cluster.size(), 0);
+  look_at_speeds();
   for (int pool = 0; pool < 2; ++pool) {
     const auto slots = pool == 0 ? cluster.map_slots : cluster.reduce_slots;
     state_.free_on[pool].assign(slots.begin(), slots.end());
@@ -347,6 +348,7 @@ void ClusterScheduler::node_came(Index node) {
   for (int pool = 0; pool < 2; ++pool) {
     const auto slots = pool == 0 ? state_.cluster.map_slots : state_.cluster.reduce_slots;
     state_.slots[pool] += slots[node];
+    if (!speeds_.of.empty()) speeds_.slots[pool][speeds_.of[node]] += slots[node];
     for (std::int64_t k = 0; k < slots[node]; ++k) release(node, pool);
   }
 }
@@ -356,6 +358,7 @@ void ClusterScheduler::node_left(Index node) {
     const auto slots = pool == 0 ? state_.cluster.map_slots : state_.cluster.reduce_slots;
     state_.free[pool] -= state_.free_on[pool][node];
     state_.slots[pool] -= slots[node];
+    if (!speeds_.of.empty()) speeds_.slots[pool][speeds_.of[node]] -= slots[node];
     state_.free_on[pool][node] = 0;
     std::erase(gathering_[pool].nodes, node);
     if (!options_.offered) queue_[pool].erase(node);
@@ -429,7 +432,7 @@ void ClusterScheduler::state(State& s) {
     aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, rack_blocks_, news_, arrivals_, copying_, looks_);
+  s(estimates_, rack_blocks_, news_, arrivals_, copying_, looks_, speeds_.slots);
   if (s.reading()) {
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     policy_->added(state_, {});  // room for all

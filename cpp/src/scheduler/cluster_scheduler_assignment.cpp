@@ -208,19 +208,74 @@ void ClusterScheduler::assign(int pool, std::vector<TaskStart>& starts) {
   }
 }
 
+void ClusterScheduler::look_at_speeds() {
+  if (!policy_->waits_for_speed() || by_node_) return;
+  const std::span<const double> rate = state_.cluster.rate;
+  speeds_.rate.assign(rate.begin(), rate.end());
+  std::sort(speeds_.rate.begin(), speeds_.rate.end(), std::greater<>());
+  speeds_.rate.erase(std::unique(speeds_.rate.begin(), speeds_.rate.end()), speeds_.rate.end());
+  if (speeds_.rate.size() < 2 || !state_.jobs.node_rates.empty()) return;
+  for (const double own : rate) {
+    const auto place =
+        std::lower_bound(speeds_.rate.begin(), speeds_.rate.end(), own, std::greater<>());
+    speeds_.of.push_back(static_cast<Index>(place - speeds_.rate.begin()));
+  }
+  for (int pool = 0; pool < 2; ++pool) {
+    const auto slots = pool == 0 ? state_.cluster.map_slots : state_.cluster.reduce_slots;
+    speeds_.slots[pool].assign(speeds_.rate.size(), 0);
+    for (std::size_t node = 0; node < slots.size(); ++node) {
+      speeds_.slots[pool][speeds_.of[node]] += slots[node];
+    }
+    queue_[pool].tell_apart(speeds_.of);
+  }
+}
+
+// Whether the fastest slot that is free is so slow that faster ones, which are all busy, would do
+// the work ahead in the order, then all that waits of this job, before a task ended there. That
+// work is ahead of the next job, too.
+bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, double& ahead) const {
+  const int pool = pool_of(p);
+  if (speeds_.of.empty() || least(job, p) > 1 || aged(job, pool)) return false;
+  const std::size_t place = queue_[pool].speed();
+  double speed = 0.0, slots = 0.0;
+  for (std::size_t k = 0; k < place; ++k) {
+    const auto count = static_cast<double>(speeds_.slots[pool][k]);
+    slots += count;
+    speed += count * speeds_.rate[k];
+  }
+  if (slots == 0.0) return false;
+  const PhaseState& s = state_.phases[2 * job + p];
+  const double work = ahead + s.estimate * static_cast<double>(s.waiting);
+  if (work + s.estimate * slots >= speed * s.estimate / speeds_.rate[place]) return false;
+  ahead = work;
+  return true;
+}
+
+// How many tasks of the phase may start on the slots that are free, or on the fastest ones of them.
+std::int64_t ClusterScheduler::usable(Index job, Phase p) const {
+  const int pool = pool_of(p);
+  const bool alike = speeds_.of.empty() || least(job, p) > 1;
+  const auto free = alike ? state_.free[pool] : static_cast<std::int64_t>(queue_[pool].alike());
+  return std::min({free, state_.phases[2 * job + p].waiting, state_.room(job, pool)});
+}
+
 // Tasks have no place: free slots are all alike but for their nodes' rates.
 void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
   const auto hold_first = [&] { hold(queue_[pool].pop(), pool, starts); };
   while (state_.free[pool] > 0 && gathering_[pool].job != kNone) hold_first();
+  double ahead = 0.0;  // work of jobs that leave slow slots to others
   while (state_.free[pool] > 0) {
     settle_places(pool);
     if (waiting.empty()) break;
     const Index job = waiting.top();
     const Phase p = next_phase(job, pool);
-    const std::int64_t most =
-        std::min({state_.free[pool], state_.phases[2 * job + p].waiting, state_.room(job, pool)});
+    if (leaves_slow_slot(job, p, ahead)) {
+      skip(job, pool);
+      continue;
+    }
     const std::int64_t gang = least(job, p);
+    const std::int64_t most = usable(job, p);
     if (gang > state_.free[pool] && aged(job, pool)) {
       gather(job, p, pool);
       while (state_.free[pool] > 0) hold_first();

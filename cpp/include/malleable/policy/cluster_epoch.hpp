@@ -53,6 +53,7 @@ class ClusterEpoch final : public ClusterPolicy {
   bool depends_on_time() const override { return time_matters_; }
   bool reads_estimate(const PhaseState&) const override { return !fair_; }
   bool fills_in_order() const override { return asks_; }
+  bool waits_for_speed() const override { return asks_; }
   std::string_view rule(const ClusterState& state) const override;
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;

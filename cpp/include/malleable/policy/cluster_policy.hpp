@@ -244,6 +244,9 @@ class ClusterPolicy {
     return 0.0;
   }
 
+  // Whether tasks leave a slow node's slot idle that faster slots would end earlier.
+  virtual bool waits_for_speed() const { return false; }
+
   // kNode: a node has a free slot of this pool. job == kNone: leave it idle until the next event
   // or heartbeat.
   struct Choice {

@@ -10,15 +10,19 @@
 // often than once an epoch; it changes who gets the slots that become free, tasks are never taken
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
 // that is most below its target (see Assignment), to the least rank, or as the policy chooses for
-// the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
-// own; gangs start together (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their
-// job (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes
-// first, once, the longest wait before others. Such jobs hold one slot in twenty at most, and in
-// the long run one slot-second in a thousand, so that the policy's order stays what it is where
-// most jobs wait for longer than `ageing`.
+// the node. If the policy says so, the fastest free slot goes first, and a job leaves a slow slot
+// to others that faster ones would serve it before a task ended there (as in the slow server
+// problem, Larsen and Agrawala 1983); such a slot may idle. With delay scheduling a job leaves a
+// slot to others while it waits for a block of its own; gangs start together
+// (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their job
+// (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes first, once, the longest
+// wait before others. Such jobs hold one slot in twenty at most, and in the long run one
+// slot-second in a thousand, so that the policy's order stays what it is where most jobs wait for
+// longer than `ageing`.
 //
 // An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
-// each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
+// each job whose target moved; a task that starts O(log jobs) at most, and O(speeds) and O(log
+// jobs) for each job that leaves a slow slot. Memory: O(jobs + slots).
 #pragma once
 
 #include <algorithm>
@@ -186,6 +190,7 @@ class ClusterScheduler {
   void add_slots(Index node, int pool, std::int64_t more) {
     state_.slots[pool] += more;
     state_.free_on[pool][node] += more;
+    if (!speeds_.of.empty()) speeds_.slots[pool][speeds_.of[node]] += more;
   }
   // These slots are free, whatever was told of tasks.
   void set_free(int pool, std::span<const std::int64_t> free);
@@ -305,6 +310,16 @@ class ClusterScheduler {
   enum : std::uint8_t { kFirst = 1, kHelped = 2 };
   using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
 
+  // Speeds of nodes, the fastest first, if tasks may wait for faster ones: by node the place of its
+  // speed, and what slots of nodes that are up do together, by place and by pool.
+  struct Speeds {
+    std::vector<Index> of;
+    std::vector<double> rate;
+    std::vector<std::int64_t> slots[2];
+  };
+  void look_at_speeds();
+  bool leaves_slow_slot(Index job, Phase p, double& ahead) const;
+  std::int64_t usable(Index job, Phase p) const;
   // A job's slots, or its rank, before anybody said anything of it.
   double untold() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
   bool is_due(int pool) const;
@@ -382,6 +397,7 @@ class ClusterScheduler {
   bool foresees_;           // reduce tasks may start before all maps have ended
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   std::vector<Job> jobs_;
+  Speeds speeds_;
   SlotQueue queue_[2];  // free slots, unless they are offered
   IndexedHeap waiting_[2];
   // Whose places among those that wait are to be found.

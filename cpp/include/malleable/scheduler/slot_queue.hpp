@@ -1,6 +1,7 @@
-// Free slots in the order in which they became free: a ring of their nodes that never grows.
+// Free slots in the order in which they became free, those of fast nodes first if nodes are told
+// apart: a ring of nodes for each speed that never grows.
 //
-// All O(1), but for `erase`, O(slots).
+// All O(speeds), but for `erase`, O(slots).
 #pragma once
 
 #include <cstddef>
@@ -14,42 +15,77 @@ namespace malleable {
 
 class SlotQueue {
  public:
+  // By node its speed's place, 0 for the fastest; else all are alike. Before reset().
+  void tell_apart(std::span<const Index> speed) { speed_.assign(speed.begin(), speed.end()); }
   // Room for all slots, all of them free: one of each node in turn.
   void reset(std::span<const std::int64_t> slots) {
+    rings_.assign(1, {});
+    for (std::size_t node = 0; node < slots.size(); ++node) {
+      if (speed_of(node) >= rings_.size()) rings_.resize(speed_of(node) + 1);
+      rings_[speed_of(node)].nodes.resize(rings_[speed_of(node)].nodes.size() +
+                                          static_cast<std::size_t>(slots[node]));
+    }
     std::size_t all = 0;
-    for (const std::int64_t count : slots) all += static_cast<std::size_t>(count);
-    ring_.resize(all);
-    head_ = size_ = 0;
+    for (const Ring& ring : rings_) all += ring.nodes.size();
+    size_ = 0;
     for (std::int64_t turn = 0; size_ < all; ++turn) {
       for (std::size_t node = 0; node < slots.size(); ++node) {
-        if (slots[node] > turn) ring_[size_++] = static_cast<Index>(node);
+        if (slots[node] > turn) push(static_cast<Index>(node));
       }
     }
   }
 
   std::size_t size() const { return size_; }
+  // The place of the speed that pop() finds, and how many slots of it are free; size() > 0.
+  std::size_t speed() const {
+    std::size_t speed = 0;
+    while (rings_[speed].size == 0) ++speed;
+    return speed;
+  }
+  std::size_t alike() const { return rings_[speed()].size; }
   void push(Index node) {
-    std::size_t place = head_ + size_++;
-    if (place >= ring_.size()) place -= ring_.size();
-    ring_[place] = node;
+    rings_[speed_of(node)].push(node);
+    ++size_;
   }
   Index pop() {
-    const Index node = ring_[head_];
-    if (++head_ == ring_.size()) head_ = 0;
     --size_;
-    return node;
+    return rings_[speed()].pop();
   }
   // All slots of a node.
   void erase(Index node) {
-    for (std::size_t left = size_; left > 0; --left) {
-      const Index other = pop();
-      if (other != node) push(other);
+    Ring& ring = rings_[speed_of(node)];
+    for (std::size_t left = ring.size; left > 0; --left) {
+      const Index other = ring.pop();
+      if (other == node) {
+        --size_;
+      } else {
+        ring.push(other);
+      }
     }
   }
 
  private:
-  std::vector<Index> ring_;
-  std::size_t head_ = 0, size_ = 0;
+  struct Ring {
+    std::vector<Index> nodes;
+    std::size_t head = 0, size = 0;
+
+    void push(Index node) {
+      std::size_t place = head + size++;
+      if (place >= nodes.size()) place -= nodes.size();
+      nodes[place] = node;
+    }
+    Index pop() {
+      const Index node = nodes[head];
+      if (++head == nodes.size()) head = 0;
+      --size;
+      return node;
+    }
+  };
+  std::size_t speed_of(std::size_t node) const { return speed_.empty() ? 0 : speed_[node]; }
+
+  std::vector<Index> speed_;
+  std::vector<Ring> rings_{1};
+  std::size_t size_ = 0;
 };
 
 }  // namespace malleable
