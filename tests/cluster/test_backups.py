@@ -142,6 +142,13 @@ def test_attempts_slow_each_other_down_below_linear_speed_up():
     assert (on[1:] > off[1:] + 200.0).all()
 
 
+def test_every_backup_task_draws_anew_whether_it_fails():
+    """Else those that fail would follow each other for ever."""
+    jobs, cluster = two_phase(1, 1.0, 100)
+    summary = simulated(jobs, cluster, failure=0.5).summary["auto"]
+    assert summary["unfinished"] == 0 < summary["failed_attempts"]
+
+
 WORLDS = {
     "plain": {},
     "noise": {"noise": 0.8},

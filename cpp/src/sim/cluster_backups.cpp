@@ -157,13 +157,13 @@ void ClusterSimulation::begin_backup(Index first, double gain, Index node) {
   const Index phase = groups_[first].phase, job = phase / 2;
   const auto p = static_cast<Phase>(phase % 2);
   const Index task = groups_.task(groups_[first].first).task;
-  const auto [seconds, copying, fails] = times_.backup(job, p, task, node);
+  const auto [seconds, copying, fails] = times_.backup(job, p, task, node, ++attempts_);
   const Index group = make_group(begun_on({job, p, task, node}, seconds, copying, fails));
   groups_.add(group, node, task);
   groups_[group].twin = first;
   groups_[group].beside = true;
   groups_[first].twin = group;
-  groups_[group].attempt = ++attempts_;
+  groups_[group].attempt = attempts_;
   record(kBackup, phase, task, node, kNan, attempts_);
   const int pool = scheduler_.pool_of(p);
   backups_[pool].push_back(group);

@@ -56,10 +56,10 @@ TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
   return ends(job, p, slowed(seconds, draw), draw);
 }
 
-TaskTimes::Time TaskTimes::backup(Index job, Phase p, Index task, Index node) const {
+TaskTimes::Time TaskTimes::backup(Index job, Phase p, Index task, Index node, Index number) const {
   const Index phase = 2 * job + p;
   const std::uint32_t attempt = attempts_.empty() ? 0 : attempts_[job][p][task] - 1U;
-  const Draws first(seed_, phase, task, attempt), draw(seed_, phase, task, attempt | kBackup);
+  const Draws first(seed_, phase, task, attempt), draw(seed_, phase, task, number | kBackup);
   const double others = static_cast<double>(jobs_.tasks[p][job] - 1);
   auto other = static_cast<Index>(draw(kOther) * others);
   if (other >= task && others > 0.0) ++other;

@@ -25,8 +25,8 @@ class TaskTimes {
     bool fails;
   };
   Time next(Index job, Phase p, Index task, Index node);
-  // Of a backup task beside the attempt that began last.
-  Time backup(Index job, Phase p, Index task, Index node) const;
+  // Of a backup task, by its number, beside the attempt that began last.
+  Time backup(Index job, Phase p, Index task, Index node, Index number) const;
   // Distinct nodes, each set of them as likely.
   void place(Index job, Index task, std::span<Index> node) const;
   void forget(Index job);
