@@ -91,6 +91,22 @@ TEST(no_schedule_beats_a_bound) {
   });
 }
 
+// 8 slot-seconds at 0 and, ten times as heavy, 4 at 1, on 4 slots: the second one is served from 1
+// to 2, between the halves of the first, whose mean busy time is 1.5 and whose end so 2.5 at least.
+TEST(flows_that_come_later_are_served_when_they_are_here) {
+  FlowTable table;
+  table.add_flow(0.0, 1.0, kInfinity);
+  table.add_job(8.0, 4);
+  table.add_flow(1.0, 10.0, kInfinity);
+  table.add_job(4.0, 4);
+  const FlowProblem problem = table.problem(4);
+  FlowBound bound;
+  bound.build(problem);
+  const std::vector<double> end{3.0, 2.0};
+  CHECK_NEAR(bound.busy_bound(table.penalties(Kind::kResponse), end), 12.5, 1e-9);
+  CHECK_NEAR(bound.busy_bound(table.penalties(Kind::kCompletion), end), 22.5, 1e-9);
+}
+
 TEST(a_single_flow_is_bounded_exactly) {
   trials(2, 200, [](Random& random) {
     FlowTable table;

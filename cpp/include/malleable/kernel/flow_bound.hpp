@@ -11,7 +11,9 @@
 //        overloaded most. (The paper's second bisection, section 5.1, tests the squashed area at
 //        the deadlines only.)
 //   sum  mean busy times: C_j >= B_j + (mean time left to the end of a flow's work, at least
-//        int (V - U) / V), so the mean-busy-time program bounds flows as it bounds jobs.
+//        int (V - U) / V), so the mean-busy-time program bounds flows as it bounds jobs. If flows
+//        come later and pay in straight lines, the least mean busy times on one machine as fast as
+//        all slots, which serves the flows that are here by slope a unit of work, are a bound, too.
 //   sum of steps  every flow chooses which of its steps it meets; the work that this forces by
 //        certain times must fit. Multipliers for those times give the linear relaxation, a
 //        depth-first search with them the whole numbers, as long as its nodes last.
@@ -22,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "malleable/kernel/key_sort.hpp"
@@ -141,6 +144,8 @@ class FlowBound {
                       std::span<double> due);
   struct Search;
 
+  double released_bound(const Penalties& penalties);
+  void serve_by_density(const Penalties& penalties, std::span<double> busy);
   bool is_late() const { return late_ != nullptr && (*late_)(); }
 
   const FlowProblem* problem_ = nullptr;
@@ -153,6 +158,8 @@ class FlowBound {
   std::vector<Index> sweep_order_;
   KeySort sorter_;
   std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
+  std::vector<Index> by_release_;
+  std::vector<std::pair<double, Index>> dense_;  // flows that are here, by slope a unit of work
   MeanBusyTime mean_busy_time_;
   Problem jobs_;
   Penalties shifted_;
