@@ -41,8 +41,8 @@ def test_only_nodes_that_are_up_count():
     for one in (scheduler, again):
         assert len(one.assign(1.0, [[1, 0], [0, 0]]).ids) == 0
         one.set_slots([1], [[0, 0]])
-        one = pickle.loads(pickle.dumps(one))
-        assert one.assign(2.0, [[1, 0], [0, 0]]).node.tolist() == [0]
+        copy = pickle.loads(pickle.dumps(one))
+        assert copy.assign(2.0, [[1, 0], [0, 0]]).node.tolist() == [0]
 
 
 @pytest.mark.parametrize("seed", range(3))

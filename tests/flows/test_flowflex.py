@@ -10,6 +10,7 @@ from malleable.flows.generate import section51_flows
 from malleable.flows.plan import FLOW_POLICIES, plan_flows
 from tests.flows.flow_instances import any_flows, as_flows, whole_flows
 from tests.flows.flow_theorems import keeps_the_theorems, objective_at
+from tests.oracles.flow_loop import fluid_loop
 from tests.oracles.flow_schedules import best_unit_value
 
 OBJECTIVES = [
@@ -276,3 +277,61 @@ def test_a_job_too_short_for_the_clock_ends_before_its_child_starts():
         plan = plan_flows(flows, 10, "max:tardy", policy, effort=0, now=16.678492408636604)
         plan.validate()
         assert plan.completion[1] <= plan.start[2]
+
+
+def served_by_work_left(flows, slots):
+    """When flows end in a loop: least work left first, within a flow the longest path first."""
+    parents = [
+        flows.parent[a:b]
+        for a, b in zip(flows.parent_offset, flows.parent_offset[1:], strict=False)
+    ]
+    flow = np.repeat(np.arange(len(flows)), np.diff(flows.job_offset))
+    path = np.zeros(len(flow))
+    for job in reversed(range(len(flow))):  # parents stand before their children
+        path[job] += flows.work[job] / flows.max_slots[job]
+        path[parents[job]] = np.maximum(path[parents[job]], path[job])
+    here = set()
+
+    def decide(now, came, finished, left):
+        here.update(came.tolist())
+        open_work = np.bincount(flow, left, len(flows))
+        ready = [
+            j
+            for j in range(len(flow))
+            if flow[j] in here and left[j] > 0.0 and not left[parents[j]].any()
+        ]
+        free, rows, given = slots, [], []
+        for job in sorted(ready, key=lambda j: (open_work[flow[j]], flow[j], -path[j])):
+            if free > 0:
+                rows.append(job)
+                given.append(min(free, flows.max_slots[job]))
+                free -= given[-1]
+        return np.array(rows, dtype=int), np.array(given, dtype=float)
+
+    return fluid_loop(flows.arrival, flows.job_offset, flows.work, decide)
+
+
+@pytest.mark.parametrize("slots", [4, 30])
+def test_plans_that_know_arrivals_are_no_worse_than_a_loop_that_does_not(slots):
+    ratios = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, slots])
+        table = [
+            [
+                {
+                    "name": str(k),
+                    "work": float(rng.lognormal(2.0, 1.0)),
+                    "max_slots": int(rng.integers(1, 11)),
+                    "after": [str(p) for p in range(k) if rng.random() < 0.5],
+                }
+                for k in range(rng.integers(1, 6))
+            ]
+            for _ in range(50)
+        ]
+        work = sum(job["work"] for flow in table for job in flow)
+        arrival = np.cumsum(rng.exponential(work / (50 * 0.9 * slots), 50))
+        flows = mb.Flows(table, arrival=arrival)
+        loop = float((served_by_work_left(flows, slots) - arrival).sum())
+        ratios.append(mb.plan(flows, slots=slots, objective="sum:response").value / loop)
+    assert max(ratios) <= 1.005, ratios
+    assert np.mean(ratios) <= 1.0, ratios

@@ -221,9 +221,11 @@ double FlowBound::busy_bound(const Penalties& penalties, std::span<const double>
   return problem_->released ? bound : std::max(bound, released_bound(penalties));
 }
 
-// The least sum of weighted mean busy times on one machine as fast as all slots: at any time the
-// flow that is here with most slope a unit of work (Goemans et al. 2002).
-void FlowBound::serve_by_density(const Penalties& penalties, std::span<double> busy) {
+// One machine as fast as all slots, which serves at any time the flow that is here with most slope
+// a unit of work. That work is all of it, which gives the least sum of weighted mean busy times
+// (Goemans et al. 2002), or what is left of it (`by_left`).
+void FlowBound::serve(const Penalties& penalties, bool by_left, std::span<double> busy,
+                      std::span<double> end) {
   const std::size_t f = problem_->flows();
   by_release_.clear();
   for (std::size_t j = 0; j < f; ++j) {
@@ -234,35 +236,48 @@ void FlowBound::serve_by_density(const Penalties& penalties, std::span<double> b
   });
   work_.assign(problem_->volume.begin(), problem_->volume.end());
   std::fill(busy.begin(), busy.end(), 0.0);
-  dense_.clear();
+  std::copy(problem_->release.begin(), problem_->release.end(), end.begin());
+  here_.clear();
+  const auto come = [&](Index j) {
+    const double slope = penalties.linear() ? penalties.slope()[j] : 1.0;
+    here_.emplace_back(slope / (by_left ? work_[j] : problem_->volume[j]), ~j);
+    std::push_heap(here_.begin(), here_.end());
+  };
   double now = 0.0;
-  for (std::size_t next = 0; next < by_release_.size() || !dense_.empty();) {
-    if (dense_.empty()) now = std::max(now, problem_->release[by_release_[next]]);
-    for (; next < by_release_.size() && problem_->release[by_release_[next]] <= now; ++next) {
-      const Index j = by_release_[next];
-      dense_.emplace_back(penalties.slope()[j] / problem_->volume[j], j);
-      std::push_heap(dense_.begin(), dense_.end());
+  for (std::size_t next = 0; next < by_release_.size() || !here_.empty();) {
+    if (here_.empty()) now = std::max(now, problem_->release[by_release_[next]]);
+    while (next < by_release_.size() && problem_->release[by_release_[next]] <= now) {
+      come(by_release_[next++]);
     }
-    const Index j = dense_.front().second;
-    const double end = now + work_[j] / problem_->slots;
+    std::pop_heap(here_.begin(), here_.end());
+    const Index j = ~here_.back().second;
+    here_.pop_back();
+    const double done = now + work_[j] / problem_->slots;
     const double news =
         next < by_release_.size() ? problem_->release[by_release_[next]] : kInfinity;
-    const double until = std::min(end, news);
-    busy[j] += (until - now) * problem_->slots * (now + until) / 2.0;
+    const double until = std::min(done, news);
+    busy[j] += (until - now) * problem_->slots * (now + until) / 2.0 / problem_->volume[j];
     work_[j] -= (until - now) * problem_->slots;
     now = until;
-    if (end > news) continue;
-    std::pop_heap(dense_.begin(), dense_.end());
-    dense_.pop_back();
+    if (done > news && work_[j] > 0.0) {
+      come(j);
+    } else {
+      end[j] = now;
+    }
   }
-  for (const Index j : by_release_) busy[j] /= problem_->volume[j];
+}
+
+void FlowBound::ends_by_work_left(const Penalties& penalties, std::span<double> end) {
+  point_.resize(problem_->flows());
+  serve(penalties, true, point_, end);
 }
 
 double FlowBound::released_bound(const Penalties& penalties) {
   if (!penalties.linear()) return -kInfinity;
   const std::size_t f = problem_->flows();
   point_.resize(f);
-  serve_by_density(penalties, point_);
+  at_.resize(f);
+  serve(penalties, false, point_, at_);
   double bound = 0.0, rising = 0.0;
   for (std::size_t j = 0; j < f; ++j) {
     if (problem_->volume[j] == 0.0) {

@@ -304,7 +304,13 @@ void FlowFlex::take_orders() {
     order_by(strict_due_, order_);
     consider_all(std::vector<Index>(order_), strict_due_);
   }
-  if (aggregate_ == Aggregate::kSum) relaxed_orders();
+  if (aggregate_ != Aggregate::kSum) return;
+  if (!problem_->released) {
+    bound_.ends_by_work_left(*penalties_, due_);
+    order_by(due_, order_);
+    consider_all(std::vector<Index>(order_), {});
+  }
+  relaxed_orders();
 }
 
 // The bound of a sum, and the order of the steps that it chooses.

@@ -85,6 +85,11 @@ class FlowBound {
   // The penalties if every flow had all slots to itself.
   double alone(const Penalties& penalties, Aggregate aggregate) const;
 
+  // Completions (from now) on one machine as fast as all slots, which serves the flow with least
+  // work left for its slope (penalties that are not linear: least work left): by order of these a
+  // list does what a loop does that serves flows by work left. O(flows log flows).
+  void ends_by_work_left(const Penalties& penalties, std::span<double> end);
+
   // Earliest conceivable completions, from now.
   std::span<const double> earliest() const { return earliest_; }
   // A single row: the work that all flows together can have done by t.
@@ -145,7 +150,8 @@ class FlowBound {
   struct Search;
 
   double released_bound(const Penalties& penalties);
-  void serve_by_density(const Penalties& penalties, std::span<double> busy);
+  void serve(const Penalties& penalties, bool by_left, std::span<double> busy,
+             std::span<double> end);
   bool is_late() const { return late_ != nullptr && (*late_)(); }
 
   const FlowProblem* problem_ = nullptr;
@@ -159,7 +165,7 @@ class FlowBound {
   KeySort sorter_;
   std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
   std::vector<Index> by_release_;
-  std::vector<std::pair<double, Index>> dense_;  // flows that are here, by slope a unit of work
+  std::vector<std::pair<double, Index>> here_;  // by slope a unit of work, ~flow
   MeanBusyTime mean_busy_time_;
   Problem jobs_;
   Penalties shifted_;
