@@ -136,7 +136,7 @@ def _taken(columns: tuple[Floats, ...] | None, rows: Integers) -> tuple[Floats, 
 def queue_records(
     model: str, policy: str, jobs: Any, taken: Sequence[Any], sizes: Floats, zero: float = 0.0
 ) -> dict[str, npt.NDArray[Any]]:
-    """Records of a table's jobs, from those that the core kept of them as they came.
+    """Records of a table's jobs, from the records that the core kept as jobs came.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _WIDE = 60  # columns from which on there is room for one
 _PACE = 15  # looks that the rate is of
 _SECOND = 1.0
 MINUTE = 60.0
-"""Seconds between two lines where nobody looks."""
+"""Seconds between two lines if the output is not a terminal."""
 _MOST = 3  # failures that are shown a second
 
 

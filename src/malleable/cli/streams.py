@@ -95,7 +95,7 @@ def clear_line() -> None:
 
 
 def note(text: str, grave: bool = False) -> None:
-    """One line on standard error; one that is not grave is for those who do not want it quiet."""
+    """One line on standard error. If it is not grave, ``--quiet`` leaves it out."""
     if quiet() and not grave:
         return
     with suppress(OSError):

@@ -83,7 +83,7 @@ class View:
 
 @contextmanager
 def view(passing: bool = False) -> Iterator[View]:
-    """What shows a table in place; it goes at the end if ``passing``. ValueError where nobody would see it."""
+    """Show tables in place, until the end if ``passing``. ValueError if there is no terminal."""
     if quiet():
         yield View(None)
         return

@@ -466,7 +466,7 @@ def _nodes(field: str, given: npt.ArrayLike) -> Integers:
 
 
 def _numbered(known: dict[Any, int], keys: Sequence[Any]) -> tuple[Integers, dict[Any, int]]:
-    """Numbers of keys, and those that are not known yet with theirs."""
+    """Numbers of keys, and the new keys with their numbers."""
     new: dict[Any, int] = {}
     numbers = [
         known[key] if key in known else new.setdefault(key, len(known) + len(new)) for key in keys

@@ -78,7 +78,7 @@ class History(NamedTuple):
         )
 
     def plain(self) -> dict[str, Any]:
-        """In JSON's types. Users who said nothing and speed-ups that nothing showed are left out."""
+        """In JSON's types, without users that said nothing and without speed-ups that no task has shown."""
         programs: list[dict[str, Any]] = []
         for (program, user), maps, reduces, speedup in zip(
             self.names,
@@ -103,7 +103,7 @@ class History(NamedTuple):
 
 
 def _filled(rows: Floats, count: int) -> Floats:
-    """That many rows: those that are missing are zeros, those beyond are nobody's."""
+    """That many rows: missing rows are zeros, rows beyond the number belong to no job."""
     found = np.zeros((count, rows.shape[1]))
     known = min(count, len(rows))
     found[:known] = rows[:known]

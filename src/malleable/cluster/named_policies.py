@@ -187,7 +187,7 @@ _ARGUMENTS = ("hysteresis", "effort", "at_least_one", "by_user", "learn")
 OPTIONS: dict[str, Mapping[str, Any]] = {
     row["name"]: row for row in _core.OPTIONS if row["name"] not in _ARGUMENTS
 }
-"""Rows of the core's table of options by name, but for those that are arguments of their own."""
+"""Rows of the core's table of options by name, without options that are arguments of their own."""
 
 
 def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict[str, Any]:

@@ -945,7 +945,7 @@ def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers
 
 
 def _numbered(known: dict[_Name, int], names: Sequence[_Name]) -> tuple[Integers, dict[_Name, int]]:
-    """Numbers of names, and those that are not known yet with theirs."""
+    """Numbers of names, and the new names with their numbers."""
     new: dict[_Name, int] = {}
     numbers = [
         known[name] if name in known else new.setdefault(name, len(known) + len(new))

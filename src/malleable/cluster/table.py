@@ -56,7 +56,7 @@ TOLD = tuple(
     for row in _core.CLUSTER_COLUMNS
     if row["told"] and row["by_row"] and row["name"] in _COLUMNS
 )
-"""Columns of numbers that a scheduler is told as they are, one number a job."""
+"""Columns of numbers that a scheduler takes as they are, one number a job."""
 
 
 def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats, Integers | None]:

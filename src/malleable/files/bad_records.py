@@ -54,7 +54,7 @@ class BadRecords:
 
 
 def _caller() -> int:
-    """How far up the stack, from whoever asks, the package was called from."""
+    """How far up the stack, from the function that asks, the package was called from."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("malleable."):
         frame, level = frame.f_back, level + 1

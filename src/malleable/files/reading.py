@@ -32,7 +32,7 @@ class ZstdError(Exception):
 # What a truncated or damaged file raises.
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, ZstdError)
 MAX_SIZE = 1 << 30
-"""Bytes that a file may have, unpacked, unless the reader is told otherwise (``max_size``)."""
+"""Bytes that a file may have, unpacked, unless ``max_size`` says otherwise."""
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"

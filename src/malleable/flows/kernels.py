@@ -1,4 +1,4 @@
-"""Kernels of flows one by one, for people who build schedulers of their own."""
+"""Kernels of flows one by one, for schedulers of your own."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ListSchedule(NamedTuple):
 
 
 def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) -> ListSchedule:
-    """A ready list: whoever may run takes slots by rank, each job up to its maximum.
+    """A ready list: jobs that may run take slots by rank, each job up to its maximum.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Single kernels, for people who build schedulers of their own."""
+"""Single kernels, for schedulers of your own."""
 
 from __future__ import annotations
 

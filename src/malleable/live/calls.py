@@ -313,7 +313,7 @@ class CallRun:
         return told
 
     def shutdown(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:
-        """No more calls are taken; ``cancel`` those that have not started, ``stop`` those that have."""
+        """Take no more calls. ``cancel``: cancel calls that have not started. ``stop``: stop calls that run."""
         with self._lock:
             self._closing = True
         self.ask(lambda: self._shut(cancel))
@@ -387,7 +387,7 @@ class CallRun:
                 return
 
     def _grow(self, rows: Iterable[int]) -> None:
-        """The loop is told of new jobs, and of new calls of these."""
+        """Tell the loop of new jobs, and of new calls of these jobs."""
         if len(self.loop.jobs) < len(self.jobs):
             for job in list(self.jobs.values())[len(self.loop.jobs) :]:
                 self.loop.add(job.work)

@@ -259,7 +259,7 @@ class SchedulerDecider:
         return found
 
     def decide(self, now: float) -> list[Decided]:
-        """Slots of jobs; those that changed."""
+        """Slots of jobs that changed."""
         self._report_changes(now)
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]

@@ -1,4 +1,4 @@
-"""``concurrent.futures`` under an objective: jobs of many Python calls, and who gets how many slots when.
+"""``concurrent.futures`` under an objective: jobs of many Python calls, and how many slots each job gets when.
 
 The scheduler decides, in the same loop that runs commands (`malleable.live.loop`); here are the faces that
 callers see.

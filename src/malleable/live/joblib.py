@@ -235,7 +235,7 @@ class _Backend:
         return size
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """What has not started does not; calls that run go on, and nobody hears of them."""
+        """Calls that have not started never start. Calls that run go on, but their results are dropped."""
         for future in list(self._flying):
             future.cancel()
         self._flying.clear()
@@ -276,7 +276,7 @@ class _Arrays:
         return self._folder
 
     def close(self) -> None:
-        """It goes; who has mapped a file keeps that."""
+        """Remove the folder. A process that has mapped a file keeps the file."""
         if not self._folder:
             return
         from joblib.externals.loky.backend import resource_tracker

@@ -71,7 +71,7 @@ def _telling(path: Path) -> Iterator[None]:
 
 
 def take_lock(path: Path, owner: str) -> IO[str]:
-    """A file that nobody else holds until it is closed, or its process ends; it says who that is.
+    """A file that one process holds until the file is closed or the process ends; the file names the process.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class Decider(Protocol):
         """The rule of its policy now, and why; empty: as its name says."""
 
     def decide(self, now: float) -> list[Decided]:
-        """Slots of jobs; those that changed."""
+        """Slots of jobs that changed."""
 
 
 @dataclass
@@ -344,7 +344,7 @@ class Ledger:
             self.decider.came(came, [self.jobs[row] for row in came], self.now)
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
-        """Whether a job may run, or ever will, as far as those that it is after say."""
+        """Whether a job may run, or ever will, by the jobs that it is after."""
         parents = [self.jobs[parent] for parent in self.jobs[row].after]
         if any(parent.failed for parent in parents):
             return "dead"

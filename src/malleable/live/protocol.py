@@ -109,7 +109,7 @@ class Task:
     slot: int = 0
 
     def command(self) -> tuple[Any, ...]:
-        """What a process that starts it is told, in types that marshal knows."""
+        """What a process needs to start the task, in types that marshal knows."""
         streams = self.source, self.output, self.errors
         return list(self.argv), dict(self.environment), self.folder, *streams, float(self.seconds)
 
@@ -182,10 +182,10 @@ class Engine(Protocol):
     abilities: Abilities
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand tasks over; each is told of in ``poll``."""
+        """Hand tasks over; ``poll`` reports each of them."""
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """End tasks, or take them out of the queue; those that have ended already are left alone."""
+        """End tasks, or take them out of the queue. Tasks that have ended already stay as they are."""
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""

@@ -415,7 +415,7 @@ def _expected(run: _Run) -> dict[str, Any]:
 
 
 class _Retold:
-    """A scheduler that is told again what happened in a run; it begins with nothing learnt."""
+    """A scheduler that hears again what happened in a run. It begins with nothing learnt."""
 
     def __init__(self, run: _Run) -> None:
         slots = max(1, min(run.status.slots, MOST_SLOTS))

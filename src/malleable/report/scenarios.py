@@ -107,7 +107,7 @@ def error_scenarios(
 
 
 def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
-    """The same without texts of files: whoever names a job may do so at any length."""
+    """The same without texts of files: a name of a job may be of any length."""
     made = copy.copy(jobs)
     made.name = None
     for field in ("program", *(() if cluster.users else ("user",))):
@@ -126,7 +126,7 @@ def run_all(
     workers: int = 1,
     progress: Tell | None = None,
 ) -> tuple[dict[Key, Found], bool]:
-    """All of them; False after Ctrl-C, with those that had ended.
+    """All scenarios; False after Ctrl-C, with the scenarios that had ended.
 
     Raises
     ------

@@ -80,7 +80,7 @@ def _headline(subject: _Row, base: _Row) -> str:
 
 
 def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | None) -> str:
-    """The longest waits, and who loses."""
+    """The longest waits, and the users that lose."""
     rows = [subject, base] + ([fair] if fair is not None and fair is not base else [])
     each = [f"{duration(row['longest_wait'])} {under(row['policy'])}" for row in rows]
     text = f"The longest wait is {', '.join(each[:-1])} and {each[-1]}"

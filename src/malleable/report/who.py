@@ -96,7 +96,7 @@ def _restricted(units: Units, chosen: Any) -> Units:
 
 
 def movers(units: Units, before: Schedule, after: Schedule) -> list[dict[str, Any]]:
-    """The jobs that gain most time, then those that lose most: ten of each, or more if the others are fewer."""
+    """The jobs that gain most time, then the jobs that lose most: twenty in all, if possible ten of each."""
     rows = np.flatnonzero(units.counted & np.isfinite(before.end) & np.isfinite(after.end))
     old = np.maximum(before.end[rows] - units.arrival[rows], 0.0)
     new = np.maximum(after.end[rows] - units.arrival[rows], 0.0)

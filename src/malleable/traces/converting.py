@@ -188,7 +188,7 @@ def moments(trace: Trace, times: Floats, origin: float) -> Floats:
 
 
 def take(trace: Trace, rows: Integers, *fields: str) -> dict[str, Any]:
-    """Columns of these jobs, those that the trace knows."""
+    """Columns of these jobs that the trace has."""
     found: dict[str, Any] = {}
     for name in fields:
         column = getattr(trace, name)

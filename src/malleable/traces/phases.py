@@ -158,7 +158,7 @@ class Phase:
         return work, np.maximum(work, whole), np.maximum(slots, 1)
 
     def single(self) -> Phase:
-        """The same with a run for every task of those that ran together; ValueError if they are too many."""
+        """The same, with a run for each task that ran beside others; ValueError if there are too many."""
         if self.width is None:
             return self
         count = self.tasks.sum(dtype=np.float64)
@@ -204,7 +204,7 @@ def _offset(counts: Sequence[int] | Integers) -> Integers:
 
 
 def filled(begin: Floats, end: Floats) -> list[float]:
-    """Lengths of a job's tasks; the mean of those that are known where one is not."""
+    """Lengths of a job's tasks. A length that is not known is the mean of the known ones."""
     length = end - begin
     known: Any = ~np.isnan(length)
     mean = math.fsum(length[known].tolist()) / int(known.sum()) if known.any() else 0.0

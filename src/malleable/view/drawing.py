@@ -34,7 +34,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of that size [inches] that belongs to nobody but the caller; notebooks show it."""
+    """A figure of that size [inches] that belongs to the caller alone; notebooks show it."""
     check_drawing()
     return _notebook_figure()(figsize=(width, height), layout="constrained")
 

@@ -109,7 +109,7 @@ def _urgency(job: JobStatus) -> tuple[bool, bool, float]:
 
 
 def status_table(status: RunStatus, most: int | None = None) -> Table:
-    """A row a job, in the order of the file; if there are more than ``most``, those that run or end first."""
+    """A row a job, in the order of the file; beyond ``most``, jobs that run or end come first."""
     jobs: Sequence[JobStatus] = status.jobs
     more = ""
     if most is not None and len(jobs) > most:
@@ -143,7 +143,7 @@ def status_json(status: RunStatus) -> dict[str, Any]:
 
 
 def _plain_job(job: JobStatus) -> dict[str, Any]:
-    """Its fields; those that are the run's are not repeated."""
+    """Its fields, without the fields of the run."""
     found = plain(job)
     del found["now"]
     return dict(found)

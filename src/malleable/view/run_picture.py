@@ -36,7 +36,7 @@ def lanes(attempts: Sequence[Attempt]) -> list[int]:
 
 @picture
 def draw_run(attempts: Sequence[Attempt], names: Sequence[str], title: str) -> Any:
-    """Attempts of a run that have ended; those that did not end well have a red edge.
+    """Attempts of a run that have ended. Attempts that failed have a red edge.
 
     Parameters
     ----------

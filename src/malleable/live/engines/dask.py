@@ -194,7 +194,7 @@ class Dask:
         return pickle.dumps((self._name, name, [(b"", rest) for _, rest in calls])), future
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take back bundles with these calls. What a worker is at it goes on with, and nobody hears of it."""
+        """Take back bundles with these calls. A call that runs goes on; its result is dropped."""
         for name in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
             bundle = self._bundles.pop(name)
             for key in self._closed(bundle):
@@ -241,7 +241,7 @@ class Dask:
         self._looking, self._looked = False, time.monotonic()
 
     def _see_what_is_missing(self) -> None:
-        """That nobody runs calls counts as missing after some seconds."""
+        """If no worker can run calls for some seconds, say what is missing."""
         if self._client.status == "connecting":
             waits = f"the scheduler at {self._address()} does not answer; the client tries again"
         elif self._threads == 0:
@@ -275,7 +275,7 @@ class Dask:
         return keys
 
     def _told(self, bundle: _Bundle, told: Sequence[Any]) -> list[Event]:
-        """Events of a bundle: the outcomes of its first calls, and those that were not begun."""
+        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun."""
         kept = _Kept(bundle.future)
         keys = self._closed(bundle)
         events = []

@@ -370,7 +370,7 @@ class HyperQueue:
         return found
 
     def _heard(self, who: int | str, said: tuple[Any, ...] | None) -> list[Event]:
-        """What is told of a bundle, by number, or of the end of a process, by name."""
+        """The report about a bundle, by number, or about the end of a process, by name."""
         if isinstance(who, str):
             self._left(who)
             return []
@@ -430,7 +430,7 @@ class HyperQueue:
         return found
 
     def _ask_server(self) -> dict[int, Any]:
-        """Processes that failed of jobs some of which have not come; those that are done are forgotten."""
+        """Failed processes of jobs of which some processes have not come; jobs that are done are forgotten."""
         with contextlib.suppress(Exception):  # the server itself has not heard of its end yet
             while self._done:
                 self._client.forget(self._done[-1])

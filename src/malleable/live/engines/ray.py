@@ -44,7 +44,7 @@ _UNGOVERNED = (
 
 
 def _run(packed: bytes, function: bytes = b"") -> tuple[list[Any], ...]:
-    """On a worker: run a bundle. What is told at once, and large results, which become objects."""
+    """On a worker: run a bundle. Returns outcomes that travel at once, and large results as objects."""
     import ray
 
     calls = pickle.loads(packed)
@@ -184,7 +184,7 @@ class Ray:
         return pickle.dumps([(b"", rest) for _, rest in calls]), self._shared[1]
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take back bundles with these calls. What a worker is at it may go on with; nobody hears of it."""
+        """Take back bundles with these calls. A call that runs may go on; its result is dropped."""
         for ref in {self._ref_of[key] for key in keys if key in self._ref_of}:
             for key in self._close_bundle(ref):
                 self._said.put(Event("returned", key))
@@ -245,7 +245,7 @@ class Ray:
         return found
 
     def _see_what_is_missing(self) -> None:
-        """That nobody runs calls counts as missing after some seconds."""
+        """If no worker can run calls for some seconds, say what is missing."""
         if self._there > 0:
             self.waits, self._well = "", time.monotonic()
         elif time.monotonic() - self._well >= _PATIENCE:
@@ -263,7 +263,7 @@ class Ray:
         return [event for ref in said for event in self._ended(ref)]
 
     def _ended(self, ref: Any) -> list[Event]:
-        """Events of a bundle: outcomes of its first calls, and those that were not begun."""
+        """Events of a bundle: outcomes of its first calls, and the calls that were not begun."""
         if ref not in self._bundles:
             return []
         try:

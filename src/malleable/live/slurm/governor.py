@@ -439,7 +439,7 @@ class Governor(Ledger):
         self._trouble("changes", "" if meant else said)
 
     def _wanted(self, moves: Mapping[int, int]) -> list[Change]:
-        """Caps that fall, arrays that go back, those that come forward, caps that rise."""
+        """Caps that fall, arrays that go back, arrays that come forward, caps that rise."""
         falls, rises = [], []
         for planned in self.planned:
             array, cap = planned.array, planned.throttle

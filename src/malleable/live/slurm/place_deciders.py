@@ -42,7 +42,7 @@ class PlaceDeciders:
             self._own[row].changed(row)
 
     def seconds(self, rows: Iterable[int], now: float) -> dict[int, float]:
-        """What a task of each of these jobs takes on average, as a decider says it, of those that are here."""
+        """Mean seconds of a task, as a decider says it, for each of these jobs that is here."""
         found: dict[int, float] = {}
         for own in self._of.values():
             here = [row for row in rows if self._own.get(row) is own]

@@ -1,1 +1,1 @@
-"""Processes that run tasks, and those that start, watch and end them."""
+"""Processes that run tasks, and the processes that start, watch and end them."""

@@ -130,7 +130,7 @@ def run_command(
 
 
 def run_commands(connection: socket, work: tuple[Any, ...] | None) -> None:
-    """Run these commands one after the other, then those that come."""
+    """Run these commands one after the other, then the commands that come later."""
     home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     while work is not None:
         if work[0] == "run":  # or what came late
