@@ -45,6 +45,13 @@ def test_only_nodes_that_are_up_count():
         assert copy.assign(2.0, [[1, 0], [0, 0]]).node.tolist() == [0]
 
 
+def test_fast_slots_that_nobody_offers_are_not_waited_for():
+    scheduler = mb.Scheduler(mb.Cluster([SLOW, FAST]), "auto")
+    scheduler.add(mb.ClusterJobs([1], 8.0), 0.0)
+    scheduler.decide(0.0)
+    assert scheduler.assign(0.0, [[1, 0], [0, 0]]).node.tolist() == [0]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_mean_response_is_below_that_of_the_plain_order(seed):
     jobs, cluster = mixed_speeds(seed, 4.0, 150)

@@ -243,7 +243,8 @@ bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, double& ahead) const
     slots += count;
     speed += count * speeds_.rate[k];
   }
-  if (slots == 0.0) return false;
+  // If nothing runs, faster slots that are not free are not there either, whatever was said.
+  if (slots == 0.0 || running_[pool] == 0) return false;
   const PhaseState& s = state_.phases[2 * job + p];
   const double work = ahead + s.estimate * static_cast<double>(s.waiting);
   if (work + s.estimate * slots >= speed * s.estimate / speeds_.rate[place]) return false;
