@@ -135,7 +135,7 @@ class Control:
 
 
 def order(journal: Path, what: Mapping[str, Any]) -> str:
-    """Have the run that writes this journal do something; what it says that it did.
+    """Ask the run that writes this journal to do something; returns the run's answer.
 
     Raises
     ------

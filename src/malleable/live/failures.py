@@ -52,7 +52,7 @@ class Failure(NamedTuple):
     errors: str = ""
 
     def last_lines(self, most: int = _LINES) -> list[str]:
-        """The last lines of standard error, or where that is empty of standard output."""
+        """The last lines of standard error, or of standard output if standard error is empty."""
         return _last_lines(self.errors, most) or _last_lines(self.output, most)
 
 
@@ -70,14 +70,14 @@ def _last_lines(path: str, most: int) -> list[str]:
 
 
 def value_text(value: Any) -> str:
-    """A value of a task as people wrote it; empty where there is none."""
+    """A value of a task as its author wrote it; empty if there is none."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={each}" for name, each in value.items())
     return "" if value is None else str(value)
 
 
 def quoted(word: str) -> str:
-    """As a shell reads it; where it has characters that a terminal would obey, with ``$'...'``."""
+    """As a shell reads it; with ``$'...'`` if it has characters that a terminal would obey."""
     if word.isprintable():
         import shlex  # for what fails alone
 

@@ -26,7 +26,7 @@ _LEAST = 1e-9  # seconds of a task
 
 
 class Took(NamedTuple):
-    """Seconds of tasks of a job that ended well: of each, or the mean of ``tasks``; what was said of them."""
+    """Seconds of tasks of a job that ended well, of each or the mean of ``tasks``; and the stated seconds."""
 
     program: str
     user: str
@@ -75,7 +75,7 @@ def known_history(journal: Journal | None, guard: Guard) -> dict[str, Any] | Non
 
 
 def keep_history(journal: Journal, history: Mapping[str, Any]) -> None:
-    """A history in place of the journal's; ValueError where that cannot be read, so that nothing is lost."""
+    """Replace the journal's history; ValueError if the old one cannot be read, so that nothing is lost."""
     known = journal.history()
     if known is not None:
         read_history(known)

@@ -259,7 +259,7 @@ class _Backend:
 
 
 class _Arrays:
-    """A folder for arrays that workers map, made when the first one comes; in memory where it can be."""
+    """A folder for arrays that workers map, made when the first array comes; in memory if possible."""
 
     def __init__(self, root: str | None) -> None:
         shared = "/dev/shm"

@@ -428,7 +428,7 @@ class Journal:
         )
 
     def kept(self, run: int, job: int) -> Iterator[tuple[int, bytes, bytes]]:
-        """Task, digest and value of each call of a job that returned, in order; read as it is asked for."""
+        """Task, digest and value of each call of a job that returned, in order; rows are read one by one."""
         return self._each(
             "select task, digest, value from result where run = ? and job = ? order by task",
             run,
@@ -517,7 +517,7 @@ class Journal:
         expected: Iterable[Expected] = (),
         rule: str = "",
     ) -> None:
-        """What runs now, and when jobs are expected to end, in place of what was told before."""
+        """Replace the running tasks and the expected ends of jobs."""
         with _telling(self.path):
             for table in ("flying", "expected"):
                 self._base.execute(f"delete from {table} where run = ?", (run,))
@@ -552,7 +552,7 @@ class Journal:
         return {row[1]: Decided(*row) for row in rows}
 
     def decisions(self, run: int) -> Iterator[Decided]:
-        """What was decided, in the order of time, and what was believed then."""
+        """Decisions in the order of time, with the beliefs behind them."""
         rows = self._each(
             "select at, job, slots, why, seconds, work"
             " from decision where run = ? order by at, job",

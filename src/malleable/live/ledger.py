@@ -229,7 +229,7 @@ class Ledger:
         raise NotImplementedError
 
     def _end_running(self, row: int) -> None:
-        """A job was cancelled: tasks of it that run are ended, where that can be done."""
+        """A job was cancelled: end its running tasks, if the engine can."""
 
     # Jobs.
 

@@ -156,7 +156,7 @@ class Loop(Ledger):
         return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
     def _next_tasks(self, row: int, work: Work, share: int) -> list[Task]:
-        """So many tasks for one slot; fewer where no more wait."""
+        """So many tasks for one slot, or fewer if fewer wait."""
         tasks: list[Task] = []
         now = self.now
         self._slot += 1

@@ -22,7 +22,7 @@ _PROCESSES = Path("/proc")
 
 
 def _read(folder: Path, *names: str) -> list[str]:
-    """What these files of a group say, in words; nothing where one is missing."""
+    """The words in these files of a group; none if a file is missing."""
     with suppress(OSError):
         return [word for name in names for word in (folder / name).read_text().split()]
     return []

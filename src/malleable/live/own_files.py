@@ -81,7 +81,7 @@ def open_file(path: Path, flags: int, closed: bool = True) -> int:
 
 
 def check_file(path: Path, closed: bool) -> None:
-    """As `open_file` of a file that is there, without opening it; nothing where none is.
+    """Check a file as `open_file` does, without opening it; a missing file is fine.
 
     For files of SQLite: closing any descriptor of them would drop the locks that this process holds.
     """
@@ -112,7 +112,7 @@ def _entries(path: Path, descriptor: int) -> None:
 
 
 def own_folder(path: Path) -> None:
-    """One's own folder, closed to others; made where it is not there, with those above it.
+    """A folder of the user, closed to others; made with its parents if it does not exist.
 
     If others could write to it, what is in it is looked at: links and what belongs to somebody else are
     refused.
@@ -150,7 +150,7 @@ def make_folder(path: Path) -> bool:
 
 
 def check_parent(folder: Path) -> None:
-    """The folder of a file that is one's own: ours is closed to others, another one is left as it is.
+    """The folder of a file of the user: our own folder is closed to others, any other one stays as it is.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rows of a journal, and what a row of ours can be: whatever else stands there is an error with a name."""
+"""Rows of a journal, and the kinds of rows that there are; any other row is an error with a name."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
 
 
 def checked_text(name: str, value: Any) -> str:
-    """ValueError where it is none."""
+    """ValueError if the value is not text."""
     if not isinstance(value, str):
         raise ValueError(f"{name} = {shown(value)}: expected text")
     return value

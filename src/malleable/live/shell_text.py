@@ -157,7 +157,7 @@ BUILT_IN: Mapping[str, Callable[[Sequence[_Word]], str | None]] = {
     "ulimit": _only("-[A-Za-z]+ (?:[0-9]+|unlimited)", "a letter and a number"),
     "set": _only("(?:[-+][efuxo]+ ?|pipefail ?)+", "options alone"),
 }  # fmt: skip
-"""What may be built in, and what is wrong with its arguments; None: the program of this name does it."""
+"""A command that may be built in, and what is wrong with its arguments; None: run the program of this name."""
 
 
 def fill(text: str, append: bool) -> tuple[str, list[re.Match[str]]]:

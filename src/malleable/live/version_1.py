@@ -1,4 +1,4 @@
-"""Journals of version 1, converted: what they know is kept, what they do not know is said.
+"""Journals of version 1, converted: what they hold is kept, and what they lack is named.
 
 Their runs did not record the tasks of jobs over files or lines, but looked at these again whenever somebody
 asked. What was found then is not known any more: such a job has the tasks of which an attempt is there, and its
@@ -44,7 +44,7 @@ def _kind(rows: Sequence[Any]) -> str:
 
 
 def _of_commands(rows: Sequence[Any], folder: str, last: dict[int, int]) -> list[JobRow]:
-    """Jobs whose tables say all that their tasks are made of; of others what was tried."""
+    """Jobs whose tables describe all of their tasks; for other jobs, the tasks that were tried."""
     lost = {place for place, row in enumerate(rows) if depends_on_files(row)}
     known = [
         {**row, "command": ["true"], "over": ["?"] * (last.get(place, -1) + 1)}

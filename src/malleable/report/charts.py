@@ -19,7 +19,7 @@ _LEAST_GAP = 15  # between two names at the right
 
 
 class Paper(NamedTuple):
-    """How large a chart is, what is left free at its sides, and whether lines have names at their ends."""
+    """The size of a chart, its margins, and whether lines have names at their ends."""
 
     kind: str
     width: int
@@ -38,7 +38,7 @@ _PAPERS = (
 
 
 class Line(NamedTuple):
-    """A line: what colours it, its name, its points, and half widths of intervals where there are some."""
+    """A line: its colour, name, points, and half widths of intervals if there are any."""
 
     key: str
     name: str
@@ -258,7 +258,7 @@ def _lines(
 
 
 def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]:
-    """Names of lines at their right ends, moved apart where they would touch."""
+    """Names of lines at their right ends, moved apart if they would touch."""
     ends = sorted(ends)
     places: list[float] = []
     for at, _, _ in ends:

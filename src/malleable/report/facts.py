@@ -100,7 +100,7 @@ def _compared(study: Study, asked: Asked) -> list[str]:
 
 
 class _Made:
-    """Figures put together from what was simulated."""
+    """Figures put together from the simulations."""
 
     def __init__(
         self,

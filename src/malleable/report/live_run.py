@@ -189,7 +189,7 @@ def _study(path: str, run: _Run) -> Study:
 
 
 def _usual(run: _Run, job: int, seconds: Sequence[Sequence[float]]) -> float:
-    """Seconds of a task that has not ended: the mean of its job's, else what is believed, else of all."""
+    """Seconds of a task that has not ended: its job's mean, else the belief, else the mean of all tasks."""
     told = run.status.jobs[job].seconds
     every = [each for own in seconds for each in own]
     known = seconds[job] or ([told] if told > 0.0 else every)

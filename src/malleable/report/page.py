@@ -140,7 +140,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[dict[str
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """By column the policy with the least value, where they differ."""
+    """By column the policy with the least value, if policies differ."""
     found = {}
     for column in words.COLUMNS:
         own = [

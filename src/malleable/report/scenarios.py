@@ -45,7 +45,7 @@ class Scenario(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a simulation gave: figures, the means of slots over time, and its schedule where that is kept."""
+    """What a simulation gave: figures, means of slots over time, and its schedule if that is kept."""
 
     metrics: dict[str, float]
     series: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
 
 def fairs(jobs: ClusterJobs, cluster: Cluster, policies: Sequence[str]) -> list[str]:
-    """FAIR as it is among the policies, and its other settings, where jobs have both phases."""
+    """FAIR as it is among the policies, and FAIR's other settings if jobs have both phases."""
     own = [name for name in policies if is_fair(name)]
     return own + other_fairs(jobs, [*policies, "fifo"], {"cluster": cluster}) if own else []
 

@@ -280,7 +280,7 @@ def load_of(jobs: ClusterJobs, cluster: Cluster) -> float:
 def _place(
     found: _Read, cluster: str | Cluster | None, slots: int | None, load: float | None
 ) -> Cluster:
-    """The cluster, and a sentence on where it comes from."""
+    """The cluster, and a sentence that says its source."""
     jobs = found.jobs
     if cluster is not None:
         return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)

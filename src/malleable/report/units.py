@@ -62,7 +62,7 @@ class Units:
         return len(self.arrival)
 
     def schedule(self, rows: Integers, start: Floats, end: Floats) -> Schedule:
-        """What became of the jobs, from what is known of some of their rows."""
+        """Ends and times of the jobs, from the rows that are known."""
         first, last = np.full(len(self), np.inf), np.full(len(self), -np.inf)
         np.minimum.at(first, self.of[rows], np.nan_to_num(start, nan=np.inf))
         np.maximum.at(last, self.of[rows], np.where(np.isnan(end), np.inf, end))
@@ -75,7 +75,7 @@ class Units:
 
 
 def units_of(jobs: ClusterJobs, cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Units:
-    """The jobs of a table, its flows where it has some."""
+    """The jobs of a table, or its flows if the table has flows."""
     number: dict[str, int] = {}
     rows: Integers = np.arange(len(jobs), dtype=np.int64)
     own = (
@@ -171,7 +171,7 @@ def _alone(jobs: ClusterJobs, cluster: Cluster, own: Integers, count: int) -> Fl
 
 
 def mean_bound(jobs: ClusterJobs, cluster: Cluster, units: Units) -> float:
-    """No schedule of all jobs has a lower mean response [s]; NaN where none is known.
+    """A bound on the mean response [s] of all schedules; NaN if no bound is known.
 
     The larger of two: every job alone on the cluster, and all work on one machine that does what all slots do,
     shortest remaining work first, which no schedule beats even if tasks could be cut at will.

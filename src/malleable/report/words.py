@@ -17,7 +17,7 @@ def _digits(value: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash where it is not known."""
+    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash if it is not known."""
     if seconds is None or math.isnan(seconds):
         return "–"
     if math.isinf(seconds):

@@ -29,7 +29,7 @@ def _date(moment: float) -> str | None:
 
 
 def moment_text(moment: float) -> str:
-    """A moment in full, and as a date where it looks like a Unix time stamp."""
+    """A moment in full, and as a date if it looks like a Unix time stamp."""
     date = _date(moment)
     full = f"{moment:.15g} s"
     return full if date is None else f"{full} ({date})"

@@ -310,7 +310,7 @@ class Dask:
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
-        """Give up what has not ended; results stay where they are as long as their futures do."""
+        """Give up calls that have not ended. Results stay where they are as long as their futures do."""
         with suppress(Exception):  # the client is closed
             self.cancel(list(self._bundle_of))
         self._bundles.clear()

@@ -247,7 +247,7 @@ class HyperQueue:
             return list(bundle.tasks.values())
 
     def _hand_over(self, mine: _Errand, tasks: Sequence[Task]) -> int:
-        """Tells a process what it has taken; the number of that."""
+        """Tell a process what it has taken; returns the number of the message."""
         work: tuple[Any, ...]
         if mine.calls:
             path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
@@ -314,7 +314,7 @@ class HyperQueue:
             each.job = number
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """End commands, and take back what has not begun, with the calls that lie beside it."""
+        """End commands, and take back calls that have not begun, with all calls of their bundle."""
         numbers = {self._bundle_of[key] for key in keys if key in self._bundle_of}
         with self._lock:  # first of all: a process whose command ends would take the next of them
             for these in self._waiting.values():

@@ -198,7 +198,7 @@ class Ray:
         return keys
 
     def _wait(self) -> None:
-        """In a thread of its own: references of bundles that have ended, and how many slots there are."""
+        """In a separate thread: references of bundles that have ended, and the number of slots."""
         flying: list[Any] = []
         looked = time.monotonic()
         while not self._closed:
@@ -296,7 +296,7 @@ class Ray:
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
-        """Give up what has not ended; results stay where they are as long as their futures do."""
+        """Give up calls that have not ended. Results stay where they are as long as their futures do."""
         self._closed = True
         with suppress(Exception):
             self.cancel(list(self._ref_of))

@@ -27,7 +27,7 @@ Call = tuple[bytes, bytes]
 """A pickled function, the same object for all its calls, and pickled arguments and named arguments."""
 
 Outcome = tuple[bool, bytes, float]
-"""Whether a call returned; what it returned, or raised and where, pickled; seconds that it took."""
+"""Whether a call returned; its result, or its exception with the place, pickled; its seconds."""
 
 
 def by_value(value: Any) -> bytes:
@@ -111,7 +111,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def leave(status: int) -> NoReturn:
-    """Ends this process, which was forked by a call, at once; what it has printed is written."""
+    """End this process, which a call has forked, at once, after its output is written."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()

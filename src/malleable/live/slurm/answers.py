@@ -279,7 +279,7 @@ def others_in(rows: Iterator[list[str]], own: set[int], at: float) -> Others:
 
 
 def memory_in(text: str) -> dict[int, float]:
-    """Memory of a task [MiB] by array, of lines with its number and what it takes."""
+    """Memory of a task [MiB] by array, from lines with the array's number and its memory."""
     found: dict[int, float] = {}
     for line in text.splitlines():
         number, _, takes = line.partition(" ")

@@ -62,7 +62,7 @@ _KEPT = ("SLURM_CONF", "SLURM_JWT")
 
 
 class SlurmError(ValueError):
-    """Slurm did not do what it was asked, and what it said."""
+    """Slurm did not carry out a request; the text has its answer."""
 
 
 class Reply(NamedTuple):
@@ -214,7 +214,7 @@ class Slurm:
         return Look(at, queue.arrays, queue.leases, usable, self._others, took)
 
     def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
-        """Memory of tasks, which stays what it was when their array came."""
+        """Memory of tasks, as it was when their array came."""
         if self._shares_memory is None:
             how = self.ask_config().get("SelectTypeParameters", "")
             self._shares_memory = "MEMORY" in how.upper()
@@ -262,7 +262,7 @@ class Slurm:
         self._ask([*COMMANDS["cancel"], str(number)])
 
     def script(self, number: int) -> str:
-        """The script of a job of ours; empty where it cannot be had."""
+        """The script of a job of ours; empty if Slurm does not give it."""
         return self._ask([*COMMANDS["script"], str(number), "-"]).text
 
     def ask_config(self) -> dict[str, str]:

@@ -162,7 +162,7 @@ class Governor(Ledger):
 
     @property
     def finished(self) -> bool:
-        """No array is left, where that is the end."""
+        """Whether no array is left, if the run ends then."""
         return self._until_done and self.looks > 1 and not self._row_of
 
     # Looks.
@@ -338,7 +338,7 @@ class Governor(Ledger):
         del self._row_of[number]
 
     def _account(self) -> None:
-        """Seconds of tasks that ended from accounting, where there is one."""
+        """Seconds of tasks that ended, from accounting if there is one."""
         since = self.look.earliest(0.0)
         for number, said in self.queue.ended(list(self.look.arrays), since).items():
             row = self._row_of.get(number)

@@ -25,7 +25,7 @@ from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean
 __all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
 
 Saved = Mapping[int, Mapping[str, int]]
-"""By array what it had before: ``Nice``, ``ArrayTaskThrottle``."""
+"""By array the values before the run: ``Nice``, ``ArrayTaskThrottle``."""
 
 _UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
 _FILE = "lease-"

@@ -80,7 +80,7 @@ class NiceOrder:
     def moves(
         self, front: Sequence[Array], rest: Sequence[Array], own: Mapping[int, int]
     ) -> dict[int, int]:
-        """Nice by array where it has to change.
+        """Nice by array, if it has to change.
 
         Parameters
         ----------

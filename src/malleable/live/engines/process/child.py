@@ -20,7 +20,7 @@ else:  # which imports less
 HEAD = 8
 """Bytes of a frame's length."""
 HEARD = (SIGINT, SIGTERM, SIGHUP)
-"""Signals that the loop hears, and says what is to be done."""
+"""Signals that go to the loop, which decides what to do."""
 _DEFAULT = (*HEARD, SIGPIPE, SIGXFSZ)  # what this process does about them is not theirs
 
 

@@ -122,7 +122,7 @@ class Local:
         ]
 
     def _end_orphans(self) -> None:
-        """Kills what a nanny that is gone has left: all that carries its token, children of children too."""
+        """Kill what a dead nanny has left: all processes that carry its token, children of children too."""
         nanny.kill_all(
             lambda: [pid for pid in nanny.processes() if nanny.mark_of(pid)[0] == self._token]
         )

@@ -166,7 +166,7 @@ def _send_signal(pid: int, number: int) -> None:
 
 
 def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda: None) -> int:
-    """Kills what is found until that is nothing; how many were left after `SWEEPS` looks."""
+    """Kill processes until none is found; returns how many were left after `SWEEPS` looks."""
     left: list[int] = []
     for _ in range(SWEEPS):
         left = find()
@@ -272,7 +272,7 @@ class Nanny:
             heapq.heappush(self.timers, (time.monotonic() + GRACE, pid, key, signal.SIGKILL))
 
     def expire(self) -> float | None:
-        """Ends what is late; seconds until the next look."""
+        """End commands that are late; returns the seconds until the next look."""
         now = time.monotonic()
         while self.timers and self.timers[0][0] <= now:
             _, pid, key, number = heapq.heappop(self.timers)
@@ -286,7 +286,7 @@ class Nanny:
         return max(0.0, min(next_times) - now) if next_times else None
 
     def reap(self) -> None:
-        """Takes in what has ended."""
+        """Collect processes that have ended."""
         for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
@@ -303,7 +303,7 @@ class Nanny:
                 self.said.append(("ended", key, code, seconds, cpu, memory, late))
 
     def sweep(self) -> None:
-        """Kills what is known to be left by commands that have ended.
+        """Kill processes that commands left behind when they ended.
 
         An orphan is of the command that its environment names, or of that whose session it is in. If a
         daemon has neither any more, it is left alone as long as a command runs that began before the daemon

@@ -273,7 +273,7 @@ class Processes:
                 self._bury(self._workers[number], code)
 
     def _bury(self, each: _Worker, code: int) -> None:
-        """A worker has ended: what it has answered counts, what it has not started goes to others."""
+        """A worker has ended: its answers count, and calls that it has not started go to other workers."""
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
         self._take_back(each)

@@ -132,7 +132,7 @@ class Keeper:
             self._selector.register(each, selectors.EVENT_READ)
 
     def leave(self) -> None:
-        """In a worker: nothing of the keeper's stays open, and signals are what they were."""
+        """In a worker: close all files of the keeper, and restore signals."""
         ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self._pid:
             os._exit(1)
@@ -176,7 +176,7 @@ class Keeper:
                 process.kill()
 
     def _reap(self) -> None:
-        """Takes in what has ended; each time one process less is there."""
+        """Collect processes that have ended, and count them off."""
         for pid in ended_children():
             if pid in self._workers:
                 self._bury(pid)
