@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLikely = 0.8;
 constexpr std::size_t kFew = 8;  // so many maps that run are looked at whenever one starts or ends
-// Else again after this part of what could be copied, or of a map's mean time.
+// Else again after this part of what could be copied, of a map's mean time or of its age.
 constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
 
 }  // namespace
@@ -57,7 +57,9 @@ bool ClusterScheduler::maps_end_soon(Index job) {
   const double mean = times.seconds();
   // Before that many have started, a look would be in vain.
   if (waiting * mean >= there * static_cast<double>(own.began.size())) return false;
-  own.look = state_.now + std::max(there * kOfCopying, mean * kOfMap);
+  // The chance changes as slowly as the youngest map is old.
+  const double scale = std::max(mean, ages_.back());
+  own.look = state_.now + std::max(there * kOfCopying, scale * kOfMap);
   if (own.looked_for) return false;
   own.looked_for = true;
   looks_.emplace_back(own.look, job);

@@ -8,7 +8,8 @@
 // shown. If one of two attempts fails or leaves with its node, the other one goes on alone.
 //
 // With backup tasks each group is one attempt. A look for gains costs O(groups), at most one look
-// an epoch; looks come at events, and by the clock after a sixteenth of a task's mean time.
+// an epoch; looks come at events, and by the clock after a sixteenth of a task's mean time, or of
+// how long it has run: O(log(age / mean)) looks a task.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -66,7 +67,8 @@ void ClusterSimulation::look_for_backups(int pool) {
     phase = lone.phase;
     if (!times) continue;
     lone.gain = scheduler_.backup_gain(p, now - lone.began, *times);
-    soonest = std::min(soonest, times->seconds());
+    // What is expected of an old attempt changes as slowly as the attempt is old.
+    soonest = std::min(soonest, std::max(times->seconds(), now - lone.began));
   }
   const double least = options_.take_back ? LeastGain::kLeast : least_gain_.shown();
   std::erase_if(lone_, [&](const Lone& lone) { return !(lone.gain > least); });
