@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracles.flow_loop import fluid_loop
+
 State = dict[str, Any]
 
 
@@ -298,6 +300,38 @@ class Srwf:
         place = np.empty(len(rows))
         place[order] = np.arange(len(rows))
         return by_pool(state, lambda _, most, slots: in_order(place, most, slots))
+
+
+def ends_by_work_left(
+    arrival: Any, job_offset: Any, work: Any, max_slots: Any, after: list[Any], slots: int
+) -> Any:
+    """When malleable flows end under `srwf`: ``after`` has the job rows that each job waits for."""
+    flow = np.repeat(np.arange(len(arrival)), np.diff(job_offset))
+    alone = np.asarray(work) / np.asarray(max_slots)
+    path, before = alone.copy(), np.zeros(len(alone))
+    while (path != before).any():  # as often as the longest chain has jobs
+        before = path.copy()
+        for job, parents in enumerate(after):
+            for parent in parents:
+                path[parent] = max(path[parent], alone[parent] + path[job])
+    here: set[int] = set()
+
+    def decide(now: float, came: Any, finished: Any, left: Any) -> tuple[Any, Any]:
+        here.update(came.tolist())
+        volume = np.bincount(flow, left, len(arrival))
+        ready = [
+            job
+            for job, parents in enumerate(after)
+            if flow[job] in here and left[job] > 0.0 and not left[parents].any()
+        ]
+        ready.sort(key=lambda job: (volume[flow[job]], flow[job], -path[job]))
+        rows, given = (
+            np.array(ready, dtype=int),
+            in_order(np.arange(len(ready)), np.asarray(max_slots)[ready], slots),
+        )
+        return rows[given > 0], given[given > 0]
+
+    return fluid_loop(arrival, job_offset, work, decide)
 
 
 # Jobs with speed-ups of their own: ``tables`` has what 0, 1, 2, ... slots of each do.

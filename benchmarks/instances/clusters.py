@@ -22,9 +22,9 @@ copying_world(number, jobs=300): number 0 to 89: such jobs with sigma 0, 0.5, 1,
     or 3 times 12.2 s (a map's mean of all jobs), 60 + 30, 60 + 60 slots of both kinds or 90 of any, load 0.5,
     0.8 or 0.95 of the busier kind; the number is the seed.
 short_history(seed): U{17..46} such jobs, tasks of sigma 0.3, mean seconds of jobs of sigma 1.2, on 5 nodes.
-mixed_speeds(seed, fast=4.0, jobs=400): geometric(1 / 30) tasks a job, mean seconds lognormal(mean 20, 0.8),
-    tasks of sigma 0.3, eight nodes of rate 1 and eight of rate ``fast``, four slots each, load 0.8 of all
-    rates.
+mixed_speeds(seed, fast=4.0, jobs=400, tasks=30, load=0.8): geometric(1 / ``tasks``) tasks a job, mean seconds
+    lognormal(mean 20, 0.8), tasks of sigma 0.3, eight nodes of rate 1 and eight of rate ``fast``, four slots
+    each, the load of all rates.
 single_tasks(jobs, seed=1): one task a job, seconds lognormal(3, 1.5), twenty programs whose means differ by
     sigma 1, on 20 slots at load 0.95.
 changing_times(seed, jobs=600): ten programs, geometric(1 / 30) tasks a job, mean seconds of a program
@@ -202,14 +202,16 @@ def short_history(seed: int) -> tuple[ClusterJobs, Cluster]:
     return _two_phase(rng, int(rng.integers(17, 47)), 0.3, 1.2, 5)
 
 
-def mixed_speeds(seed: int, fast: float = 4.0, jobs: int = 400) -> tuple[ClusterJobs, Cluster]:
+def mixed_speeds(
+    seed: int, fast: float = 4.0, jobs: int = 400, tasks: int = 30, load: float = 0.8
+) -> tuple[ClusterJobs, Cluster]:
     """Half of the nodes are faster; ``fast=1``: none is."""
     rng = np.random.default_rng(seed)
-    tasks = np.minimum(rng.geometric(1 / 30, jobs), 300)
-    times = np.repeat(_times(rng, 20.0, 0.8, jobs), tasks) * _times(rng, 1.0, 0.3, int(tasks.sum()))
-    arrival = _arrivals(rng, jobs, times.sum() / (32 * (1 + fast) * 0.8))
+    count = np.minimum(rng.geometric(1 / tasks, jobs), 300)
+    times = np.repeat(_times(rng, 20.0, 0.8, jobs), count) * _times(rng, 1.0, 0.3, int(count.sum()))
+    arrival = _arrivals(rng, jobs, times.sum() / (32 * (1 + fast) * load))
     nodes = [{"slots": 4, "rate": rate, "count": 8} for rate in (1.0, fast)]
-    return ClusterJobs(tasks, _split(times, tasks), arrival=arrival), Cluster(nodes)
+    return ClusterJobs(count, _split(times, count), arrival=arrival), Cluster(nodes)
 
 
 def single_tasks(jobs: int, seed: int = 1) -> tuple[ClusterJobs, Cluster]:

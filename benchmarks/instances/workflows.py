@@ -2,7 +2,8 @@
 
 tpch_stream(seed, load, slots, flows=100): queries of ``tpch-cloudlab`` at random, as `read_flows` takes their
     profiles, as cluster jobs of as many tasks as stages have; Poisson at the load on so many generic slots.
-wf_stream(seed, load, slots, flows=60): the same of ``wfinstances``, workflows of at most 2,000 jobs.
+tpch_arrivals(seed, load, slots, flows=100): such queries as a table of flows, each stage malleable, Poisson.
+wf_stream(seed, load, slots, flows=60): like `tpch_stream`, of ``wfinstances``: workflows of at most 2,000 jobs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from malleable import Cluster, ClusterJobs, Flows, cluster_flows, read_flows
 
-__all__ = ["tpch_stream", "traces", "wf_stream"]
+__all__ = ["tpch_arrivals", "tpch_stream", "traces", "wf_stream"]
 
 _MOST_JOBS = 2_000
 
@@ -72,6 +73,28 @@ def tpch_stream(
     table = _tpch()
     pool = [table.take([k]) for k in range(len(table))]
     return _stream(pool, np.random.default_rng(seed), load, slots, flows)
+
+
+def tpch_arrivals(seed: int, load: float, slots: int, flows: int = 100) -> Flows:
+    """Queries as flows of malleable jobs."""
+    rng, pool = np.random.default_rng(seed), _tpch()
+    table = []
+    for k in rng.integers(len(pool), size=flows).tolist():
+        rows = range(pool.job_offset[k], pool.job_offset[k + 1])
+        table.append(
+            [
+                {
+                    "name": str(row),
+                    "work": float(pool.work[row]),
+                    "max_slots": int(pool.max_slots[row]),
+                    "after": [str(parent) for parent in pool.after(row)],
+                }
+                for row in rows
+            ]
+        )
+    work = sum(job["work"] for flow in table for job in flow)
+    arrival = np.cumsum(rng.exponential(size=flows)) * work / (slots * load * flows)
+    return Flows(table, arrival=arrival)
 
 
 def wf_stream(seed: int, load: float, slots: int, flows: int = 60) -> tuple[ClusterJobs, Cluster]:

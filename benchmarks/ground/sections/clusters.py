@@ -215,7 +215,7 @@ def short_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "mixed-speeds",
-    "mixed_speeds: mean response [s], nothing known; nodes of rates 1 and 4, and of 2.5",
+    "mixed_speeds: mean response [s], nothing known; nodes of rates 1 and 4, or all of rate 1",
 )
 def speeds_rows(quick: bool) -> Iterator[Row]:
     for label, fast in (("rates 1 and 4", 4.0), ("all alike", 1.0)):
@@ -226,6 +226,16 @@ def speeds_rows(quick: bool) -> Iterator[Row]:
             rivals=("FAIR", "srpt", "fifo"),
             seeds=range(2 if quick else 20),
             floors=("srpt, right sizes",),
+        )
+    for load in (0.95,) if quick else (0.5, 0.8, 0.95):
+        yield Row(
+            f"rates 1 and 4, one task a job, load {load:g}",
+            lambda rule, seed, load=load: run(
+                rule, *mixed_speeds(seed, 4.0, 2_000, 1, load), "learn"
+            ),
+            ours=("auto", "flex"),
+            rivals=("FAIR", "srpt", "fifo"),
+            seeds=range(2 if quick else 6),
         )
 
 

@@ -1,4 +1,4 @@
-"""DAGs that arrive, on generic slots of a cluster: mean response of flows, and their mean stretch."""
+"""DAGs that arrive: on generic slots of a cluster, mean response of flows and their mean stretch; and plans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import malleable as mb
 from benchmarks.ground import rivals
 from benchmarks.ground.sections.clusters import mean_seconds
 from benchmarks.ground.table import Row, SkippedError, section
-from benchmarks.instances import tpch_stream, traces, wf_stream
+from benchmarks.instances import tpch_arrivals, tpch_stream, traces, wf_stream
 
 _CASES = (
     ("TPC-H", tpch_stream, 0.5, 36, 100),
@@ -52,3 +52,35 @@ def flows_rows(quick: bool) -> Iterator[Row]:
                 rivals=("srwf", "FIFO", "FAIR"),
                 seeds=range(1),
             )
+
+
+def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
+    """Mean response of flows [s]; ``bound``: no schedule has less."""
+    if rule == "srwf online":
+        after = [flows.after(row) for row in range(len(flows.work))]
+        columns = flows.arrival, flows.job_offset, flows.work, flows.max_slots
+        end = rivals.ends_by_work_left(*columns, after, slots)
+        return float((end - flows.arrival).mean())
+    name = "flowflex" if rule == "bound" else rule.lower()
+    plan = mb.plan(flows, slots=slots, objective="sum:response", policy=name)
+    return float(plan.lower_bound if rule == "bound" else plan.value) / len(flows)
+
+
+@section(
+    "flow-plans",
+    "tpch_arrivals: mean response of flows [s] in plans that know all arrivals, and in a loop that does not",
+)
+def flow_plan_rows(quick: bool) -> Iterator[Row]:
+    if traces() is None:
+        raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
+    for slots, count in ((23, 30),) if quick else ((23, 100), (58, 100), (36, 150)):
+        yield Row(
+            f"{count} queries, {slots} slots, load 0.9",
+            lambda rule, seed, slots=slots, count=count: _plan(
+                rule, tpch_arrivals(seed, 0.9, slots, count), slots
+            ),
+            ours=("flowflex", "flowflex-fast"),
+            rivals=("srwf online", "FIFO", "FAIR"),
+            seeds=range(1 if quick else 4),
+            floors=("bound",),
+        )

@@ -25,7 +25,7 @@ double chance_of_ends(std::span<const double> ages, double waiting, const LogTim
   double chance = 1.0;
   if (waiting > 0.0) {
     // They start when those that run have ended, one after the other in each slot.
-    seconds -= waiting * std::exp(times.mean + 0.5 * s * s) / running;
+    seconds -= waiting * times.seconds() / running;
     if (!(seconds > 0.0)) return 0.0;
     chance =
         std::pow(normal_above(-(std::log(seconds) - times.mean) / s), std::min(waiting, running));

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "malleable/kernel/log_times.hpp"
+
 namespace malleable {
 namespace {
 
@@ -36,7 +38,7 @@ constexpr std::int64_t kDrawn = 8;   // tasks of a piece that are drawn one by o
 
 // The logarithm of the normal distribution above z.
 double log_above(double z) {
-  if (z < 30.0) return std::log(0.5 * std::erfc(z / std::sqrt(2.0)));
+  if (z < 30.0) return std::log(normal_above(z));
   return -0.5 * z * z - std::log(z * std::sqrt(2.0 * 3.14159265358979323846));
 }
 
@@ -45,7 +47,7 @@ using Random = std::mt19937_64;
 double uniform(Random& random) { return std::generate_canonical<double, 53>(random); }
 
 // Of the normal distribution above z.
-double normal_above(double z, Random& random) {
+double draw_above(double z, Random& random) {
   if (z < 1.0) {
     std::normal_distribution<double> normal;
     for (;;) {
@@ -384,8 +386,7 @@ struct Taken {
 
   // Of a task that has run for so long, what is left.
   double left(double age, Random& random) const {
-    const double z =
-        normal_above((std::log(std::max(age, kLeastAge)) - middle) / deviation, random);
+    const double z = draw_above((std::log(std::max(age, kLeastAge)) - middle) / deviation, random);
     return std::max(0.0, std::exp(std::min(middle + deviation * z, 50.0)) - age);
   }
   // Of so many more tasks, one after the other.

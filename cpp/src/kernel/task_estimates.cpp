@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "malleable/kernel/log_times.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -57,7 +58,7 @@ double log_of(double seconds) { return std::log(std::max(seconds, kLeastSeconds)
 double hazard(double z) {
   if (z > 8.0) return z + 1.0 / z;  // within 1e-3
   const double density = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
-  return density / (0.5 * std::erfc(z / std::numbers::sqrt2));
+  return density / normal_above(z);
 }
 
 LogMean combine(const LogMean& a, const LogMean& b) {

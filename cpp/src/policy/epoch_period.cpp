@@ -12,8 +12,8 @@
 // equal, what a lognormal error of the spread seen so far (period_history) lets expect.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "malleable/kernel/log_times.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/model/domain.hpp"
@@ -27,19 +27,6 @@ namespace {
 // Spreads of sizes from which an order by them is worse than equal shares, from which deadlines
 // cannot be tested, and below which an estimate is taken as it is.
 constexpr double kMuch = 0.75, kSome = 0.4, kLittle = 0.2;
-
-double tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
-
-// E[W - done | W > done] for log W normal around log(estimate).
-double expected_left(double estimate, double done, double spread) {
-  if (!(estimate > 0.0)) return 0.0;
-  const double mean = estimate * std::exp(spread * spread / 2.0);
-  if (!(done > 0.0)) return mean;
-  const double z = std::log(done / estimate) / spread;
-  const double beyond = tail(z);
-  if (beyond < 1e-12) return done * spread / std::max(0.5, z);
-  return std::max(0.0, mean * tail(z - spread) / beyond - done);
-}
 
 }  // namespace
 
@@ -73,7 +60,8 @@ double Epoch::left_of_row(std::size_t row, double spread) const {
   const bool outlived = !(work_[row] > 0.0);
   const double done = outlived ? std::max(done_[row], size_[row]) : done_[row];
   double left = outlived ? still_left(done) : work_[row];
-  if (spread > kLittle) left = expected_left(outlived ? size_[row] : done + left, done, spread);
+  const double size = outlived ? size_[row] : done + left;
+  if (spread > kLittle) left = size > 0.0 ? LogTimes{std::log(size), spread}.left_after(done) : 0.0;
   return std::max(kWorkRange.least, left);
 }
 

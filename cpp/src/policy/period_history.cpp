@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/log_times.hpp"
+
 namespace malleable {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr double kFewArrivals = 50.0;
 constexpr double kTrust = 6.0;
 // Odds of a job whose size was not an estimate at all.
 constexpr double kStray = 1e-6;
-
-double part_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void PeriodHistory::finish(double estimate, double least, double most) {
   const double above = std::log(most / estimate) + 1e-6;  // a size that is met is in the interval
   const double below = least > 0.0 ? std::log(least / estimate) - 1e-6 : -1e300;
   for (std::size_t k = 0; k < kSpreads.size(); ++k) {
-    const double part = part_below(above / kSpreads[k]) - part_below(below / kSpreads[k]);
+    const double part = normal_above(-above / kSpreads[k]) - normal_above(-below / kSpreads[k]);
     likelihood_[k] = likelihood_[k] * (1.0 - 1.0 / kJobs) + std::log(std::max(part, 0.0) + kStray);
   }
 }

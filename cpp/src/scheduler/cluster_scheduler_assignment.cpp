@@ -15,6 +15,10 @@ constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice t
 // run.
 constexpr std::int64_t kAgedSlots = 20;
 constexpr double kAgedSeconds = 1000.0;
+// A job that waits stands for so many that will come before faster slots are free. So many jobs are
+// asked at most whether they leave a slow slot to the next one.
+constexpr double kToCome = 10.0;
+constexpr std::int64_t kMostAsked = 256;
 
 }  // namespace
 
@@ -230,12 +234,12 @@ void ClusterScheduler::look_at_speeds() {
   }
 }
 
-// Whether the fastest slot that is free is so slow that faster ones, which are all busy, would do
-// the work ahead in the order, then all that waits of this job, before a task ended there. That
-// work is ahead of the next job, too.
-bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, double& ahead) const {
+// Work that slots faster than the fastest free one, all of which are busy, would do ahead of a task
+// of the phase for it to end there as late as on the free one; 0 if there are none. If nothing
+// runs, faster slots that are not free are not there either, whatever was said.
+double ClusterScheduler::patience(Index job, Phase p) const {
   const int pool = pool_of(p);
-  if (speeds_.of.empty() || least(job, p) > 1 || aged(job, pool)) return false;
+  if (running_[pool] == 0) return 0.0;
   const std::size_t place = queue_[pool].speed();
   double speed = 0.0, slots = 0.0;
   for (std::size_t k = 0; k < place; ++k) {
@@ -243,13 +247,29 @@ bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, double& ahead) const
     slots += count;
     speed += count * speeds_.rate[k];
   }
-  // If nothing runs, faster slots that are not free are not there either, whatever was said.
-  if (slots == 0.0 || running_[pool] == 0) return false;
-  const PhaseState& s = state_.phases[2 * job + p];
-  const double work = ahead + s.estimate * static_cast<double>(s.waiting);
-  if (work + s.estimate * slots >= speed * s.estimate / speeds_.rate[place]) return false;
-  ahead = work;
+  return state_.phase(job, p).estimate * (speed / speeds_.rate[place] - slots);
+}
+
+// Whether a job leaves the free slot to the next one, as faster slots would end all its tasks
+// before.
+bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, LeftSlot& left) const {
+  if (speeds_.of.empty() || least(job, p) > 1 || aged(job, pool_of(p))) return false;
+  const PhaseState& s = state_.phase(job, p);
+  const double ahead = left.ahead + s.estimate * static_cast<double>(s.waiting);
+  if (ahead >= patience(job, p)) return false;
+  left = {ahead, job, left.jobs + 1};
   return true;
+}
+
+// The last job that left a slot that all have left, if it takes it after all: it is served later
+// than it could be, and those that wait or will come are served earlier. kNone: the slot idles.
+Index ClusterScheduler::takes_slow_slot(int pool, const LeftSlot& left) const {
+  if (left.last == kNone) return kNone;
+  const Phase p = next_phase(left.last, pool);
+  const double others =
+      kToCome * static_cast<double>(left.jobs - 1) * state_.phase(left.last, p).estimate;
+  const bool takes = left.jobs >= kMostAsked || left.ahead + others >= patience(left.last, p);
+  return takes ? left.last : kNone;
 }
 
 // How many tasks of the phase may start on the slots that are free, or on the fastest ones of them.
@@ -260,18 +280,34 @@ std::int64_t ClusterScheduler::usable(Index job, Phase p) const {
   return std::min({free, state_.phases[2 * job + p].waiting, state_.room(job, pool)});
 }
 
+// How many tasks of the first job start before the next one's turn comes, at most `most`.
+std::int64_t ClusterScheduler::at_once(Index job, int pool, std::int64_t most) const {
+  if (aged(job, pool)) return 1;
+  if (style_ != ClusterPolicy::Style::kTargets || value_[pool][job] <= 0.0) return most;
+  std::int64_t amount = 1;
+  while (amount < most && waiting_[pool].before_second(key(job, pool, amount), job)) ++amount;
+  return amount;
+}
+
 // Tasks have no place: free slots are all alike but for their nodes' rates.
 void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
   const auto hold_first = [&] { hold(queue_[pool].pop(), pool, starts); };
   while (state_.free[pool] > 0 && gathering_[pool].job != kNone) hold_first();
-  double ahead = 0.0;  // work of jobs that leave slow slots to others
+  LeftSlot left;
   while (state_.free[pool] > 0) {
     settle_places(pool);
-    if (waiting.empty()) break;
+    if (waiting.empty() || left.jobs >= kMostAsked) {
+      const Index last = takes_slow_slot(pool, left);
+      if (last == kNone) break;
+      unskip(pool);
+      left = {};
+      start(last, next_phase(last, pool), 1, kNone, starts);
+      continue;
+    }
     const Index job = waiting.top();
     const Phase p = next_phase(job, pool);
-    if (leaves_slow_slot(job, p, ahead)) {
+    if (leaves_slow_slot(job, p, left)) {
       skip(job, pool);
       continue;
     }
@@ -286,13 +322,7 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
       skip(job, pool);
       continue;
     }
-    std::int64_t amount = most;
-    if (style_ == ClusterPolicy::Style::kTargets && value_[pool][job] > 0.0) {
-      amount = 1;
-      while (amount < most && waiting.before_second(key(job, pool, amount), job)) ++amount;
-    }
-    if (aged(job, pool)) amount = 1;
-    start(job, p, std::max(amount, gang), kNone, starts);
+    start(job, p, std::max(at_once(job, pool, most), gang), kNone, starts);
   }
   unskip(pool);
 }

@@ -11,8 +11,9 @@
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
 // that is most below its target (see Assignment), to the least rank, or as the policy chooses for
 // the node. If the policy says so, the fastest free slot goes first, and a job leaves a slow slot
-// to others that faster ones would serve it before a task ended there (as in the slow server
-// problem, Larsen and Agrawala 1983); such a slot may idle. With delay scheduling a job leaves a
+// to the next one if faster slots would end its tasks before. A slot that all jobs leave idles,
+// unless so many wait that the last one had better take it (the slow server problem, Larsen and
+// Agrawala 1983). With delay scheduling a job leaves a
 // slot to others while it waits for a block of its own; gangs start together
 // (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their job
 // (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes first, once, the longest
@@ -21,8 +22,8 @@
 // longer than `ageing`.
 //
 // An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
-// each job whose target moved; a task that starts O(log jobs) at most, and O(speeds) and O(log
-// jobs) for each job that leaves a slow slot. Memory: O(jobs + slots).
+// each job whose target moved; a task that starts O(log jobs) at most, and O(speeds + log jobs)
+// for each of at most 256 jobs that leave a slow slot. Memory: O(jobs + slots).
 #pragma once
 
 #include <algorithm>
@@ -311,15 +312,24 @@ class ClusterScheduler {
   using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
 
   // Speeds of nodes, the fastest first, if tasks may wait for faster ones: by node the place of its
-  // speed, and what slots of nodes that are up do together, by place and by pool.
+  // speed, and by pool and place how many slots nodes have that are up.
   struct Speeds {
     std::vector<Index> of;
     std::vector<double> rate;
     std::vector<std::int64_t> slots[2];
   };
   void look_at_speeds();
-  bool leaves_slow_slot(Index job, Phase p, double& ahead) const;
+  // Jobs that have left a slow slot: the work of all, the last one, how many.
+  struct LeftSlot {
+    double ahead = 0.0;
+    Index last = kNone;
+    std::int64_t jobs = 0;
+  };
+  double patience(Index job, Phase p) const;
+  bool leaves_slow_slot(Index job, Phase p, LeftSlot& left) const;
+  Index takes_slow_slot(int pool, const LeftSlot& left) const;
   std::int64_t usable(Index job, Phase p) const;
+  std::int64_t at_once(Index job, int pool, std::int64_t most) const;
   // A job's slots, or its rank, before anybody said anything of it.
   double untold() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
   bool is_due(int pool) const;

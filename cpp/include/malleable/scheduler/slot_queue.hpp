@@ -19,14 +19,15 @@ class SlotQueue {
   void tell_apart(std::span<const Index> speed) { speed_.assign(speed.begin(), speed.end()); }
   // Room for all slots, all of them free: one of each node in turn.
   void reset(std::span<const std::int64_t> slots) {
-    rings_.assign(1, {});
+    for (Ring& ring : rings_) ring.nodes.clear();  // which keeps its memory
+    std::size_t all = 0;
     for (std::size_t node = 0; node < slots.size(); ++node) {
       if (speed_of(node) >= rings_.size()) rings_.resize(speed_of(node) + 1);
-      rings_[speed_of(node)].nodes.resize(rings_[speed_of(node)].nodes.size() +
-                                          static_cast<std::size_t>(slots[node]));
+      std::vector<Index>& nodes = rings_[speed_of(node)].nodes;
+      nodes.resize(nodes.size() + static_cast<std::size_t>(slots[node]));
+      all += static_cast<std::size_t>(slots[node]);
     }
-    std::size_t all = 0;
-    for (const Ring& ring : rings_) all += ring.nodes.size();
+    for (Ring& ring : rings_) ring.head = ring.size = 0;
     size_ = 0;
     for (std::int64_t turn = 0; size_ < all; ++turn) {
       for (std::size_t node = 0; node < slots.size(); ++node) {
