@@ -12,6 +12,10 @@ namespace {
 // Who stands where in the order of filling follows parts as far as they change by more.
 constexpr double kSamePart = 1.0 / 16.0;
 
+// A job is asked for its first task early if the logarithm of its tasks' seconds has a variance
+// above this. What an unknown user states has as much, and is believed.
+constexpr double kUnsure = 0.5;
+
 // What a first slot comes at there (kernel/steep_shares), for p from 0.5 to 0.9.
 constexpr double kFirst = 0.3;
 
@@ -139,6 +143,20 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
   return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
 }
 
+// A job of which little is known gets a slot until its tasks have shown more.
+std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const ClusterState& state,
+                                 Index job, int pool) const {
+  const std::int64_t own = least(demand);
+  if (!asks_ || own > 0 || state.doubt.empty()) return own;
+  if (static_cast<std::int64_t>(state.present.size()) > state.slots[pool]) return own;
+  Phase p = static_cast<Phase>(pool);
+  if (p == kMap && state.phase(job, kMap).unfinished() == 0) p = kReduce;  // generic slots
+  const PhaseState& s = state.phase(job, p);
+  const bool waits = p == kReduce && state.phase(job, kMap).unfinished() > 0;
+  const bool unsure = s.total > 1 && state.doubt[2 * job + p] > kUnsure;
+  return unsure && !waits ? std::min<std::int64_t>(demand.most, 1) : own;
+}
+
 // Its row of a share's waterline: what it could use, if anything.
 void ClusterEpoch::set_row(const ClusterState::Demand& demand, Index job, Share& share,
                            std::int64_t& row) const {
@@ -206,7 +224,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     // from stragglers on slow nodes may be more than there is.
     const double little = 1e-9 * static_cast<double>(demand.most);
     const double work = std::clamp(demand.work, little, kWorkRange.most);
-    const std::int64_t low = least(demand);
+    const std::int64_t low = least(demand, state, job, pool);
     if (id != kAbsent) {
       ids_.push_back(id);
       old_weight_.push_back(state.jobs.weight_of(job));
@@ -301,7 +319,7 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
 ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, Index job) const {
   const ClusterState::Demand demand = state.demand(job, pool);
   return {key(state, job, pool),
-          static_cast<double>(least(demand)),
+          static_cast<double>(least(demand, state, job, pool)),
           static_cast<double>(demand.most),
           0.0,
           0.0,

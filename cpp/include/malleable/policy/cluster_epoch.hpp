@@ -14,7 +14,9 @@
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
 // where s tasks of a phase do s^p, jobs share by size (kernel/steep_shares), as steeply as costs
 // least over what is believed of p and over what keeps coming (kernel/steepness): from equal shares
-// to the order. Where no job can use two slots p does not matter, and the order is best.
+// to the order. Where no job can use two slots p does not matter, and the order is best. While
+// there are no more jobs than slots, a job of which little is known gets one slot until its tasks
+// have shown more: the order of all others depends on what they show.
 #pragma once
 
 #include <vector>
@@ -104,6 +106,8 @@ class ClusterEpoch final : public ClusterPolicy {
                     double steepness, Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
   std::int64_t least(const ClusterState::Demand& demand) const;
+  std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
+                     int pool) const;
   void set_row(const ClusterState::Demand& demand, Index job, Share& share,
                std::int64_t& row) const;
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);

@@ -1,0 +1,71 @@
+"""`auto` asks unknown jobs for a first task early: what that task shows decides the order of the others."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from benchmarks.ground import rivals
+from benchmarks.instances import small_run
+
+
+def running(scheduler, ids, now, slots):
+    """Tasks that run of each job, after the slots that are free were given away."""
+    scheduler.decide(now)
+    scheduler.assign(now, [[slots - int(scheduler.counts(ids)["running"].sum()), 0]])
+    return scheduler.counts(ids)["running"][:, 0].tolist()
+
+
+def learning(slots, tasks, **columns):
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": slots}]), "auto", learn=True)
+    return scheduler, scheduler.add(
+        mb.ClusterJobs(tasks, columns.pop("seconds", 0.0), **columns), 0.0
+    )
+
+
+def test_every_unknown_job_has_a_first_task_until_one_has_ended():
+    scheduler, ids = learning(8, [20, 300, 400])
+    assert running(scheduler, ids, 0.0, 8) == [6, 1, 1]
+    scheduler = pickle.loads(pickle.dumps(scheduler))
+    scheduler.finished(np.repeat(ids, [6, 1, 1]), seconds=np.ones(8), now=1.0)
+    assert running(scheduler, ids, 1.0, 8) == [8, 0, 0]
+
+
+def test_more_jobs_than_slots_go_in_order():
+    scheduler, ids = learning(4, [20, 30, 40, 50, 60])
+    assert running(scheduler, ids, 0.0, 4)[2:] == [0, 0, 0]
+
+
+def test_what_users_state_is_believed():
+    scheduler, ids = learning(8, [20, 30, 40], seconds=5.0)
+    assert running(scheduler, ids, 0.0, 8) == [8, 0, 0]
+
+
+def test_what_other_jobs_have_shown_is_believed():
+    scheduler, ids = learning(8, [30, 40], program=["a", "b"])
+    for _ in range(30):
+        shown = scheduler.add(mb.ClusterJobs([2], 0.0, program=["b"]), 0.0)
+        scheduler.decide(0.0)
+        scheduler.finished(np.repeat(shown, 2), seconds=[3.0, 3.0], now=0.0)
+        scheduler.finish(shown, 0.0)
+    assert running(scheduler, ids, 0.0, 8) == [8, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("even", 1.0), ("heavy", 1.02), ("drift", 1.02), ("wrong", 1.045)]
+)
+def test_small_runs_lose_nothing(kind, most):
+    ratios = []
+    for seed in range(20):
+        jobs, cluster, said = small_run(seed, kind)
+        means = [
+            mb.simulate(jobs, policy, cluster=cluster, estimates=how, records=False, rng=1).summary
+            for policy, how in (
+                ("auto", said if kind == "wrong" else "learn"),
+                (rivals.ended_mean, "learn"),
+            )
+        ]
+        own, other = (float(next(iter(each.values()))["mean_response"]) for each in means)
+        ratios.append(own / other)
+    assert np.mean(ratios) <= most
