@@ -1,7 +1,8 @@
 """FLEX beside FAIR.
 
-Fifteen generated jobs on 100 slots, a colour each. FAIR gives all jobs the same at every moment, so that all
-end late; FLEX ends one after the other. A triangle is a deadline.
+The pictures show fifteen generated jobs on 100 slots. Each job has a colour. FAIR gives all jobs the same
+number of slots at every moment, so all jobs end late. FLEX gives most slots to a few jobs at a time, so
+the jobs end one after the other. A triangle is a deadline.
 """
 
 import malleable as mb

@@ -1,7 +1,7 @@
 """A table of deadlines.
 
-Which jobs would be late, and by how much, under three objectives. A sum of tardy jobs gives one job up so
-that the others are on time; a maximum spreads the delay.
+The script prints which jobs are late under three objectives, and by how many seconds. With `sum:tardy` one job
+is very late, and all other jobs are on time. With `max:tardiness` more jobs are late, but each of them less.
 """
 
 import malleable as mb

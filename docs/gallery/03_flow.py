@@ -1,6 +1,7 @@
 """A flow of jobs.
 
-A job starts when the jobs that it waits for have ended. What counts is when the last one ends.
+A flow is a graph of jobs: a job can start when all jobs that it waits for have ended. The objective counts the
+end of the last job of each flow.
 """
 
 import malleable as mb

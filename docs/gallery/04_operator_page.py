@@ -1,7 +1,7 @@
 """The operator's page.
 
-What another policy would have done to the jobs that a cluster wrote down, as one file without any network.
-Here: 200 generated jobs; your own file takes their place.
+The page says how soon the jobs of a cluster would have ended under another policy. It is one file, and needs
+no network. The script uses 200 generated jobs. Use the log of your own cluster instead.
 """
 
 import subprocess

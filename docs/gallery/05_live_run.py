@@ -1,6 +1,7 @@
 """A live run.
 
-Two jobs of commands on two slots, drawn from the journal of the run: a row is a slot, a block is a task.
+The script runs two jobs of commands on two slots. A run writes into its journal when each task began and
+ended, and the picture is drawn from the journal. Each row is a slot. Each block is a task.
 """
 
 import subprocess

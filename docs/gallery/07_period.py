@@ -1,7 +1,8 @@
 """What a period costs.
 
-A loop asks every few seconds and holds its slots in between. If it says so, FLEX gives no job more slots than
-the job can use until then.
+A loop asks for a decision every few seconds, and keeps the slots until the next decision. If the loop tells
+FLEX this period, FLEX gives no job more slots than the job can use for the whole period, unless no other
+job can use them better.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """The gain when sizes are wrong.
 
-Sizes that a scheduler is told are the truth times exp(sigma Z). FLEX believes them; `auto` corrects them
-while jobs run.
+The scheduler is told wrong sizes: the true size of each job times exp(sigma Z), Z standard normal. FLEX
+believes the wrong sizes. `auto` corrects the sizes while jobs run.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Shares under sublinear speed-up.
 
-Four jobs of 100 to 900 slot-seconds on 40 slots, where s slots do s^p. With p = 1 the shortest job takes all
-slots; the smaller p is, the more evenly slots are shared.
+Four jobs of 100 to 900 slot-seconds share 40 slots. For each of them s slots are s^p times as fast as one slot.
+If p is 1, the shortest job gets all slots. If p is smaller, the jobs have more equal shares.
 """
 
 import matplotlib.pyplot as plt
