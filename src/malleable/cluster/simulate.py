@@ -139,7 +139,8 @@ def run(
         in which a virtual FAIR run ends jobs; ``las`` and ``gittins`` by what jobs had; ``auto`` on what
         tasks have shown (``learn``): every job gets a part of the slots, small jobs more, as steeply as
         costs least over what is believed of p, where s tasks of a phase do s^p: with p = 1 in order, as
-        ``flex`` with ``in_order``; ``flowflex`` and ``flowflex-fast`` on flows (generic slots);
+        ``flex`` with ``in_order``, and while a flow of several jobs is here, in the order of
+        ``flowflex`` (generic slots); ``flowflex`` and ``flowflex-fast`` on flows (generic slots);
         ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive`, which choose for each node and so
         know no ``delay`` and ``by_user`` but have rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,

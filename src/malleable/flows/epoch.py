@@ -133,9 +133,9 @@ class FlowEpoch(PlannedEpoch):
     policy : str
         As for flows in `malleable.plan`. ``flowflex`` and ``flowflex-fast`` differ only in their plans.
     effort : int, optional
-        None: an order of flows decides, without a plan. A number: every decision begins the plan that
-        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The literal
-        policy always plans.
+        None: an order of flows decides, without a plan. A number: every decision also makes the plan that
+        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders, and compares
+        its order with the others. The literal policy begins a plan in every decision.
     task_work : float
         If only the number of tasks of a job is known: the work of a task [slot-seconds] (section 5.2 of the
         FlowFlex paper); `set_task_work` changes it.
@@ -210,8 +210,8 @@ class FlowEpoch(PlannedEpoch):
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._period = check_amount("period", period, WEIGHT)
-        # Only the best plan is never worse than the literal one, which the theorems are about.
-        self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
+        # The theorems are about the literal plan; other decisions begin the schedule of an order.
+        self._guaranteed = policy == "flowflex-literal" and hysteresis == 0.0
         self._core: _core.FlowEpoch = _core.FlowEpoch(
             check_slots(slots, least=0),
             check_amount("task_work", task_work, RATE),
@@ -345,6 +345,6 @@ class FlowEpoch(PlannedEpoch):
             goal = Objective.of_codes(goal.aggregate, codes)
         flows = Flows.of_core(table, ids, job_names)
         plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
-        if not self._best:
+        if not self._guaranteed:
             plan.guarantee = None
         return plan
