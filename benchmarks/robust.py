@@ -160,6 +160,8 @@ def measure(asked: argparse.Namespace) -> None:
 
 def draw(asked: argparse.Namespace) -> None:
     """A panel for each load and p, a curve for each rule."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
     found = [dict(zip(HEADER, cell, strict=True)) for cell in cells(asked)]
     panels = sorted({(row["load"], row["p"]) for row in found}, reverse=True)
     figure = new_figure(4.0 * len(panels), 3.6)
@@ -171,9 +173,14 @@ def draw(asked: argparse.Namespace) -> None:
             means = [float(row["mean"]) for row in rows]
             axes.plot([row["said"] for row in rows], means, label=rule, marker="o", markersize=4)
         axes.set(
-            title=f"load {load}, p = {p}", xlabel="sigma of what is said", yscale="log",
+            title=f"load {load}, p = {p}", xlabel="scatter of stated sizes (tasks: none stated)",
             ylabel="mean response over FAIR's",
+            yscale="log",
         )  # fmt: skip
+        plain = FuncFormatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_major_formatter(plain)
+        axes.yaxis.set_minor_formatter(plain)
+        axes.yaxis.set_minor_locator(LogLocator(subs=(0.7, 0.8, 0.9, 1.2, 1.5, 2.0, 3.0, 5.0)))
     grid[0].legend(fontsize="small")
     save_figure(figure, asked.picture)
 

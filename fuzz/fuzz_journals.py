@@ -32,7 +32,7 @@ import malleable as mb
 from malleable.cli import arguments as parsing
 from malleable.cli import main, run_command
 from malleable.live.jobs_file import parse_jobs, recorded
-from malleable.live.journal import Attempt, Decided, Flying, JobRow, Journal, JournalError
+from malleable.live.journal import Attempt, Begun, Decided, Flying, JobRow, Journal, JournalError
 from malleable.live.protocol import Abilities, Event, Task
 
 _MEMORY = Path("/dev/shm")
@@ -92,7 +92,7 @@ def _begun(path: Path) -> None:
         Attempt(0, 0, 0, 1, 0.0, 1.0, 0.5, 1e6, why="no"),
         Attempt(0, 0, 1, 0, 1.0, 1.0),
         Attempt(0, 1, 0, 0, 0.0, 2.0),
-        Attempt(0, 1, 1, 1, 0.5, 1.0, how="cancelled", backup_of=0),
+        Attempt(0, 1, 1, 1, 0.5, 1.0, how="in vain", backup_of=0),
         Attempt(0, 2, 0, 1, 0.0, 2.0, how="lost"),
         Attempt(1, 0, 0, 0, 2.0, 0.5),
     ]
@@ -105,7 +105,9 @@ def _begun(path: Path) -> None:
         for kind, rows in (("arrays", calls), ("calls", calls), ("commands", jobs)):
             number = journal.begin(2, "sum:response", "auto", rows, kind)
             journal.enter(number)
-            journal.record(number, 3.0, attempts, [Decided(0.0, 0, 2, "its share", 1.0, 9.0)])
+            decided = [Decided(0.0, 0, 2, "its share", 1.0, 9.0)]
+            begun = [Begun(0, 1, 1, 0, 0.5), Begun(1, 1, 1, 0, 2.5)]
+            journal.record(number, 3.0, attempts, decided, begun=begun)
             journal.fly(number, 3.5, [Flying(0, 2, 3.0, 3.25)])
             for task in range(3):
                 journal.keep(number, 0, task, b"d" * 16, b"\x80\x05K\x01.")
@@ -206,7 +208,7 @@ def _edit(bytes_: Bytes, base: sqlite3.Connection) -> None:
             else f'alter table "{table}" rename "{column}" to y'
         )
     elif how == 9:
-        base.execute(f"pragma user_version = {bytes_.pick([0, 1, 2, 2, 3, -1])}")
+        base.execute(f"pragma user_version = {bytes_.pick([0, 1, 2, 3, 3, 4, -1])}")
     else:
         table, column = bytes_.pick(
             [("job", "described"), ("job", "content"), ("history", "learnt"), ("run", "jobs")]

@@ -366,6 +366,7 @@ KINDS = [
         lambda: mb.Scheduler(GENERIC, "flowflex", "max:stretch", ageing=5.0, replicas=1, delay=2.0),
         scheduler_step,
     ),
+    Kind("scheduler-auto-flows", lambda: mb.Scheduler(GENERIC, "auto"), scheduler_step),
     Kind(
         "scheduler-deficit",
         lambda: mb.Scheduler(CLUSTER, "flex", assignment="deficit"),

@@ -35,10 +35,10 @@ PYTHON_ROOMS = (
 INSIDE = {
     "live": (
         ("protocol", "guard", "interpreters", "own_files", "recorded"),
-        ("shell_text", "templates", "jobs_file"),
+        ("shell_text", "templates", "jobs_file", "tries"),
         ("history", "version_1", "journal", "output"),
         ("ledger", "decider"),
-        ("futures", "engines", "machine", "slots_used"),
+        ("futures", "engines", "machine", "slots_used", "backups"),
         ("loop", "slurm"),
         ("failures", "status", "run", "calls", "control", "orders"),
         ("executor",),

@@ -206,6 +206,29 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
     return done
 
 
+class FluidFlowEpoch:
+    """A user's loop around `malleable.FlowEpoch` for `tests.oracles.flow_loop.fluid_loop`."""
+
+    def __init__(self, table: mb.Flows, slots: int, objective: str, **options: Any):
+        self.table, self.epoch = table, mb.FlowEpoch(slots, objective, **options)
+        self.row_of = self.running = np.empty(0, dtype=np.int64)
+        self.id_of = np.full(len(table.work), -1)
+
+    def __call__(self, now: float, came: Any, finished: Any, left: Any) -> tuple[Any, Any]:
+        self.epoch.finish(self.id_of[finished])
+        for flow in came:
+            ids = self.epoch.add(self.table.take([flow])).jobs
+            rows = np.arange(*self.table.job_offset[flow : flow + 2])
+            self.id_of[rows] = ids
+            self.row_of = np.concatenate([self.row_of, rows])
+        running = self.running[~np.isin(self.running, finished)]
+        self.epoch.update(self.id_of[running], work=left[running])
+        decision = self.epoch.decide(now)
+        has = decision.slots > 0
+        self.running = self.row_of[decision.ids[has]]
+        return self.running, decision.slots[has]
+
+
 def share_gpus(
     arrival: Any, work: Any, most: Any, tables: list[Any], slots: int, rule: Rule
 ) -> Any:

@@ -77,7 +77,10 @@ TEST(no_schedule_beats_a_bound) {
     CHECK_AT_MOST(bound.alone(penalties, Aggregate::kSum), best_sum, margin);
     CHECK_AT_MOST(bound.alone(penalties, Aggregate::kMax), best_max, margin);
     CHECK_AT_MOST(bound.busy_bound(penalties, some), best_sum, margin);
-    CHECK_AT_MOST(bound.grid_bound(penalties, far), best_sum, margin);
+    CHECK_EQUAL(bound.grid_bound(penalties, far, 1e-4), -kInfinity);
+    for (const double share : {1.0, 0.3, 0.001}) {
+      CHECK_AT_MOST(bound.grid_bound(penalties, far, share), best_sum, margin);
+    }
     for (const bool pairs : {false, true}) {
       CHECK_AT_MOST(bound.max_level(penalties, -kInfinity, 2.0 * best_max + 10.0, pairs), best_max,
                     margin);

@@ -126,7 +126,8 @@ TEST(slots_go_down_the_order_after_any_changes) {
       front.set(flows.size() - 1, flow.work, flow.high, flow.rate, slots, flow.room);
     }
     std::vector<double> given(flows.size(), 0.0), expected(flows.size(), 0.0);
-    front.hand_out(slots, [&](Index row, double more) { given[row] += more; });
+    front.hand_out(slots, front.exponent(slots),
+                   [&](Index row, double more) { given[row] += more; });
     double free = slots;
     for (const Index row : sorted_by(keys_of(flows, front.exponent(slots), slots))) {
       expected[row] = std::min(free, flows[row].room);
@@ -135,7 +136,7 @@ TEST(slots_go_down_the_order_after_any_changes) {
     CHECK(given == expected);
   }
   FlowFront none;
-  none.hand_out(slots, [](Index, double) { CHECK(false); });
+  none.hand_out(slots, 0.0, [](Index, double) { CHECK(false); });
 }
 
 }  // namespace

@@ -232,3 +232,17 @@ def writes_for_ever():
             writes_everywhere(b"\xee" * 37)
 
     threading.Thread(target=write, daemon=True).start()
+
+
+def straggle(folder, k):
+    """Sleeps for long the first time that it is called with 3, beside a process of its own."""
+    folder = Path(folder)
+    mine = folder / f"call {k}"
+    again = mine.exists()
+    mine.touch()
+    if k == 3 and not again:
+        child = subprocess.Popen(["sleep", "600"])
+        (folder / "child").write_text(f"{child.pid}\n")
+        (folder / "pid").write_text(f"{os.getpid()}\n")
+        time.sleep(60.0)
+    return k, int(again)

@@ -13,6 +13,7 @@ class FakeEngine:
     """``seconds(key)`` is what an attempt takes, ``status(key)`` how it ends; faults are shares of events."""
 
     abilities = Abilities(take_back="cancel")
+    grace = 0.0  # seconds that a task takes to end
 
     def __init__(self, slots, rng, seconds, status, late=0.0, twice=0.0, never=0.0, lost=5.0):
         self.slots, self.rng, self.lost = slots, rng, lost
@@ -22,7 +23,7 @@ class FakeEngine:
         self.running = {}  # key -> since
         self.held = []
         self.most = self.most_held = 0
-        self.starts = []
+        self.starts, self.killed = [], []
         self._known = set()
         self._queue = []
         self._number = itertools.count()
@@ -65,7 +66,11 @@ class FakeEngine:
                 self.held.remove(key)
                 self._say(self.now, Event("ended", key, -15, 0.0))
             if key in self.running:
-                self._say(self.now, Event("ended", key, -15, 0.1))
+                self._say(self.now + self.grace, Event("ended", key, -15, 0.1))
+
+    def kill(self, keys):
+        self.killed += keys
+        self.cancel(keys)
 
     def poll(self, seconds):
         until = self.now + seconds

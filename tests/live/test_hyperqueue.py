@@ -16,11 +16,12 @@ import malleable as mb
 from malleable.cli import main
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process import errand
+from malleable.live.engines.remote import Packing
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 from tests.live import calls_to_make as calls
-from tests.live.waiting import PATIENCE, until
+from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 hyperqueue = pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
 
@@ -193,6 +194,50 @@ def test_cancel(engine, tmp_path, monkeypatch):
     until((tmp_path / "deaf").exists)
     engine.cancel(["deaf"])
     assert heard(engine, 1)["deaf"].status == -signal.SIGKILL
+
+
+def test_a_task_that_is_killed_leaves_others_alone(engine, tmp_path):
+    wait = f"touch {tmp_path}/began; exec sleep 60"
+    commands = [["true"], ["sh", "-c", wait], ["sh", "-c", "exit 4"]]
+    engine.start([Task(f"c{k}", command, slot=1) for k, command in enumerate(commands)])
+    until(lambda: engine.poll(0.05) is not None and (tmp_path / "began").exists())
+    engine.kill(["c2", "never"])  # it waits behind the other one
+    assert heard(engine, 1)["c2"].kind == "returned"
+    engine.kill(["c1"])
+    assert heard(engine, 1)["c1"].status == -signal.SIGTERM
+    engine.start([Task("d", call=packed(calls.sleeper, tmp_path), slot=2)])
+    pids = pids_in(tmp_path / "pids")
+    engine.kill(["d"])
+    killed = heard(engine, 1)["d"]
+    assert (killed.kind, killed.status) == ("ended", 1)
+    until(lambda: all(map(gone, pids)))
+    engine.start([Task("e", call=packed(pow, 2, 3), slot=3)])
+    assert heard(engine, 1)["e"].status == 0
+
+
+def packed(function, *arguments):
+    return Packing()((function, arguments, {}))
+
+
+def test_a_call_that_straggles(pool, tmp_path):
+    job = pool.job("a", backups=True)
+    many = job.map(calls.straggle, [tmp_path] * 4, range(4))
+    assert sorted(each.result(PATIENCE) for each in many) == [(k, int(k == 3)) for k in range(4)]
+    pids = [*pids_in(tmp_path / "pid"), *pids_in(tmp_path / "child")]
+    until(lambda: all(map(gone, pids)))
+
+
+def test_a_command_that_straggles(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "if [ $MALLEABLE_NUMBER.$MALLEABLE_ATTEMPT = 3.0 ]; then exec sleep 60; fi"
+    (tmp_path / "task.sh").write_text(text)
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\nname = "a"\ncommand = ["sh", "task.sh"]\nover.range = 4\nbackups = true\n'
+    )
+    where = ["--engine", f"hyperqueue:{server}"]
+    assert main(["run", "--slots", "4", *where, "--json", "run.json"]) == 0
+    (job,) = json.loads((tmp_path / "run.json").read_text())["jobs"]
+    assert (job["done"], job["backups_won"]) == (4, 1)
 
 
 def children(pid):

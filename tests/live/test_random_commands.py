@@ -35,8 +35,8 @@ KEYS = (
 )  # fmt: skip
 OPTIONS = (
     "--slots", "--objective", "--policy", "--memory", "--retries", "--timeout", "--weight", "--deadline",
-    "--min-slots", "--max-slots", "--seconds", "--job", "--json", "--bogus", "--resume", "--engine", "-q",
-    "--dry-run",
+    "--min-slots", "--max-slots", "--backups", "--seconds", "--job", "--json", "--bogus", "--resume",
+    "--engine", "-q", "--dry-run",
 )  # fmt: skip
 VALUES = (
     "1",

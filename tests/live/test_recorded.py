@@ -16,7 +16,7 @@ import malleable as mb
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
 from malleable.live.jobs_file import parse_jobs, recalled, recorded
-from malleable.live.journal import Attempt, Decided, Flying, JobRow, Journal, JournalError
+from malleable.live.journal import Attempt, Begun, Decided, Flying, JobRow, Journal, JournalError
 from malleable.live.run import CommandRun
 from malleable.live.status import run_status
 from tests.live.fake_engine import FakeEngine
@@ -345,6 +345,7 @@ def test_two_attempts_of_which_one_is_a_backup_count_once(tmp_path):
                 Attempt(0, 1, 0, 1, 0.0, 1.0),
                 Attempt(0, 1, 1, 1, 0.0, 1.0, backup_of=0),
             ],
+            begun=[Begun(0, 0, 1, 0, 1.0), Begun(0, 1, 1, 0, 0.0)],
         )
         (job,) = run_status(journal).jobs
         assert (job.done, job.failed, job.left) == (1, 1, 0)

@@ -101,4 +101,7 @@ def test_what_was_handed_over_before_is_named(tmp_path):
     rows = [{"name": "a", "command": "x", "environment": {"a-b": "c"}}]
     with pytest.raises(ValueError, match="a-b"):
         submit(Slurm(ask=Taking()), parse_jobs(rows, tmp_path), tmp_path / "other")
+    rows = [{"name": "a", "command": "x", "backups": True}]
+    with pytest.raises(ValueError, match="job 'a': backups = true: a Slurm starts no backup tasks"):
+        submit(Slurm(ask=Taking()), parse_jobs(rows, tmp_path), tmp_path / "other")
     assert not (tmp_path / "other").exists()

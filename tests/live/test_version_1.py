@@ -68,7 +68,7 @@ def test_readers_leave_the_file_as_it_is(restored):
 def test_what_was_recorded_is_kept_and_learnt_anew(restored):
     path = restored("commands")
     Journal(path).close()
-    assert version(path) == 3
+    assert version(path) == 4
     with Journal(path, write=False) as journal:
         assert len(list(journal.attempts(1))) == 10
         assert [each.job for each in journal.decisions(1)] == [1, 0]

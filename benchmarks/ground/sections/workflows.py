@@ -7,9 +7,11 @@ from typing import Any
 
 import malleable as mb
 from benchmarks.ground import rivals
+from benchmarks.ground.loops import FluidFlowEpoch
 from benchmarks.ground.sections.clusters import mean_seconds
 from benchmarks.ground.table import Row, SkippedError, section
 from benchmarks.instances import tpch_arrivals, tpch_stream, traces, wf_stream
+from tests.oracles.flow_loop import fluid_loop
 
 _CASES = (
     ("TPC-H", tpch_stream, 0.5, 36, 100),
@@ -54,8 +56,15 @@ def flows_rows(quick: bool) -> Iterator[Row]:
             )
 
 
+_LOOPS: dict[str, dict[str, Any]] = {"loop": {}, "loop, effort 30": {"effort": 30}}
+
+
 def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
     """Mean response of flows [s]; ``bound``: no schedule has less."""
+    if rule in _LOOPS:
+        decide = FluidFlowEpoch(flows, slots, "sum:response", **_LOOPS[rule])
+        end = fluid_loop(flows.arrival, flows.job_offset, flows.work, decide)
+        return float((end - flows.arrival).mean())
     if rule == "srwf online":
         after = [flows.after(row) for row in range(len(flows.work))]
         columns = flows.arrival, flows.job_offset, flows.work, flows.max_slots
@@ -68,7 +77,7 @@ def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
 
 @section(
     "flow-plans",
-    "tpch_arrivals: mean response of flows [s] in plans that know all arrivals, and in a loop that does not",
+    "tpch_arrivals: mean response of flows [s] in plans that know all arrivals, and in loops that do not",
 )
 def flow_plan_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
@@ -79,7 +88,7 @@ def flow_plan_rows(quick: bool) -> Iterator[Row]:
             lambda rule, seed, slots=slots, count=count: _plan(
                 rule, tpch_arrivals(seed, 0.9, slots, count), slots
             ),
-            ours=("flowflex", "flowflex-fast"),
+            ours=("flowflex", "flowflex-fast", *_LOOPS),
             rivals=("srwf online", "FIFO", "FAIR"),
             seeds=range(1 if quick else 4),
             floors=("bound",),

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostTimes = 64;
 constexpr int kDualSteps = 400, kQuickSteps = 40;
+constexpr double kGridTimes = 40.0;
 
 }  // namespace
 
@@ -197,21 +198,22 @@ double FlowBound::least_price(const Penalties& penalties, std::size_t j) {
   return least;
 }
 
-double FlowBound::grid_bound(const Penalties& penalties, double value) {
+double FlowBound::grid_bound(const Penalties& penalties, double value, double share) {
   const std::size_t f = problem_->flows();
-  if (f == 0 || f > kMostGrid || all_.time.empty()) return -kInfinity;
+  // Places to look at rise with the square of the times.
+  const auto times = static_cast<std::size_t>(kGridTimes * std::sqrt(share));
+  if (f == 0 || f > kMostGrid || all_.time.empty() || times == 0) return -kInfinity;
   for (std::size_t j = 0; j < f; ++j) {
     if (penalties.is_custom(j)) return -kInfinity;
   }
   const double end = all_.time.back();
   list_grid(penalties, end * 1.1);
-  constexpr std::size_t kTimes = 40;
   times_.clear();
-  for (std::size_t k = 1; k <= kTimes; ++k) {
-    times_.push_back(end * static_cast<double>(k) / static_cast<double>(kTimes + 1));
+  for (std::size_t k = 1; k <= times; ++k) {
+    times_.push_back(end * static_cast<double>(k) / static_cast<double>(times + 1));
   }
   fill_force();
-  relax_steps(value, kDualSteps);
+  relax_steps(value, static_cast<int>(std::ceil(kDualSteps * share)));
   double bound = 0.0;
   for (std::size_t t = 0; t < times_.size(); ++t) bound -= best_multiplier_[t] * room_[t];
   double size = std::fabs(bound);

@@ -390,10 +390,11 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   }
 }
 
-void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
+void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const Index> changed,
+                          Answer& answer) {
   // Jobs that are new here are added in the order of their arrivals.
   const auto user_of = [&](Index job) { return by_user_ ? state.jobs.user_of(job) : 0; };
-  changed_.assign(state.changed[pool].begin(), state.changed[pool].end());
+  changed_.assign(changed.begin(), changed.end());
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
     if (user_of(a) != user_of(b)) return user_of(a) < user_of(b);
     return state.rank[a] < state.rank[b];

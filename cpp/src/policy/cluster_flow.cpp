@@ -29,13 +29,33 @@ double believed_work(const ClusterState& state, Index job, Phase p) {
 }  // namespace
 
 void ClusterFlow::begin(const ClusterState& state) {
-  flows_.clear();
-  sides_.clear();
-  place_.clear();
-  look_at_kinds(state);
+  clear(state);
   std::vector<Index> all(state.jobs.size());
   std::iota(all.begin(), all.end(), Index{0});
   added(state, all);
+}
+
+void ClusterFlow::clear(const ClusterState& state) {
+  flows_.clear();
+  sides_.clear();
+  place_.clear();
+  for (auto* column : {&most_, &given_, &rank_}) column->clear();
+  look_at_kinds(state);
+}
+
+void ClusterFlow::begin(const ClusterState& state, std::span<const Index> jobs,
+                        std::span<const Index> done) {
+  clear(state);
+  added(state, jobs);
+  for (const Index job : done) {
+    job_arrived(state, job);
+    job_finished(state, job);
+  }
+  for (const Index job : state.present) {
+    job_arrived(state, job);
+    look_at_demand(state, job, 0);
+  }
+  served_ = state.present;  // whatever they had
 }
 
 void ClusterFlow::look_at_kinds(const ClusterState& state) {
@@ -71,10 +91,13 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
 }
 
 void ClusterFlow::keep(const ClusterState& state, State& s) {
+  if (s.reading()) {
+    clear(state);
+    added(state, {});  // room for all
+  }
   s(sides_, flows_, place_, served_, rank_);
   if (!s.reading()) return;
   at_.resize(flows_.size(), 0);
-  std::fill(most_.begin(), most_.end(), 0.0);
   for (Flow& flow : flows_) flow.touched = false;
   for (Side& side : sides_) {
     side.stale = true;
@@ -171,6 +194,18 @@ void ClusterFlow::look_at_demand(const ClusterState& state, Index job, int pool)
   touch(number);
 }
 
+// Where other jobs' tasks stand in for what nobody said.
+void ClusterFlow::look_at_guesses(const ClusterState& state) {
+  const double* seconds = state.learned.seconds;
+  if (std::equal(guess_, guess_ + 2, seconds)) return;
+  std::copy(seconds, seconds + 2, guess_);
+  for (const Side& side : sides_) {
+    for (const Index number : side.flows) {
+      if (flows_[number].guessed) touch(number);
+    }
+  }
+}
+
 void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) look_at_demand(state, job, pool);
   usable_.clear();
@@ -178,42 +213,44 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
     tidy(side);
     usable_.push_back(side.most);
   }
-  const bool learnt = !std::equal(guess_, guess_ + 2, state.learned.seconds);
-  std::copy(state.learned.seconds, state.learned.seconds + 2, guess_);
-  for (std::size_t s = 0; learnt && s < sides_.size(); ++s) {
-    for (const Index number : sides_[s].flows) {
-      if (flows_[number].guessed) touch(number);
-    }
-  }
+  look_at_guesses(state);
   if (style() == Style::kRanks) {
-    rank(state, sides_[0], state.slots[pool], answer);
+    if (look(state, sides_[0], state.slots[pool])) rank(sides_[0], answer);
     return;
   }
   before_.swap(served_);
   served_.clear();
+  seen_.clear();
   for (const Index job : before_) given_[job] = 0.0;
+  const auto serve_side = [&](Side& side, std::int64_t slots) {
+    if (!look(state, side, slots)) return;
+    serve(side, slots);
+    seen_.push_back(&side);
+  };
   if (!options_.by_user) {
-    serve(state, sides_[0], state.slots[pool]);
+    serve_side(sides_[0], state.slots[pool]);
   } else {
     const std::span<const double> parts = between_.of(state, pool, usable_);
     for (std::size_t user = 0; user < sides_.size(); ++user) {
-      serve(state, sides_[user], static_cast<std::int64_t>(parts[user]));
+      serve_side(sides_[user], static_cast<std::int64_t>(parts[user]));
     }
   }
   for (const auto* jobs : {&before_, &served_}) {
     for (const Index job : *jobs) answer.set(job, given_[job]);
   }
+  if (!options_.targets) return;
+  for (Side* side : seen_) rank(*side, answer);
 }
 
 // Whether flows of the side stand by prices that are kept, without an order of all.
 bool ClusterFlow::priced(const Side& side) const {
-  return steady_ && !plans() && side.jobs > kFewJobs;
+  return steady_ && !literal() && options_.effort == 0 && side.jobs > kFewJobs;
 }
 
 void ClusterFlow::order_flows(const ClusterState& state, Side& side, std::int64_t slots) {
-  if (plans()) {
-    plan(state, side, slots);
-  } else if (side.jobs <= kFewJobs) {
+  if (literal()) {
+    begin_plan(state, side, slots);
+  } else if (side.jobs <= kFewJobs || options_.effort > 0) {
     compare_lists(state, side, slots);
   } else {
     look_at_touched(state, side, slots);
@@ -221,37 +258,51 @@ void ClusterFlow::order_flows(const ClusterState& state, Side& side, std::int64_
   }
 }
 
+// Puts the side's flows in order, if any of them can use a slot.
+bool ClusterFlow::look(const ClusterState& state, Side& side, std::int64_t slots) {
+  if (slots == 0 || side.most <= 0.0) return false;
+  order_flows(state, side, slots);
+  side.cheapest = priced(side) ? side.front.exponent(static_cast<double>(slots)) : kNoExponent;
+  return true;
+}
+
 // Ranks of jobs: places in the order, or prices, which stay what they were for flows that did not
 // change.
-void ClusterFlow::rank(const ClusterState& state, Side& side, std::int64_t slots, Answer& answer) {
-  if (slots == 0 || side.most <= 0.0) return;
-  order_flows(state, side, slots);
-  const auto put = [&](Index number, double first, double apart) {
+void ClusterFlow::rank(Side& side, Answer& answer) {
+  const auto put_flow = [&](Index number, double first, double apart) {
     for (const Index job : flows_[number].line) {
-      answer.set(job, rank_[job] = first);
+      put(job, first, answer);
       first += apart;
     }
   };
+  // Other users' flows may have been looked at since.
+  const bool all = side.cheapest != std::exchange(side.exponent, side.cheapest) || options_.by_user;
   if (!priced(side)) {
-    side.exponent = kNoExponent;
     double place = 0.0;
     for (const Index number : side.order) {
-      put(number, place, 1.0);
+      put_flow(number, place, 1.0);
       place += static_cast<double>(flows_[number].line.size());
     }
     return;
   }
-  const double exponent = side.front.exponent(static_cast<double>(slots));
-  const bool all = exponent != std::exchange(side.exponent, exponent);
-  const std::span<const double> prices = side.front.keys(exponent);
+  const std::span<const double> prices = side.front.keys(side.exponent);
   for (const Index number : all ? side.flows : looked_at_) {
     const double price = std::min(prices[at_[number]], kHighestPrice);
-    put(number, price, kApart * std::max(1.0, std::fabs(price)));
+    put_flow(number, price, kApart * std::max(1.0, std::fabs(price)));
+  }
+}
+
+void ClusterFlow::put(Index job, double rank, Answer& answer) {
+  const double before = std::exchange(rank_[job], rank);
+  if (!options_.targets) {
+    answer.set(job, rank);
+  } else if (before != rank) {
+    answer.reorder(job);
   }
 }
 
 // A flow that comes between two decisions goes before the first one that has more work left.
-double ClusterFlow::first_rank(const ClusterState& state, Index job, int) {
+double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
   if (rank_[job] < kInfinity) return rank_[job];
   const Flow& own = flows_[flow_of(state, job)];
   const auto price = [&](const Flow& flow) {
@@ -274,14 +325,21 @@ double ClusterFlow::first_rank(const ClusterState& state, Index job, int) {
   return rank < kInfinity ? rank - kApart : rank;
 }
 
+// The rank; where users have shares, places in their orders as numbers above 0.
+double ClusterFlow::precedence(const ClusterState& state, Index job, int, std::int64_t) const {
+  if (!options_.targets) return 0.0;
+  const double rank = rank_[job] = rank_now(state, job);
+  if (!options_.by_user) return rank;
+  return rank < kInfinity ? 1.0 + rank / (1.0 + std::fabs(rank)) : 2.0;
+}
+
 // Targets: slots go down the order, but where a plan has handed out its own.
-void ClusterFlow::serve(const ClusterState& state, Side& side, std::int64_t slots) {
-  if (slots == 0 || side.most <= 0.0) return;
-  order_flows(state, side, slots);
+void ClusterFlow::serve(Side& side, std::int64_t slots) {
   if (literal()) return;
   double free = static_cast<double>(slots);
   if (priced(side)) {
-    side.front.hand_out(free, [&](Index at, double more) { serve(flows_[side.flows[at]], more); });
+    side.front.hand_out(free, side.cheapest,
+                        [&](Index at, double more) { serve(flows_[side.flows[at]], more); });
     return;
   }
   for (const Index number : side.order) free -= serve(flows_[number], free);
@@ -293,11 +351,17 @@ void ClusterFlow::serve(Index job, double slots) {
   served_.push_back(job);
 }
 
+// Slots of a target of its: of its first phase, or of the tasks that can run now.
+double ClusterFlow::usable(Index job) const {
+  if (options_.targets) return most_[job];
+  return most_[job] > 0.0 ? room_[job] : 0.0;
+}
+
 // Slots go down its line; returns those that it took.
 double ClusterFlow::serve(const Flow& flow, double slots) {
   double left = slots;
   for (const Index job : flow.line) {
-    const double own = std::min(left, most_[job] > 0.0 ? room_[job] : 0.0);
+    const double own = std::min(left, usable(job));
     serve(job, own);
     left -= own;
   }
@@ -377,18 +441,23 @@ void ClusterFlow::build(const ClusterState& state, std::span<const Index> flows,
                  slots, state.now);
 }
 
-void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots) {
-  build(state, side.flows, slots);
-  places_before(side);
+// Of the problem that is built, the last order among those that are tried.
+void ClusterFlow::make_plan(Side& side) {
   FlowOptions how;
   how.method = options_.method;
   how.effort = options_.effort;
   how.warm = warm_;
   side.flowflex.plan(problem_, penalties_, options_.aggregate, how, side.plan);
+}
+
+// Begins a whole plan.
+void ClusterFlow::begin_plan(const ClusterState& state, Side& side, std::int64_t slots) {
+  build(state, side.flows, slots);
+  places_before(side);
+  make_plan(side);
   set_order(side, side.plan.order);
-  for (const Index number : side.flows) line_up(flows_[number]);
-  if (!literal()) return;
   for (const Index number : side.flows) {
+    line_up(flows_[number]);
     for (const Index job : flows_[number].line) {
       if (most_[job] == 0.0) continue;
       const auto row = static_cast<std::size_t>(first_row_[job]);
@@ -420,7 +489,8 @@ void ClusterFlow::relax(const ClusterState& state, std::span<const double> work,
   placed_.resize(work.size());
 }
 
-// The best of flow_order's orders by the lists that they make, the last decision's among them.
+// The best of flow_order's orders by the lists that they make, the last decision's among them, and
+// with an effort a plan's.
 void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int64_t slots) {
   build(state, side.flows, slots);
   lists_.begin(problem_);
@@ -433,7 +503,13 @@ void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int6
                                         Aggregate aggregate) {
     return lists_.value(order, penalties, aggregate);
   };
-  flow_order_.decide(relaxed_, penalties_, options_.aggregate, warm_, 0.0, exact, placed_);
+  planned_orders_.clear();
+  if (options_.effort > 0) {
+    make_plan(side);
+    side.flowflex.orders(side.plan, planned_orders_);
+  }
+  flow_order_.decide(relaxed_, penalties_, options_.aggregate, warm_, planned_orders_, 0.0, exact,
+                     placed_);
   set_order(side, placed_);
   for (const Index number : side.flows) line_up(flows_[number]);
 }
@@ -442,7 +518,7 @@ void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int6
 void ClusterFlow::relaxed_order(const ClusterState& state, Side& side, std::int64_t slots) {
   study_terms(state, side.flows);
   relax(state, side.front.work(), side.front.high(), slots);
-  flow_order_.decide(relaxed_, penalties_, options_.aggregate, {}, 0.0, {}, placed_);
+  flow_order_.decide(relaxed_, penalties_, options_.aggregate, {}, {}, 0.0, {}, placed_);
   set_order(side, placed_);
 }
 
@@ -477,7 +553,7 @@ void ClusterFlow::look_at_touched(const ClusterState& state, Side& side, std::in
     line_up(flow);
     double room = 0.0;
     for (const Index job : flow.line) {
-      if (most_[job] > 0.0) room += room_[job];
+      room += usable(job);
       if (place_[job] == Place::kOutside) {
         flow.guessed |= is_guessed(state, job, kMap) || is_guessed(state, job, kReduce);
       }

@@ -31,9 +31,9 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
   table_.set_task_work(task_work, touched_);
 }
 
-// Without an effort a decision needs no plan, unless the policy has nothing but plans.
+// The policy has nothing but plans.
 bool FlowEpoch::plans() const {
-  return !options_.baseline && (options_.effort || options_.method == FlowMethod::kLiteral);
+  return !options_.baseline && options_.method == FlowMethod::kLiteral;
 }
 
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
@@ -226,7 +226,7 @@ void FlowEpoch::relax_flows() {
 // The order of flows that have come by what it is worth, beside the last one: sorted_.
 void FlowEpoch::order_by_value() {
   const std::size_t f = arrived_.size();
-  const bool few = table_.open_jobs() <= kFewJobs;
+  const bool few = table_.open_jobs() <= kFewJobs || options_.effort;
   if (few) {
     build_table(arrived_, columns_);
     flow_problem_.build(columns_.flows.view(), slots_, now_);
@@ -246,13 +246,22 @@ void FlowEpoch::order_by_value() {
     }
   }
   FlowOrder::Exact exact;
+  planned_orders_.clear();
+  if (options_.effort) {
+    FlowOptions how;
+    how.method = options_.method;
+    how.effort = *options_.effort;
+    how.warm = kept_;
+    flowflex_.plan(flow_problem_, penalties_, options_.aggregate, how, searched_);
+    flowflex_.orders(searched_, planned_orders_);
+  }
   if (few) {
     exact = [this](std::span<const Index> order, const Penalties& penalties, Aggregate aggregate) {
       return lists_.value(order, penalties, aggregate);
     };
   }
-  flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, options_.hysteresis, exact,
-                     sorted_);
+  flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, planned_orders_,
+                     options_.hysteresis, exact, sorted_);
 }
 
 // Fills ordered_ without a plan: flows with work that have come by priority, then the others.

@@ -131,11 +131,11 @@ void FlowOrder::max_orders(const Problem& flows, const Penalties& penalties,
 }
 
 void FlowOrder::decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-                       std::span<const Index> kept, double hysteresis, const Exact& exact,
-                       std::span<Index> order) {
+                       std::span<const Index> kept, std::span<const std::vector<Index>> planned,
+                       double hysteresis, const Exact& exact, std::span<Index> order) {
   exact_ = &exact;
   if (study_deadlines(flows, penalties, strict_)) {
-    decide(flows, strict_.finite(), Aggregate::kSum, kept, hysteresis, exact, order);
+    decide(flows, strict_.finite(), Aggregate::kSum, kept, planned, hysteresis, exact, order);
     return;
   }
   best_ = kInfinity;
@@ -144,6 +144,10 @@ void FlowOrder::decide(const Problem& flows, const Penalties& penalties, Aggrega
     sum_orders(flows, penalties, order);
   } else {
     max_orders(flows, penalties, order);
+  }
+  for (const std::vector<Index>& other : planned) {
+    trial_.assign(other.begin(), other.end());
+    consider(flows, penalties, aggregate, order);
   }
   if (kept.empty()) return;
   const double before = value(flows, penalties, aggregate, kept);

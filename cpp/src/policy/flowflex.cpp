@@ -212,7 +212,13 @@ void FlowFlex::search(std::uint64_t& left) {
     keys_.improve(search_, recipe, found, left, lower_ + kOptimal * std::fabs(lower_), late_);
     if (OrderSearch::better(found, best)) top = std::move(recipe);
   }
-  recipes_[0] = std::move(top);
+  recipes_.insert(recipes_.begin(), std::move(top));
+}
+
+// Of the plan that was made, and of the best recipes behind it.
+void FlowFlex::orders(const FlowPlan& plan, std::vector<std::vector<Index>>& orders) const {
+  orders.assign(1, plan.order);
+  for (const FlowRecipe& recipe : recipes_) orders.push_back(recipe.order);
 }
 
 // Orders of the flows taken for malleable jobs.
@@ -257,6 +263,8 @@ void FlowFlex::begin(const FlowProblem& problem, const Penalties& penalties, Agg
   penalties_ = &penalties;
   aggregate_ = aggregate;
   options_ = &options;
+  const auto usual = static_cast<double>(default_flow_effort(problem.jobs()));
+  share_ = std::min(1.0, static_cast<double>(options.effort) / usual);
   late_ = over_budget(options.budget);
   chains_.build(problem);
   bound_.build(problem, late_if_timed());
@@ -323,7 +331,8 @@ void FlowFlex::bound_sum() {
     return true;
   });
   if (all_steps(*problem_, *penalties_)) {
-    const std::uint64_t nodes = best && options_->effort > 0 ? kStepNodes : 0;
+    const double most = best ? share_ * static_cast<double>(kStepNodes) : 0.0;
+    const auto nodes = static_cast<std::uint64_t>(most);
     lower_ = std::max(lower_, bound_.step_bound(*penalties_, scores_[0].value, nodes, due_));
     if (options_->method != FlowMethod::kLiteral) {
       order_by(due_, order_);
@@ -332,7 +341,7 @@ void FlowFlex::bound_sum() {
   } else {
     lower_ = std::max(lower_, bound_.busy_bound(*penalties_, end));
     if (best && options_->effort > 0 && !reached() && !late_()) {
-      lower_ = std::max(lower_, bound_.grid_bound(*penalties_, scores_[0].value));
+      lower_ = std::max(lower_, bound_.grid_bound(*penalties_, scores_[0].value, share_));
     }
   }
   // For some small instances the flow's own bound is the strongest one, for a caller's own
@@ -398,7 +407,9 @@ void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penaltie
   }
   aggregate == Aggregate::kSum ? bound_sum() : bound_max();
   lower_ = std::min(lower_, scores_[0].value);
-  if (options.method == FlowMethod::kBest && options.effort > 0 && !reached()) {
+  // What is found counts for nothing where the warm order decides.
+  const bool searches = options.method == FlowMethod::kBest && options.hysteresis < kInfinity;
+  if (searches && options.effort > 0 && !reached()) {
     std::uint64_t left = options.effort;
     search(left);
     plan.candidates = options.effort - left;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "malleable/policy/asrpt.hpp"
+#include "malleable/policy/cluster_auto.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_service.hpp"
@@ -30,9 +31,7 @@ std::unique_ptr<SlottedPolicy> make_fifo() {
 
 using Made = std::unique_ptr<ClusterPolicy>;
 
-template <EpochPolicy policy>
-Made epoch_with(const ClusterRequest& r) {
-  if (policy == EpochPolicy::kFifo && !r.by_user) return std::make_unique<ClusterFifo>();
+EpochOptions epoch_options(const ClusterRequest& r, EpochPolicy policy) {
   EpochOptions options;
   options.aggregate = r.aggregate;
   options.kind = r.kind;
@@ -40,8 +39,20 @@ Made epoch_with(const ClusterRequest& r) {
   options.min_mode = r.options.gang ? MinMode::kGang : MinMode::kGuarantee;
   options.hysteresis = r.options.hysteresis;
   options.effort = r.options.effort;
-  return std::make_unique<ClusterEpoch>(options, r.options.at_least_one, r.by_user,
+  return options;
+}
+template <EpochPolicy policy>
+Made epoch_with(const ClusterRequest& r) {
+  if (policy == EpochPolicy::kFifo && !r.by_user) return std::make_unique<ClusterFifo>();
+  return std::make_unique<ClusterEpoch>(epoch_options(r, policy), r.options.at_least_one, r.by_user,
                                         r.options.pool_minimum, r.row.promises.learns);
+}
+// Where slots are of two kinds, or all jobs have minima or gangs, flows are served stage by stage.
+Made auto_with(const ClusterRequest& r) {
+  if (!r.generic || r.options.gang || r.options.at_least_one || r.options.pool_minimum > 0.0) {
+    return epoch_with<EpochPolicy::kFlex>(r);
+  }
+  return std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);
 }
 template <FlowMethod method>
 Made flow_with(const ClusterRequest& r) {
@@ -125,7 +136,7 @@ const Policy kPolicies[] = {
     {"fair", kSlotted, make<FairShare>, shares(Shares::kEqual)},
 
     {"flex", kCluster, epoch_with<EpochPolicy::kFlex>, searching(objective())},
-    {"auto", kCluster, epoch_with<EpochPolicy::kFlex>, searching(learning(objective()))},
+    {"auto", kCluster, auto_with, searching(learning(objective()))},
     {"fair", kCluster, epoch_with<EpochPolicy::kFair>, shares(Shares::kEqual)},
     {"fifo", kCluster, epoch_with<EpochPolicy::kFifo>, {.ignores_minima = true, .in_loop = true}},
     {"wdeq", kCluster, epoch_with<EpochPolicy::kWdeq>, shares(Shares::kWeighted)},

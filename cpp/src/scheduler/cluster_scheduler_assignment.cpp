@@ -42,6 +42,7 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   if (style_ == ClusterPolicy::Style::kRanks) return value;
   const std::int64_t running = running_of(job, pool) + more;
   const double after = options_.in_order ? policy_->precedence(state_, job, pool, running) : 0.0;
+  if (policy_->order_decides()) return std::min(after, kNoTarget);
   if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
   const bool below = static_cast<double>(running) < value;
   if (after > 0.0 && below) return -1.0 / (1.0 + after);
@@ -284,6 +285,7 @@ std::int64_t ClusterScheduler::usable(Index job, Phase p) const {
 std::int64_t ClusterScheduler::at_once(Index job, int pool, std::int64_t most) const {
   if (aged(job, pool)) return 1;
   if (style_ != ClusterPolicy::Style::kTargets || value_[pool][job] <= 0.0) return most;
+  if (policy_->order_decides()) return most;
   std::int64_t amount = 1;
   while (amount < most && waiting_[pool].before_second(key(job, pool, amount), job)) ++amount;
   return amount;

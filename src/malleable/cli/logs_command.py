@@ -28,8 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
         "Show what tasks of a job printed: standard output, or with --err standard error,"
-        " of each task's last attempt. If you name one task that failed, standard error "
-        "also says how it failed, and its command."
+        " of each task's last attempt, or of the attempt that counts. If you name one task that "
+        "failed, standard error also says how it failed, and its command."
     )
     parser.epilog = "Tasks are numbers from 0, as in status --failed."
     add = parser.add_argument
@@ -104,15 +104,16 @@ def run(asked: argparse.Namespace) -> int:
     """Show the output of tasks. Reads files and the journal, and writes nothing."""
     with Journal(asked.journal, write=False) as journal:
         number = journal.run(asked.number).id
-        folder = _folder(journal, number, asked)
+        folder, row = _folder(journal, number, asked)
         if not quiet():
             for failure in _of_task(journal, asked):
                 sys.stderr.write("".join(f"{line}\n" for line in failure_lines(failure)[:2]))
         reader = _Reader(folder, SUFFIXES[asked.err], asked.task is None)
         while True:
             over = not journal.goes_on(number)
+            counting = journal.counting(number, row)
             for task, attempt in kept_attempts(folder, asked.task):
-                reader.show(task, attempt)
+                reader.show(task, counting.get(task, attempt))
             sys.stdout.buffer.flush()
             if over or not asked.follow:
                 if not reader.told:
@@ -123,8 +124,9 @@ def run(asked: argparse.Namespace) -> int:
             time.sleep(_LOOK)
 
 
-def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> str:
-    """The folder of the output of a job's tasks; ValueError if there is no such job or task."""
+def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> tuple[str, int]:
+    """The folder of the output of a job's tasks, and the job's number; ValueError if there is no such job or
+    task."""
     run = journal.run(number)
     jobs = journal.jobs(number)
     names = [str(job.described.get("name")) for job in jobs]
@@ -140,4 +142,4 @@ def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> str:
     base = output_folder(journal.path, run)
     if base is None:
         note(f"run {number} keeps no output")
-    return str(base / job_folder(row, asked.job)) if base else ""
+    return str(base / job_folder(row, asked.job)) if base else "", row

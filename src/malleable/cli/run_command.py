@@ -44,7 +44,15 @@ from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.slots_used import SlotsUsed
 from malleable.live.status import JobStatus, run_status
 from malleable.view.failures import failure_json, failure_table, ways_text
-from malleable.view.live import NOT_DONE, plan_json, plan_table, task_text, time_text
+from malleable.view.live import (
+    BACKUPS,
+    NOT_DONE,
+    backups_text,
+    plan_json,
+    plan_table,
+    task_text,
+    time_text,
+)
 from malleable.view.text import (
     Column,
     columns_table,
@@ -57,7 +65,7 @@ from malleable.view.text import (
 
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # tasks that did not end well in the table at the end
-_OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
+_OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots", "backups")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +118,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show the plan and its expected end, but run nothing",
     )
-    job_arguments(parser, "due so long after the start")
+    backups_argument(job_arguments(parser, "due so long after the start"))
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 
@@ -132,7 +140,7 @@ def source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False)
 
 
-def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
+def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._ArgumentGroup:
     """What can be said of the one job of ``--job``; its deadline counts ``since`` something."""
     job = parser.add_argument_group("of the one job")
     job.add_argument(
@@ -159,12 +167,21 @@ def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
         metavar="S",
         help="time of a task, if you know it (default: learnt)",
     )
+    return job
+
+
+def backups_argument(parser: argparse._ArgumentGroup) -> None:
+    """Of runs whose engine can end a task."""
+    told = "tasks may run twice at once: one that runs for long gets a second attempt"
+    parser.add_argument("--backups", action="store_const", const=True, help=told)
 
 
 def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     """Tables of jobs, as a file has them, and the folder that names of files are relative to."""
     of_job = {
-        key: value for key in (*_OF_JOB, "seconds") if (value := getattr(asked, key)) is not None
+        key: value
+        for key in (*_OF_JOB, "seconds")
+        if (value := getattr(asked, key, None)) is not None
     }
     if asked.job is None:
         for key in of_job:
@@ -461,7 +478,10 @@ def _show_outcome(
     finished = how == "finished"
     failed = sum(job.failed for job in jobs)
     run = journal.run(run.id)
-    kept = ("name", "tasks", "done", "failed", "ways", "retried", "began", "ended", "cancelled")
+    kept = (
+        "name", "tasks", "done", "failed", "ways", "retried", "backup_tasks", "backups_won",
+        "wasted_slot_seconds", "began", "ended", "cancelled",
+    )  # fmt: skip
     told_of = failures(journal, run) if failed else iter(())
 
     def result() -> dict[str, Any]:
@@ -478,6 +498,7 @@ def _show_outcome(
         ("done", lambda job: number(job.done)),
         (NOT_DONE, lambda job: ways_text([job])),
         ("retried", lambda job: number(job.retried) if job.retried else ""),
+        (BACKUPS, backups_text),
         ("task [s]", _task_seconds),
         ("ended [s]", lambda job: time_text(job.ended) if _ended(job) else ""),
         ("deadline [s]", _met),

@@ -145,6 +145,7 @@ def run(
         - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, and small
           jobs get more. How much more follows from p, the exponent of the speed-up that finished tasks show
           (s tasks of a phase do s^p). If p is 1, jobs go in order, as with ``flex`` and ``in_order``.
+          While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic slots).
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
         - ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive` choose a job for each node. They have
           rules of their own in place of ``delay`` and ``by_user``.

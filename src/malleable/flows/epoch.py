@@ -168,9 +168,9 @@ class FlowEpoch(PlannedEpoch):
     policy : str
         As for flows in `malleable.plan`. ``flowflex`` and ``flowflex-fast`` differ only in their plans.
     effort : int, optional
-        None: an order of flows decides, without a plan. A number: every decision begins the plan that
-        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The literal
-        policy always plans.
+        None: an order of flows decides, without a plan. A number: every decision also makes the plan that
+        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders, and compares
+        its order with the others. The literal policy begins a plan in every decision.
     task_work : float
         If only the number of tasks of a job is known: the work of a task [slot-seconds] (section 5.2 of the
         FlowFlex paper); `set_task_work` changes it.

@@ -350,9 +350,9 @@ class CallRun:
 
     def _try_again(self, row: int, number: int) -> None:
         assert self.journal
-        attempts, lost = self.journal.made_again(self.number, row, number)
-        if attempts:
-            self.loop.tried(row, number, attempts, lost)
+        tried = self.journal.made_again(self.number, row, number)
+        if tried:
+            self.loop.tried(row, number, tried.made, tried.lost, tried.beside)
 
     def _go(self) -> None:
         try:
@@ -414,7 +414,8 @@ class CallRun:
         job = self._job_of(row)
         digest = job.digests.get(number)
         future = job.gone(number)
-        assert future is not None
+        if future is None:  # it was set by somebody else while it ran twice
+            return
         self._over.append((future, event))
         if self.journal and digest and event.status == 0 and event.kind == "ended":
             value = event.result

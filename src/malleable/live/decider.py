@@ -102,11 +102,14 @@ class SchedulerDecider:
         return 0 if work.cancelled else work.waiting * work.width
 
     def _limit(self, work: Work, free: float) -> int:
-        """Slots that a job may have at most now, with so much memory for more of its tasks."""
+        """Slots that a job may have at most now, with so much memory for more of its tasks; slots of attempts
+        beside its tasks are not counted."""
         running = work.running * work.width
         if work.paused:
             return running
         most = max(work.max_slots or MOST_SLOTS, work.min_slots)
+        if work.max_slots:
+            most = max(most - work.beside * work.width, 0)
         if work.memory > 0.0:
             most = min(most, running + int(min(free // work.memory, MOST_SLOTS)) * work.width)
         return most
@@ -174,10 +177,14 @@ class SchedulerDecider:
         self._most.pop(row, None)
         self.changed(row)
 
+    def _used(self, row: int) -> float:
+        """Bytes of all attempts at tasks of a job."""
+        work = self._works[row]
+        return (work.running + work.beside) * work.memory
+
     def _look_at_memory(self) -> None:
         """Jobs that say their memory may have as many tasks as there is memory for."""
-        used = sum(self._works[row].running * self._works[row].memory for row in self._limited)
-        free = max(0.0, self._memory - used)
+        free = max(0.0, self._memory - sum(map(self._used, self._limited)))
         if free != self._free:
             self._free = free
             self._changed |= self._limited
@@ -249,6 +256,10 @@ class SchedulerDecider:
             "pending": np.array([self._waiting(work) for work in works]),
             "running": np.array([work.running * work.width for work in works]),
         }
+        if any(work.backups for work in works):  # a backup task needs one that has ended
+            found["done"] = np.array(
+                [work.done * work.width if work.backups else 0 for work in works]
+            )
         if self._counted:
             width = np.array([work.width for work in works])
             first = np.array([self._first[row] for row in rows])
@@ -396,6 +407,47 @@ class SchedulerDecider:
             if fits:
                 found.append((row, fits))
         return found
+
+    # Of backup tasks.
+
+    def wanted(self, now: float, free: int) -> int:
+        """How many of so many slots, if they came free, tasks that wait would take at once. O(jobs)."""
+        self._report_changes(now)
+        return len(self._scheduler.preview(now, [free]).ids)
+
+    def gains(self, running: Sequence[tuple[int, float]], now: float) -> list[float]:
+        """What a backup task of each of these running tasks would gain, as `malleable.Scheduler.backup_gains`
+        says: row of its job, seconds that it has run. Tasks of one job follow each other."""
+        self._report_changes(now)
+        ids = [self._id_of[row] for row, _ in running]
+        seconds = [seconds for _, seconds in running]
+        found: list[float] = self._scheduler.backup_gains(ids, [0] * len(ids), seconds).tolist()
+        return found
+
+    def has_room(self, row: int) -> bool:
+        """Whether the limits of a job leave room for one more attempt at one of its tasks."""
+        work = self._works[row]
+        free = max(0.0, self._memory - sum(map(self._used, self._limited)))
+        short = work.memory > 0.0 and self._memory_is_waited_for()
+        return not short and self._limit(work, free) > work.running * work.width
+
+    def _memory_is_waited_for(self) -> bool:
+        """Whether a task waits that says its memory."""
+        works = (self._works[row] for row in self._limited)
+        return any(work.waiting and not work.paused for work in works)
+
+    def in_the_way(self, rows: Iterable[int]) -> set[int]:
+        """Jobs whose backup tasks hold what a task that waits needs, whatever slots are free: memory, or a slot
+        of its own job's maximum."""
+        works = {row: self._works[row] for row in rows if row in self._works}
+        waits = {row for row, work in works.items() if work.waiting and not work.paused}
+        short = self._memory_is_waited_for()
+        return {
+            row
+            for row, work in works.items()
+            if (short and work.memory > 0.0)
+            or (row in waits and work.running + work.beside >= (work.max_slots or MOST_SLOTS))
+        }
 
     def history(self, now: float) -> dict[str, Any]:
         """What was learnt of programs, with jobs that have not ended as far as they are; all jobs go."""

@@ -39,7 +39,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 __all__ = ["Executor", "ExecutorJob", "Progress"]
 
-_SETTINGS = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds")
+_SETTINGS = (
+    "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups",
+)  # fmt: skip
 _CALLS = "calls"  # the job of calls that are submitted to the pool itself
 
 _log = logging.getLogger("malleable")
@@ -380,7 +382,7 @@ class Executor(futures.Executor):
     ) -> ExecutorJob:
         """A job: calls that belong together.
 
-        The ``settings`` are ``weight`` to ``seconds`` below, with their defaults in brackets.
+        The ``settings`` are ``weight`` to ``backups`` below, with their defaults in brackets.
 
         Parameters
         ----------
@@ -401,6 +403,9 @@ class Executor(futures.Executor):
             How often a call that failed, or whose worker died, is tried again [0].
         seconds : float
             Seconds that a call takes, used until some calls have ended.
+        backups : bool
+            Whether a call that will probably run for long may be made a second time beside it, in a slot that
+            no call wants; the first to return counts, and the other one is ended [False].
 
         Raises
         ------
@@ -416,7 +421,11 @@ class Executor(futures.Executor):
         for k, parent in enumerate(parents):
             if not isinstance(parent, ExecutorJob) or parent._pool is not self:
                 raise ValueError(f"after[{k}]: no job of this pool")
-        job = self._begun().job(name, [parent._job for parent in parents], **found)
+        run = self._begun()
+        if found.get("backups") and not run.engine.abilities.kill:
+            kind = type(run.engine).__name__
+            raise ValueError(f"backups = True: {kind} cannot end a call that runs")
+        job = run.job(name, [parent._job for parent in parents], **found)
         return ExecutorJob(self, job)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:

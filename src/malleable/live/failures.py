@@ -187,7 +187,7 @@ def failures(journal: Journal, run: Run) -> Iterator[Failure]:
                 bad.add(row)
                 over[row] = over.get(row, 0) + 1
                 folder = str(base / job_folder(row, job.name)) if base else ""
-                yield failure(job, tried.last, tried.last.attempt + 1, folder)
+                yield failure(job, tried.last, tried.made, folder)
     place = {job.name: row for row, job in enumerate(jobs)}
     for row in parents_first([[place[name] for name in job.after] for job in jobs]):
         parents = [name for name in jobs[row].after if place[name] in bad]

@@ -80,6 +80,8 @@ class Job:
         Where its tasks run.
     environment : mapping
         Variables beside those of the run.
+    backups : bool
+        Whether its tasks may run twice at once.
     held : str
         `PAUSED` or `CANCELLED` by somebody while it ran, else empty.
     """
@@ -101,6 +103,7 @@ class Job:
     seconds: float = 0.0
     folder: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    backups: bool = False
     held: str = ""
 
     def __len__(self) -> int:
@@ -269,6 +272,12 @@ def _slots_or_none(name: str, value: Any) -> int:
     return 0 if value == 0 and not isinstance(value, bool) else check_slots(value, name)
 
 
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} = {shown(value)}: expected true or false")
+    return value
+
+
 def _environment(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError(f"{name} = {shown(value)}: expected names with texts")
@@ -292,6 +301,7 @@ _CHECKS: Mapping[str, Any] = {
     "seconds": _seconds,
     "folder": _text,
     "environment": _environment,
+    "backups": _flag,
 }
 _KEYS = ("name", "command", "commands", "over", *_CHECKS)
 
@@ -478,7 +488,7 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     ----------
     rows : sequence of mapping
         ``name command commands over weight deadline min_slots max_slots memory user program after
-        retries timeout seconds folder environment``; one of ``command`` and ``commands`` is needed.
+        retries timeout seconds folder environment backups``; one of ``command`` and ``commands`` is needed.
     folder : path
         Names of files are relative to it.
 

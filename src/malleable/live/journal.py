@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import heapq
 import json
 import math
 import os
@@ -29,11 +30,15 @@ from malleable.files.json import parse_json
 from malleable.lines import printable
 from malleable.live.own_files import check_file, check_parent, open_file
 from malleable.live.recorded import (
+    IN_VAIN,
     LOST_AGAIN,
     SCHEMA,
     SINCE_3,
+    SINCE_4,
     SOUND,
     Attempt,
+    Backups,
+    Begun,
     Counted,
     Decided,
     Expected,
@@ -46,13 +51,14 @@ from malleable.live.recorded import (
     packed,
     unpacked,
 )  # fmt: skip
+from malleable.live.tries import backups_of, first_good, what_became
 
 __all__ = [
-    "Attempt", "Counted", "Decided", "Expected", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",
-    "take_lock",
+    "Attempt", "Backups", "Begun", "Counted", "Decided", "Expected", "Flying", "JobRow", "Journal",
+    "JournalError", "Run", "Tried", "take_lock",
 ]  # fmt: skip
 
-VERSION = 3
+VERSION = 4
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
 _LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
 _OWNER = 100  # bytes of a lock, at most
@@ -94,6 +100,12 @@ def take_lock(path: Path, owner: str) -> IO[str]:
         time.sleep(_LOOK)
     with lock:
         raise BlockingIOError(printable(lock.read(_OWNER).strip()) or "unknown")
+
+
+_ATTEMPTS = "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of from attempt"
+_BEGUN = "select job, task, attempt, backup_of, began from backup"
+_BACKED = "(run, job, task) in (select run, job, task from backup)"
+_IN_ORDER = "order by job, task, attempt"
 
 
 class Journal:
@@ -173,7 +185,7 @@ class Journal:
         elif application != _APPLICATION:
             raise JournalError(f"{self.path}: not a journal of runs")
         self._look_at_files(True)  # only now: another file keeps its mode
-        if version in (1, 2):
+        if version in (1, 2, 3):
             self._convert(version, write)
         elif version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
@@ -195,8 +207,10 @@ class Journal:
         if version == 1:
             convert(self._base)
         else:
-            self._base.execute("alter table run add column rule text not null default ''")
-            self._base.execute(SINCE_3)
+            if version == 2:
+                self._base.execute("alter table run add column rule text not null default ''")
+                self._base.execute(SINCE_3)
+            self._base.execute(SINCE_4)
         self._base.execute(f"pragma user_version = {VERSION}")
         self._base.execute("commit")
 
@@ -358,9 +372,11 @@ class Journal:
             for (job,) in self._each(unknown, run, run):
                 told = f"a row of job {job}, which is not there"
                 raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
-        return dict(
-            self._each("select job, max(task) from attempt where run = ? group by job", run)
+        tried = (
+            "select job, max(task) from (select job, task from attempt where run = ?1"
+            " union all select job, task from backup where run = ?1) group by job"
         )
+        return dict(self._each(tried, run))
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
@@ -397,10 +413,15 @@ class Journal:
         attempts: Iterable[Attempt] = (),
         decided: Iterable[Decided] = (),
         status: str | None = None,
+        begun: Iterable[Begun] = (),
     ) -> None:
-        """Attempts that have ended, and decisions; a repeated attempt is the one that is there."""
+        """Attempts that have ended, decisions, and backup tasks that have begun; a repeated attempt is the one
+        that is there."""
         rows = (each._replace(why=_said(each.why)) if each.why else each for each in attempts)
         with _telling(self.path):
+            self._base.executemany(
+                f"insert or ignore into backup values ({run}, ?, ?, ?, ?, ?)", begun
+            )
             self._base.executemany(
                 f"insert or ignore into attempt values ({run}, {', '.join('?' * 11)})", rows
             )
@@ -437,51 +458,83 @@ class Journal:
 
     def last_tried(self, run: int, job: int) -> int:
         """The last task of a job that was tried; -1: none."""
-        last = "select ifnull(max(task), -1) from attempt where run = ? and job = ?"
+        last = (
+            "select max(ifnull((select max(task) from attempt where run = ?1 and job = ?2), -1),"
+            " ifnull((select max(task) from backup where run = ?1 and job = ?2), -1))"
+        )
         return int(self._do(last, run, job).fetchone()[0])
 
-    def made_again(self, run: int, job: int, task: int) -> tuple[int, int]:
-        """Attempts at a call so far, and how many of them were lost.
+    def made_again(self, run: int, job: int, task: int) -> Tried | None:
+        """What became of a call so far; None: nothing is known.
 
         If it had ended well, that was another call, or its result was not kept: nothing is left of it.
         """
         task_is = "run = ? and job = ? and task = ?"
         at = run, job, task
-        rows = list(self._each(f"select status, how from attempt where {task_is}", *at))
-        if any(status == 0 for status, _ in rows):
-            for table in ("attempt", "result"):
+        rows = [Attempt._make(row) for row in self._each(f"{_ATTEMPTS} where {task_is}", *at)]
+        begun = [Begun._make(row) for row in self._each(f"{_BEGUN} where {task_is}", *at)]
+        found = what_became(rows, begun) if rows or begun else None
+        if found and found.good:
+            for table in ("attempt", "backup", "result"):
                 self._do(f"delete from {table} where {task_is}", *at)
-            return 0, 0
-        return len(rows), sum(how == "lost" for _, how in rows)
+            return None
+        return found
 
     def attempts(self, run: int) -> Iterator[Attempt]:
         """All attempts of a run that have ended, by job, task and attempt."""
-        rows = self._each(
-            "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of"
-            " from attempt where run = ? order by job, task, attempt",
-            run,
-        )
+        rows = self._each(f"{_ATTEMPTS} where run = ? {_IN_ORDER}", run)
+        return map(Attempt._make, rows)
+
+    def begun(self, run: int) -> Iterator[Begun]:
+        """All backup tasks of a run, by job, task and attempt."""
+        rows = self._each(f"{_BEGUN} where run = ? {_IN_ORDER}", run)
+        return map(Begun._make, rows)
+
+    def _by_task(
+        self, run: int, attempts: Iterable[Attempt]
+    ) -> Iterator[tuple[tuple[int, int], list[Attempt], list[Begun]]]:
+        """These attempts and all backup tasks of the run, by job and task, one task at a time."""
+        both = heapq.merge(attempts, self.begun(run), key=lambda each: each[:3])
+        for task, same in groupby(both, lambda each: each[:2]):
+            found = list(same)
+            rows = [each for each in found if isinstance(each, Attempt)]
+            yield task, rows, [each for each in found if isinstance(each, Begun)]
+
+    def _backed(self, run: int) -> Iterator[Attempt]:
+        """All attempts at tasks that had a backup task, by job, task and attempt."""
+        rows = self._each(f"{_ATTEMPTS} where run = ? and {_BACKED} {_IN_ORDER}", run)
         return map(Attempt._make, rows)
 
     def tried(self, run: int) -> Iterator[tuple[int, int, Tried]]:
         """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
-        for (job, task), attempts in groupby(self.attempts(run), lambda each: each[:2]):
-            lost = backups = 0
-            took = math.inf
-            for last in attempts:
-                lost += last.how == "lost"
-                backups += last.backup_of is not None
-                if last.status == 0:
-                    took = min(took, last.seconds)
-            good = took < math.inf
-            yield job, task, Tried(last, min(lost, LOST_AGAIN) + backups, good, took)
+        for (job, task), rows, begun in self._by_task(run, self.attempts(run)):
+            yield job, task, what_became(rows, begun)
+
+    def backups(self, run: int) -> dict[int, Backups]:
+        """What backup tasks have brought, by job; jobs that had some. O(attempts at their tasks)."""
+        found: dict[int, Backups] = {}
+        for (job, _), rows, begun in self._by_task(run, self._backed(run)):
+            one, others = backups_of(rows, begun), found.get(job, Backups())
+            found[job] = Backups._make(map(sum, zip(one, others, strict=True)))
+        return found
+
+    def counting(self, run: int, job: int) -> dict[int, int]:
+        """The attempt that counts, by task: of tasks of a job that ran twice at once and have ended well."""
+        found = {}
+        for (row, task), rows, _ in self._by_task(run, self._backed(run)):
+            good = first_good(rows)
+            if row == job and good:
+                found[task] = good.attempt
+        return found
 
     def counted(self, run: int) -> dict[int, Counted]:
         """Tasks that ended well, each once, by job; jobs of which something was tried."""
         sums = (
             "count({0}), ifnull(sum({0}), 0.0), ifnull(sum({0} * {0}), 0.0), min(began), max({1})"
         )
-        good, ended = "case when status = 0 then seconds end", "began + seconds"
+        good = "case when status = 0 then seconds end"
+        # What was ended in vain does not prolong its job.
+        ended = f"case when how <> '{IN_VAIN}' then began + seconds else began end"
         again = "sum(attempt > 0 and backup_of is null)"
         rows = self._each(
             f"select max(attempt), job, {again}, {sums.format(good, ended)}"
@@ -502,12 +555,20 @@ class Journal:
         """What became of all tasks that were tried and have not ended well, by job and task."""
         rows = self._each(
             "select job, task, max(attempt), status, began, seconds, cpu, memory, how, why, backup_of,"
-            f" min({LOST_AGAIN}, sum(how = 'lost')) + sum(backup_of is not null)"
-            " from attempt where run = ? group by job, task having sum(status = 0) = 0",
+            f" min({LOST_AGAIN}, sum(how = 'lost')) from attempt where run = ? and not {_BACKED}"
+            " group by job, task having sum(status = 0) = 0",
             run,
         )
-        for *last, lost in rows:
-            yield Tried(Attempt._make(last), lost, False)
+        alone = (
+            Tried(Attempt._make(last), lost, False, math.nan, last[2] + 1) for *last, lost in rows
+        )
+        backed = (
+            what_became(own, begun) for _, own, begun in self._by_task(run, self._backed(run))
+        )
+        both = heapq.merge(
+            alone, (each for each in backed if not each.good), key=lambda each: each.last[:2]
+        )
+        return iter(both)
 
     def fly(
         self,

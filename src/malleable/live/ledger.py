@@ -76,6 +76,8 @@ class Work:
         Slots of a task.
     place : str
         Which slots it competes for, where an engine has several pools.
+    backups : bool
+        Whether its tasks may run twice at once.
     """
 
     name: str
@@ -94,11 +96,18 @@ class Work:
     arrival: float = math.nan
     width: int = 1
     place: str = ""
+    backups: bool = False
 
     next: int = 0  # the first task that was never started
     again: deque[int] = field(default_factory=deque)
     dropped: set[int] = field(default_factory=set)  # numbers not yet reached that never start
     running: int = 0  # slots that it holds
+    beside: int = (
+        0  # slots beyond these: of backup tasks, and of attempts that are about to end in vain
+    )
+    backup_tasks: int = 0  # that began
+    backups_won: int = 0  # that ended before the attempt beside them
+    wasted_slot_seconds: float = 0.0  # of attempts that ended in vain
     # Where only counts are heard of: seconds that tasks which run have run, in all, and the mean of
     # those that ended; NaN: not known.
     elapsed: float = 0.0

@@ -5,6 +5,9 @@ It decides at once when a job comes, ends or is cancelled, else once an epoch wh
 Every attempt counts once, whatever the engine reports late or twice. What happened is in the journal
 before anything that follows from it starts. Time is monotonic, in seconds of the run.
 
+Tasks of jobs that say so may run twice at once (`malleable.live.backups`), if the engine can end a task that
+runs.
+
 A pass over n events costs O(n) here, and what the scheduler takes.
 """
 
@@ -13,12 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
-from malleable.live.journal import Attempt, Flying, Journal
+from malleable.live.backups import BackupDecider, Backups, Flight
+from malleable.live.journal import Attempt, Begun, Flying, Journal
 from malleable.live.ledger import LOOK, Decider, Ledger, Work
-from malleable.live.protocol import Engine, Event, Task
-from malleable.live.recorded import LOST_AGAIN
+from malleable.live.protocol import Engine, Event, KillingEngine, Task
+from malleable.live.recorded import IN_VAIN, LOST_AGAIN
 
 __all__ = ["Loop", "TaskDecider"]
 
@@ -26,7 +31,7 @@ _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
 
 
-class TaskDecider(Decider, Protocol):
+class TaskDecider(Decider, BackupDecider, Protocol):
     """What the loop also asks of a decider.
 
     ``behind``: of what it assigned last some had to stay, so that others may take the slots.
@@ -40,6 +45,16 @@ class TaskDecider(Decider, Protocol):
 
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
         """How many tasks of which jobs start now, in order; they count as running."""
+
+
+@dataclass(slots=True)
+class _Tries:
+    """Attempts that were made at a task, those of them that were lost, and those that are no failures of their
+    own, as another attempt ran beside them."""
+
+    made: int = 0
+    lost: int = 0
+    beside: int = 0
 
 
 def _count_done(work: Work, seconds: float) -> None:
@@ -62,6 +77,8 @@ class Loop(Ledger):
         Seconds between decisions while nothing but tasks ends.
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
+    left : callable, optional
+        Called with (row, number, Event) for each attempt that has ended beside another one, or in vain.
     """
 
     def __init__(
@@ -73,18 +90,22 @@ class Loop(Ledger):
         *,
         epoch: float = 0.5,
         settled: Callable[[int, int, Event], object] = lambda row, number, event: None,
+        left: Callable[[int, int, Event], object] = lambda row, number, event: None,
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
         self.decider: TaskDecider = decider
         self.engine = engine
-        self._epoch, self._settled = epoch, settled
-        # By key: row, number, attempt, since, slot.
-        self._flying: dict[str, tuple[int, int, int, float, int]] = {}
+        self._epoch, self._settled, self._left = epoch, settled, left
+        self._flying: dict[str, Flight] = {}  # by key
+        self._backups = Backups(decider, epoch)
+        self._begun: list[Begun] = []
+        self._backup_of: dict[
+            str, int
+        ] = {}  # backup tasks that have not ended: beside which attempt
         self._slot = 0
         self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
-        # Of tasks that are tried more than once: attempts so far, and how many of them were lost.
-        self._tries: dict[tuple[int, int], tuple[int, int]] = {}
+        self._tries: dict[tuple[int, int], _Tries] = {}  # of tasks that are tried more than once
         self._pace = 0.0  # slots that come free a second, of late
         self._paced = 0.0  # when that was reckoned
         self.stopping = False
@@ -98,9 +119,14 @@ class Loop(Ledger):
     def _end_running(self, row: int) -> None:
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
 
-    def tried(self, row: int, number: int, attempts: int, lost: int = 0) -> None:
-        """So many attempts at a task were made by earlier sessions, and so many of them were lost."""
-        self._tries[row, number] = attempts, lost
+    def tried(self, row: int, number: int, made: int, lost: int = 0, beside: int = 0) -> None:
+        """So many attempts at a task were made by earlier sessions, as in `malleable.live.recorded.Tried`."""
+        self._tries[row, number] = _Tries(made, lost, beside)
+
+    @property
+    def finished(self) -> bool:
+        """All jobs have ended, and what was to end in vain."""
+        return super().finished and not self._backups.dying
 
     @property
     def busy(self) -> bool:
@@ -118,6 +144,7 @@ class Loop(Ledger):
                 self._decide()
             if not self.draining:
                 self._start()
+                self._back_up()
         self._record()
         if self._flying and not self.stopping:
             most = min(most, self._decided + self._epoch - self.now)
@@ -132,7 +159,7 @@ class Loop(Ledger):
         tasks: list[Task] = []
         again = True
         while again:  # each time there is a slot less, or a job that has nothing left to start
-            free = self.engine.slots + ahead - len(self._held)
+            free = self.engine.slots + ahead - len(self._held) - self._backups.slots
             if free <= 0:
                 break
             started, short = len(tasks), False
@@ -148,6 +175,67 @@ class Loop(Ledger):
             again = short or (len(tasks) > started and self.decider.behind)
         if tasks:
             self.engine.start(tasks)
+            self._backups.stir()
+
+    def _back_up(self) -> None:
+        """End backup tasks whose slots are wanted, or begin some in slots that no task wants."""
+        if not self.engine.abilities.kill:
+            return
+        free = self.engine.slots - len(self._held) - self._backups.slots
+        self._end_in_vain(self._backups.too_many(self.now, free))
+        tasks: list[Task] = []
+        for key in self._backups.look(self._flying, self.jobs, self.now, free):
+            if len(tasks) == free:
+                break
+            if self.decider.has_room(self._flying[key].row):
+                tasks += self._beside(key)
+        if tasks:
+            self.engine.start(tasks)
+
+    def _beside(self, key: str) -> list[Task]:
+        """A backup task of an attempt that runs; none if its task has been cancelled."""
+        row, number, attempt, _, _ = self._flying[key]
+        work = self.jobs[row]
+        tries = self._tries.setdefault((row, number), _Tries())
+        tries.made = max(tries.made, attempt + 1)
+        made = work.make(number, tries.made)
+        if made is None:
+            return []
+        if made.call is None:
+            made.environment = {**made.environment, "MALLEABLE_BACKUP_OF": str(attempt)}
+        self._slot += 1
+        flight = Flight(row, number, tries.made, self.now, self._slot)
+        made.key, made.slot = f"{row}.{number}.{tries.made}", self._slot
+        tries.made += 1
+        tries.beside += 1
+        self._flying[made.key] = flight
+        self._backups.begin(made.key, flight, key)
+        self._backup_of[made.key] = attempt
+        if self._journal:
+            self._begun.append(Begun(row, number, flight.attempt, attempt, flight.since))
+        work.backup_tasks += 1
+        self._count_beside(row, 1)
+        return [made]
+
+    def _count_beside(self, row: int, more: int) -> None:
+        self.jobs[row].beside += more
+        self.decider.changed(row)
+
+    def _end_in_vain(self, keys: Sequence[str]) -> None:
+        """End attempts whose tasks have ended, or run on beside them; their slots are the backup tasks'."""
+        for key in keys:
+            if self._backups.other(key):
+                self._backups.part(key)
+            self._backups.give_up(key, self._flying[key])
+        if keys:
+            cast(KillingEngine, self.engine).kill(keys)
+
+    def _record(self) -> None:
+        if self._journal and self._begun:  # before anything of these is told to have ended
+            self._journal.record(self._run, self.now, begun=self._begun)
+            self._journal.commit()
+        self._begun = []
+        super()._record()
 
     def _share(self, work: Work) -> int:
         """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
@@ -168,7 +256,8 @@ class Loop(Ledger):
             if number in work.dropped:
                 work.dropped.discard(number)
                 continue
-            attempt, _ = self._tries.get((row, number), (0, 0))
+            known = self._tries.get((row, number))
+            attempt = known.made if known else 0
             if attempt:  # it goes alone: other tasks should not suffer if it fails again
                 if tasks:
                     work.again.appendleft(number)
@@ -179,7 +268,7 @@ class Loop(Ledger):
                 work.fail("cancelled")
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
-            self._flying[made.key] = row, number, attempt, now, self._slot
+            self._flying[made.key] = Flight(row, number, attempt, now, self._slot)
             tasks.append(made)
         if tasks:
             self._held[self._slot] = len(tasks)
@@ -208,40 +297,94 @@ class Loop(Ledger):
         heard: set[int] = set()
         freed = 0
         for event in events:
-            flying = self._flying.pop(event.key, None)
-            if flying is None:
+            flight = self._flying.pop(event.key, None)
+            if flight is None:
                 continue  # told twice, or never ours
-            row, number, attempt, since, slot = flying
-            work = self.jobs[row]
-            freed += self._let_go(slot, work)
-            heard.add(row)
-            if event.kind == "returned":
-                self._given_back(row, number)
-                continue
-            work.last = max(since + event.seconds, work.last)
+            heard.add(flight.row)
             good = event.kind == "ended" and event.status == 0
-            how = event.how or "cancelled" * (work.cancelled and event.status < 0)
-            status = event.status if good or event.status else 1
-            if self._journal:
-                used = event.seconds, event.cpu, event.memory
-                why = "" if good else event.text
-                told = Attempt(row, number, attempt, status, since, *used, how, why)
-                self._attempted.append(told)
-            if not good and self._tried_again(row, number, attempt, event):
-                work.again.append(number)
-                work.retried += 1
+            if event.key in self._backups.dying or (self._backups.other(event.key) and not good):
+                self._ended_beside(flight, event)
                 continue
-            self._tries.pop((row, number), None)
-            if good:
-                self.decider.ended(row, event.seconds, event.cpu)
-                _count_done(work, event.seconds)
+            since = self._first_of_two(flight, event) if self._backups.other(event.key) else None
+            freed += self._let_go(flight.slot, self.jobs[flight.row])
+            if event.kind == "returned":
+                self._given_back(flight.row, flight.number)
             else:
-                work.fail(how)
-            self._settled(row, number, event)
+                self._ended_alone(flight, event, good, flight.since if since is None else since)
+        if heard:
+            self._backups.stir()
         self._keep_pace(freed)
         self._touched |= {row for row in heard if self.jobs[row].left == 0}
         for row in heard:
             self.decider.changed(row)
+
+    def _ended_alone(self, flight: Flight, event: Event, good: bool, since: float) -> None:
+        """An attempt has ended that no other one runs beside; its task began at ``since``."""
+        row, number = flight.row, flight.number
+        work = self.jobs[row]
+        work.last = max(flight.since + event.seconds, work.last)
+        how = event.how or "cancelled" * (work.cancelled and event.status < 0)
+        self._note(flight, event, how, good)
+        if not good and self._tried_again(flight, event):
+            work.again.append(number)
+            work.retried += 1
+            return
+        self._tries.pop((row, number), None)
+        if good:
+            self.decider.ended(row, flight.since - since + event.seconds, event.cpu)
+            _count_done(work, event.seconds)
+        else:
+            work.fail(how)
+        self._settled(row, number, event)
+
+    def _note(self, flight: Flight, event: Event, how: str, good: bool) -> None:
+        """Record the end of an attempt."""
+        if self._journal:
+            status = event.status if good or event.status else 1
+            used = event.seconds, event.cpu, event.memory
+            why = "" if good else event.text
+            row, number, attempt, since, _ = flight
+            backup_of = self._backup_of.pop(event.key, None)
+            told = Attempt(row, number, attempt, status, since, *used, how, why, backup_of)
+            self._attempted.append(told)
+
+    def _first_of_two(self, flight: Flight, event: Event) -> float:
+        """Of two attempts one has ended well, and the other one is to end in vain; when the older began."""
+        other = self._backups.other(event.key)
+        won = event.key in self._backups.running
+        first = self._flying[other]
+        self._backups.part(event.key)
+        self._end_in_vain([other])
+        if not won:
+            return flight.since
+        # The slot that ends is the backup task's, and the older attempt's is free once that has ended.
+        work = self.jobs[flight.row]
+        work.backups_won += 1
+        self._held[flight.slot] = 1
+        work.running += 1
+        self._let_go(first.slot, work)
+        return first.since
+
+    def _ended_beside(self, flight: Flight, event: Event) -> None:
+        """An attempt has ended in vain, or badly while another one goes on alone from now on."""
+        work = self.jobs[flight.row]
+        how = event.how
+        if self._backups.dying.pop(event.key, None):
+            how = IN_VAIN
+        else:
+            backup = event.key in self._backups.running
+            other = self._flying[self._backups.part(event.key)]
+            if not backup:  # the slot of a backup task that goes on is its task's
+                work.running += 1
+                self._held[other.slot] = 1
+                self._let_go(flight.slot, work)
+        self._count_beside(flight.row, -1)
+        if event.kind == "returned":
+            self._backup_of.pop(event.key, None)
+            return
+        work.wasted_slot_seconds += event.seconds
+        self._note(flight, event, how, good=False)
+        self._left(flight.row, flight.number, event)
 
     def _keep_pace(self, freed: int) -> None:
         past = self.now - self._paced
@@ -250,22 +393,27 @@ class Loop(Ledger):
             self._pace += (freed / past - self._pace) * share
             self._paced = self.now
 
-    def _tried_again(self, row: int, number: int, attempt: int, event: Event) -> bool:
+    def _tried_again(self, flight: Flight, event: Event) -> bool:
+        row, number = flight.row, flight.number
         work = self.jobs[row]
-        _, lost = self._tries.get((row, number), (0, 0))
+        tries = self._tries.get((row, number)) or _Tries(flight.attempt + 1)
+        tries.made = max(tries.made, flight.attempt + 1)
         if work.cancelled or self.stopping:
             return False
-        if event.kind == "lost" and lost < LOST_AGAIN:
-            lost += 1
-        elif attempt - lost >= work.retries:
+        if event.kind == "lost" and tries.lost < LOST_AGAIN:
+            tries.lost += 1
+        elif tries.made - tries.lost - tries.beside > work.retries:
             return False
-        self._tries[row, number] = attempt + 1, lost
+        self._tries[row, number] = tries
         return True
 
     def flying(self) -> list[Flying]:
         """What runs, by job; O(tasks that run)."""
         found: dict[int, Flying] = {}
-        for row, _, _, since, _ in list(self._flying.values()):  # at once, from any thread
+        beside = {**self._backups.running, **self._backups.dying}
+        for key, (row, _, _, since, _) in list(self._flying.items()):  # at once, from any thread
+            if key in beside:
+                continue
             known = found.get(row, Flying(row, 0, 0.0, 0.0))
             count = known.tasks + 1
             mean = known.began + (since - known.began) / count
@@ -285,6 +433,7 @@ class Loop(Ledger):
             self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
         self._flying.clear()
+        self._backups.clear()
         self._flown = -math.inf
         self._held.clear()
         self._record()

@@ -15,7 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = ["Abilities", "CallEngine", "Engine", "Event", "RemoteValue", "Task", "heard"]
+__all__ = [
+    "Abilities", "CallEngine", "Engine", "Event", "KillingEngine", "RemoteValue", "Task", "heard",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class Abilities:
     order : {"both ways", "only down", "at submit", "none"}
         Whether a job can be moved within the queue.
     take_back : {"requeue", "cancel", "none"}
-        What can be done to a task that runs.
+        What can be done to a task that was handed over.
+    kill : bool
+        Whether a task that runs can be ended, so that its slot is free soon (`KillingEngine`).
     grain : float
         About how many seconds of short tasks a slot is given at once; see ``together``.
     ahead : float
@@ -53,6 +57,7 @@ class Abilities:
     cap: Literal["live", "at submit", "none"] = "live"
     order: Literal["both ways", "only down", "at submit", "none"] = "both ways"
     take_back: Literal["requeue", "cancel", "none"] = "none"
+    kill: bool = False
     grain: float = 0.0
     ahead: float = 0.0
     together: int = 1
@@ -192,6 +197,14 @@ class Engine(Protocol):
 
     def close(self, grace: float) -> int:
         """End everything, after ``grace`` seconds by force; how many processes would not go."""
+
+
+class KillingEngine(Engine, Protocol):
+    """An engine that can ``kill``."""
+
+    def kill(self, keys: Sequence[str]) -> None:
+        """End these tasks and no others, also calls that run; ``poll`` reports each as ended. What they
+        return meanwhile may be reported, too. Tasks that have ended already stay as they are."""
 
 
 class CallEngine(Engine, Protocol):

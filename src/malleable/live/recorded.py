@@ -12,8 +12,9 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
 from malleable.files.json import is_number, parse_json
 
 __all__ = [
-    "KINDS", "LOST_AGAIN", "SCHEMA", "SINCE_3", "SOUND", "WORDS", "Attempt", "Counted", "Decided",
-    "Expected", "Flying", "JobRow", "JournalError", "Run", "Tried", "checked_run", "packed", "unpacked",
+    "IN_VAIN", "KINDS", "LOST_AGAIN", "SCHEMA", "SINCE_3", "SINCE_4", "SOUND", "WORDS", "Attempt", "Backups",
+    "Begun", "Counted", "Decided", "Expected", "Flying", "JobRow", "JournalError", "Run", "Tried",
+    "checked_run", "packed", "unpacked",
 ]  # fmt: skip
 
 KINDS = ("commands", "calls", "arrays")
@@ -27,6 +28,10 @@ _LARGEST = 1 << 32  # bytes of a job's tasks, unpacked
 
 WORDS = {"late": "timed out", "lost": "lost", "skipped": "skipped", "cancelled": "cancelled"}
 """What people read of tasks that did not end well, by how they did; all others have failed."""
+
+
+IN_VAIN = "in vain"
+"""How an attempt ended that was ended while the other attempt of its task went on, or after that one."""
 
 
 class JournalError(ValueError):
@@ -49,8 +54,8 @@ class JobRow(NamedTuple):
 class Attempt(NamedTuple):
     """One attempt of a task that has ended.
 
-    ``how``: "" (by itself), "late", "refused", "lost", "cancelled"; "counted": seen to have gone from a
-    queue, its seconds those of the job's tasks in the mean. ``why`` is what the engine said of that.
+    ``how``: "" (by itself), "late", "refused", "lost", "cancelled", `IN_VAIN`; "counted": seen to have gone
+    from a queue, its seconds those of the job's tasks in the mean. ``why`` is what the engine said of that.
     ``backup_of``: the attempt beside which this one was started; None: it is no backup.
     """
 
@@ -67,17 +72,43 @@ class Attempt(NamedTuple):
     backup_of: int | None = None
 
 
+class Begun(NamedTuple):
+    """A backup task that began beside the attempt ``backup_of``, whether or not it has ended."""
+
+    job: int
+    task: int
+    attempt: int
+    backup_of: int
+    began: float
+
+
+class Backups(NamedTuple):
+    """Backup tasks that began, those that ended before the attempt beside them, and slot-seconds of attempts
+    that ended in vain."""
+
+    backup_tasks: int = 0
+    backups_won: int = 0
+    wasted_slot_seconds: float = 0.0
+
+
 class Tried(NamedTuple):
-    """What became of a task so far: its last attempt, how many are not its own fault, whether one was good."""
+    """What became of a task so far.
+
+    ``last`` is its last attempt that did not end in vain. ``made`` attempts have begun, of which ``lost`` were
+    lost without the task's fault, and ``beside`` are no failures of their own: of two attempts beside each
+    other both have to fail, which is one failure.
+    """
 
     last: Attempt
     lost: int
     good: bool
-    seconds: float = math.nan  # of the attempt that was good
+    seconds: float  # of the task, if an attempt was good
+    made: int
+    beside: int = 0
 
     def over(self, retries: int) -> bool:
         """Whether it has ended for good."""
-        return self.good or self.last.attempt - self.lost >= retries
+        return self.good or self.made - self.lost - self.beside > retries
 
 
 class Decided(NamedTuple):
@@ -159,12 +190,16 @@ def _or_none(name: str, sound: str) -> str:
 _JOB = _whole("job", 0, _MOST_TASKS)
 _TASK = _whole("task", 0, _MOST_TASKS - 1)
 _STATUS = 2**31
+_BACKUP_OF = f"{_whole('backup_of', 0, _STATUS)} and backup_of < attempt"
 
 SOUND: Mapping[str, str] = {
     "attempt": " and ".join((
         _JOB, _TASK, _whole("attempt", 0, _STATUS), _whole("status", -_STATUS, _STATUS),
         _amount("began"), _amount("seconds"), _amount("cpu"), _amount("memory", most=1e300),
-        _text("how"), _text("why"), _or_none("backup_of", _whole("backup_of", 0, _STATUS)),
+        _text("how"), _text("why"), _or_none("backup_of", _BACKUP_OF),
+    )),
+    "backup": " and ".join((
+        _JOB, _TASK, _whole("attempt", 0, _STATUS), _BACKUP_OF, _amount("began"),
     )),
     "decision": " and ".join((
         _amount("at", -LATEST_TIME), _JOB, _whole("slots", 0, MOST_SLOTS), _text("why"),
@@ -235,11 +270,16 @@ def checked_run(row: tuple[Any, ...]) -> Run:
     return run
 
 
-# Tables, and those of them that files of version 2 do not have.
+# Tables, and those of them that files of versions 2 and 3 do not have.
 SINCE_3 = """
 create table expected (
   run integer not null, job integer not null, at real, early real, late real, seconds real not null,
   spread real not null, primary key (run, job)) without rowid;
+"""
+SINCE_4 = """
+create table backup (
+  run integer not null, job integer not null, task integer not null, attempt integer not null,
+  backup_of integer not null, began real not null, primary key (run, job, task, attempt)) without rowid;
 """
 SCHEMA = (
     """
@@ -272,4 +312,5 @@ create table result (
 create table history (id integer primary key check (id = 0), learnt text not null);
 """
     + SINCE_3
+    + SINCE_4
 )

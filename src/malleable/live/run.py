@@ -20,7 +20,7 @@ from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
 from malleable.live.history import keep_history
 from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
-from malleable.live.journal import Attempt, Journal, JournalError, Run
+from malleable.live.journal import Attempt, Backups, Counted, Journal, JournalError, Run
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
@@ -36,9 +36,20 @@ _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
 def work_of(job: Job, after: Sequence[int], make: Callable[[int, int], Task | None]) -> Work:
     """A job as the loop has it."""
-    kept = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory", "seconds")
+    kept = (
+        "weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory", "seconds", "backups",
+    )  # fmt: skip
     own = {name: getattr(job, name) for name in kept}
     return Work(job.name, len(job), make, **own, program=job.called, after=after)
+
+
+def _recall(work: Work, sums: Counted | None, backups: Backups | None) -> None:
+    """What earlier sessions did of a job."""
+    if sums:
+        work.taken, work.retried = sums.seconds, sums.retried
+        work.came, work.last = sums.began, sums.ended
+    if backups:
+        work.backup_tasks, work.backups_won, work.wasted_slot_seconds = backups
 
 
 class CommandRun:
@@ -115,21 +126,19 @@ class CommandRun:
     def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
         """The loop with all jobs, and what earlier sessions ended."""
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
-        of_run["dropped"] = self._skipped
+        of_run |= {"dropped": self._skipped, "left": self._ended_beside}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
         place = {job.name: row for row, job in enumerate(self.jobs)}
         counted = self.journal.counted(self.number)
+        backups = self.journal.backups(self.number)
         for row, last in self._last.items():
             if row >= len(self.jobs) or last >= len(self.jobs[row]):
                 told = f"table attempt, run {self.number}: task {last} of job {row}, which is not there"
                 raise JournalError(f"{self.journal.path}: {told}")
         for row, job in enumerate(self.jobs):
             work = self._work(row, job, [place[name] for name in job.after])
-            if row in counted:
-                sums = counted[row]
-                work.taken, work.retried = sums.seconds, sums.retried
-                work.came, work.last = sums.began, sums.ended
+            _recall(work, counted.get(row), backups.get(row))
             own_folder(Path(self.folders[row]))
             loop.add(work)
             if job.held and self._again:
@@ -145,7 +154,7 @@ class CommandRun:
                 if self.earlier is not None:
                     self.earlier.add((row, number))
             else:
-                loop.tried(row, number, task.last.attempt + 1, task.lost)
+                loop.tried(row, number, task.made, task.lost, task.beside)
         for row, seconds in took.items():
             for each in seconds if loop.jobs[row].left else ():  # what is over teaches at its end
                 decider.ended(row, each)
@@ -173,15 +182,22 @@ class CommandRun:
     def _settled(self, row: int, number: int, event: Event) -> None:
         attempts = int(event.key.rpartition(".")[2]) + 1
         for attempt in range(max(0, attempts - _LOOKED_AT), attempts):
-            for suffix in SUFFIXES:
-                path = stream_of(self.folders[row], number, attempt, suffix)
-                with suppress(OSError):  # it was removed, or never made
-                    if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
-                        os.unlink(path)  # noqa: PTH108
+            self._remove_empty(row, number, attempt)
         for about, hear in self.hearers.items():
             self.guard(about, lambda: hear(row, number, event))  # noqa: B023 - called at once
         if event.how or event.status:
             self._tell_failure(row, number, event)
+
+    def _remove_empty(self, row: int, number: int, attempt: int) -> None:
+        """Remove the streams of an attempt that have nothing in them."""
+        for suffix in SUFFIXES:
+            path = stream_of(self.folders[row], number, attempt, suffix)
+            with suppress(OSError):  # it was removed, or never made
+                if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
+                    os.unlink(path)  # noqa: PTH108
+
+    def _ended_beside(self, row: int, number: int, event: Event) -> None:
+        self._remove_empty(row, number, int(event.key.rpartition(".")[2]))
 
     def _tell_failure(self, row: int, number: int, event: Event) -> None:
         tell = self.tell_failure

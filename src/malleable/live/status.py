@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from malleable.live.jobs_file import CANCELLED, UNRECORDED, Job, described_jobs, parents_first
 from malleable.live.journal import (
+    Backups,
     Counted,
     Decided,
     Expected,
@@ -38,7 +39,9 @@ class JobStatus(NamedTuple):
     of a job that has ended; NaN: no task has begun, or the job has not ended. ``end`` of such a job is that.
     ``output`` is the folder of its tasks' output, empty if there is none. ``ways`` says of those ``failed`` how
     many were timed out, lost, skipped (a job that they wait for failed) or cancelled; ``retried`` are
-    attempts beyond the first at each task.
+    attempts beyond the first at each task, ``backup_tasks`` second attempts that began beside a first one,
+    ``backups_won`` second attempts that ended before it; ``wasted_slot_seconds`` is what attempts took that
+    ended in vain.
     """
 
     name: str
@@ -61,6 +64,9 @@ class JobStatus(NamedTuple):
     output: str
     ways: Mapping[str, int]
     retried: int
+    backup_tasks: int = 0
+    backups_won: int = 0
+    wasted_slot_seconds: float = 0.0
 
     @property
     def tasks(self) -> int:
@@ -113,6 +119,7 @@ class _Facts(NamedTuple):
     flying: dict[int, Flying]
     held: dict[int, Decided]
     expected: dict[int, Expected]
+    backups: dict[int, Backups]
     status: str
 
 
@@ -133,9 +140,10 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
         flying = journal.flying(run.id) if live else {}
         held = journal.held(run.id) if live else {}
         expected = journal.expected(run.id)
+        backups = journal.backups(run.id)
     status = "killed" if run.status == "running" and not live else run.status
     sums = [counted.get(row, _NONE) for row in range(len(jobs))]
-    return _Facts(run, jobs, rows, sums, failed, flying, held, expected, status)
+    return _Facts(run, jobs, rows, sums, failed, flying, held, expected, backups, status)
 
 
 def _whole(journal: Journal, run: Run, rows: list[JobRow], last: dict[int, int]) -> list[JobRow]:
@@ -195,7 +203,8 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
         output = str(folder / job_folder(row, job.name)) if folder else ""
         times = job.deadline, end.at, end.early, end.late, sums[row].began, ended, run.lasted
         told_of = {way: ways[row][way] for way in WORDS.values()}, sums[row].retried
-        rows.append(JobStatus(*here, *far, *times, output, *told_of))
+        second = facts.backups.get(row, Backups())._asdict()
+        rows.append(JobStatus(*here, *far, *times, output, *told_of, **second))
     end = last_end(ends, run.lasted)
     return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, end, run.rule)
 

@@ -127,7 +127,7 @@ def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failu
     for tried in journal.failing(run):
         last, job = tried.last, jobs[tried.last.job]
         if tried.over(job.retries):
-            way, tries = WORDS.get(last.how, "failed"), last.attempt + 1
+            way, tries = WORDS.get(last.how, "failed"), tried.made
             told = job.name, last.task, "", "", way, last.why, last.status, last.seconds, last.began
             yield Failure(*told, tries)
 
@@ -282,6 +282,9 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
                 "failed": own.failed,
                 "left": own.left,
                 "retried": own.retried,
+                "backup_tasks": own.backup_tasks,
+                "backups_won": own.backups_won,
+                "wasted_slot_seconds": own.wasted_slot_seconds,
                 "comes": run.comes[k],
                 "began": began,
                 "ended": own.ended,

@@ -8,7 +8,7 @@ from typing import Any
 
 from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
-from malleable.live.ledger import Progress
+from malleable.live.ledger import Progress, Work
 from malleable.live.recorded import Expected
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.failures import ways_text
@@ -24,12 +24,21 @@ from malleable.view.text import (
 )
 
 __all__ = [
-    "NOT_DONE", "bar", "end_text", "line_text", "plan_json", "plan_table", "status_json", "status_table",
-    "task_text", "time_text",
+    "BACKUPS", "NOT_DONE", "backups_text", "bar", "end_text", "line_text", "plan_json", "plan_table",
+    "status_json", "status_table", "task_text", "time_text",
 ]  # fmt: skip
 
 NOT_DONE = "not done"
 """Head of the column of tasks that did not end well."""
+
+
+BACKUPS = "backups won"
+"""Head of the column of backup tasks."""
+
+
+def backups_text(job: JobStatus | Work) -> str:
+    """Backup tasks that ended before the attempt beside them, of all; empty: there was none."""
+    return _share(job.backups_won, job.backup_tasks) if job.backup_tasks else ""
 
 
 def time_text(seconds: float) -> str:
@@ -90,11 +99,12 @@ _COLUMNS: list[Column] = [
     ("running", lambda job: _share(job.running, max(job.slots, job.running))),
     ("done", lambda job: f"{job.done:,} of {job.tasks:,}"),
     ("retried", lambda job: f"{job.retried:,}" if job.retried else ""),
+    (BACKUPS, backups_text),
     ("task [s]", _task),
     ("end [s]", lambda job: end_text(job.end, job.early, job.late) if _has_end(job) else ""),
     ("deadline [s]", lambda job: _deadline(job) + (f", {job.risk}" if job.risk else "")),
 ]
-_SPARE = ("why", "user", "retried", "task [s]")
+_SPARE = ("why", "user", "retried", BACKUPS, "task [s]")
 
 
 def _style(head: str, job: JobStatus) -> str:

@@ -78,8 +78,10 @@ class FlowBound {
 
   // Bound on any sum by the same multipliers, with completions on a grid in place of steps; the
   // bound itself is exact in the completions. `value` is some schedule's. Not for custom penalties.
-  // O(steps of the multipliers x flows x grid x times), and 0 beyond kMostGrid flows.
-  double grid_bound(const Penalties& penalties, double value);
+  // O(steps of the multipliers x flows x grid x times) and O(times x times x jobs), and 0 beyond
+  // kMostGrid flows. `share`, 0 to 1: the part of all this that may be done, with fewer steps and
+  // times.
+  double grid_bound(const Penalties& penalties, double value, double share = 1.0);
   static constexpr std::size_t kMostGrid = 256;
 
   // The penalties if every flow had all slots to itself.

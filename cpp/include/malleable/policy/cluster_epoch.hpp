@@ -64,7 +64,11 @@ class ClusterEpoch final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   bool reads_exponents() const override { return may_share_; }
-  void decide(const ClusterState& state, int pool, Answer& answer) override;
+  void decide(const ClusterState& state, int pool, Answer& answer) override {
+    decide(state, pool, state.changed[pool], answer);
+  }
+  // Where these jobs are others than at the last decision.
+  void decide(const ClusterState& state, int pool, std::span<const Index> changed, Answer& answer);
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t running) const override;
 

@@ -9,18 +9,20 @@
 //
 // A decision puts the flows in order as flow_epoch.hpp does: while there are few jobs, the orders
 // of flow_order are compared by the lists that they make (flow_lists), the last decision's order
-// among them; with an effort the order is that of a whole plan; many flows are put in order as
-// malleable jobs. Jobs are ranked flow by flow in that order, within a flow the longest path first,
-// those too that wait for others or have not come: a job that becomes ready between two decisions
-// takes free slots by its rank at once. Where what flows pay rises in straight lines, prices are
-// kept and worked out for flows that changed alone (flow_front.hpp).
+// among them; with an effort, however many there are, a whole plan's order, too. Many flows are put
+// in order as malleable jobs. Jobs are ranked flow by flow in that order, within a flow the longest
+// path first, those too that wait for others or have not come: a job that becomes ready between two
+// decisions takes free slots by its rank at once. Where what flows pay rises in straight lines,
+// prices are kept and worked out for flows that changed alone (flow_front.hpp).
 //
 // The literal policy begins a whole plan in every decision and has the plan's slots as targets.
-// With `by_user` users share the slots first (policy/user_shares); then each user's flows share
-// what the user has, down the order; a flow belongs to its first job's user. A flow counts by its
-// earliest arrival, largest weight and latest deadline. O(jobs log jobs) for each order that is
-// compared or planned; of many jobs O(flows log flows) an order and O(jobs) of flows that changed.
-// Policies: flowflex, flow_lists, flow_order, flow_front, user_shares.
+// With `targets` ranks are told by way of precedence, beside targets of what the order comes to,
+// for a policy that has targets at other times (policy/cluster_auto). With `by_user` users share
+// the slots first (policy/user_shares); then each user's flows share what the user has, down the
+// order; a flow belongs to its first job's user. A flow counts by its earliest arrival, largest
+// weight and latest deadline. O(jobs log jobs) for each order that is compared or planned; of many
+// jobs O(flows log flows) an order and O(jobs) of flows that changed. Policies: flowflex,
+// flow_lists, flow_order, flow_front, user_shares.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +43,7 @@ struct ClusterFlowOptions {
   Kind kind = Kind::kResponse;
   std::uint64_t effort = 0;
   bool by_user = false;
+  bool targets = false;  // beside ranks, by which slots are filled: what the order comes to
 };
 
 class ClusterFlow final : public ClusterPolicy {
@@ -48,10 +51,19 @@ class ClusterFlow final : public ClusterPolicy {
   explicit ClusterFlow(const ClusterFlowOptions& options) : options_(options) {}
 
   Style style() const override {
-    return options_.by_user || literal() ? Style::kTargets : Style::kRanks;
+    return options_.targets || options_.by_user || literal() ? Style::kTargets : Style::kRanks;
   }
-  double first_rank(const ClusterState& state, Index job, int pool) override;
+  double first_rank(const ClusterState& state, Index job, int) override {
+    return rank_now(state, job);
+  }
+  bool fills_in_order() const override { return options_.targets; }
+  bool order_decides() const override { return options_.targets && !options_.by_user; }
+  double precedence(const ClusterState& state, Index job, int pool,
+                    std::int64_t running) const override;
   void begin(const ClusterState& state) override;
+  // In the middle: of these jobs, in the order in which they were added, those that are present are
+  // here, `done` (of flows that are not) are done, and the others will come.
+  void begin(const ClusterState& state, std::span<const Index> jobs, std::span<const Index> done);
   // A flow's jobs are all added at once.
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
@@ -84,6 +96,7 @@ class ClusterFlow final : public ClusterPolicy {
     std::vector<Index> touched;
     std::int64_t slots = 0;         // that they were looked at with
     double exponent = kNoExponent;  // of the prices that ranks are
+    double cheapest = kNoExponent;  // the one of this decision
     FlowFront front;                // by place in `flows`
     FlowFlex flowflex;
     FlowPlan plan;
@@ -96,6 +109,7 @@ class ClusterFlow final : public ClusterPolicy {
     return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
   }
   std::size_t side_of(const Flow& flow) const { return options_.by_user ? flow.user : 0; }
+  void clear(const ClusterState& state);
   void come(Index number);
   void touch(Index number);
   void touch_all(Side& side);
@@ -107,10 +121,12 @@ class ClusterFlow final : public ClusterPolicy {
   void add_parents(const ClusterState& state, Index job);
   void build(const ClusterState& state, std::span<const Index> flows, std::int64_t slots);
   bool literal() const { return options_.method == FlowMethod::kLiteral; }
-  bool plans() const { return options_.effort > 0 || literal(); }
   bool priced(const Side& side) const;
+  double rank_now(const ClusterState& state, Index job) const;
+  double usable(Index job) const;
   void order_flows(const ClusterState& state, Side& side, std::int64_t slots);
-  void plan(const ClusterState& state, Side& side, std::int64_t slots);
+  void make_plan(Side& side);
+  void begin_plan(const ClusterState& state, Side& side, std::int64_t slots);
   void places_before(const Side& side);
   void set_order(Side& side, std::span<const Index> places);
   void relax(const ClusterState& state, std::span<const double> work, std::span<const double> high,
@@ -119,8 +135,11 @@ class ClusterFlow final : public ClusterPolicy {
   void relaxed_order(const ClusterState& state, Side& side, std::int64_t slots);
   void line_up(Flow& flow);
   void look_at_touched(const ClusterState& state, Side& side, std::int64_t slots);
-  void rank(const ClusterState& state, Side& side, std::int64_t slots, Answer& answer);
-  void serve(const ClusterState& state, Side& side, std::int64_t slots);
+  void look_at_guesses(const ClusterState& state);
+  bool look(const ClusterState& state, Side& side, std::int64_t slots);
+  void rank(Side& side, Answer& answer);
+  void put(Index job, double rank, Answer& answer);
+  void serve(Side& side, std::int64_t slots);
   void serve(Index job, double slots);
   double serve(const Flow& flow, double slots);
 
@@ -132,9 +151,12 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<Flow> flows_;
   std::vector<Place> place_;  // by job
   // By job: slots that it can use, those of its first phase, what it has in this decision, its
-  // rank.
-  std::vector<double> most_, room_, given_, rank_;
+  // rank. Filled in order: the first one of a job that came between decisions stands there, too,
+  // once somebody looked.
+  std::vector<double> most_, room_, given_;
+  mutable std::vector<double> rank_;
   std::vector<Index> served_, before_;  // jobs with slots, in this decision and the last one
+  std::vector<Side*> seen_;             // sides that are ranked in this decision
   double guess_[2] = {0.0, 0.0};        // of tasks of which nobody said anything
   // Columns of flows that are planned or looked at; by job the rows of its ready tasks and of its
   // last ones.
@@ -147,6 +169,7 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<Index> at_;             // by flow: its place among the side's
   std::vector<Index> warm_, placed_;  // places: of the last order, and of the new one
   std::vector<Index> looked_at_;      // flows, in this decision
+  std::vector<std::vector<Index>> planned_orders_;
   FlowLists lists_;
   FlowOrder flow_order_;
   Problem relaxed_;

@@ -243,6 +243,9 @@ class ClusterPolicy {
                             std::int64_t /*running*/) const {
     return 0.0;
   }
+  // kTargets: a slot goes to the job with the least precedence, any number, whatever jobs have of
+  // their targets, which then only say what the order comes to. Changes in decisions alone.
+  virtual bool order_decides() const { return false; }
 
   // Whether tasks leave a slow node's slot idle that faster slots would end earlier.
   virtual bool waits_for_speed() const { return false; }

@@ -6,7 +6,8 @@
 // FlowFlex's list. What the order looks at (a flow's work, its critical path, who is ready) is kept
 // and worked out again for flows that changed alone. O(jobs) to hand out the decision, O(F log F)
 // for its order, O(jobs + parents) of the flows that changed. FIFO and FAIR do the same by arrival
-// and by waterline. With an effort, and for the literal policy, a whole plan is made and begun.
+// and by waterline. With an effort a whole plan is made as well, and its order is one of those that
+// are compared; the literal policy begins its plan.
 //
 // A decision may be held for a period (flow_epoch_period.cpp).
 //
@@ -38,7 +39,7 @@ struct FlowEpochOptions {
   FlowMethod method = FlowMethod::kBest;
   std::optional<FlowBaseline> baseline = {};  // takes the method's place
   std::optional<std::uint64_t> effort =
-      {};                       // of a whole plan for every decision; nothing: none is made
+      {};                       // of a plan in every decision, for its order; nothing: none is made
   double hysteresis = 0.0;      // the last order stays unless another is better by this share
   double ready_fraction = 1.0;  // of a first phase, before the second one is ready
   double period = 0.0;          // seconds for which a decision holds; 0: until something ends
@@ -199,6 +200,8 @@ class FlowEpoch {
   FlowFlex flowflex_;
   FlowProblem flow_problem_;
   FlowLists lists_;
+  FlowPlan searched_;
+  std::vector<std::vector<Index>> planned_orders_;
   KeySort sorter_;
   Waterline waterline_;
   std::vector<Index> sorted_, kept_, place_;

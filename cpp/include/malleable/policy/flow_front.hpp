@@ -56,8 +56,8 @@ class FlowFront {
   // Calls give(row, slots) for each flow that gets some, in no particular order; equal keys in the
   // order of the rows.
   template <typename Give>
-  void hand_out(double slots, const Give& give) {
-    if (size() > 0 && slots > 0.0) selection_.run(keys(exponent(slots)), room_, slots, give);
+  void hand_out(double slots, double exponent, const Give& give) {
+    if (size() > 0 && slots > 0.0) selection_.run(keys(exponent), room_, slots, give);
   }
 
  private:

@@ -30,10 +30,11 @@ class FlowOrder {
   using Exact = std::function<double(std::span<const Index>, const Penalties&, Aggregate)>;
   // `flows`: the flows as jobs, all with work. `kept`: the order of the last decision, which stays
   // where it is better than all others, or worse by no more than the share `hysteresis`, if that is
-  // above 0; all flows, or empty. Fills `order`.
+  // above 0; all flows, or empty. `planned`: others to compare, say a whole plan's. Fills
+  // `order`.
   void decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-              std::span<const Index> kept, double hysteresis, const Exact& exact,
-              std::span<Index> order);
+              std::span<const Index> kept, std::span<const std::vector<Index>> planned,
+              double hysteresis, const Exact& exact, std::span<Index> order);
 
  private:
   void sum_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);

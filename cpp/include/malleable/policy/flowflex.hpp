@@ -65,6 +65,9 @@ class FlowFlex {
  public:
   void plan(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
             const FlowOptions& options, FlowPlan& plan);
+  // Orders of flows that the last plan was chosen from, its own first: for those who serve flows by
+  // an order and so compare lists.
+  void orders(const FlowPlan& plan, std::vector<std::vector<Index>>& orders) const;
 
  private:
   void plan_finite(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -112,7 +115,8 @@ class FlowFlex {
   std::vector<FlowRecipe> recipes_;
   FlowRecipe kept_;  // of the warm order, while hysteresis asks for it
   std::vector<Score> scores_;
-  std::size_t tries_ = 0;      // left for fixed orders
+  std::size_t tries_ = 0;  // left for fixed orders
+  double share_ = 1.0;     // of the default effort, at most 1: bounds take as much of their time
   double lower_ = -kInfinity;  // no plan can be better
 };
 

@@ -119,7 +119,7 @@ class HyperQueue:
     """
 
     abilities = Abilities(
-        order="at submit", take_back="cancel", grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
+        order="at submit", take_back="cancel", kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
         calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
     error = BrokenExecutor
@@ -327,9 +327,21 @@ class HyperQueue:
                 for task in self._gone(number):
                     self._said.put(Event("returned", task.key))
 
-    def _send(self, process: _Errand, what: str, number: int) -> None:
+    def kill(self, keys: Sequence[str]) -> None:
+        """End these commands and calls; the process of a call ends with it."""
+        for key in keys:
+            number = self._bundle_of.get(key, 0)
+            process = self._bundles[number].errand if number else None
+            if process is None:
+                self.cancel([key])
+                continue
+            tasks = self._bundles[number].tasks
+            place = next(place for place, task in tasks.items() if task.key == key)
+            self._send(process, "kill", number, place)
+
+    def _send(self, process: _Errand, what: str, number: int, *place: int) -> None:
         with contextlib.suppress(OSError):  # it has ended, which poll hears
-            process.send((what, number))
+            process.send((what, number, *place))
 
     def _gone(self, number: int) -> list[Task]:
         """Tasks of a bundle of which nothing more is heard."""

@@ -8,7 +8,8 @@ processor in all; each further command costs 1.
 
 Frames, marshalled: the engine sends ``("run", number, commands)``, or ``("call", number, path, calls)``, or
 None where nothing is to be done any more; meanwhile ``("back", number)``: what was not begun of this work
-goes back, and ``("end", number)``: a command that runs is ended, too. Answers, one for each command or
+goes back; ``("end", number)``: a command that runs is ended, too; ``("kill", number, place)``: this command or
+call is ended if it runs, a call with its process. Answers, one for each command or
 call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not begun, and ``("refused", place,
 text)``. If the engine is gone, all ends.
 """
@@ -78,6 +79,11 @@ def receive(connection: socket) -> Any:
     return marshal.loads(read(connection, int.from_bytes(read(connection, HEAD), "little")))
 
 
+def _ends(what: str, places: list[int], place: int) -> bool:
+    """Whether a message ends the command at this place, and not only what was not begun."""
+    return what == "end" or (what == "kill" and places == [place])
+
+
 def run_command(
     connection: socket, number: int, place: int, command: tuple[Any, ...], left: list[Any]
 ) -> None:
@@ -109,12 +115,12 @@ def run_command(
             if ended in ready:
                 break
             if ready:
-                what, about = receive(connection)
+                what, about, *places = receive(connection)
                 if about != number:
                     continue  # it came late
                 while left:
                     send(connection, ("returned", left.pop()[0]))
-                if what == "back":
+                if not _ends(what, places, place):
                     continue
             late = late or not (ready or asked)
             signal_all(pid, SIGKILL if asked else SIGTERM)
@@ -147,12 +153,11 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
     come."""
     import threading
     from collections import deque
-    from contextlib import suppress
     from queue import SimpleQueue
 
     inbox: SimpleQueue[Any] = SimpleQueue()
     sending, changing = threading.Lock(), threading.Lock()
-    current, left = 0, deque[tuple[int, tuple[bytes, bytes]]]()
+    current, runs, left = 0, -1, deque[tuple[int, tuple[bytes, bytes]]]()
 
     def tell(*said: Any) -> None:
         with sending:
@@ -166,8 +171,10 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
                     continue
                 with changing:
                     while left and found[1] == current:
-                        with suppress(IndexError):  # the last one was begun just now
-                            tell("returned", left.pop()[0])
+                        tell("returned", left.pop()[0])
+                    if found == ("kill", current, runs):
+                        end_below()
+                        os._exit(1)
             inbox.put(None)
         except (EOFError, OSError):
             os._exit(1)  # the engine is gone
@@ -181,13 +188,24 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
         with changing:
             current = number
             left.extend(enumerate(calls))
-        while left:
-            try:
-                place, call = left.popleft()
-            except IndexError:  # taken back just now
-                break
-            tell("ended", place, *outcome(call))
+        while True:
+            with changing:
+                if not left:
+                    break
+                runs, call = left.popleft()
+            tell("ended", runs, *outcome(call))
+            with changing:
+                runs = -1
         work = inbox.get()
+
+
+def end_below() -> None:
+    """Kill all processes that calls have started."""
+    from malleable.live.engines.process.nanny import descendants, ended_children, kill_all
+
+    kill_all(
+        lambda: descendants(os.getpid()), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
+    )
 
 
 def main(host: str, port: str, name: str) -> None:

@@ -37,7 +37,7 @@ class Local:
         Tasks at once; by default the processors that this process may use.
     """
 
-    abilities = Abilities(take_back="cancel", ahead=0.02)
+    abilities = Abilities(take_back="cancel", kill=True, ahead=0.02)
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = processors() if slots is None else check_slots(slots)
@@ -72,6 +72,8 @@ class Local:
     def cancel(self, keys: Sequence[str]) -> None:
         """SIGTERM, and SIGKILL five seconds later."""
         self._send([("kill", key) for key in keys])
+
+    kill = cancel
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first.

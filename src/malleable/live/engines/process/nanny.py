@@ -180,6 +180,17 @@ def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda:
     return len(left)
 
 
+def kill_tree(root: int) -> None:
+    """Kill a process and all below it; stopped first, they start no more."""
+    found: set[int] = set()
+    while more := {root, *descendants(root)} - found:
+        for pid in more:
+            _send_signal(pid, signal.SIGSTOP)
+        found |= more
+    for pid in found:
+        _send_signal(pid, signal.SIGKILL)
+
+
 def ended_children() -> Iterator[int]:
     """Pids of children that have ended; each has to be waited for before the next is asked for."""
     while True:

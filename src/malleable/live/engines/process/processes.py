@@ -55,7 +55,8 @@ class _Worker:
             socket.send_fds(control, [name + seal], [theirs.fileno(), self.tickets])
         self.socket.setblocking(False)
         self.frames = worker.Frames(seal)
-        self.mad = False  # it is about to be killed
+        self.mad = False  # it is about to be killed, and nothing that it says counts
+        self.ends: set[str] = set()  # it is about to be killed because of these calls
         self.unsent = bytearray()
         self.sent: deque[str] = deque()
         self.since = 0.0  # when the last bundle was sent
@@ -92,7 +93,7 @@ class Processes:
         What each worker runs first, or None, and its arguments.
     """
 
-    abilities = Abilities(grain=_GRAIN, together=200, calls="pickled")
+    abilities = Abilities(kill=True, grain=_GRAIN, together=200, calls="pickled")
     error = BrokenProcessPool
 
     def __init__(self, slots: int, context: Any, max_calls: int | None, *how: Any) -> None:
@@ -185,6 +186,15 @@ class Processes:
             if not gone.isdisjoint(each.sent):
                 self._take_back(each)
 
+    def kill(self, keys: Sequence[str]) -> None:
+        """End these calls: the process of one that runs is killed, and another one takes its place."""
+        self.cancel(keys)
+        gone = set(keys)
+        for each in self._workers.values():
+            if found := gone.intersection(each.sent):
+                each.ends |= found
+                self._tell_keeper(each)
+
     def _take_back(self, each: _Worker) -> None:
         self._events += [Event("returned", key) for key in reversed(each.take_back())]
         self._rest(each)
@@ -244,12 +254,15 @@ class Processes:
 
     def _kill(self, each: _Worker) -> None:
         each.mad = True
+        self._tell_keeper(each)
+
+    def _tell_keeper(self, each: _Worker) -> None:
         with suppress(OSError):  # the keeper is gone, as poll finds
             self._control.send(each.number.to_bytes(8, "little"))
 
     def _rest(self, each: _Worker) -> None:
         """A worker that has nothing to do gets the next bundle, unless it is about to end."""
-        if not each.sent and each not in self._idle and not each.mad:
+        if not each.sent and each not in self._idle and not each.mad and not each.ends:
             each.whole = False
             if self._max_calls is None or each.answered < self._max_calls:
                 self._idle.append(each)
@@ -280,9 +293,12 @@ class Processes:
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         took = time.monotonic() - each.since
         text = f"the worker process of this call ended {how} before the call did"
-        # One at most: a ticket was taken, and no answer given.
-        self._events += [Event("ended", key, code or 1, took, text=text) for key in each.sent]
-        self._barren += 1
+        # One at most: a ticket was taken, and no answer given. If it is not the one that was to be ended, it
+        # has begun just now.
+        for key in each.sent:
+            lost = bool(each.ends) and key not in each.ends
+            self._events.append(Event("lost" if lost else "ended", key, code or 1, took, text=text))
+        self._barren += not each.ends
         if self._barren > _BARREN:
             self._break(f"workers end {how} before they have answered a call")
         with suppress(KeyError):  # it was unregistered when it was at its end

@@ -37,6 +37,7 @@ from malleable.live.engines.process.nanny import (
     descendants,
     ended_children,
     kill_all,
+    kill_tree,
 )
 from malleable.live.engines.remote import leave, outcome_of
 
@@ -172,8 +173,8 @@ class Keeper:
 
     def _kill(self, number: int) -> None:
         for own, process in self._workers.values():
-            if own == number:
-                process.kill()
+            if own == number and process.pid is not None:
+                kill_tree(process.pid)  # what its call has started ends with it
 
     def _reap(self) -> None:
         """Collect processes that have ended, and count them off."""

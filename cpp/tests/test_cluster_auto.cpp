@@ -1,0 +1,49 @@
+#include <vector>
+
+#include "check.hpp"
+#include "cluster_world.hpp"
+#include "malleable/policy/cluster_auto.hpp"
+
+namespace malleable::check {
+namespace {
+
+// The long flow's first stage is the shortest job that is here; whole flows go the other way round.
+TEST(flows_are_served_whole) {
+  World world;
+  world.job(0, 2, 1.0, {}, 0);
+  world.job(0, 40, 1.0, {0}, 0);
+  world.job(1, 6, 1.0, {}, 0);
+  ClusterAuto policy({}, false);
+  const std::vector<double> found = world.completions(policy);
+  CHECK_EQUAL(found[0], 4.0);
+  CHECK_EQUAL(found[1], 24.0);
+  CHECK_EQUAL(found[2], 3.0);
+  CHECK(policy.rule({}) != "flow by flow");  // all flows have ended
+}
+
+TEST(jobs_alone_are_shared_as_without_flows) {
+  World world;
+  for (const std::int64_t flow : {0, 1, 2, 3}) world.job(flow, 9 - 5 * flow % 7, 3.0, {}, 0);
+  ClusterAuto policy({}, false);
+  ClusterEpoch expected({}, false, false, 0.0, true);
+  CHECK(world.completions(policy) == world.completions(expected));
+}
+
+// As FlowFlex ranks them, and with as many jobs that nobody compares lists.
+TEST(flows_run_as_with_flowflex) {
+  for (const int flows : {5, 200}) {
+    World world;
+    world.slots[0] = 7;
+    for (int k = 0; k < flows; ++k) {
+      const auto first = static_cast<std::int64_t>(world.maps.size());
+      world.job(k, 1 + k * 7 % 11, 1.0 + k * 5 % 3, {}, 0);
+      world.job(k, 1 + k * 5 % 7, 1.0 + k * 3 % 4, {first}, 0);
+    }
+    ClusterAuto policy({}, false);
+    ClusterFlow expected({});
+    CHECK(world.completions(policy) == world.completions(expected));
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check

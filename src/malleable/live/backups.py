@@ -1,0 +1,168 @@
+"""Backup tasks of a live run: second attempts of tasks that will probably run for long.
+
+They begin in slots that no ready task wants, the largest gain first, one for each task whose job has no task
+that waits and one that has ended. `malleable.Scheduler.backup_gains` says what they would gain. The first
+attempt to end well counts, and the other one is ended in vain. As soon as a ready task wants a slot, the
+backup task that began last is ended. If one of two attempts fails, the other one goes on alone. Here is who
+runs beside whom, and when to look; the loop does the rest.
+
+A look costs O(running tasks). Looks come after something has begun or ended, and by the clock after a sixteenth
+of a task's mean time, or of how long it has run; at most one an epoch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from malleable.live.ledger import Work
+
+__all__ = ["BackupDecider", "Backups", "Flight"]
+
+_LEAST = 0.5  # gain from which on a backup task is worth a slot that nobody wants
+_OF_TASK = 0.0625
+
+
+class Flight(NamedTuple):
+    """An attempt that was handed over: since when, and its slot of the loop."""
+
+    row: int
+    number: int
+    attempt: int
+    since: float
+    slot: int
+
+
+class BackupDecider(Protocol):
+    """What is asked of a decider."""
+
+    def seconds(self, rows: Sequence[int], now: float) -> list[float]:
+        """What a task of each of these jobs takes on average."""
+
+    def wanted(self, now: float, free: int) -> int:
+        """How many of so many slots, if they came free, tasks that wait would take at once."""
+
+    def gains(self, running: Sequence[tuple[int, float]], now: float) -> list[float]:
+        """What a backup task of each of these would gain: row of its job, seconds that it has run."""
+
+    def has_room(self, row: int) -> bool:
+        """Whether the limits of a job leave room for one more attempt."""
+
+    def in_the_way(self, rows: Iterable[int]) -> set[int]:
+        """Jobs whose backup tasks hold memory, or a slot of the job's maximum, that a task that waits needs."""
+
+
+class Backups:
+    """Who runs beside whom.
+
+    Parameters
+    ----------
+    decider : BackupDecider
+    epoch : float
+        Seconds between two looks, at least.
+    """
+
+    def __init__(self, decider: BackupDecider, epoch: float) -> None:
+        self._decider, self._epoch = decider, epoch
+        self._twin: dict[str, str] = {}  # of both attempts
+        self.running: dict[
+            str, Flight
+        ] = {}  # backup tasks that go on, in the order of their beginnings
+        self.dying: dict[str, Flight] = {}  # attempts that end in vain
+        self._looked, self._due = -math.inf, math.inf
+        self._stirred = True
+
+    @property
+    def slots(self) -> int:
+        """Slots of backup tasks, and of attempts that are about to end."""
+        return len(self.running) + len(self.dying)
+
+    def other(self, key: str) -> str:
+        """The attempt beside this one; empty: there is none."""
+        return self._twin.get(key, "")
+
+    def begin(self, key: str, flight: Flight, beside: str) -> None:
+        """A backup task has begun."""
+        self.running[key] = flight
+        self._twin[key], self._twin[beside] = beside, key
+
+    def part(self, key: str) -> str:
+        """Of two attempts each goes on alone; the other one."""
+        other = self._twin.pop(key)
+        del self._twin[other]
+        for each in (key, other):
+            self.running.pop(each, None)
+        return other
+
+    def give_up(self, key: str, flight: Flight) -> None:
+        """An attempt is to end in vain."""
+        self.dying[key] = flight
+
+    def clear(self) -> None:
+        """Nothing runs any more."""
+        for each in (self._twin, self.running, self.dying):
+            each.clear()
+
+    def stir(self) -> None:
+        """Something has begun or ended."""
+        self._stirred = True
+
+    # Which ones.
+
+    def too_many(self, now: float, free: int) -> list[str]:
+        """Backup tasks to be ended now, as tasks that wait want what these have; O(jobs).
+
+        ``free`` slots are free beside; below 0: so many tasks were handed over beyond the slots.
+        """
+        if not self.running:
+            return []
+        rows = self._decider.in_the_way({flight.row for flight in self.running.values()})
+        found = [key for key, flight in self.running.items() if flight.row in rows]
+        if free > 0:  # nobody wants them
+            return found
+        wanted = self._decider.wanted(now, self.slots) - free
+        more = wanted - len(self.dying) - len(found)
+        for key in reversed(self.running):
+            if more <= 0:
+                break
+            if key not in found:
+                found.append(key)
+                more -= 1
+        return found
+
+    def look(
+        self, flying: Mapping[str, Flight], jobs: Sequence[Work], now: float, free: int
+    ) -> list[str]:
+        """Tasks that are worth a backup task now, by their attempts, for so many slots that nobody wants."""
+        due = self._stirred or now >= self._due
+        if free <= 0 or not due or now < self._looked + self._epoch:
+            return []
+        self._looked, self._due, self._stirred = now, math.inf, False
+        alone = sorted(
+            (flight.row, flight.number, key)
+            for key, flight in flying.items()
+            if key not in self._twin and key not in self.dying and _may(jobs[flight.row])
+        )
+        return self._worth_it(alone, flying, now) if alone else []
+
+    def _worth_it(
+        self, alone: Sequence[tuple[int, int, str]], flying: Mapping[str, Flight], now: float
+    ) -> list[str]:
+        """Those of these attempts, in the order of jobs and tasks, whose gain is large, the largest first."""
+        ages = [now - flying[key].since for _, _, key in alone]
+        rows = [row for row, _, _ in alone]
+        gains = self._decider.gains(list(zip(rows, ages, strict=True)), now)
+        # What is expected of an old attempt changes as slowly as the attempt is old.
+        known = sorted(set(rows))
+        mean = dict(zip(known, self._decider.seconds(known, now), strict=True))
+        soonest = min(max(mean[row], age) for row, age in zip(rows, ages, strict=True))
+        self._due = now + max(self._epoch, _OF_TASK * soonest)
+        best = sorted((-gain, *task) for gain, task in zip(gains, alone, strict=True))
+        return [key for gain, _, _, key in best if -gain > _LEAST]
+
+
+def _may(work: Work) -> bool:
+    """Whether a job's tasks may have backup tasks now."""
+    idle = work.paused or work.cancelled or not work.here
+    return work.backups and not idle and work.waiting == 0 and work.done > 0
