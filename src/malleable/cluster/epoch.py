@@ -74,22 +74,26 @@ class AdaptiveDecision(ExplainedDecision):
 
 @by_value()
 class AdaptiveMatching(NamedTuple):
-    """The last solution of the linear programs, with today's rates.
+    """The last solution of the linear programs, and the rates at the time that was asked for.
+
+    A row of the arrays is a class of jobs. A column is a group of nodes that are alike.
 
     Attributes
     ----------
     classes : tuple of (priority, program)
-        Rows. Programs are names, or tuples of magnitudes where jobs have none.
+        The class of each row. A program is a name. If jobs have no programs, it is a tuple of the orders of
+        magnitude of their tasks.
     nodes : list of ndarray
-        Nodes of each column.
+        The nodes of each column.
     arrival_rates, minimum_arrival_rates : ndarray of float64, shape (F,)
-        Jobs a second: all, and those of users with a minimum share.
+        Jobs of the class that arrive in a second: all jobs, and jobs of users with a minimum share.
     execution_rates : ndarray of float64, shape (F, R)
-        Jobs a second that one node of the column could serve.
+        Jobs of the class that one node of the column could serve in a second.
     share, minimum_share : ndarray of float64, shape (F, R)
-        delta' (fairness) and delta (minimum share); above 0: suggested.
+        delta' (for fairness) and delta (for minimum shares) of the paper. Above 0: nodes of the column are
+        suggested to jobs of the class.
     solves : int
-        How often the programs were solved.
+        How often the programs have been solved.
     """
 
     classes: tuple[tuple[float, Any], ...]
