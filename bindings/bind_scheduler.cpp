@@ -83,6 +83,7 @@ class PyScheduler {
     tasks.node = column<std::int64_t>(columns, "node", kept);
     tasks.task = column<std::int64_t>(columns, "task", kept);
     tasks.seconds = column<double>(columns, "seconds", kept);
+    tasks.copying = column<double>(columns, "copying", kept);
     return call([&](Scheduler& s) -> std::int64_t {
       if (what == "started") return s.started(tasks, now);
       if (what == "ended") return s.ended(tasks, now);
@@ -200,6 +201,14 @@ class PyScheduler {
     }
     return py::make_tuple(to_numpy(std::move(columns[0])), to_numpy(std::move(columns[1])),
                           to_numpy(std::move(columns[2])), to_numpy(std::move(columns[3])));
+  }
+
+  Integers take_back(double now, const Integers& maps, const Integers& reduces) {
+    const std::span<const std::int64_t> free[2] = {view(maps), view(reduces)};
+    return copy<std::int64_t>(call([&](Scheduler& s) {
+      const auto taken = s.take_back(now, free);
+      return std::vector<std::int64_t>(taken.begin(), taken.end());
+    }));
   }
 
   py::dict counts(const Integers& ids) {
@@ -377,6 +386,8 @@ void bind_scheduler(py::module_& module) {
       .def("remove", &PyScheduler::remove, py::arg("ids"), py::arg("now"))
       .def("decide", &PyScheduler::decide, py::arg("now"))
       .def("assign", &PyScheduler::assign, py::arg("now"), py::arg("map_slots"),
+           py::arg("reduce_slots"))
+      .def("take_back", &PyScheduler::take_back, py::arg("now"), py::arg("map_slots"),
            py::arg("reduce_slots"))
       .def("counts", &PyScheduler::counts, py::arg("ids"))
       .def("backup_gains", &PyScheduler::backup_gains, py::arg("ids"), py::arg("phase"),

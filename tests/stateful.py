@@ -305,7 +305,9 @@ def scheduler_step(scheduler, memory, rng):
         return scheduler.started(which, phase, now=now)
     if call in (2, 3):
         seconds = rng.uniform(1, 5, len(which))
-        return scheduler.finished(which, phase, seconds=seconds, node=0, now=now)
+        return scheduler.finished(
+            which, phase, seconds=seconds, copying=0.4 * seconds, node=0, now=now
+        )
     if call == 4:
         return scheduler.failed(which, phase, now=now)
     if call == 5:
@@ -322,8 +324,10 @@ def scheduler_step(scheduler, memory, rng):
         memory["ids"] = [k for k in ids if k not in gone]
         return len(scheduler)
     decision = scheduler.decide(now)
-    starts = scheduler.assign(now, rng.integers(0, 2, len(scheduler.cluster)))
-    return lists(decision.ids, decision.slots, decision.changed, decision.order, *starts)
+    free = rng.integers(0, 2, len(scheduler.cluster))
+    taken = scheduler.take_back(now, free)
+    starts = scheduler.assign(now, free)
+    return lists(decision.ids, decision.slots, decision.changed, decision.order, taken, *starts)
 
 
 KINDS = [
@@ -356,6 +360,11 @@ KINDS = [
     ),
     Kind("scheduler", lambda: mb.Scheduler(CLUSTER, "flex"), scheduler_step),
     Kind("scheduler-auto", lambda: mb.Scheduler(CLUSTER, "auto", prior=3.0), scheduler_step),
+    Kind(
+        "scheduler-take-back",
+        lambda: mb.Scheduler(GENERIC, "auto", prior=3.0, take_back=True),
+        scheduler_step,
+    ),
     *(
         Kind(f"scheduler-{p}", lambda p=p: mb.Scheduler(CLUSTER, p, prior=3.0), scheduler_step)
         for p in ("gittins", "psbs")

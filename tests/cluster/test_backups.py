@@ -229,6 +229,22 @@ def test_what_attempts_in_vain_took_is_reported():
     assert (trace["kind"] == IN_VAIN).sum() == result.summary["auto"]["backup_tasks"]
 
 
+def test_attempts_that_outlive_the_last_job_count_until_the_end():
+    """The straggler of the last job runs on when its backup task has ended."""
+    result = simulated(stragglers(), trace=True, take_back=False)
+    trace, tasks, summary = result.trace["auto"], result.tasks, result.summary["auto"]
+    took = tasks["finish_time"] - tasks["starting_time"]
+    wasted = took[tasks["success"] == 0].sum()
+    lasting = 0
+    for slot in np.unique(trace["slot"]):
+        times = trace["time"][trace["slot"] == slot]
+        if len(times) % 2:
+            lasting += 1
+            wasted += summary["end"] - times[-1]
+    assert lasting > 0
+    assert summary["wasted_slot_seconds"] == pytest.approx(wasted)
+
+
 def test_backup_tasks_shorten_responses_where_times_scatter():
     """Mean response over that without them, geometric mean of two draws."""
     worth = {}

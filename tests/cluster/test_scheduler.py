@@ -125,13 +125,14 @@ class Engine:
                         self.arrive(row, now)
                 self.look(now)
             self.scheduler.decide(now)
-            starts = self.scheduler.assign(now, self.free)
-            columns = zip(
-                *(c.tolist() for c in (starts.ids, starts.phase, starts.node)), strict=True
-            )
-            for job, phase, node in columns:
-                self.begin(self.row[job], phase, node, now)
+            self.assign(now)
         return self.completion
+
+    def assign(self, now):
+        starts = self.scheduler.assign(now, self.free)
+        columns = zip(*(c.tolist() for c in (starts.ids, starts.phase, starts.node)), strict=True)
+        for job, phase, node in columns:
+            self.begin(self.row[job], phase, node, now)
 
 
 class Copied(Engine):

@@ -428,6 +428,7 @@ def test_a_decision_begins_its_plan(seed, objective):
     plan.validate()
     assert plan.allocation.tolist() == decision.slots.tolist()
     assert decision.lower_bound <= decision.value and plan.guarantee is None
-    planned = mb.FlowEpoch(25, objective, effort=0)
-    planned.add(flows)
-    assert planned.decide(0.0).plan().guarantee is not None
+    for options, proved in (({"effort": 0}, False), ({"policy": "flowflex-literal"}, True)):
+        planned = mb.FlowEpoch(25, objective, **options)
+        planned.add(flows)
+        assert (planned.decide(0.0).plan().guarantee is not None) == proved

@@ -188,7 +188,7 @@ def starts_rows(quick: bool) -> Iterator[Row]:
             yield Row(
                 f"sigma {0.5 * sigma:g}, {label}",
                 _copying,
-                ours=("auto",),
+                ours=("auto", "auto kept"),
                 rivals=("auto .05", "auto .8", "auto ended", *FAIRS),
                 seeds=range(first, first + (2 if quick else 9)),
             )
@@ -196,7 +196,9 @@ def starts_rows(quick: bool) -> Iterator[Row]:
 
 def _copying(rule: str, world: int) -> float:
     name, _, start = rule.partition(" ")
-    options = {"slow_start": _STARTS[start], "early_reduces": False} if start else {}
+    options = {"slow_start": _STARTS[start], "early_reduces": False} if start in _STARTS else {}
+    if start == "kept":  # no task can be ended
+        options = {"take_back": False}
     jobs, cluster = copying_world(world)
     return run(name, jobs, cluster, "learn", **options)
 

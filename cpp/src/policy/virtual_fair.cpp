@@ -64,7 +64,7 @@ void VirtualFair::look(const ClusterState& state, int pool) {
     row.most = row.work = 0.0;
     for (const Phase p : {kMap, kReduce}) {
       const PhaseState& s = state.phase(row.job, p);
-      if ((!state.cluster.generic && p != pool) || !s.ready) continue;
+      if ((!state.cluster.generic && p != pool) || !s.open()) continue;
       row.most += static_cast<double>(s.total);
       row.work += s.estimate * static_cast<double>(s.total);
     }

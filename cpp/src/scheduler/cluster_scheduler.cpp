@@ -17,6 +17,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       owes_(style_ == ClusterPolicy::Style::kTargets && options.assignment == Assignment::kDeficit),
       foresees_(options.learn && options.early_reduces && !options.split_copy &&
                 options.slow_start >= 1.0),
+      takes_back_(foresees_ && options.take_back && !has_gangs()),
       estimates_(options.learn, options.prior, options.processors) {
   options_.in_order |= policy.fills_in_order();
   const std::size_t n = jobs.size();
@@ -152,17 +153,18 @@ void ClusterScheduler::user_changed(Index job, std::size_t before) {
   const std::size_t user = state_.jobs.user_of(job);
   for (const Phase p : {kMap, kReduce}) {
     const PhaseState& s = state_.phases[2 * job + p];
-    if (!s.ready) continue;
+    if (!s.ready && s.running == 0) continue;
     state_.user_running[before] -= s.running;
     state_.user_running[user] += s.running;
+    mark(job, p);
+    if (!s.ready) continue;
     user_ready_[before] -= s.waiting;
     user_ready_[user] += s.waiting;
-    mark(job, p);
   }
   policy_->user_changed(state_, job, before);
 }
 
-// Changes counts of a phase that is ready, and all sums over them.
+// Changes counts of a phase, and all sums over them.
 void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int64_t running) {
   PhaseState& s = state_.phases[2 * job + p];
   const int pool = pool_of(p);
@@ -171,9 +173,10 @@ void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int6
   s.waiting += waiting;
   s.running += running;
   running_[pool] += running;
-  ready_[pool] += waiting;
   const std::size_t user = state_.jobs.user_of(job);
   state_.user_running[user] += running;
+  if (!s.ready) return;
+  ready_[pool] += waiting;
   user_ready_[user] += waiting;
 }
 
@@ -223,8 +226,11 @@ void ClusterScheduler::leave(Index job) {
   state_.present.erase(place);
   if (options_.replicas > 0) state_.blocks.remove(job);
   if (racks_) rack_blocks_.remove(job);
-  for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
-  std::vector<double>().swap(jobs_[job].began);
+  Job& own = jobs_[job];
+  for (auto& again : own.again) std::vector<Index>().swap(again);
+  std::vector<double>().swap(own.began);
+  if (std::exchange(own.is_early, false)) std::erase(early_, job);
+  if (std::exchange(own.is_hopeful, false)) std::erase(hopeful_, job);
   if (estimates_.used()) estimates_.forget(job);
   policy_->job_finished(state_, job);
 }
@@ -232,7 +238,7 @@ void ClusterScheduler::leave(Index job) {
 void ClusterScheduler::drop(Index job) {
   for (const Phase p : {kMap, kReduce}) {
     PhaseState& s = state_.phases[2 * job + p];
-    if (s.ready) {
+    if (s.ready || s.running > 0) {
       count(job, p, -s.waiting, -s.running);
       mark(job, p);
     }
@@ -249,6 +255,8 @@ void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
   if (p == kMap) {
     map_began(job, tasks, state_.now);
     start_slowly(job);
+  } else {
+    started_early(job, tasks);
   }
   refresh(job, pool_of(p));
 }
@@ -264,13 +272,10 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   if (estimates_.used() && s.total > finished) {
     if (estimates_.begin_again(2 * job + p) || !estimates_.expects(2 * job + p)) expect(job, p);
   }
-  if (running > 0) make_ready(job, p);
-  if (s.ready) {
-    if (ended > 0) count(job, p, 0, -ended);
-    count(job, p, waiting - s.waiting, running - s.running);
-  } else {
-    s.waiting = waiting;
-  }
+  if (running > s.running) make_ready(job, p);
+  if (ended > 0) count(job, p, 0, -ended);
+  count(job, p, waiting - s.waiting, running - s.running);
+  if (p == kReduce) jobs_[job].early = std::min(jobs_[job].early, running);
   if (estimates_.used()) learn(job, p);
   if (p == kMap) {
     const std::int64_t more = running - static_cast<std::int64_t>(jobs_[job].began.size());
@@ -307,6 +312,8 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     // Where nobody says when they began, the oldest ended.
     map_began(job, -done, std::isnan(seconds) ? 0.0 : state_.now - seconds);
     start_slowly(job);
+  } else {
+    ended_early(job, done);
   }
   mark(job, p);
   refresh(job, pool_of(p));
@@ -323,7 +330,11 @@ void ClusterScheduler::put_back(Index job, Phase p, Index task) {
 
 void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
   count(job, p, tasks, -tasks);
-  if (p == kMap) map_began(job, -tasks, 0.0);
+  if (p == kMap) {
+    map_began(job, -tasks, 0.0);
+  } else {
+    ended_early(job, tasks);
+  }
   mark(job, p);
   refresh(job, pool_of(p));
   news_ = true;
@@ -432,8 +443,9 @@ void ClusterScheduler::state(State& s) {
     aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, rack_blocks_, news_, arrivals_, copying_, looks_, speeds_.slots);
+  s(estimates_, rack_blocks_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_);
   if (s.reading()) {
+    calm_ = 0.0;
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     policy_->added(state_, {});  // room for all
     forget_changes();

@@ -191,15 +191,17 @@ std::int64_t ClusterScheduler::wanted(int pool, std::int64_t most) {
   return std::min(slots, most);
 }
 
-Index ClusterScheduler::lend(int pool) {
-  auto& free = state_.free_on[pool];
+// A node with a free slot, which the queue of free slots has no longer.
+Index ClusterScheduler::free_node(int pool) {
+  if (!options_.offered) return queue_[pool].pop();
   Index node = 0;
-  if (options_.offered) {
-    while (free[node] == 0) ++node;
-  } else {
-    node = queue_[pool].pop();
-  }
-  --free[node];
+  while (state_.free_on[pool][node] == 0) ++node;
+  return node;
+}
+
+Index ClusterScheduler::lend(int pool) {
+  const Index node = free_node(pool);
+  --state_.free_on[pool][node];
   --state_.free[pool];
   return node;
 }

@@ -22,6 +22,8 @@ std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
   return std::max<std::int64_t>(0, least - s.running);
 }
 
+bool ClusterScheduler::has_gangs() const { return options_.gang; }
+
 // How many free slots it takes until a task of the phase may start.
 std::int64_t ClusterScheduler::least(Index job, Phase p) const {
   return options_.gang ? std::max<std::int64_t>(needs(job, p), 1) : 1;

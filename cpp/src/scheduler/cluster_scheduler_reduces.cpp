@@ -1,5 +1,16 @@
 // When reduce tasks may start: once enough maps have ended, or earlier where the maps will probably
 // have ended by the time copying has (kernel/early_reduces).
+//
+// If tasks can be ended (`take_back`), reduce tasks also start early in slots that no ready task
+// wants, as soon as one map has ended and the chance is a half that all maps end while a reduce
+// task copies everything. And if a map, or a reduce task whose maps have ended, finds no slot, a
+// reduce task that waits for maps gives its slot back and waits for another one: of the job whose
+// maps have the least chance, below a half, to end while one copies what is there. It has only
+// copied. The tasks of its job that wait are not ready any more.
+//
+// A job's maps are looked at when one begins or ends, or by the clock, more seldom the more of
+// them run and the older they are: O(maps that run) a look. A slot that is looked for costs
+// O(jobs whose reduce tasks wait for maps) at most, and O(1) while none of them is to be ended.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,7 +21,9 @@
 namespace malleable {
 namespace {
 
-constexpr double kLikely = 0.8;
+// The chance of all maps to end in time for an early start; less if a task that starts in vain can
+// be ended.
+constexpr double kLikely = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
 constexpr std::size_t kFew = 8;  // so many maps that run are looked at whenever one starts or ends
 // Else again after this part of what could be copied, of a map's mean time or of its age.
 constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
@@ -19,11 +32,19 @@ constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
 
 void ClusterScheduler::start_slowly(Index job) {
   const PhaseState& reduces = state_.phases[2 * job + 1];
-  if (options_.split_copy || reduces.ready || reduces.total == 0) return;
   const PhaseState& maps = state_.phases[2 * job];
+  if (options_.split_copy || reduces.total == 0) return;
+  Job& own = jobs_[job];
+  if (maps.unfinished() == 0) {
+    own.early = 0;
+    own.foreseen = false;
+  }
+  if (reduces.ready && !(own.foreseen && takes_back_)) return;
   const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
-  if (static_cast<double>(maps.finished) >= enough || (foresees_ && maps_end_soon(job))) {
+  if (static_cast<double>(maps.finished) >= enough) {
     make_ready(job, kReduce);
+  } else if (foresees_) {
+    foresee(job);
   }
 }
 
@@ -38,33 +59,68 @@ void ClusterScheduler::map_began(Index job, std::int64_t count, double when) {
         later == began.end() || (later != began.begin() && when - *(later - 1) < *later - when);
     began.erase(before ? later - 1 : later);
   }
+  if (began.size() > kFew) return;
+  jobs_[job].look = 0.0;
+  if (jobs_[job].early > 0) calm_ = 0.0;
 }
 
-// Whether all maps will probably have ended by the time that a reduce task has copied what is
-// there.
-bool ClusterScheduler::maps_end_soon(Index job) {
-  const PhaseState& maps = state_.phases[2 * job];
+// The chances that all maps end while a reduce task copies what is there, or everything; what they
+// say of the job's reduce tasks.
+void ClusterScheduler::foresee(Index job) {
   Job& own = jobs_[job];
-  const double there = copying_.low() * static_cast<double>(maps.finished) /
-                       static_cast<double>(std::max<std::int64_t>(maps.total, 1));
-  if (!(there > 0.0) || own.began.empty()) return false;
-  if (state_.now < own.look && own.began.size() > kFew) return false;
+  if (!(copying_.low() > 0.0)) return;
+  if (state_.now >= own.look) {
+    own.soon = own.hope = 0.0;
+    if (!own.began.empty() && state_.phases[2 * job].finished > 0) look_at_chances(job);
+    follow_chances(job);
+  }
+  look_again(job);
+}
+
+void ClusterScheduler::look_at_chances(Index job) {
+  Job& own = jobs_[job];
+  const PhaseState& maps = state_.phases[2 * job];
+  const double all = copying_.low();
+  const double there = all * static_cast<double>(maps.finished) / static_cast<double>(maps.total);
   const LogTimes times = times_now(job, kMap);
   ages_.clear();
   for (const double began : own.began) ages_.push_back(state_.now - began);
   const auto waiting = static_cast<double>(maps.waiting);
-  if (chance_of_ends(ages_, waiting, times, there, kLikely) >= kLikely) return true;
-  const double mean = times.seconds();
+  // Of jobs whose reduce tasks could be ended the least chance is looked for.
+  const double likely = takes_back_ ? kLikelyEnough : kLikely;
+  const double enough = own.early > 0 ? 0.0 : own.foreseen ? kEven : likely;
+  own.soon = chance_of_ends(ages_, waiting, times, there, enough);
+  if (takes_back_) own.hope = chance_of_ends(ages_, waiting, times, all, kEven);
+  const double mean = times.seconds(), longest = takes_back_ ? all : there;
   // Before that many have started, a look would be in vain.
-  if (waiting * mean >= there * static_cast<double>(own.began.size())) return false;
+  own.look = 0.0;
+  if (waiting * mean >= longest * static_cast<double>(own.began.size())) return;
   // The chance changes as slowly as the youngest map is old.
   const double scale = std::max(mean, ages_.back());
   own.look = state_.now + std::max(there * kOfCopying, scale * kOfMap);
-  if (own.looked_for) return false;
+}
+
+void ClusterScheduler::follow_chances(Index job) {
+  Job& own = jobs_[job];
+  const PhaseState& reduces = state_.phases[2 * job + 1];
+  if (own.soon >= (takes_back_ ? kLikelyEnough : kLikely) && !reduces.ready) {
+    make_ready(job, kReduce);
+    own.foreseen = true;
+  } else if (own.soon < kEven && own.foreseen && takes_back_) {
+    hold_back(job);
+  }
+  if (own.is_hopeful || !hopes(job)) return;
+  own.is_hopeful = true;
+  hopeful_.push_back(job);
+}
+
+// By the clock, unless a look is to come.
+void ClusterScheduler::look_again(Index job) {
+  Job& own = jobs_[job];
+  if (own.looked_for || own.look <= state_.now || state_.phases[2 * job + 1].ready) return;
   own.looked_for = true;
   looks_.emplace_back(own.look, job);
   std::push_heap(looks_.begin(), looks_.end(), std::greater<>());
-  return false;
 }
 
 // Looks that are due.
@@ -76,6 +132,97 @@ void ClusterScheduler::look_at_maps() {
     jobs_[job].looked_for = false;
     start_slowly(job);
   }
+}
+
+// Reduce tasks that wait for slots may not start yet, after all.
+void ClusterScheduler::hold_back(Index job) {
+  PhaseState& reduces = state_.phases[2 * job + 1];
+  const std::int64_t waiting = reduces.waiting;
+  count(job, kReduce, -waiting, 0);
+  reduces.ready = false;
+  reduces.waiting = waiting;
+  jobs_[job].foreseen = false;
+  mark(job, kReduce);
+  refresh(job, pool_of(kReduce));
+}
+
+void ClusterScheduler::started_early(Index job, std::int64_t tasks) {
+  const PhaseState& reduces = state_.phases[2 * job + 1];
+  Job& own = jobs_[job];
+  if (!takes_back_ || state_.phases[2 * job].unfinished() == 0) return;
+  if (reduces.ready && !own.foreseen) return;  // somebody wanted that
+  own.early += tasks;
+  calm_ = 0.0;
+  if (!std::exchange(own.is_early, true)) early_.push_back(job);
+}
+
+// Whether reduce tasks of the job may start where no ready task wants the slot.
+bool ClusterScheduler::hopes(Index job) const {
+  const PhaseState& reduces = state_.phases[2 * job + 1];
+  return jobs_[job].hope >= kEven && !reduces.ready && reduces.waiting > 0;
+}
+
+// How many of these, as the job's own maps come first.
+std::int64_t ClusterScheduler::early_room(Index job) const {
+  const std::int64_t maps = state_.cluster.generic ? state_.phases[2 * job].waiting : 0;
+  const std::int64_t room = state_.room(job, pool_of(kReduce)) - maps;
+  return std::min(state_.phases[2 * job + 1].waiting, room);
+}
+
+// The most hopeful job first.
+void ClusterScheduler::start_early(int pool, std::vector<TaskStart>& starts) {
+  if (!takes_back_ || pool != pool_of(kReduce)) return;
+  while (state_.free[pool] > 0 && !hopeful_.empty() && wanted(pool, 1) == 0) {
+    Index best = kNone;
+    std::erase_if(hopeful_, [&](Index job) {
+      const bool hopes = jobs_[job].is_hopeful = this->hopes(job);
+      const bool better = best == kNone || jobs_[job].hope > jobs_[best].hope;
+      if (hopes && better && early_room(job) > 0) best = job;
+      return !hopes;
+    });
+    if (best == kNone) return;
+    const std::int64_t most = std::min(early_room(best), state_.free[pool]);
+    for (std::int64_t k = 0; k < most; ++k) start(best, kReduce, 1, free_node(pool), starts);
+  }
+}
+
+// Whether more maps, and reduce tasks whose maps have ended, look for a slot than are free.
+bool ClusterScheduler::tasks_lack_slots(int pool, std::int64_t freed) {
+  std::int64_t left = state_.free[pool] + freed;
+  if (ready_[pool] <= left) return false;
+  settle_places(pool);
+  waiting_[pool].visit_in_order([&](const auto& entry) {
+    const Index job = entry.item;
+    const PhaseState& maps = state_.phases[2 * job];
+    const PhaseState& reduces = state_.phases[2 * job + 1];
+    std::int64_t tasks = pool_of(kMap) == pool && maps.ready ? maps.waiting : 0;
+    if (pool_of(kReduce) == pool && reduces.ready && maps.unfinished() == 0) {
+      tasks += reduces.waiting;
+    }
+    left -= std::min(tasks, state_.room(job, pool));
+    return left >= 0;
+  });
+  return left < 0;
+}
+
+Index ClusterScheduler::to_take_back(int pool, std::int64_t freed) {
+  if (early_.empty() || pool != pool_of(kReduce) || state_.now < calm_) return kNone;
+  if (!tasks_lack_slots(pool, freed)) return kNone;
+  Index worst = kNone;
+  double calm = kInfinity;
+  std::erase_if(early_, [&](Index job) {
+    Job& own = jobs_[job];
+    own.is_early = own.early > 0;
+    if (!own.is_early) return true;
+    if (state_.now >= own.look) foresee(job);
+    calm = std::min(calm, own.look);
+    const bool worse = worst == kNone || own.soon < jobs_[worst].soon ||
+                       (own.soon == jobs_[worst].soon && state_.rank[job] > state_.rank[worst]);
+    if (own.soon < kEven && worse) worst = job;
+    return false;
+  });
+  if (worst == kNone) calm_ = calm;
+  return worst;
 }
 
 void ClusterScheduler::copied(Index job, double seconds) {

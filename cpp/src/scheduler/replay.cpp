@@ -247,8 +247,9 @@ bool tell_tasks(Reader& r, Scheduler& scheduler) {
   };
   for (const auto& [call, told] : kTold) {
     if (!r.is(call)) continue;
-    const Scheduler::Tasks tasks{r.integers("ids"),  r.integers("phase"), r.integers("count"),
-                                 r.integers("node"), r.integers("task"),  r.doubles("seconds")};
+    const Scheduler::Tasks tasks{r.integers("ids"),   r.integers("phase"), r.integers("count"),
+                                 r.integers("node"),  r.integers("task"),  r.doubles("seconds"),
+                                 r.doubles("copying")};
     (scheduler.*told)(tasks, r.now());
     return true;
   }
@@ -350,6 +351,12 @@ Replayed replay(std::string_view calls, Scheduler& fresh, Scheduler* other) {
       if (other != nullptr) {
         other->started({r.integers("start_ids"), r.integers("start_phase")}, r.now());
       }
+    } else if (r.is("take_back")) {
+      const std::span<const std::int64_t> free[2] = {r.integers("free_maps"),
+                                                     r.integers("free_reduces")};
+      const auto ids = r.integers("ids"), phase = r.integers("phase");
+      found.same &= std::ranges::equal(fresh.take_back(r.now(), free), ids);
+      if (other != nullptr) other->failed({ids, phase}, r.now());
     } else {
       found.jobs += tell(r, fresh);
       if (other != nullptr) tell(r, *other);

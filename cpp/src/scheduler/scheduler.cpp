@@ -249,6 +249,9 @@ std::int64_t Scheduler::ended(const Tasks& tasks, double now) {
     const bool known = !tasks.node.empty() && tasks.node[k] >= 0;
     ended_on_.assign(known ? static_cast<std::size_t>(count - ignored) : 0,
                      known ? static_cast<Index>(tasks.node[k]) : 0);
+    if (p == kReduce && !tasks.copying.empty() && !std::isnan(tasks.copying[k])) {
+      core_.copied(row, tasks.copying[k]);
+    }
     core_.ended(row, p, count - ignored, seconds, ended_on_);
     return ignored;
   });
@@ -288,7 +291,7 @@ void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::in
                       double now) {
   each({ids, phase}, now, [&](Index row, Phase p, std::int64_t, std::size_t) {
     if (!jobs_[row].here) come(row);
-    core_.make_ready(row, p);
+    core_.said_ready(row, p);
     return std::int64_t{0};
   });
 }
@@ -472,8 +475,7 @@ void Scheduler::remove(std::span<const std::int64_t> ids, double now) {
   }
 }
 
-std::span<const Scheduler::Start> Scheduler::assign(
-    double now, const std::span<const std::int64_t> (&free)[2]) {
+void Scheduler::set_free(double now, const std::span<const std::int64_t> (&free)[2]) {
   check_now(now, this->now());
   static const char* const kFields[] = {"free map slots", "free reduce slots"};
   for (int pool = 0; pool < 2; ++pool) {
@@ -483,11 +485,31 @@ std::span<const Scheduler::Start> Scheduler::assign(
     check_whole(kFields[pool], free[pool], 0, pool == 1 && nodes_.generic ? 0 : kMostOnNode);
   }
   advance(now);
-  starts_.clear();
   for (int pool = 0; pool < 2; ++pool) core_.set_free(pool, free[pool]);
+}
+
+std::span<const std::int64_t> Scheduler::take_back(double now,
+                                                   const std::span<const std::int64_t> (&free)[2]) {
+  set_free(now, free);
+  taken_.clear();
+  for (int pool = 0; pool < 2; ++pool) {
+    std::int64_t freed = 0;
+    for (Index row = kNone; (row = core_.to_take_back(pool, freed)) != kNone; ++freed) {
+      core_.returned(row, kReduce, 1);
+      taken_.push_back(ids_.id_of(row));
+    }
+  }
+  return taken_;
+}
+
+std::span<const Scheduler::Start> Scheduler::assign(
+    double now, const std::span<const std::int64_t> (&free)[2]) {
+  set_free(now, free);
+  starts_.clear();
   for (int pool = 0; pool < 2; ++pool) {
     begun_.clear();
     core_.assign(pool, begun_);
+    core_.start_early(pool, begun_);
     for (const auto& [row, p, task, node] : begun_) {
       const bool placed = p == kMap && state().blocks.has_blocks(row);
       starts_.push_back({ids_.id_of(row), p, placed ? static_cast<std::int64_t>(task) : -1, node});

@@ -90,14 +90,17 @@ void Scheduler::check(const Tasks& tasks) const {
   check_given("node", tasks.node, count);
   check_given("task", tasks.task, count);
   check_given("seconds", tasks.seconds, count);
+  check_given("copying", tasks.copying, count);
+  const auto check_seconds = [](const char* field, std::span<const double> column, std::size_t k) {
+    if (column.empty() || std::isnan(column[k]) || kWorkRange.holds(column[k])) return;
+    throw FieldError(field, k, column[k], kWorkRange.text);
+  };
   for (std::size_t k = 0; k < count; ++k) {
     if (row_of(tasks.ids[k]) == kNone && !was_there(tasks.ids[k])) {
       throw FieldError("ids", k, static_cast<long long>(tasks.ids[k]), "no such job");
     }
-    if (!tasks.seconds.empty() && !std::isnan(tasks.seconds[k]) &&
-        !kWorkRange.holds(tasks.seconds[k])) {
-      throw FieldError("seconds", k, tasks.seconds[k], kWorkRange.text);
-    }
+    check_seconds("seconds", tasks.seconds, k);
+    check_seconds("copying", tasks.copying, k);
   }
   check_whole("phase", tasks.phase, 0, 1);
   check_whole("count", tasks.count, 0, kMostTasks);

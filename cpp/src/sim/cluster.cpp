@@ -114,6 +114,7 @@ void ClusterSimulation::integrate(double until) {
   const ClusterState& state = scheduler_.state();
   const double step = until - state.now;
   if (step <= 0.0) return;
+  totals_.wasted += step * static_cast<double>(in_vain_);
   totals_.jobs_seconds += step * static_cast<double>(state.present.size());
   for (int pool = 0; pool < 2; ++pool) {
     totals_.busy[pool] += step * static_cast<double>(scheduler_.running(pool) + lent_[pool]);
@@ -198,21 +199,26 @@ void ClusterSimulation::hear_heartbeats(bool news, bool happened) {
 
 void ClusterSimulation::give_slots(bool happened) {
   const bool news = scheduler_.take_news();
-  for (int pool = 0; options_.backups && pool < 2; ++pool) end_backups(pool);
+  for (int pool = 0; pool < 2; ++pool) {
+    take_back_reduces(pool);
+    if (options_.backups) end_backups(pool);
+  }
   if (heartbeats_.used()) {
     hear_heartbeats(news, happened);
   } else {
     for (int pool = 0; pool < 2; ++pool) {
-      if (!scheduler_.may_start(pool)) continue;
-      starts_.clear();
-      scheduler_.assign(pool, starts_);
-      begin(starts_);
+      do {
+        starts_.clear();
+        scheduler_.assign(pool, starts_);
+        begin(starts_);
+      } while (take_back_reduces(pool));
     }
   }
   if (state().cluster.generic && parked_ > 0 && parked_ == scheduler_.running(0) && stuck()) {
     make_room();
   }
   if (options_.backups) begin_backups();
+  start_early_reduces();
 }
 
 void ClusterSimulation::advance(double until) {

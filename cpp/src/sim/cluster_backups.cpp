@@ -107,7 +107,12 @@ void ClusterSimulation::end_beside(Index group) {
 void ClusterSimulation::drop_attempt(Index group) {
   TaskGroup& g = groups_[group];
   const double now = state().now;
-  totals_.wasted += now - g.start;
+  // What an attempt took whose task had ended has been counted as it went on.
+  if (g.twin == kNone) {
+    --in_vain_;
+  } else {
+    totals_.wasted += now - g.start;
+  }
   // The slot of a backup task that goes on is its task's.
   end_beside(g.beside ? group : g.twin);
   if (g.twin != kNone) {
@@ -150,6 +155,8 @@ bool ClusterSimulation::ends_beside(Index group) {
     return false;
   }
   std::erase(backups_[pool], g.twin);
+  totals_.wasted += state().now - other.start;
+  ++in_vain_;
   other.twin = g.twin = kNone;
   return false;
 }

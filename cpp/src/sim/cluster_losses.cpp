@@ -10,9 +10,10 @@
 // job needs outputs again, and those that left in the meantime are made again then. Costs O(groups
 // of tasks + maps of the jobs present) for a node.
 //
-// With generic slots, reduce tasks that wait for maps may come to hold so many slots that nothing
-// can start any more; then as many of them as the first job with waiting maps needs give their
-// slots to these maps and wait again.
+// Reduce tasks that wait for maps give their slots to other tasks where the scheduler says so
+// (scheduler/cluster_scheduler_reduces.cpp). With generic slots, they may come to hold so many
+// slots that nothing can start any more; then as many of them as the first job with waiting maps
+// needs give their slots to these maps. They wait for slots again, and what they copied is gone.
 #include <algorithm>
 
 #include "malleable/sim/cluster.hpp"
@@ -95,8 +96,11 @@ void ClusterSimulation::make_room() {
   for (const Index job : present) {
     const std::int64_t wanted = scheduler_.least(job, kMap);
     if (!state().eligible(job, kMap) || wanted > state().free[0] + parked_) continue;
-    evict(job, wanted);
-    for (std::size_t k = present.size(); k > 0; --k) evict(present[k - 1], wanted);
+    const auto evict_of = [&](Index other) {
+      while (state().free[0] < wanted && !jobs_[other].parked.empty()) evict(other);
+    };
+    evict_of(job);
+    for (std::size_t k = present.size(); k > 0; --k) evict_of(present[k - 1]);
     starts_.clear();
     if (heartbeats_.used()) {
       std::int64_t left = wanted;
@@ -114,29 +118,39 @@ void ClusterSimulation::make_room() {
   }
 }
 
-// Takes slots from a job's reduce tasks that wait, the latest first, until so many are free.
-void ClusterSimulation::evict(Index job, std::int64_t slots) {
+// The latest of a job's reduce tasks that wait for maps gives its slot back.
+void ClusterSimulation::evict(Index job) {
   auto& parked = jobs_[job].parked;
-  std::int64_t taken = 0;
-  while (state().free[0] < slots && !parked.empty()) {
-    const Index group = parked.back();
-    TaskGroup& g = groups_[group];
-    while (state().free[0] < slots && g.count > 0) {
-      const auto [next, node, task] = groups_.take(group);
-      scheduler_.put_back(job, kReduce, task);
-      record(3, g.phase, task, node, kNan, g.attempt);
-      free_slot(node, 0);
-      ++taken;
-    }
-    if (g.count > 0) break;
+  const Index group = parked.back();
+  TaskGroup& g = groups_[group];
+  const auto [next, node, task] = groups_.take(group);
+  totals_.wasted += state().now - g.start;
+  scheduler_.put_back(job, kReduce, task);
+  record(3, g.phase, task, node, kNan, g.attempt);
+  free_slot(node, scheduler_.pool_of(kReduce));
+  if (g.count == 0) {
     stop_transfer(group);
     parked.pop_back();
   }
-  if (taken == 0) return;
-  parked_ -= taken;
-  totals_.preempted += taken;
+  --parked_;
+  ++totals_.preempted;
   if (clocks_.used()) clocks_.touch(2 * job + 1, state().now);
-  scheduler_.returned(job, kReduce, taken);
+  scheduler_.returned(job, kReduce, 1);
+}
+
+// Slots for tasks that find none; false: there are none to be had.
+bool ClusterSimulation::take_back_reduces(int pool) {
+  bool any = false;
+  for (Index job = kNone; (job = scheduler_.to_take_back(pool)) != kNone; any = true) evict(job);
+  return any;
+}
+
+void ClusterSimulation::start_early_reduces() {
+  for (int pool = 0; pool < 2; ++pool) {
+    starts_.clear();
+    scheduler_.start_early(pool, starts_);
+    begin(starts_);
+  }
 }
 
 }  // namespace malleable

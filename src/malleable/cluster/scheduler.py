@@ -166,6 +166,7 @@ class Scheduler(Kept):
         self._policy, self._objective = policy, objective
         shared = bool(place.users) if by_user is None else bool(by_user)
         self._settings = {
+            "take_back": False,
             **checked_options(options, simulated=False),
             **policy_settings(hysteresis, effort, at_least_one, shared),
             "learn": bool(learn),
@@ -350,14 +351,15 @@ class Scheduler(Kept):
         for name, values in columns.items():
             if values is None:
                 continue
-            kind = np.float64 if name == "seconds" else np.int64
+            real = name in ("seconds", "copying")
+            kind = np.float64 if real else np.int64
             if type(values) is np.ndarray and values.dtype == kind and values.shape == (count,):
                 told[name] = np.ascontiguousarray(values)  # the core checks what they are
                 continue
             least = -1 if name in ("node", "task") else 0
             told[name] = (
                 floats_of(name, values, count)
-                if name == "seconds"
+                if real
                 else integers_of(name, values, count, least=least)
             )
         moment = self._moment(now)
@@ -403,6 +405,7 @@ class Scheduler(Kept):
         seconds: npt.ArrayLike | None = None,
         node: npt.ArrayLike | None = None,
         count: npt.ArrayLike | None = None,
+        copying: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
         """Tell tasks that have ended well.
@@ -415,13 +418,18 @@ class Scheduler(Kept):
             How long each task took [s]; unknown by default.
         node : array_like of int, optional
             Where each task ran; -1: unknown.
+        copying : array_like of float, optional
+            The part of a reduce task's seconds [s] in which the task copies if all maps have ended before; NaN:
+            unknown. If this is told, reduce tasks may start before all maps have ended (option
+            ``early_reduces``; with ``take_back`` call `take_back` before `assign`).
 
         Returns
         -------
         int
             Tasks that were ignored, as in `started`.
         """
-        return self._report("ended", ids, now, phase=phase, count=count, node=node, seconds=seconds)
+        columns = {"count": count, "node": node, "seconds": seconds, "copying": copying}
+        return self._report("ended", ids, now, phase=phase, **columns)
 
     @in_turn
     def failed(
@@ -756,6 +764,46 @@ class Scheduler(Kept):
             start_node=starts.node,
         )
         return starts
+
+    @in_turn
+    def take_back(self, now: float, free: npt.ArrayLike) -> Integers:
+        """Reduce tasks that your engine is to end, because others need their slots; before `assign`.
+
+        Say ``take_back=True`` to the scheduler if your engine can end a task. Then reduce tasks may also
+        start in slots that no ready task wants, while maps of their job run. If a map, or a reduce task whose
+        maps have ended, finds no slot, a reduce task that waits for maps and has only copied is taken back.
+
+        Parameters
+        ----------
+        now, free
+            As in `assign`.
+
+        Returns
+        -------
+        ndarray of int64
+            Jobs, one entry for each task: end the reduce task of the job that started last, and give `assign`
+            its slot as a free one. The tasks count as waiting again, so do not report them as failed.
+            Empty without ``take_back``, or while `finished` was told no ``copying``.
+
+        Examples
+        --------
+        >>> import malleable as mb
+        >>> scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), take_back=True)
+        >>> scheduler.take_back(now=0.0, free=4)
+        array([], dtype=int64)
+        """
+        moment = check_time("now", now)
+        maps, reduces = self._by_pool("free", free, len(self._cluster))
+        ids = self._core.take_back(moment, maps, reduces)
+        self._log(
+            "take_back",
+            now=[moment],
+            free_maps=maps,
+            free_reduces=reduces,
+            ids=ids,
+            phase=np.ones(len(ids), dtype=np.int64),
+        )
+        return ids
 
     def preview(self, now: float, free: npt.ArrayLike) -> TaskStarts:
         """The tasks that `assign` would start on these free slots. Nothing starts or changes. O(jobs).

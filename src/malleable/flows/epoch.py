@@ -245,8 +245,8 @@ class FlowEpoch(PlannedEpoch):
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._period = check_amount("period", period, WEIGHT)
-        # Only the best plan is never worse than the literal one, which the theorems are about.
-        self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
+        # The theorems are about the literal plan; other decisions begin the schedule of an order.
+        self._guaranteed = policy == "flowflex-literal" and hysteresis == 0.0
         self._core: _core.FlowEpoch = _core.FlowEpoch(
             check_slots(slots, least=0),
             check_amount("task_work", task_work, RATE),
@@ -380,6 +380,6 @@ class FlowEpoch(PlannedEpoch):
             goal = Objective.of_codes(goal.aggregate, codes)
         flows = Flows.of_core(table, ids, job_names)
         plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
-        if not self._best:
+        if not self._guaranteed:
             plan.guarantee = None
         return plan

@@ -37,6 +37,8 @@ struct PhaseState {
   std::int64_t timed = 0;  // of so many
   bool ready = false;      // its tasks may start
 
+  // Tasks of it run, or may start.
+  bool open() const { return ready || running > 0; }
   std::int64_t unfinished() const { return total - finished; }
   double remaining() const { return estimate * static_cast<double>(unfinished()); }
 
@@ -141,9 +143,10 @@ struct ClusterState {
       const PhaseState& s = phase(job, p);
       d.running += s.running;
       d.minimum += jobs.minimum_of(p, job);
-      if (!s.ready) continue;
-      d.most += s.running + s.waiting;
-      d.work += held(s.remaining(), s.estimate);
+      const std::int64_t tasks = s.ready ? s.unfinished() : s.running;
+      if (tasks == 0) continue;
+      d.most += s.running + (s.ready ? s.waiting : 0);
+      d.work += held(s.estimate * static_cast<double>(tasks), s.estimate);
     }
     d.most = std::min(d.most, jobs.maximum_of(job));
     return d;

@@ -258,6 +258,19 @@ class ClusterScheduler {
   double backup_gain(Phase p, double age, const LogTimes& times) const {
     return malleable::backup_gain(age, times, p == kReduce ? copying_.low() : 0.0);
   }
+  // Reduce tasks that start before all maps of their job have ended, if tasks can be ended
+  // (cluster_scheduler_reduces.cpp): tasks for slots that no ready task wants; and the job whose
+  // youngest reduce task that waits for maps is to wait for a slot again, so that a task which
+  // finds none has this one, `freed` more being free than is told. kNone: there is none.
+  bool takes_back() const { return takes_back_; }
+  void start_early(int pool, std::vector<TaskStart>& starts);
+  Index to_take_back(int pool, std::int64_t freed = 0);
+  // Tasks of a phase may start, as somebody says who knows more.
+  void said_ready(Index job, Phase p) {
+    if (p == kReduce) jobs_[job].foreseen = false;
+    make_ready(job, p);
+  }
+
   // How many slots ready tasks could use, at most `most`.
   std::int64_t wanted(int pool, std::int64_t most);
   // Takes a free slot for what is no task of the scheduler's; release() gives it back.
@@ -295,9 +308,17 @@ class ClusterScheduler {
     std::vector<double> began;
     double look = 0.0;
     bool looked_for = false, told_copying = false;
+    // Whether reduce tasks are ready as all maps will probably end soon; how many have started
+    // early, and wait; chances that all maps end while one copies what is there, or everything, as
+    // they were last looked at; whether the job is in early_, and in hopeful_.
+    bool foreseen = false;
+    std::int64_t early = 0;
+    double soon = 0.0, hope = 0.0;
+    bool is_early = false, is_hopeful = false;
 
     void state(State& s) {
       s(skipped, started, again, deficit, settled, began, look, looked_for, told_copying);
+      s(foreseen, early, soon, hope, is_early, is_hopeful);
     }
   };
   struct Gathering {  // a gang, and the nodes of slots that are held for it
@@ -337,8 +358,19 @@ class ClusterScheduler {
   void clear_changes();
   void start_slowly(Index job);
   void map_began(Index job, std::int64_t count, double when);
-  bool maps_end_soon(Index job);
+  void foresee(Index job);
+  void look_at_chances(Index job);
+  void follow_chances(Index job);
+  void look_again(Index job);
+  bool hopes(Index job) const;
+  std::int64_t early_room(Index job) const;
   void look_at_maps();
+  void hold_back(Index job);
+  void started_early(Index job, std::int64_t tasks);
+  void ended_early(Index job, std::int64_t tasks) {
+    jobs_[job].early = std::max<std::int64_t>(0, jobs_[job].early - tasks);
+  }
+  bool tasks_lack_slots(int pool, std::int64_t freed);
   bool placed(Index job, Phase p) const {
     return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
   }
@@ -366,6 +398,7 @@ class ClusterScheduler {
   std::int64_t running_of(Index job, int pool) const;
   void settle(Index job, int pool);
   std::int64_t needs(Index job, Phase p) const;
+  bool has_gangs() const;
   bool ran_short(Index job, int pool) const;
   bool aged(Index job, int pool) const {
     return !aged_[pool].empty() && aged_[pool][job] == kFirst;
@@ -389,6 +422,7 @@ class ClusterScheduler {
   bool offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts);
   bool offer_to_first(Index node, int pool, bool first, std::vector<TaskStart>& starts);
   Phase next_phase(Index job, int pool) const;
+  Index free_node(int pool);
   void skip(Index job, int pool);
   void unskip(int pool);
   void gather(Index job, Phase p, int pool);
@@ -405,6 +439,7 @@ class ClusterScheduler {
   bool watches_ = false;    // shortage() counts
   bool racks_ = false;      // more than one
   bool foresees_;           // reduce tasks may start before all maps have ended
+  bool takes_back_;         // and can be ended
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   std::vector<Job> jobs_;
   Speeds speeds_;
@@ -444,6 +479,10 @@ class ClusterScheduler {
   CopySeconds copying_;
   std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
   std::vector<double> ages_;
+  // Jobs whose reduce tasks wait for maps on slots, none of which is to be ended before `calm_`;
+  // jobs whose reduce tasks may start in slots that nobody wants.
+  std::vector<Index> early_, hopeful_;
+  double calm_ = 0.0;
   // Programs of jobs that are here; by program + 1, how many jobs, while they are counted.
   std::vector<std::int64_t> programs_here_;
   std::vector<double> jobs_of_program_;

@@ -16,8 +16,9 @@
 namespace malleable {
 
 inline constexpr std::array kEventCalls = {
-    "add",       "started",    "ended",  "failed", "ready",  "observe", "update", "set_users",
-    "set_slots", "set_blocks", "finish", "remove", "decide", "assign",  "lost",   "set_processors",
+    "add",    "started",   "ended",     "failed",         "ready",     "observe",
+    "update", "set_users", "set_slots", "set_blocks",     "finish",    "remove",
+    "decide", "assign",    "lost",      "set_processors", "take_back",
 };
 inline constexpr std::array kEventColumns = {
     "now",           "ids",
@@ -45,6 +46,7 @@ inline constexpr std::array kEventColumns = {
     "elapsed_maps",  "elapsed_reduces",
     "parents",       "parents_offset",
     "mean_maps",     "mean_reduces",
+    "copying",
 };
 
 struct Replayed {

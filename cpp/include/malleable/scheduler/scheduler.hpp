@@ -82,6 +82,8 @@ class Scheduler {
     std::span<const std::int64_t> node = {};   // of those that ended; -1 or empty: unknown
     std::span<const std::int64_t> task = {};   // of those that failed; -1 or empty: unknown
     std::span<const double> seconds = {};      // of those that ended; NaN or empty: unknown
+    // Of these: what a reduce task took, or would have taken, to copy once all maps had ended.
+    std::span<const double> copying = {};
   };
   std::int64_t started(const Tasks& tasks, double now);
   std::int64_t ended(const Tasks& tasks, double now);
@@ -148,6 +150,11 @@ class Scheduler {
   };
   // Tasks for these free slots by node, which count as started; valid until the next call.
   std::span<const Start> assign(double now, const std::span<const std::int64_t> (&free)[2]);
+  // Jobs whose reduce task that started last is to be ended, as it waits for maps and others find
+  // no slot (`take_back`), one entry a task; they count as waiting again. Valid until the next
+  // call.
+  std::span<const std::int64_t> take_back(double now,
+                                          const std::span<const std::int64_t> (&free)[2]);
 
   std::size_t size() const { return live_; }
   std::size_t users() const { return table_.user_priority.size(); }
@@ -228,6 +235,7 @@ class Scheduler {
   void rank_targets(int pool);
   Bound bound(Index row, int pool, const ClusterState::Demand& demand, std::int64_t slots) const;
   void say(Index row);
+  void set_free(double now, const std::span<const std::int64_t> (&free)[2]);
 
   ClusterNodes nodes_;
   ClusterTable table_;
@@ -239,7 +247,7 @@ class Scheduler {
   std::size_t live_ = 0;
   Index next_rank_ = 0;
   NamedRows named_;
-  std::vector<std::int64_t> added_;
+  std::vector<std::int64_t> added_, taken_;
   std::vector<Index> fresh_, leaving_, ended_on_;
   // Where a policy gives ranks: who could use slots, the least rank first.
   struct Place {

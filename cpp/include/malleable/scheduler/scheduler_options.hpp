@@ -23,6 +23,7 @@ inline constexpr double kSplitSlowStart = 0.05;
 struct SchedulerOptions : PolicyOptions {
   double slow_start = 1.0;
   bool early_reduces = true;
+  bool take_back = true;
   bool split_copy = false;
   double delay = 0.0;
   double rack_delay = 0.0;
@@ -55,6 +56,14 @@ struct SchedulerOptions : PolicyOptions {
                "with learn, and slow_start 1: reduces may also start when all maps will probably "
                "have ended by the time they have copied what there is"),
           self.early_reduces);
+    visit(
+        flag(
+            "take_back", "",
+            "tasks can be ended: with early_reduces, reduces may also start in slots that nothing "
+            "else wants, and a reduce task that waits for maps gives its slot to a task that finds "
+            "none; a backup task ends as soon as a ready task wants its slot or the other attempt "
+            "has ended; false: every attempt runs to its end, a scheduler's unless it is given"),
+        self.take_back);
     visit(flag("split_copy", "",
                "copying takes no slot: reduces start when told so (simulation: when everything is "
                "copied), and slow_start is 0.05 unless it is given"),

@@ -58,10 +58,10 @@ struct ClusterTotals {
   std::int64_t failed = 0;
   std::int64_t killed = 0;        // with their node
   std::int64_t outputs_lost = 0;  // finished maps that had to run again
-  std::int64_t preempted = 0;     // reduce tasks that waited for maps which had no slot
+  std::int64_t preempted = 0;     // reduce tasks that waited for maps, and made room
   std::int64_t backups = 0;       // second attempts that began
   std::int64_t backups_won = 0;   // of these: that ended first
-  double wasted = 0.0;            // slot-seconds of attempts that ended in vain as another went on
+  double wasted = 0.0;            // slot-seconds of attempts in vain, until now
   std::int64_t local = 0;         // of maps that have a block
   std::int64_t remote = 0;
   std::int64_t rack = 0;  // of the remote ones: with a copy in their rack
@@ -216,7 +216,9 @@ class ClusterSimulation {
   void park_again(Index group);
   bool stuck() const;
   void make_room();
-  void evict(Index job, std::int64_t slots);
+  void evict(Index job);
+  bool take_back_reduces(int pool);
+  void start_early_reduces();
 
   // Second attempts: cluster_backups.cpp.
   static constexpr std::uint8_t kBackup = 5, kInVain = 6;  // in the trace
@@ -251,6 +253,7 @@ class ClusterSimulation {
   // scheduler does not know as running.
   std::vector<Index> backups_[2];
   std::int64_t lent_[2] = {0, 0};
+  std::int64_t in_vain_ = 0;  // of these: beside tasks that have ended
   LeastGain least_gain_;
   Index attempts_ = 0;
   double looked_ = -kInfinity, looks_ = kInfinity;  // for backup tasks: last, and when again

@@ -19,7 +19,6 @@ struct ClusterOptions : SchedulerOptions {
   double failure = 0.0;
   bool lose_output = true;
   bool backups = false;
-  bool take_back = true;
   double inherent = 0.0;
   // What is random, and what is kept: not options that people set by name.
   std::uint64_t seed = 0;
@@ -60,10 +59,6 @@ struct ClusterOptions : SchedulerOptions {
                "with learn: a slot that no ready task wants starts a second attempt beside a task "
                "that will probably run for long; the first to end counts"),
           self.backups);
-    visit(flag("take_back", "",
-               "a backup task ends as soon as a ready task wants its slot or the other attempt has "
-               "ended; false: every attempt runs to its end"),
-          self.take_back);
     visit(Option{"inherent", 0.0, 1.0, "", "",
                  "how much of a task's time its backup task takes over: 0: it takes as long as "
                  "another task of the phase, drawn at random; 1: as long as the task itself; "
