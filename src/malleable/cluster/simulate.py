@@ -213,11 +213,12 @@ def run(
 
     Notes
     -----
-    Each task takes O(log) time, and less in batches. A decision takes what `malleable.Epoch` takes. A
-    running task is never interrupted. If disks or links of the cluster are limited, blocks and
-    shuffled bytes share them as fluids (max-min fair). There is one transfer for each map task that reads and
-    for each reduce task that copies; the cost of a transfer grows with the number of nodes that hold something
-    for it. Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
+    Each task takes O(log) time, and less in batches. A decision takes what `malleable.Epoch` takes.
+    Running tasks go on to their ends; only reduce tasks that wait for maps, and backup tasks, may give up
+    their slots (``take_back``). If disks or links of the cluster are limited, blocks and shuffled bytes share
+    them as fluids (max-min fair). There is one transfer for each map task that reads and for each reduce
+    task that copies. The cost of a transfer grows with the number of nodes that hold something for it.
+    Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
     if not isinstance(jobs, ClusterJobs):
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
