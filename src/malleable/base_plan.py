@@ -56,7 +56,7 @@ class Request(NamedTuple):
         return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
 
     def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
-        """What the core decides, and the seconds that it took."""
+        """Call the core. Returns what it decides, and the seconds that this took."""
         began = time.perf_counter()
         result = core(table, *self, *more)
         return result, time.perf_counter() - began

@@ -25,7 +25,11 @@ _CODES = {
 
 
 def get_include() -> str:
-    """The folder to include ``malleable/malleable.h`` from.
+    """The folder in which a C or Cython compiler finds ``malleable/malleable.h``.
+
+    Returns
+    -------
+    str
 
     See Also
     --------
@@ -46,10 +50,10 @@ def get_include() -> str:
 
 
 def handle(epoch: Any) -> int:
-    """The handle of an epoch for the functions of the C interface.
+    """The handle of an epoch, with which functions of the C interface use this epoch.
 
-    It is good as long as the epoch is: keep that one. Both may be used in turn; two threads at once
-    are told so, whichever way they come.
+    A handle is good as long as its epoch exists, so keep the epoch. Python and C may use the epoch one after
+    the other. If two threads use the epoch at once, one of them gets an error.
 
     Parameters
     ----------
@@ -59,6 +63,11 @@ def handle(epoch: Any) -> int:
     -------
     int
         An address. In Cython: ``<malleable_epoch *><size_t>handle``.
+
+    Raises
+    ------
+    ValueError
+        The object is no epoch.
     """
     found = getattr(getattr(epoch, "_core", None), "handle", None)
     if found is None:
@@ -68,15 +77,25 @@ def handle(epoch: Any) -> int:
 
 @functools.cache
 def function(name: str) -> Any:
-    """A function of the C interface for Numba's compiled code, or for ctypes.
+    """A function of the C interface, for compiled code of Numba and for ctypes.
 
-    Handles are integers (`handle`), columns and records ``array.ctypes``, what is left out 0. Compiled
-    code that uses it must not be cached (``cache=True``): addresses change from process to process.
+    Pass handles as integers (`handle`), columns and records as ``array.ctypes``, and 0 for a column that you
+    leave out. Do not cache compiled code that uses the function (``cache=True``), because addresses differ from
+    process to process.
 
     Parameters
     ----------
     name : str
         As in the header: ``malleable_epoch_decide``.
+
+    Returns
+    -------
+    ctypes function
+
+    Raises
+    ------
+    ValueError
+        The header has no such function.
     """
     capsule = _core.__pyx_capi__.get(name)
     if capsule is None:
@@ -100,10 +119,24 @@ def _type_of(text: str) -> Any:
 
 @functools.cache
 def record(name: str) -> np.dtype[np.void]:
-    """A structure of the header as a NumPy type, for tables that compiled code hands over.
+    """A structure of the header as a NumPy type, so that compiled code can fill tables.
 
-    ``np.zeros(1, record("malleable_jobs"))`` leaves every column out; a column is set by its address,
-    ``jobs[0]["work"] = work.ctypes.data``.
+    ``np.zeros(1, record("malleable_jobs"))`` is a structure that leaves every column out. To give a column, set
+    its address: ``jobs[0]["work"] = work.ctypes.data``.
+
+    Parameters
+    ----------
+    name : str
+        As in the header: ``malleable_jobs``.
+
+    Returns
+    -------
+    dtype
+
+    Raises
+    ------
+    ValueError
+        The header has no such structure.
     """
     text = Path(get_include(), _HEADER).read_text(encoding="utf-8")
     found = re.search(rf"typedef struct {re.escape(name)} {{(.*?)}} {re.escape(name)};", text, re.S)

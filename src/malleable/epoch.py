@@ -26,16 +26,16 @@ from malleable.view_hook import as_html
 
 @by_value()
 class BaseDecision:
-    """Slots now.
+    """What an epoch has decided: the slots of each job from now on.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        Jobs. One that is not among them has no slots, and had none after the decision before.
+        Jobs. A job that is not among them has no slots, and had none after the decision before.
     slots : ndarray of int64, shape (n,) or (n, 2)
-        What each of them has now; by phase where phases have slots of their own.
+        Slots of each of these jobs from now on; two columns if phases have slots of their own.
     changed : ndarray of bool, shape (n,)
-        Where that differs from the decision before (a new job had 0).
+        Whether the slots of the job differ from those of the decision before (a new job had 0).
     now : float
         Time of the decision [s].
     """

@@ -72,7 +72,7 @@ def measured(cases: list[Case], epochs: int) -> Measured:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Measure; after Ctrl-C show the rounds that were ended."""
+    """Measure decisions, and show the times. After Ctrl-C show the rounds that have ended."""
     outputs = Outputs(asked, inputs=asked.compare or ())
     if asked.compare:
         return _compare(asked.compare, outputs)

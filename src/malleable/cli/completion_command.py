@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Write the script to standard output."""
+    """Write the completion script to standard output."""
     from malleable.cli.arguments import build_parser
 
     shtab = library("shtab", "malleable completion", "'malleable[completion]'")

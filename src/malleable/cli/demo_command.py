@@ -113,7 +113,7 @@ class _Workload(NamedTuple):
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Show each part as soon as it is done; after Ctrl-C keep the finished parts."""
+    """Show each part as soon as it is done. After Ctrl-C keep the finished parts."""
     output = _Output(asked)
     trace = _trace(asked) if asked.trace else None
     try:

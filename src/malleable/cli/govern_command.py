@@ -134,7 +134,7 @@ def _places(asked: argparse.Namespace) -> PlaceDeciders:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Look once and tell, or govern until interrupted."""
+    """Show once what the governor would do, or, with ``--apply``, govern until Ctrl-C."""
     outputs = Outputs(asked, inputs=[asked.users])
     if asked.apply and asked.dry_run:
         asked.usage("--apply and --dry-run: one of them")

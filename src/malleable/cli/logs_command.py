@@ -101,7 +101,7 @@ def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Read files and the journal; nothing is written."""
+    """Show the output of tasks. Reads files and the journal, and writes nothing."""
     with Journal(asked.journal, write=False) as journal:
         number = journal.run(asked.number).id
         folder, row = _folder(journal, number, asked)

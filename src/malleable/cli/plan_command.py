@@ -84,7 +84,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Plan; write files only when everything else has succeeded."""
+    """Plan a file of jobs or flows. Write files only if everything else has succeeded."""
     outputs = Outputs(asked, texts=["pieces"], pictures=["plot"], inputs=[asked.file])
     trace = read_file(asked.file, asked)
     holds_flows = trace.flow is not None

@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """One replay a policy; the record's own where none is named."""
+    """Replay a record with each policy that is named; if none is named, with the policy of the record."""
     outputs = Outputs(asked, inputs=[asked.events])
     names = [None] if asked.policy is None else asked.policy.split(",")
     found = [replay(asked.events, name, objective=asked.objective) for name in names]

@@ -96,7 +96,7 @@ def _asked(asked: argparse.Namespace) -> Asked:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Read, simulate, write; after Ctrl-C nothing is written."""
+    """Read files, simulate, and write the page. After Ctrl-C write nothing."""
     outputs = Outputs(asked, tables=("html",), inputs=[*asked.files, asked.cluster])
     if asked.html is not None:
         check_engine()

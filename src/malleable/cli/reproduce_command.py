@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Run the experiments; after Ctrl-C show and write the finished part."""
+    """Run the experiments of a figure. After Ctrl-C show and write the finished part."""
     if asked.list:
         return Outputs(asked).give(lambda: {"figures": listed()}, [list_table()])
     if asked.name is None:

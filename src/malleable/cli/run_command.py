@@ -218,7 +218,7 @@ def name_command(asked: argparse.Namespace) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Begin or go on with a run, and see it to its end."""
+    """Begin a run, or go on with one, and wait until it has ended."""
     name_command(asked)
     asked.output = "stream" if asked.keep_order else asked.output
     again = asked.resume or asked.rerun_failed

@@ -114,7 +114,7 @@ def _of_model(asked: argparse.Namespace) -> argparse.Namespace:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Simulate; after Ctrl-C show and write the finished part."""
+    """Simulate policies. After Ctrl-C show and write the finished part."""
     if asked.help:
         model_parser(asked.model).print_help()
         return 0

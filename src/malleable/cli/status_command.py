@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Read the journal; nothing is written to it."""
+    """Show how far a run is. Reads the journal, and writes nothing to it."""
     outputs = Outputs(asked, pictures=["plot"], inputs=[asked.journal])
     with Journal(asked.journal, write=False) as journal:
         if asked.failed and asked.plot:

@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Hand over, and tell which arrays they became."""
+    """Submit jobs to Slurm, and show which arrays they became."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
     name_command(asked)
     jobs = parse_jobs(*rows_of(asked))

@@ -95,7 +95,7 @@ def view(passing: bool = False) -> Iterator[View]:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Look again and again; nothing is written to the journal."""
+    """Show how far a run is, again and again, until Ctrl-C. Writes nothing to the journal."""
     pressed: list[int] = []
 
     def press(number: int, frame: object) -> None:

@@ -24,16 +24,18 @@ _MOST_COPIES = 1 << 28  # of blocks placed at once
 
 @by_value()
 class TaskStarts(NamedTuple):
-    """Tasks to start now, one row each.
+    """Tasks that start now, one row for each task.
 
     Attributes
     ----------
-    ids, node : ndarray of int64
-        Whose task starts, and where.
-    phase : ndarray of int64
-        0 map, 1 reduce.
-    task : ndarray of int64
-        Which map task of a job with blocks; -1: the job has none, any of its waiting tasks.
+    ids : ndarray of int64, shape (T,)
+        The job of the task.
+    phase : ndarray of int64, shape (T,)
+        0: a map task; 1: a reduce task.
+    task : ndarray of int64, shape (T,)
+        If the job has blocks: number of the map task. Otherwise -1: start any waiting task of the job.
+    node : ndarray of int64, shape (T,)
+        The node on which the task starts.
     """
 
     ids: Integers
@@ -43,16 +45,25 @@ class TaskStarts(NamedTuple):
 
 
 class AdaptiveDecision(ExplainedDecision):
-    """Tasks to start, and what jobs hold then; see `BaseDecision`.
+    """Tasks that start now, and the slots that jobs hold then; `AdaptiveEpoch.decide` returns it.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        In the order in which tasks of theirs start, then others.
+        Jobs. First come the jobs whose tasks start, in the order in which they start, then other jobs that
+        hold slots, or held slots until now.
     slots : ndarray of int64, shape (n, 2)
-        Slots of their map and of their reduce tasks that run then.
+        Slots of map tasks and of reduce tasks that the job holds after these tasks have started.
+    changed : ndarray of bool, shape (n,)
+        Whether the slots of the job differ from those of the decision before (a new job had 0).
+    now : float
+        Time of the decision [s].
     starts : TaskStarts
-        The tasks.
+        The tasks that start: columns ``ids``, ``phase``, ``task`` and ``node``, one row for each task.
+
+    See Also
+    --------
+    malleable.AdaptiveEpoch.decide : Returns it.
     """
 
     __slots__ = ("starts",)
@@ -63,22 +74,26 @@ class AdaptiveDecision(ExplainedDecision):
 
 @by_value()
 class AdaptiveMatching(NamedTuple):
-    """The last solution of the linear programs, with today's rates.
+    """The last solution of the linear programs, and the rates at the time that was asked for.
+
+    A row of the arrays is a class of jobs. A column is a group of nodes that are alike.
 
     Attributes
     ----------
     classes : tuple of (priority, program)
-        Rows. Programs are names, or tuples of magnitudes where jobs have none.
+        The class of each row. A program is a name. If jobs have no programs, it is a tuple of the orders of
+        magnitude of their tasks.
     nodes : list of ndarray
-        Nodes of each column.
+        The nodes of each column.
     arrival_rates, minimum_arrival_rates : ndarray of float64, shape (F,)
-        Jobs a second: all, and those of users with a minimum share.
+        Jobs of the class that arrive in a second: all jobs, and jobs of users with a minimum share.
     execution_rates : ndarray of float64, shape (F, R)
-        Jobs a second that one node of the column could serve.
+        Jobs of the class that one node of the column could serve in a second.
     share, minimum_share : ndarray of float64, shape (F, R)
-        delta' (fairness) and delta (minimum share); above 0: suggested.
+        delta' (for fairness) and delta (for minimum shares) of the paper. Above 0: nodes of the column are
+        suggested to jobs of the class.
     solves : int
-        How often the programs were solved.
+        How often the programs have been solved.
     """
 
     classes: tuple[tuple[float, Any], ...]

@@ -128,66 +128,79 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> SimulationResult:
-    """Simulate one policy on a cluster.
+    """Simulate one policy that gives tasks of jobs to the slots of a cluster.
 
     Parameters
     ----------
     jobs : ClusterJobs
+        The jobs that arrive.
     policy : str or object
-        ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
-        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``psbs`` in the order
-        in which a virtual FAIR run ends jobs; ``las`` and ``gittins`` by what jobs had; ``auto`` on what
-        tasks have shown (``learn``): every job gets a part of the slots, small jobs more, as steeply as
-        costs least over what is believed of p, where s tasks of a phase do s^p: with p = 1 in order, as
-        ``flex`` with ``in_order``, and while a flow of several jobs is here, in the order of
-        ``flowflex`` (generic slots); ``flowflex`` and ``flowflex-fast`` on flows (generic slots);
-        ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive`, which choose for each node and so
-        know no ``delay`` and ``by_user`` but have rules of their own. One of your own: a
-        function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
-        ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
-        ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
-        first; or an object with ``style = "node"`` and ``choose(state, node, pool)``, which gives a job
-        and a phase (0 map, 1 reduce) or None.
+        The name of a policy:
+
+        - ``flex``, ``fair`` and ``wdeq`` divide the map slots and the reduce slots separately.
+        - ``fifo`` takes the oldest job; ``srpt``, ``max-srpt``, ``split-srpt``, ``asrpt`` and ``hesrpt`` go
+          by the estimated work left.
+        - ``psbs`` takes jobs in the order in which a virtual run of FAIR ends them.
+        - ``las`` and ``gittins`` go by the service that jobs have had.
+        - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, and small
+          jobs get more. How much more follows from p, the exponent of the speed-up that finished tasks show
+          (s tasks of a phase do s^p). If p is 1, jobs go in order, as with ``flex`` and ``in_order``.
+          While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic slots).
+        - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
+        - ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive` choose a job for each node. They have
+          rules of their own in place of ``delay`` and ``by_user``.
+
+        Or a policy of your own, in one of three forms. The view that it gets is a mapping. It has arrays
+        with a row for each job that has ready tasks (``job``, ``running``, ``most``, ``minimum``, ``work``,
+        ``size``, ``user``, ``arrival``, ``weight``, ``deadline``), and the numbers ``pool``, ``now`` and
+        ``slots``:
+
+        - A function of the view that returns the slots of each job.
+        - A function of the view with ``style = "ranks"`` that returns a number for each job; the job with the
+          least number is first.
+        - An object with ``style = "node"`` and a method ``choose(state, node, pool)`` that returns a job and
+          a phase (0 map, 1 reduce), or None.
     rng : numpy Generator or seed, optional
-        Of noise, failures and the places of blocks: the same for every policy.
+        Draws noise, failures and the places of blocks. They are the same for every policy.
     estimates : optional
-        Task times as they are said: None: the true means of each job and phase; a number sigma:
-        those times exp(sigma Z), Z standard normal and drawn once; ``"learn"``: nothing is said; an
-        array or sequence of shape (J, 2): seconds of a map and of a reduce task of each job,
-        copying included (without ``split_copy``), finite and at least 0 (0 and ``learn``: nothing).
+        What is said of the time of tasks. None: the true mean of each job and phase. A number sigma: this
+        mean times exp(sigma Z), where Z is standard normal and drawn once. ``"learn"``: nothing. An array or
+        sequence of shape (J, 2): seconds of a map task and of a reduce task of each job, copying included
+        (without ``split_copy``), finite and at least 0. With ``learn``, 0 means that nothing is said.
     learn : bool, optional
-        Policies see what is said as corrected by what tasks take that run and that have finished, and by
-        earlier runs of the same program and user; ``prior`` where nothing is known. By default for
-        ``auto``, ``gittins`` and ``"learn"`` alone; else they see what is said.
+        True: policies see what is said, corrected by the times of tasks that run and that have finished, and
+        by earlier runs of the same program and user; ``prior`` if nothing is known. False: policies see what
+        is said. By default True for ``auto``, ``gittins`` and ``estimates="learn"``, otherwise False.
     history : mapping or path, optional
-        What policies that learn know at first: what an earlier run had learnt (``result.history``,
-        `malleable.Scheduler.history`), or a JSON file of that. The others leave it alone.
+        What policies that learn know at the start: what an earlier run has learnt (``result.history``,
+        `malleable.Scheduler.history`), or a JSON file with it. Other policies ignore it.
     cluster : Cluster, mapping or path
-        See `malleable.read_cluster`.
+        Nodes, racks and users; see `malleable.read_cluster`.
     load : float, optional
-        Instead of a cluster: as many slots as give this load (`Cluster.for_load`).
+        Takes the place of ``cluster``: as many slots as give this load (`Cluster.for_load`).
     objective, hysteresis, effort
-        Of FLEX, as for `malleable.Epoch`; the objective is one for all jobs or one for each, which jobs
-        of a flow then share.
+        For FLEX, as for `malleable.Epoch`. The objective is one for all jobs, or a list with one for each;
+        jobs of a flow share one objective.
     at_least_one : bool
-        Minima are 1 at least (FLEX, section 4.2: so that every ready phase is measured soon).
+        True: the minimum of every job is at least 1, so that every ready phase is soon measured (FLEX,
+        section 4.2).
     by_user : bool, optional
-        Users share slots first (waterline weighted by priority, minima), then the policy decides for
-        each user's jobs; by default where the cluster names users. Not for ``adaptive`` and policies
-        of one's own.
+        True: users share the slots first (minima, then a waterline weighted by priority). Then the policy
+        decides for the jobs of each user. By default True if the cluster names users and jobs have users.
+        Not for ``adaptive`` and policies of your own.
     records : bool, optional
-        Keep one record a job (default).
+        Whether to keep a record of each job; by default True.
     trace : bool or "batches"
-        Keep every start and end of a task in ``result.trace``, one row a task in ``result.tasks``, and in
-        records the slots that jobs really held. ``"batches"``: in ``result.batches``, those that are alike
-        and follow each other as one row.
+        True: keep every start and end of a task in ``result.trace``, a row for each task in
+        ``result.tasks``, and the slots that jobs really held in the records. ``"batches"``: keep
+        ``result.batches`` instead, in which equal tasks that follow each other are one row.
     horizon : float, optional
-        Stop then [s].
+        The simulation stops at this time [s].
     progress : callable, optional
-        Called with finished jobs and all jobs.
+        Called with (finished jobs, all jobs).
     **options
-        All that the page ``docs/options.md`` and ``malleable simulate --options`` list, by name, with what
-        they mean and their defaults.
+        Every option that the page ``docs/options.md`` and ``malleable simulate --options`` list, by name.
+        They say what each option means, and its default.
 
     Returns
     -------
@@ -200,11 +213,12 @@ def run(
 
     Notes
     -----
-    O(log) a task and less in batches, a decision what `malleable.Epoch` takes. Tasks are never taken
-    back. Where disks or links of the cluster are limited, blocks and shuffled bytes cross them as
-    fluids (max-min fair): one transfer for each map task that reads and each reduce task that copies,
-    whose cost grows with the nodes that hold something for it. Source: FLEX, sections 1 and 4.2;
-    FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
+    Each task takes O(log) time, and less in batches. A decision takes what `malleable.Epoch` takes.
+    Running tasks go on to their ends; only reduce tasks that wait for maps, and backup tasks, may give up
+    their slots (``take_back``). If disks or links of the cluster are limited, blocks and shuffled bytes share
+    them as fluids (max-min fair). There is one transfer for each map task that reads and for each reduce
+    task that copies. The cost of a transfer grows with the number of nodes that hold something for it.
+    Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
     if not isinstance(jobs, ClusterJobs):
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")

@@ -32,27 +32,52 @@ class FlowIds(NamedTuple):
 
 @by_value(without=("_epoch", "_planned", "_version"))
 class FlowDecision(BaseDecision):
-    """Slots now; see `BaseDecision`.
+    """Slots of the jobs of flows from now on; `FlowEpoch.decide` returns it.
 
     Attributes
     ----------
-    ids : ndarray of int64
-        All jobs that have not ended, by id.
-    ready : ndarray of bool
-        Whether all jobs that this one waits for have finished, and its flow has come.
+    ids : ndarray of int64, shape (J,)
+        All jobs that have not ended.
+    slots : ndarray of int64, shape (J,)
+        Slots of each job from now on.
+    changed : ndarray of bool, shape (J,)
+        Whether the slots of the job differ from those of the decision before (a new job had 0).
+    now : float
+        Time of the decision [s].
+    ready : ndarray of bool, shape (J,)
+        Whether the job can run: its flow has arrived, and all jobs that it waits for have finished.
     ended : ndarray of int64
-        Flows of which nothing is left since the decision before; they are gone.
+        Flows that have ended since the decision before. The epoch no longer has them.
     period : float
-        Seconds for which it is held; 0: until something ends.
+        Seconds for which the decision is held. 0: until something ends.
     order : ndarray of int64
-        With a period: ready jobs, first the one that should get a slot that becomes free before the
-        next decision. Empty otherwise.
+        With a period: ids of ready jobs. The first of them should get the first slot that becomes free
+        before the next decision. Empty without a period.
     overloaded : bool
-        With a period: the jobs that keep coming need more whole slot-periods than there are.
+        With a period: whether the jobs that keep coming need more whole slot-periods than there are. (A
+        slot-period is one slot, held for one period.) Then no policy keeps up, but a shorter period may
+        help.
     value, lower_bound : float
-        The plan's, worked out with it when first asked for.
+        The value of the plan that this decision begins, and a number that no schedule can beat. The plan
+        is made when you first ask for one of them; see `plan`.
     gap : float or None
-        As a plan's.
+        As `malleable.Plan` has it.
+
+    See Also
+    --------
+    malleable.FlowEpoch.decide : Returns it.
+    malleable.FlowPlan : The schedule that a decision begins.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.FlowEpoch(slots=20)
+    >>> extract = {"name": "extract", "work": 60, "max_slots": 20}
+    >>> load = {"name": "load", "work": 30, "max_slots": 10, "after": ["extract"]}
+    >>> ids = epoch.add(mb.Flows([[extract, load]]))
+    >>> decision = epoch.decide(now=0.0)
+    >>> decision.slots, decision.ready, decision.value
+    (array([20,  0]), array([ True, False]), 6.0)
     """
 
     __slots__ = (
@@ -88,7 +113,13 @@ class FlowDecision(BaseDecision):
         return self.plan().gap
 
     def explain(self) -> list[str]:
-        """One line per flow, as of the plan; with a period one line per job."""
+        """Says why: one line for each flow, of the plan; with a period one line for each job.
+
+        Raises
+        ------
+        RuntimeError, ValueError
+            Without a period, as `plan`.
+        """
         if not self.period:
             return self.plan().explain()
         lines = []
@@ -105,15 +136,19 @@ class FlowDecision(BaseDecision):
     def plan(self) -> FlowPlan:
         """The whole schedule that this decision begins: all flows, with their finished jobs.
 
-        Jobs that hold a slot though their work has run out end in it at once. O(jobs log jobs) for
-        each order that its bound needs, when first asked for.
+        If a job holds a slot although its work has run out, the schedule ends the job at once. The first call
+        takes O(jobs log jobs) for each order that the bound of the plan needs. Later calls return the same.
+
+        Returns
+        -------
+        FlowPlan
 
         Raises
         ------
         RuntimeError
-            If the epoch has moved on in the meantime.
+            The epoch has changed since the decision.
         ValueError
-            If there are no slots, or the decision is held for a period.
+            There are no slots, or the decision is held for a period.
         """
         if self._planned is None:
             self._planned = self._epoch._plan(self._version, self.now)

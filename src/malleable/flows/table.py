@@ -27,46 +27,47 @@ _SHOWN_OF_CYCLE = 8  # jobs
 
 @by_value(without=("_job_name",), also=("job_name",))
 class Flows(CoreTable, _core.Flows):
-    """A table of flows, each a DAG of malleable jobs.
+    """A table of flows. A flow is a graph (DAG) of malleable jobs, some of which wait for others.
 
     Parameters
     ----------
     jobs : sequence of sequences of mappings
-        The jobs of each flow: ``work`` [slot-seconds; 0, or from 1e-12 to 1e15], and optionally
-        ``name`` (unique in its flow; ``job0``, ``job1``, ... by default), ``max_slots`` (all there are by
-        default) and ``after``, the names of the jobs that must have ended before this one starts.
+        The jobs of each flow. A job has ``work`` [slot-seconds; 0, or from 1e-12 to 1e15], and optionally
+        ``name`` (unique in its flow; by default ``job0``, ``job1``, ...), ``max_slots`` (by default all
+        slots), and ``after``: the names of the jobs that must have ended before this job starts.
     arrival : array_like or float, shape (F,)
-        When each flow comes [s]; no job of it runs earlier.
+        When each flow comes [s]. No job of the flow runs earlier.
     weight : array_like or float
-        At least 0.
+        How much each flow counts in the objective: 0, or from 1e-12 to 1e12.
     deadline : array_like or float, optional
-        Absolute [s]; ``None`` or infinite entries: none.
+        When each flow should have ended [s, absolute]. None and infinity mean no deadline.
     sla : sequence of sequences of (time, penalty), optional
-        Steps of each flow: absolute times [s], increasing; penalties cumulative.
+        Steps of the penalty of each flow. A flow pays the penalty of the last step whose time has passed
+        when the flow ends. Times are absolute [s] and increase; penalties never fall.
     name : sequence of str, optional
-        Names of the flows, unique; ``flow0``, ``flow1``, ... by default.
+        Names of the flows; each name may occur once. By default ``flow0``, ``flow1``, ...
     size : array_like, optional
-        Original work [slot-seconds] of flows that have run already; stretch divides by it. All work by
-        default.
+        Original work of flows that have run already [slot-seconds]; the kind ``stretch`` divides by it. By
+        default all work of the flow.
 
     Attributes
     ----------
     job_offset : ndarray of int64, shape (F + 1,)
-        Flow f owns the job rows ``job_offset[f]:job_offset[f + 1]``.
+        The jobs of flow f are the rows ``job_offset[f]:job_offset[f + 1]`` of the job columns.
     work, max_slots : ndarray, shape (J,)
-        Per job.
+        Columns of the jobs.
     parent_offset, parent : ndarray of int64
-        Job i waits for the rows ``parent[parent_offset[i]:parent_offset[i + 1]]``.
+        Job i waits for the jobs at the rows ``parent[parent_offset[i]:parent_offset[i + 1]]``.
     job_name : tuple of str
-        ``flow/job`` for every row.
+        Name of each job, as ``flow/job``.
     slots : int or None
-        Capacity that the file of these flows names.
+        The capacity that the file of these flows gives. None: the file gives none, or there is no file.
 
     Raises
     ------
     ValueError
-        Unknown parents, duplicate names, cycles, numbers out of their range; names the field, the flow and
-        the job.
+        A job waits for an unknown job or in a circle, a name occurs twice, or a number is out of its range.
+        The message names the field, the flow and the job.
 
     See Also
     --------
@@ -76,7 +77,7 @@ class Flows(CoreTable, _core.Flows):
 
     Notes
     -----
-    Flows without jobs end at their arrival, and jobs without work as soon as they are ready. O(jobs +
+    A flow without jobs ends at its arrival. A job without work ends as soon as it may start. O(jobs +
     parents).
 
     Examples
@@ -128,16 +129,20 @@ class Flows(CoreTable, _core.Flows):
         job_name: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> Flows:
-        """Flows from columns, without a mapping for each job.
+        """Make flows of columns. This is faster than a mapping for each job.
 
         Parameters
         ----------
         job_offset, work, parent_offset, parent, max_slots
-            As the attributes.
+            As the attributes of `Flows`.
         arrival, weight, deadline, sla, name, size
-            As for `Flows`.
+            As the parameters of `Flows`.
         job_name : sequence of str, optional
-            Names of the jobs within their flows; ``job0``, ``job1``, ... by default.
+            Name of each job within its flow; by default ``job0``, ``job1``, ...
+
+        Returns
+        -------
+        Flows
         """
         self = cls.__new__(cls)
         offset = wholes_of("job_offset", job_offset)

@@ -51,52 +51,64 @@ def run(
     records: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
-    """Simulate one policy in a loop.
+    """Simulate a loop that asks one policy for slots, with malleable jobs that come and end.
 
     Parameters
     ----------
     jobs : Jobs
-        In any order; all that matters is when they arrive.
+        The jobs that arrive; their order in the table does not matter.
     policy : {"flex", "fair", "fifo", "wdeq", "hesrpt"}
         As for `malleable.Epoch`.
     rng : numpy Generator or seed, optional
-        Of log-normal estimates.
+        Draws the errors of estimates.
     estimates : float or array_like, shape (J,), optional
-        Work as the policy sees it [slot-seconds]: the standard deviation of a log-normal error, or a
-        column. A job is told to have done what it has done, so that its estimate may run out before it
-        ends. None: the truth.
+        What the policy believes of the work of each job. None: the truth. A number: the standard deviation
+        of a log-normal error. An array: work [slot-seconds]. What a job has done is subtracted from this, so
+        the estimate may run out before the job ends.
     slots : int, optional
         Capacity.
     load : float, optional
-        Instead of slots: as many as give this load, the work over the slot-seconds between the first
-        arrival and the last one.
+        Takes the place of ``slots``: as many slots as give this load. The load is the work over the
+        slot-seconds between the first and the last arrival.
     period : float
-        The loop asks at time 0 and every so many seconds after and holds the slots in between; those of
-        a job that ends idle until it asks again. 0: it asks whenever a job comes or ends.
+        The loop asks at time 0 and then every ``period`` seconds, and holds the slots in between. If a job
+        ends in between, its slots idle until the loop asks again. 0: the loop asks whenever a job comes or
+        ends.
     objective : str or sequence of str
-        Of ``flex``, as for `malleable.plan`, but for custom.
+        Objective of ``flex``, as for `malleable.plan`, except for ``custom``.
     told : bool
-        Whether the policy knows the period. False: what a loop costs that does not say it.
-    min_mode, hysteresis, effort, predictable
-        As for `malleable.Epoch`; the latter three of ``flex`` only.
+        Whether the policy knows the period. False shows what it costs if a loop does not say its period.
+    min_mode : {"guarantee", "gang"}
+        As for `malleable.Epoch`.
+    hysteresis, effort, predictable
+        As for `malleable.Epoch`; for ``flex`` only.
     horizon : float, optional
-        Time of the last call [s]; unfinished jobs are only counted.
+        The simulation stops at this time [s]. Jobs that have not ended then are only counted.
     records : bool
-        Keep one record a job.
+        Whether to keep a record of each job.
     progress : callable, optional
         Called with (parts done, all parts) from time to time.
 
     Returns
     -------
     SimulationResult
-        ``summary`` has by policy ``jobs``, ``unfinished``, ``value`` (of the objective, over the jobs that
-        ended), ``mean_response`` [s], ``p50``, ``p95``, ``p99``, ``max_response``, ``longest_wait`` (until the
-        first slot), ``mean_stretch`` (response / work), ``mean_tardiness`` and ``max_tardiness`` (weighted,
-        over the jobs with deadlines), ``tardy_share`` (of their weight), ``utilisation`` (work done over
-        what the slots could do until the last job ended), ``idle_held`` (the part of the slots that were held
-        behind jobs that had ended), ``overload`` (the part of the decisions that said so), ``decisions`` and
-        ``end``; with ``predictable`` ``end_error``, the mean of |end - told| / (told - arrival). ``slowdown``
-        is by decades of work. After Ctrl-C what was finished, with ``complete`` false.
+        ``summary`` has for each policy:
+
+        - ``jobs``, ``unfinished``: jobs that ended, and jobs that did not;
+        - ``value``: of the objective, over the jobs that ended;
+        - ``mean_response``, ``p50``, ``p95``, ``p99``, ``max_response`` [s];
+        - ``longest_wait``: the longest time until the first slot [s];
+        - ``mean_stretch``: response over work;
+        - ``mean_tardiness``, ``max_tardiness``: weighted, over the jobs with deadlines [s];
+        - ``tardy_share``: part of the weight of the jobs with deadlines that ends late;
+        - ``utilisation``: work done over what the slots could do until the last job ended;
+        - ``idle_held``: part of the held slot-seconds in which a slot waits for the next decision;
+        - ``overload``: part of the decisions that reported overload;
+        - ``decisions``, ``end``: how often the loop asked, and when the simulation stopped [s];
+        - ``end_error`` (with ``predictable``): mean of |end - told end| / (told end - arrival).
+
+        ``slowdown`` has an entry for each power of ten of the work. After Ctrl-C the result has what was
+        finished, and ``complete`` is false.
 
     Raises
     ------
@@ -105,8 +117,8 @@ def run(
 
     Notes
     -----
-    Exact between two decisions. O(present jobs) a decision beside what it costs itself; some seconds for
-    100,000 jobs. A job without work ends when it arrives.
+    Between two decisions the simulation is exact. A decision takes O(present jobs) beside its own cost;
+    100,000 jobs take some seconds. A job without work ends when it arrives.
     """
     if not isinstance(jobs, Jobs):
         raise ValueError(f"jobs: {type(jobs).__name__} is no Jobs table")

@@ -185,35 +185,41 @@ class CoreTable:
 
 @by_value(without=("_label", "_name"), also=("name",))
 class Jobs(CoreTable, _core.Jobs):
-    """A table of malleable jobs.
+    """A table of malleable jobs: the work of each job, and how many slots it may have.
 
     Parameters
     ----------
     work : array_like, shape (J,)
-        Work of each job in slot-seconds: 0, or from 1e-12 to 1e15.
+        Work of each job [slot-seconds]: 0, or from 1e-12 to 1e15.
     arrival : array_like or float
-        When each job came [s], from -1e12 to 1e12.
+        When each job comes [s], from -1e12 to 1e12. Dates count from 1970, in UTC unless they have a zone.
     min_slots, max_slots : array_like or int
-        The fewest and the most slots that a job uses at once: minima up to 2^50, maxima from 1.
-        ``max_slots=None``, or NaN in an entry, means all slots.
+        The fewest and the most slots that each job uses at once. Minima are from 0 to 2^50, maxima are at
+        least 1. ``max_slots=None``, or NaN in an entry, means all slots.
     weight : array_like or float
-        How much each job counts in the objective: 0, or from 1e-12 to 1e12. deadline : array_like or float,
-        optional Absolute [s], from -1e12 to 1e12; ``None``, NaN or infinite entries mean no deadline.
-        Dates, also of arrivals, count from 1970 (UTC unless they have a zone).
+        How much each job counts in the objective: 0, or from 1e-12 to 1e12.
+    deadline : array_like or float, optional
+        When each job should have ended [s, absolute], from -1e12 to 1e12. Dates count as in ``arrival``.
+        None, NaN and infinity mean that the job has no deadline.
     sla : sequence of sequences of (time, penalty), optional
-        Steps of each job: absolute times [s], increasing; penalties cumulative, in the
-        ranges of deadlines and weights.
+        Steps of the penalty of each job. A job pays the penalty of the last step whose time has passed when
+        the job ends. Times are absolute [s] and increase; penalties never fall. Their ranges are those of
+        deadlines and weights.
     speedup : float or sequence, optional
-        One entry for all jobs, or one for each: None (linear); p, from 0 to 1 (s slots do s^p); or the
-        measured rates of 1, 2, ... slots together. Rates begin with 1, never fall and are at most 1e12.
-        More slots than entries keep the last rate. ``work`` is the seconds that one slot needs. A table
-        that falls is an error: if a job may leave slots idle, give its running maximum
-        (``np.maximum.accumulate``), otherwise end ``max_slots`` before the fall.
-    name, user : sequence of str, optional
-        Names must be unique; ``job0``, ``job1``, ... by default.
+        How fast each job is on several slots. One entry counts for all jobs; a sequence has an entry for
+        each job. None: s slots are s times as fast as one. A number p from 0 to 1: they are s^p times as
+        fast. A list: measured rates of 1, 2, ... slots. Rates begin with 1, never fall and are at most
+        1e12. If a job has more slots than its list has entries, the last rate counts. With a speed-up,
+        ``work`` is the seconds that the job takes on one slot. A list that falls is an error. If the job may
+        leave slots idle, give its running maximum (``np.maximum.accumulate``); otherwise let ``max_slots``
+        end before the rates fall.
+    name : sequence of str, optional
+        Names of the jobs; each name may occur once. By default ``job0``, ``job1``, ...
+    user : sequence of str, optional
+        Whose job each job is.
     size : array_like, optional
-        Original work [slot-seconds] of jobs that have run already, up to 1e24; stretch divides by it. By
-        default the work itself. Files do not have it.
+        Original work of jobs that have run already [slot-seconds], up to 1e24; the kind ``stretch`` divides
+        by it. By default ``work``. Files do not have this column.
 
     Raises
     ------
@@ -228,7 +234,8 @@ class Jobs(CoreTable, _core.Jobs):
 
     Notes
     -----
-    Scalars broadcast. The table copies its input once; its columns are read-only arrays. O(J).
+    A single number counts for all jobs. The table copies its input once, and its columns are read-only
+    arrays. O(J).
 
     Examples
     --------
@@ -293,7 +300,7 @@ class Jobs(CoreTable, _core.Jobs):
 
     @property
     def speedup(self) -> tuple[float | Floats, ...] | None:
-        """The exponent p or the rates of each job; None if all are linear."""
+        """The exponent p or the rates of each job. None: all jobs are linear."""
         if not len(self.exponent):
             return None
         whole = np.zeros(len(self) + 1, dtype=np.int64)
@@ -304,7 +311,19 @@ class Jobs(CoreTable, _core.Jobs):
         )
 
     def rates(self, slots: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> Floats:
-        """Rates of so many slots of each job, or of the jobs at these rows. O(their number)."""
+        """How fast jobs are on so many slots: slot-seconds of work a second. O(their number).
+
+        Parameters
+        ----------
+        slots : array_like
+            Slots of each job.
+        rows : array_like of int, optional
+            Rows of the jobs; by default all jobs.
+
+        Returns
+        -------
+        ndarray of float64
+        """
         count = np.asarray(slots, dtype=np.float64)
         if not len(self.exponent):
             return count
@@ -331,12 +350,16 @@ class Jobs(CoreTable, _core.Jobs):
         return self._name
 
     def take(self, index: npt.ArrayLike) -> Jobs:
-        """The jobs at these rows, in that order. O(rows).
+        """A table of the jobs at these rows, in the order of the rows. O(rows).
 
         Parameters
         ----------
         index : array_like of int or bool
             Rows, or a mask.
+
+        Returns
+        -------
+        Jobs
         """
         rows = rows_of(index, len(self))
         word, numbers = self._label or ("job", np.arange(len(self)))

@@ -60,21 +60,27 @@ os.register_at_fork(after_in_child=_runs.clear)
 
 
 class Progress(NamedTuple):
-    """How far a job is.
+    """How far a job of a pool is; `ExecutorJob.progress` and `Executor.progress` return it.
 
     Attributes
     ----------
-    done, failed, left : int
-        Calls that returned; that raised, broke off or were cancelled; that have not ended.
-    slots, running : int
-        It should have, and has now.
+    done : int
+        Calls that have returned.
+    failed : int
+        Calls that raised an error, broke off or were cancelled.
+    left : int
+        Calls that have not ended.
+    slots : int
+        Slots that the job should have.
+    running : int
+        Slots that the job has now.
     why : str
-        It has these.
+        Why the job should have so many slots, or what it waits for.
     seconds : float
-        Mean seconds of a call, as believed after all that the calls of the pool have shown; of a job that
-        has nothing left, as measured; NaN: not known.
+        Mean time of a call [s]. While calls are left: what the scheduler expects, after everything that
+        calls of the pool have shown. If no call is left: the measured mean. NaN: not known.
     end : float
-        When it is expected to end, in seconds from now, 0 if nothing is left; NaN: not known.
+        Seconds from now until the job is expected to end. 0: no call is left. NaN: not known.
     """
 
     done: int
@@ -88,11 +94,32 @@ class Progress(NamedTuple):
 
 
 class ExecutorJob:
-    """A job of a pool; `Executor.job` makes it.
+    """A job of a pool: calls that belong together. `Executor.job` makes it.
+
+    In a ``with`` block the job takes no more calls after the end of the block.
 
     Attributes
     ----------
     name : str
+        Name of the job, unique in the pool.
+
+    See Also
+    --------
+    malleable.Executor.job : Makes a job, with its settings.
+
+    Notes
+    -----
+    You may call the methods in any thread. They take O(1), except for ``map``, which takes O(calls), and
+    ``progress``, which takes the time of `Executor.progress`.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> with mb.Executor(slots=2) as pool:
+    ...     sweep = pool.job("sweep")
+    ...     results = sweep.map(pow, [2, 3], [2, 2])
+    ...     print([future.result() for future in results], sweep.progress().done)
+    [4, 9] 2
     """
 
     def __init__(self, pool: Executor, job: CallJob) -> None:
@@ -110,28 +137,70 @@ class ExecutorJob:
         self.close()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """A future of ``fn(*args, **kwargs)``, as of `Executor.submit`."""
+        """Submit the call ``fn(*args, **kwargs)`` as a part of this job.
+
+        Parameters
+        ----------
+        fn : callable
+        *args, **kwargs
+            Arguments of the call.
+
+        Returns
+        -------
+        Future
+            As of `Executor.submit`.
+
+        Raises
+        ------
+        RuntimeError
+            The job takes no more calls, or the pool is shut down or broken.
+        """
         return self._job.run.submit(self._job, (fn, args, kwargs))
 
     def map(self, fn: Callable[..., T], *iterables: Iterable[Any]) -> list[Future[T]]:
-        """Futures of ``fn`` on the entries of iterables, in order.
+        """Submit a call of ``fn`` for each entry of the iterables.
 
-        All are submitted before it returns. `Executor.map` gives results instead, as others do.
+        All calls are submitted before ``map`` returns. `Executor.map` returns results in place of futures.
+
+        Parameters
+        ----------
+        fn : callable
+            Called with one entry of each iterable.
+        *iterables : iterables
+            The calls end with the shortest.
+
+        Returns
+        -------
+        list of Future
+            In the order of the entries.
+
+        Raises
+        ------
+        RuntimeError
+            As `submit`.
         """
         return [self.submit(fn, *args) for args in zip(*iterables)]  # noqa: B905 - as map does
 
     def progress(self) -> Progress:
-        """How far it is; as `Executor.progress`."""
+        """How many calls are done, and when the job is expected to end; as `Executor.progress`.
+
+        Returns
+        -------
+        Progress
+        """
         return self._pool.progress()[self.name]
 
     def cancel(self) -> None:
-        """Nothing of it starts any more; calls that run go on. Jobs that wait for it are cancelled, too."""
+        """Cancel all calls that have not started. Running calls go on to their end.
+
+        The job takes no more calls. Jobs that come ``after`` this job are cancelled, too.
+        """
         job = self._job
         job.close("it was cancelled")
         job.run.ask(lambda: job.run.loop.cancel(job.row))
 
     def close(self) -> None:
-        """It takes no more calls, so that jobs ``after`` it may begin."""
+        """Take no more calls, so that jobs ``after`` this job can begin."""
         self._job.close("it was closed")
 
 

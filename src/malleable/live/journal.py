@@ -314,7 +314,7 @@ class Journal:
         self._do("update run set output = ? where id = ?", output, run)
 
     def run(self, run: int | None = None) -> Run:
-        """A run by its number; the last one by default."""
+        """The run of this number; by default the last run."""
         last = (
             "select id, began, kind, slots, objective, policy, output, lasted, status, rule from run"
             " where id = ifnull(?, (select max(id) from run))"

@@ -148,7 +148,19 @@ class Work:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: told after each pass that changed something."""
+    """How far a run is; told after each pass that changed something.
+
+    Attributes
+    ----------
+    now : float
+        Time of the run [s].
+    jobs : sequence of Work
+        All jobs of the run.
+    running, slots : int
+        Tasks that run now, and the slots of the run.
+    expected : mapping of int to Expected
+        By row of ``jobs``: when the job is expected to end.
+    """
 
     now: float
     jobs: Sequence[Work]
@@ -158,7 +170,7 @@ class Progress:
 
     @property
     def end(self) -> Expected:
-        """When the last job is expected to end; not known if that of any job is not."""
+        """When the last job is expected to end; not known if the end of any job is not known."""
         left = [row for row, work in enumerate(self.jobs) if work.left]
         return last_end([self.expected.get(row) for row in left], self.now)
 

@@ -35,12 +35,12 @@ class Abilities:
     kill : bool
         Whether a task that runs can be ended, so that its slot is free soon (`KillingEngine`).
     grain : float
-        Seconds between two looks that are worth it.
+        About how many seconds of short tasks a slot is given at once; see ``together``.
     ahead : float
-        Tasks that are expected to end within so many seconds are replaced beforehand: the engine
-        holds what is more than its slots and starts it when one is free. 0: it takes no more.
+        So that slots do not wait for the loop, the engine gets more tasks than it has slots: as many more as
+        slots become free within so many seconds. It holds them until a slot is free. 0: none.
     together : int
-        Tasks that a slot may be given at once, to run one after the other; about ``grain`` seconds of them.
+        The most tasks that a slot is given at once. The engine runs them one after the other.
     calls : {"none", "pickled", "by value", "plain"}
         Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments), what
         `malleable.live.engines.remote` packs, functions that workers cannot import with it, or these

@@ -28,7 +28,7 @@ _EXACT = 1e-9
 
 
 class Progress:
-    """What is left of jobs that come together, and what that says."""
+    """What is left of jobs that arrive together, at every step of a simulation."""
 
     def __init__(self, sizes: tuple[tuple[float, float], ...], **how: Any) -> None:
         self.map, self.shuffle = np.array(sizes).T

@@ -17,22 +17,42 @@ LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 
 class SlottedDecision(ExplainedDecision):
-    """Machines for waiting tasks, now; see `BaseDecision`.
+    """Which waiting tasks start now, on how many machines; `SlottedEpoch.decide` returns it.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        Jobs that start tasks in the policy's order, then other jobs that hold or held machines.
+        Jobs. First come the jobs whose tasks start, in the policy's order, then other jobs that hold
+        machines, or held machines until now.
     slots : ndarray of int64, shape (n,)
-        Machines that each of them holds once these tasks have started.
+        Machines that the job holds after these tasks have started.
+    changed : ndarray of bool, shape (n,)
+        Whether the machines of the job differ from those of the decision before (a new job had 0).
+    now : float
+        Time of the decision [s].
     maps, reduces : ndarray of int64, shape (n,)
-        How many map and how many reduce tasks of each job start. With a period of several slots: on
-        how many machines, each of which runs waiting tasks of the job one after the other.
+        How many map tasks and how many reduce tasks of the job start. If the period is longer than one
+        slot: how many machines begin with map tasks of the job, and how many with reduce tasks. Such a
+        machine runs waiting tasks of the job, one after the other.
     order : ndarray of int64
-        With a period: jobs whose tasks wait, first the one that should get a machine that becomes idle
-        before the next decision. Empty otherwise.
+        With a period: ids of the jobs whose tasks wait. The first of them should get the first machine that
+        becomes idle before the next decision. Empty without a period.
     overloaded : bool
-        With a period: the jobs that keep coming need more machines, each for whole periods, than there are.
+        With a period: whether the jobs that keep coming need more machines than there are, if each machine
+        is held for whole periods.
+
+    See Also
+    --------
+    malleable.SlottedEpoch.decide : Returns it.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.SlottedEpoch(10, policy="asrpt")
+    >>> ids = epoch.add(maps=[8, 3], reduce_left=[4.0, 2.0])
+    >>> decision = epoch.decide(now=0)
+    >>> decision.ids, decision.maps, decision.slots
+    (array([1, 0]), array([3, 7]), array([3, 7]))
     """
 
     __slots__ = ("maps", "order", "overloaded", "reduces")

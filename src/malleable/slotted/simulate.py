@@ -148,47 +148,50 @@ def run(
     bound: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
-    """Simulate one policy.
+    """Simulate one policy for map and reduce tasks on alike machines, in slots of time.
 
     Parameters
     ----------
     jobs : MapReduceJobs or MapReduceStream
-        A table in any order, or a stream that is drawn while it runs.
+        A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
-        ``asrpt`` is the paper's algorithm 1; ``unlock`` our own (docs/slotted.md); ``dsrpt`` is
-        defined for preemptive reduce tasks only; ``srpt`` takes the job with the least work left
-        among those that may start something.
+        ``asrpt`` is the paper's algorithm 1, ``unlock`` is ours (docs/slotted.md). ``dsrpt`` is defined only
+        for preemptive reduce tasks. ``srpt`` takes the job with the least work left among the jobs that can
+        start a task.
     rng : numpy Generator or seed, optional
-        Of a stream, and of log-normal estimates.
+        Draws a stream, and the errors of estimates.
     estimates : float, "column" or array_like, shape (J,), optional
-        Reduce work as policies see it [units]: the standard deviation of a log-normal error
-        (`lognormal_estimates`; all that a stream takes), the table's own ``reduce_estimate``, or a
-        column. Numbers of tasks are known; sizes are not. None: the truth.
+        What policies believe of the reduce work of each job. None: the truth. A number: the standard
+        deviation of a log-normal error (`lognormal_estimates`). ``"column"``: the table's
+        ``reduce_estimate``. An array: work [units]. A stream takes only None and a number. Policies always
+        know the numbers of tasks.
     machines : int
-        N; a machine does one unit a slot.
+        Number of machines. A machine does one unit of work in a slot.
     preemptive : bool
-        Reduce work may be spread over machines and interrupted in units; otherwise every reduce task
-        keeps one machine from its start to its end.
+        True: reduce work may be divided among machines and interrupted after every unit. False: a reduce
+        task keeps one machine from its start to its end.
     horizon : int, optional
-        Last slot; jobs that arrive later do not enter, unfinished ones are only counted.
+        Last slot. Jobs that arrive later are left out, and jobs that have not ended then are only counted.
     underestimates : {"first", "bounce"}
-        A job that has run longer than its estimate shows no work left and goes first, or shows as
-        much as it has overrun, up to its estimate, so that others go by (after SRPT with bounce,
-        Scully, Grosof, Mitzenmacher 2022).
+        How a job counts that has run longer than its estimate. ``"first"``: no work left, so the job goes
+        first. ``"bounce"``: as much work left as it has overrun, at most its estimate, so that other jobs
+        may pass (after SRPT with bounce, Scully, Grosof, Mitzenmacher 2022).
     records : bool, optional
-        Keep one record a job; by default for tables, not for streams.
+        Whether to keep a record of each job; by default for tables only.
     bound : bool, optional
-        Compute the SRPT lower bound too; by default for tables. For streams it keeps all jobs.
+        Whether to compute the lower bound of SRPT; by default for tables only. For a stream this keeps all
+        jobs in memory.
     progress : callable, optional
-        Called with (jobs entered, all jobs) after every chunk; of a stream the mean number.
+        Called with (jobs that have entered, all jobs) after every chunk; for a stream the second is a mean.
 
     Returns
     -------
     SimulationResult
-        Times are slots: slot a begins at a - 1 and ends at a, so a job of slot a that ends in slot f
-        has response f - a + 1. Stretch is response / units of work. ``slowdown`` is by powers of two of
-        a job's units (entry k: from 2^k to below 2^(k + 1)) and counts in slots that the job would take
-        alone on all machines. After Ctrl-C what was finished, with ``complete`` false.
+        Times are in slots. Slot a begins at time a - 1 and ends at time a, so a job that arrives in slot a
+        and ends in slot f has a response of f - a + 1. Stretch is response over units of work. ``slowdown``
+        compares the response with the slots that the job would take alone on all machines; its entry k is
+        of jobs of 2^k units to less than 2^(k + 1). After Ctrl-C the result has what was finished, and
+        ``complete`` is false.
 
     Raises
     ------
@@ -198,12 +201,13 @@ def run(
     Warns
     -----
     RuntimeWarning
-        A stream of load 1 or more; it stops at its last slot of arrivals, or at the horizon.
+        The load of a stream is 1 or more. The simulation stops at the last slot of arrivals, or at the
+        horizon.
 
     Notes
     -----
-    Memory: a chunk, the jobs in the system, and records if kept; the header of the core's
-    `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
+    Memory holds a chunk of jobs, the jobs in the system, and the records if they are kept. The header of
+    the core's `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
     designing provably efficient MapReduce schedulers" (2013), sections III, VI and VII.
     """
     if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):

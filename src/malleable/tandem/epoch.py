@@ -20,22 +20,42 @@ OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 
 
 class OverlapDecision(ExplainedDecision):
-    """Jobs that run now, and jobs that did until now; see `BaseDecision`.
+    """Slots of each job at the map and the shuffle station from now on; `OverlapEpoch.decide` returns it.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        By rank at the map station, then jobs that only shuffle, then jobs that lost their slots.
+        Jobs that have slots, and jobs that had slots until now. First come the jobs with map slots, in the
+        policy's order, then jobs that only shuffle, then jobs that have lost their slots.
     slots : ndarray of int64, shape (n, 2)
-        Map and shuffle slots: the shares in whole slots (largest remainder; each station's sum is
-        rounded up).
+        Map slots and shuffle slots of each job: its shares in whole slots. Shares are rounded by largest
+        remainders, and the sum of each station is rounded up.
+    changed : ndarray of bool, shape (n,)
+        Whether the slots of the job differ from those of the decision before (a new job had 0).
+    now : float
+        Time of the decision [s].
     share : ndarray of float64, shape (n, 2)
-        Shares of the map and of the shuffle station, at most 1 in all.
+        Parts of the map station and of the shuffle station that each job gets. The parts of a station add
+        up to 1 at most.
     order : (ndarray of int64, ndarray of int64)
-        With a period: for each station the jobs that wait there, first the one that should get a
-        slot that becomes free before the next decision. Empty otherwise.
+        With a period: for each station, ids of the jobs that wait there. The first of them should get the
+        first slot that becomes free before the next decision. Empty without a period.
     overloaded : bool
-        With a period: the jobs that keep coming need more whole slot-periods of a station than there are.
+        With a period: whether the jobs that keep coming need more whole slot-periods of a station than
+        there are. (A slot-period is one slot, held for one period.)
+
+    See Also
+    --------
+    malleable.OverlapEpoch.decide : Returns it.
+
+    Examples
+    --------
+    >>> import malleable as mb
+    >>> epoch = mb.OverlapEpoch((10, 5))
+    >>> ids = epoch.add(map=[40.0, 8.0], shuffle=[10.0, 5.0])
+    >>> decision = epoch.decide(now=0.0)
+    >>> decision.ids, decision.slots, decision.share
+    (array([1]), array([[10,  4]]), array([[1.   , 0.625]]))
     """
 
     __slots__ = ("order", "overloaded", "share")

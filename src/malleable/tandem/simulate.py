@@ -211,62 +211,65 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     **station: Any,
 ) -> SimulationResult:
-    """Simulate one policy.
+    """Simulate one policy for jobs with a map and a shuffle phase, in a tandem queue of two stations.
 
     Parameters
     ----------
     jobs : MapShuffleJobs or MapShuffleStream
-        A table in any order, or a stream that is drawn while it runs.
+        A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : str
-        One of `POLICIES` or `BATCH_POLICIES`. ``k-lps`` lets the ``k`` oldest jobs share the map
-        station (``k=1``: maps in the order of arrival beside a shared shuffle, the paper's figure 4); all
-        three kinds of sharing hand on, at the shuffle station, what a job cannot use (max-min).
-        ``two-srpt`` is ours (docs/tandem.md). ``best`` plans a batch: the SRPT plans and local search;
-        ``makespan`` orders one for the least makespan (section 3.1).
+        One of `POLICIES` or `BATCH_POLICIES`. With ``k-lps`` the ``k`` oldest jobs share the map station
+        (with ``k=1`` maps run in the order of arrival beside a shared shuffle, the paper's figure 4). With
+        all three kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min).
+        ``two-srpt`` is ours (docs/tandem.md). For a batch, ``best`` compares plans by SRPT and searches near
+        the best of them, and ``makespan`` makes the makespan as small as possible (section 3.1).
     rng : numpy Generator or seed, optional
-        Of a stream, and of log-normal estimates.
+        Draws a stream, and the errors of estimates.
     estimates : float, "column" or pair of array_like, optional
-        Sizes as policies see them, map and shuffle: the standard deviation of the logarithm of
-        independent errors, the table's own columns, or two columns. None: the truth. Policies that
-        do not look at sizes do as always.
+        What policies believe of the map and shuffle sizes of each job. None: the truth. A number: the
+        standard deviation of the logarithm of independent errors. ``"column"``: the table's columns of
+        estimates. A pair: two arrays. Policies that do not look at sizes do not change.
     map_capacity, shuffle_capacity : float
-        Work done a second.
+        Work that each station does in a second.
     load : float, optional
-        Choose both capacities so that the work of the whole table takes this part of the time
-        between its first and last arrival.
+        Takes the place of both capacities: they are chosen so that the work of the whole table takes this
+        part of the time between the first and the last arrival.
     overlap : bool
-        False: a traditional tandem queue, whose shuffle starts when the map phase has ended.
+        True: the phases of a job overlap. False: a traditional tandem queue, in which the shuffle of a job
+        starts when its map phase has ended.
     records : bool, optional
-        Keep one record a job; by default for tables, not for streams.
+        Whether to keep a record of each job; by default for tables only.
     horizon : float, optional
-        Stop then [s]; jobs that arrive later do not enter, unfinished ones are only counted.
+        The simulation stops at this time [s]. Jobs that arrive later are left out, and jobs that have not
+        ended then are only counted.
     bound : bool
-        Compute the lower bound too.
+        Whether to compute the lower bound, too.
     underestimates : {"first", "bounce"}
-        A job that has done more of a phase than was estimated shows nothing left of it and goes
-        first, or it shows what it has overrun, up to the estimate, so that others go by (after SRPT
-        with bounce: Scully, Grosof, Mitzenmacher, "Uniform bounds for scheduling with job size
-        estimates", ITCS 2022).
+        How a job counts that has done more of a phase than was estimated. ``"first"``: nothing of this phase
+        is left, so the job goes first. ``"bounce"``: as much is left as it has overrun, at most the estimate,
+        so that other jobs may pass (after SRPT with bounce: Scully, Grosof, Mitzenmacher, "Uniform bounds
+        for scheduling with job size estimates", ITCS 2022).
     effort : int
-        ``best``: candidates after the fixed plans.
+        For ``best``: how many candidates it tries after the fixed plans.
     budget : float, optional
-        ``best``: ceiling of wall-clock time [s], looked at between candidates.
+        For ``best``: the most seconds that it may take. It looks at the clock between candidates.
     times : array_like, shape (T,), optional
-        Increasing times [s] at which ``result.series`` says what is left of every job of a table:
-        ``time``, and of shape (T, J) ``map_left``, ``shuffle_left`` and of that ``ready`` (its map work is
-        done); NaN before a job comes. Times after ``horizon`` are left out. Runs the queue twice.
+        Times [s] that increase, at which ``result.series`` says what is left of every job of a table. It has
+        ``time``, and of shape (T, J) ``map_left``, ``shuffle_left`` and ``ready`` (the part of
+        ``shuffle_left`` whose map work is done). They are NaN before a job comes. Times after ``horizon``
+        are left out. With ``times`` the queue is simulated twice.
     progress : callable, optional
-        Called with (jobs entered, all jobs) after every chunk.
+        Called with (jobs that have entered, all jobs) after every chunk.
     **station
-        ``k`` [100]. ``conserving`` [True]: hand on capacity that the first job (MaxSRPT, FCFS) or the
-        class (SplitSRPT) cannot use; False: the algorithms as printed. All other policies always
-        hand on.
+        ``k`` [100]: of ``k-lps``. ``conserving`` [True]: capacity that the first job (MaxSRPT, FCFS) or the
+        class (SplitSRPT) cannot use goes to other jobs. False: it idles, as in the algorithms that the
+        paper prints. With all other policies such capacity always goes to other jobs.
 
     Returns
     -------
     SimulationResult
-        After Ctrl-C what was finished, with ``complete`` false. ``summary["guarantee"]`` is that of
-        `batch_guarantee`, for batches whose sizes are known.
+        After Ctrl-C it has what was finished, and ``complete`` is false. For a batch whose sizes are known,
+        ``summary["guarantee"]`` is the number that `batch_guarantee` gives.
 
     Raises
     ------
@@ -277,13 +280,14 @@ def run(
     Warns
     -----
     RuntimeWarning
-        A load of 1 or more, of a stream or asked for; it stops at the last arrival, or at the horizon.
+        The load of a stream, or ``load``, is 1 or more. The simulation stops at the last arrival, or at the
+        horizon.
 
     Notes
     -----
-    Exact events, no time steps; the header of the core's `sim/tandem` gives costs. Memory: a chunk,
-    the jobs in the system, and records if kept. Source: Lin, Wierman, Zhang, Tan, "Joint
-    optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5.
+    Events are exact: there are no time steps. The header of the core's `sim/tandem` gives costs. Memory
+    holds a chunk of jobs, the jobs in the system, and the records if they are kept. Source: Lin, Wierman,
+    Zhang, Tan, "Joint optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5.
     """
     if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")

@@ -80,21 +80,21 @@ def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
 
 
 class Dask:
-    """An engine of Python calls on a Dask cluster.
+    """An engine that runs Python calls on a Dask cluster.
 
     Parameters
     ----------
     client : distributed.Client or str
-        Or the address of a scheduler. Workers and scheduler need this package, as they need yours.
+        A client, or the address of a scheduler. Workers and the scheduler need this package and your own.
     slots : int, optional
-        Calls at once; by default the threads of all workers that are there. A cluster that grows with
-        what waits is told here how far it may.
+        Calls at once; by default the threads of all workers that are there. If the cluster grows with the
+        work that waits, give the number of slots to which it may grow.
     priority : float
-        Of all calls against what others submit to the cluster: higher first, equal in the order of
-        submission.
+        Priority of all calls of the pool against tasks that others submit to the cluster. A higher priority
+        goes first; equal priorities go in the order of submission.
     **submit
-        More arguments of ``Client.map``, such as ``workers`` and ``resources``; then ``slots`` says how many
-        calls these can run.
+        More arguments of ``Client.map``, such as ``workers`` and ``resources``. If you give one of these, also
+        give ``slots``: how many calls the chosen workers can run at once.
 
     Raises
     ------
@@ -107,10 +107,10 @@ class Dask:
 
     Notes
     -----
-    A worker that dies takes what it ran with it: Dask runs that again, elsewhere, as often as it allows;
-    then the call fails with its ``KilledWorker``. If the connection to the scheduler breaks, what was
-    under way is submitted again once the client has it back, and everything fails when that gives up.
-    Calls behind one that takes longer than was expected wait for it, and are started elsewhere then.
+    If a worker dies, Dask makes the calls that the worker had again on other workers, as often as Dask
+    allows. After that the call fails with Dask's ``KilledWorker``. If the connection to the scheduler breaks
+    and the client connects again, calls that had not ended are submitted again. If the client gives up, all
+    calls fail. If a call in a bundle takes longer than expected, another worker makes the calls behind it.
     """
 
     abilities = Abilities(

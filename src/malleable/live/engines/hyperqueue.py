@@ -88,22 +88,23 @@ class _Errand:
 
 
 class HyperQueue:
-    """An engine of commands and Python calls on HyperQueue.
+    """An engine that runs commands and Python calls on HyperQueue.
 
     Parameters
     ----------
     slots : int
-        Tasks at once. An own server has a worker with so many.
+        Tasks at once. If the engine starts a server, the server has a worker with so many cores.
     server : path, optional
-        Folder of a server that is there (``hq server start --server-dir``); by default an own one is started on
-        this machine and ends with the engine.
+        Folder of a running server (``hq server start --server-dir``). By default the engine starts a server on
+        this machine, which ends with the engine.
     priority : int
-        Of all tasks against what others submit: higher first.
+        Priority of all tasks of the engine against tasks that others submit. A higher priority goes first.
     host : str, optional
-        Name or address of this machine for workers; by default its own name, for an own server this machine
-        alone.
+        Name or address of this machine, under which workers reach it. By default the name of this machine;
+        if the engine starts a server, only this machine can reach it.
     python : path
-        The interpreter, the same for all workers. They see this package and your files as this machine does.
+        The Python interpreter, the same for all workers. Workers must see this package and your files at the
+        same places as this machine.
 
     Raises
     ------
@@ -114,8 +115,9 @@ class HyperQueue:
 
     Notes
     -----
-    A task asks for one core. What a command or call prints goes to the files of its task, or nowhere. If a
-    process dies, its call fails, and a command counts as lost; if the server does, the engine is broken.
+    A task takes one core. The output of a command or call goes to the files of its task; if there are none, it
+    is dropped. If a process dies, its call fails; a command counts as lost. If the server dies, the engine can
+    run nothing any more.
     """
 
     abilities = Abilities(

@@ -60,19 +60,19 @@ def _run(packed: bytes, function: bytes = b"") -> tuple[list[Any], ...]:
 
 
 class Ray:
-    """An engine of Python calls on a Ray cluster.
+    """An engine that runs Python calls on a Ray cluster.
 
     Parameters
     ----------
     address : str, optional
-        Of a cluster, as for ``ray.init``. By default the cluster that this process is connected to; else one
-        of this machine, which is started and ended with the engine.
+        Address of a cluster, as for ``ray.init``. By default the cluster to which this process is connected.
+        If it is connected to none, the engine starts a node on this machine and ends it with the pool.
     slots : int, optional
-        Calls at once; by default as many as the cluster has of `resource`.
+        Calls at once; by default as many as the cluster has room for (`resource`, `amount`).
     resource : str
-        What the slots follow: CPU, GPU, or a resource of one's own.
+        What a call takes: ``CPU``, ``GPU``, or a resource of your own.
     amount : float
-        Of it, that a call takes.
+        How much of the resource a call takes.
     **options
         More options of ``ray.remote``, such as ``runtime_env``, ``memory``, ``scheduling_strategy``.
 
@@ -81,15 +81,15 @@ class Ray:
     ImportError
         ``ray`` is not installed.
     ValueError
-        An option is the engine's own, or a number is none.
+        The engine itself sets this option, or a number is out of its range.
     OSError
         No cluster answers.
 
     Notes
     -----
-    A worker that dies takes what it ran with it: the pool tries that again, three times, then the call fails
-    with ``BrokenExecutor``. If the cluster goes away all calls fail.
-    Calls behind one that takes longer than was expected wait for it, and are started elsewhere then.
+    If a worker dies, the pool makes the calls that the worker had again, up to three times for each call.
+    After that the call fails with ``BrokenExecutor``. If the cluster goes away, all calls fail. If a call in a
+    bundle takes longer than expected, another worker makes the calls behind it.
     """
 
     abilities = Abilities(
