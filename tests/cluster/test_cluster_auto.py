@@ -213,3 +213,18 @@ def test_long_stages_of_short_flows_come_first():
     )  # fmt: skip
     found = mb.simulate(jobs, "auto", cluster=CLUSTER, rng=1, epoch=0, learn=False).records
     assert found["completion"].tolist() == [4.0, 14.0, 3.0]
+
+
+def test_users_who_come_while_a_flow_is_here_are_kept():
+    users = [{"name": "ann", "minimum": 1}, {"name": "bob"}]
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}], users), "auto")
+    scheduler.add(chain([2, 3], 5.0, user=["ann", "ann"]), 0.0)
+    scheduler.decide(0.0)
+    assert rule(scheduler) == "flow by flow"
+    scheduler.add(mb.ClusterJobs([4], 5.0, user=["cat"]), 1.0)
+    scheduler.decide(1.0)
+    again = pickle.loads(pickle.dumps(scheduler))
+    assert again == scheduler
+    for one in (again, scheduler):
+        one.decide(2.0)
+    assert again.assign(2.0, [[4, 0]]).ids.tolist() == scheduler.assign(2.0, [[4, 0]]).ids.tolist()

@@ -39,11 +39,8 @@ void ClusterAuto::begin(const ClusterState& state) {
 
 void ClusterAuto::added(const ClusterState& state, std::span<const Index> jobs) {
   note(state, jobs);
-  if (by_flow_) {
-    flows_.added(state, jobs);
-  } else {
-    jobs_.added(state, jobs);
-  }
+  jobs_.added(state, jobs);  // room for users and jobs, which both have when they are kept
+  if (by_flow_) flows_.added(state, jobs);
 }
 
 void ClusterAuto::note(const ClusterState& state, std::span<const Index> jobs) {
