@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
+from malleable.domain import check_whole
 from malleable.records import by_table_row, job_names, job_records
 from malleable.size_errors import believed, error_sigma
 
@@ -21,7 +22,7 @@ def seed_of(rng: np.random.Generator | int | None) -> int:
     """A seed: that given, or one drawn from the generator, or from the system."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(np.random.default_rng(rng).integers(2**63))
-    return int(rng)
+    return check_whole("rng", rng, 0, 2**64 - 1)
 
 
 def kept_records(records: bool | None, stream: bool) -> bool:
