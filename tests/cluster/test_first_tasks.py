@@ -69,3 +69,12 @@ def test_small_runs_lose_nothing(kind, most):
         own, other = (float(next(iter(each.values()))["mean_response"]) for each in means)
         ratios.append(own / other)
     assert np.mean(ratios) <= most
+
+
+@pytest.mark.parametrize(("epoch", "early"), [(0.5, True), (5.0, False)])
+def test_a_decision_that_holds_for_longer_than_a_task_asks_for_none(epoch, early):
+    """Tasks take a second: with an epoch of 5 s the slot would be the job's for five of them."""
+    jobs = mb.ClusterJobs([20, 30, 40], 1.0)
+    cluster = mb.Cluster([{"slots": 8}])
+    found = mb.simulate(jobs, "auto", cluster=cluster, estimates="learn", epoch=epoch, rng=1)
+    assert (found.records["starting_time"][2] == 0.0) == early

@@ -143,7 +143,8 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
   return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
 }
 
-// A job of which little is known gets a slot until its tasks have shown more.
+// A job of which little is known gets a slot until its tasks have shown more. If decisions hold for
+// longer than a task takes, that would be a slot for many tasks, which costs more than it shows.
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const ClusterState& state,
                                  Index job, int pool) const {
   const std::int64_t own = least(demand);
@@ -153,7 +154,8 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const Clust
   if (p == kMap && state.phase(job, kMap).unfinished() == 0) p = kReduce;  // generic slots
   const PhaseState& s = state.phase(job, p);
   const bool waits = p == kReduce && state.phase(job, kMap).unfinished() > 0;
-  const bool unsure = s.total > 1 && state.doubt[2 * job + p] > kUnsure;
+  const bool unsure = s.total > 1 && state.doubt[2 * job + p] > kUnsure &&
+                      std::max(state.period, state.epoch) <= s.estimate;
   return unsure && !waits ? std::min<std::int64_t>(demand.most, 1) : own;
 }
 

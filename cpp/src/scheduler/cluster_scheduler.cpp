@@ -27,6 +27,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.period = options.period;
+  state_.epoch = options.epoch;
   state_.phases.resize(2 * n);
   state_.deviation.assign(2 * n, 0.0);
   state_.size.assign(n, 0.0);

@@ -42,7 +42,7 @@ def _failed(group: Sequence[int], of: Mapping[int, Attempt]) -> Attempt | None:
 
 
 def _last(attempts: Sequence[Attempt], begun: Sequence[Begun], made: int) -> Attempt:
-    """The last attempt that did not end in vain; if there is none, nobody knows how it ended."""
+    """The last attempt that did not end in vain; if all did, one whose end is unknown."""
     for each in reversed(attempts):
         if each.how != IN_VAIN:
             return each

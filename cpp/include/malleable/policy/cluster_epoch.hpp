@@ -15,8 +15,9 @@
 // where s tasks of a phase do s^p, jobs share by size (kernel/steep_shares), as steeply as costs
 // least over what is believed of p and over what keeps coming (kernel/steepness): from equal shares
 // to the order. Where no job can use two slots p does not matter, and the order is best. While
-// there are no more jobs than slots, a job of which little is known gets one slot until its tasks
-// have shown more: the order of all others depends on what they show.
+// there are no more jobs than slots, and decisions hold no longer than a task takes, a job of which
+// little is known gets one slot until its tasks have shown more: the order of all others depends on
+// what they show.
 #pragma once
 
 #include <vector>

@@ -66,6 +66,7 @@ struct ClusterState {
   ClusterJobsView jobs;
   double now = 0.0;
   double period = 0.0;  // [s] between decisions, at which alone tasks start; 0: at any time
+  double epoch = 0.0;   // [s] decisions come so seldom at most; free slots go by the last one
   std::vector<PhaseState> phases;  // 2 * job + phase
   // 2 * job + phase: squares of what finished tasks took beyond or below their mean, as far as
   // told.
