@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import cached_property
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,13 @@ HEADER = (
 )
 FAIR_STARTS = (0.05, 0.8, 1.0)
 METRICS = ("mean_response", "p95", "longest_wait")
+# Okabe and Ito's colours, which colour-blind readers can tell apart, and a mark for each.
+STYLES = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+)
 
 
 def workloads(folder: Path | None, only: str) -> Iterator[tuple[str, mb.ClusterJobs]]:
@@ -168,13 +176,15 @@ def draw(asked: argparse.Namespace) -> None:
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (load, p) in zip(grid, panels, strict=True):
         axes.axhline(1.0, color="gray", linewidth=1.0, label="FAIR at its best")
-        for rule in asked.rules:
+        for rule, (color, mark, line) in zip(asked.rules, cycle(STYLES), strict=False):
             rows = [row for row in found if (row["load"], row["p"], row["rule"]) == (load, p, rule)]
             means = [float(row["mean"]) for row in rows]
-            axes.plot([row["said"] for row in rows], means, label=rule, marker="o", markersize=4)
+            look = {"color": color, "marker": mark, "linestyle": line, "markersize": 5}
+            axes.plot([row["said"] for row in rows], means, label=rule, **look)
         axes.set(
-            title=f"load {load}, p = {p}", xlabel="scatter of stated sizes (tasks: none stated)",
-            ylabel="mean response over FAIR's",
+            title=f"load {load}, p = {p}",
+            xlabel="sigma: how wrong sizes are (tasks: no sizes said)",
+            ylabel="mean response over FAIR's (less is better)",
             yscale="log",
         )  # fmt: skip
         plain = FuncFormatter(lambda value, _: f"{value:g}")
