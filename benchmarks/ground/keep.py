@@ -19,21 +19,21 @@ _HEAD = """# The proving ground
 
 On this page each of our policies competes with the plainest rules that might beat it, the *rivals*. All rules
 run as a user runs them. `python -m benchmarks.ground` prints all tables, and `python -m benchmarks.ground
---keep` also writes this page. `benchmarks/ground/rivals.py` has the rivals, and `benchmarks/instances` has
-the instances under the names that stand above the tables. Each of them says what it is.
+--keep` also writes this page. `benchmarks/ground/rivals.py` describes the rivals. `benchmarks/instances`
+describes the instances: the text above each table has their names.
 
-Less is better in all tables. Their columns are:
+In all tables less is better. A table has these columns:
 
-| column | meaning |
-|---|---|
-| first | our figure when the row was new; it never changes. In brackets: our figure over that of the best
-rival of the same measurement; **!**: a rival wins | | now | the same at the last measurement | | worst draw |
-most instances are drawn at random several times, and figures are means over the draws. This is the largest
-ratio of a single draw: ours, now, over the rival that is best on average | | also ours, now | our other
-policies and settings; "without": the policy is not told the period | | best rival, now | its name and figure;
-"right sizes": it is told how long tasks really take | | floors | figures that no rule can have in practice:
-of rules that are told the right sizes, and lower bounds | | draws | how many draws there are | | seconds |
-processor seconds of one run: ours / the best rival |
+- *first*: our figure when the row was new. It never changes. In brackets stands our figure over that of the best
+  rival of the same measurement. **!** means that a rival wins.
+- *now*: the same at the last measurement.
+- *worst draw*: most instances are drawn at random several times, and figures are means over the draws. This
+  column has the largest ratio in a single draw: ours, now, over the rival that is best on average.
+- *also ours, now*: our other policies and settings. "without" means that the policy is not told the period.
+- *best rival, now*: its name and figure. "right sizes" means that the rule is told how long tasks really take.
+- *floors*: figures that no rule can have in practice: lower bounds, and rules that are told the right sizes.
+- *draws*: how many draws there are.
+- *seconds*: processor seconds of one run, ours / the best rival.
 """
 
 

@@ -97,9 +97,9 @@ _TABLES: dict[str, Any] = {
     "tables-deadlines",
     "Plans of n jobs with weights and deadlines. The rows have the weighted sum of tardiness [s], "
     "the weight of tardy jobs (tardy), or the weighted number of SLA steps that are missed (sla). "
-    "The instances are `due_table` (T), `section41_larger` (P), `facebook_due` (F) and "
-    "`due_steps` (steps); the smaller their number below 1, the tighter are the deadlines. The "
-    "floor is the lower bound of the plan",
+    "The instances are T(n, g): `due_table`, P(n): `section41_larger`, F(g): `facebook_due`, and "
+    "steps(n, g): `due_steps`. The smaller g is, the tighter are the deadlines. The floor is the "
+    "lower bound of the plan",
 )
 def tables_rows(quick: bool) -> Iterator[Row]:
     names = ("EDF", "latest start", "Smith", "apparent cost")

@@ -46,7 +46,7 @@ def _mean(rule: str, instance: tuple[GpuJobs, int]) -> float:
 @section(
     "speed-ups",
     "The mean completion time [s] of training jobs with measured speed-ups on 64 GPUs "
-    "(`gpu_jobs`). AFS, SRSF and FIFO are the rules with which the authors of PCS compare it",
+    "(`gpu_jobs`). AFS, SRSF and FIFO are the rules with which the authors of PCS compare PCS",
 )
 def workloads(quick: bool) -> Iterator[Row]:
     if traces() is None:

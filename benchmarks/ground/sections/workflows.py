@@ -42,7 +42,8 @@ def _run(rule: str, field: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> fl
     "flows",
     "The mean response [s] or the mean stretch of flows that come one after the other: TPC-H "
     "queries (`tpch_stream`) and scientific workflows (`wf_stream`). The rules know the stages of "
-    "each flow and how long tasks take",
+    "each flow and how long tasks take. The rival srwf serves the flow with the least work left "
+    "first",
 )
 def flows_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
@@ -83,7 +84,8 @@ def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
 @section(
     "flow-plans",
     "The mean response of flows [s] (`tpch_arrivals`). Plans know in advance when flows come; "
-    "loops, such as the rival srwf online, do not",
+    "loops, such as the rival srwf online, do not. srwf serves the flow with the least work left "
+    "first",
 )
 def flow_plan_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
