@@ -24,8 +24,8 @@ describes the instances: the text above each table has their names.
 
 In all tables less is better. A table has these columns:
 
-- *first*: our figure when the row was new. It never changes. In brackets stands our figure over that of the best
-  rival of the same measurement. **!** means that a rival wins.
+- *first*: our figure when the row was new. It never changes. In brackets stands our figure over that of the
+  best rival of the same measurement. **!** means that a rival wins.
 - *now*: the same at the last measurement.
 - *worst draw*: most instances are drawn at random several times, and figures are means over the draws. This
   column has the largest ratio in a single draw: ours, now, over the rival that is best on average.

@@ -20,13 +20,14 @@ third table are for simulated clusters only. You give them like this:
 | to | how |
 |---|---|
 | a simulation in Python | `malleable.simulate(..., NAME=VALUE)` |
-| a simulation on the command line | `--set NAME=VALUE`; in the file of the cluster `NAME = VALUE` below `[options]` |
+| a simulation on the command line | `--set NAME=VALUE` |
+| a simulation, in the file of its cluster | `NAME = VALUE` below `[options]` |
 | a scheduler in Python | `malleable.Scheduler(..., NAME=VALUE)` |
 | a scheduler in C | `malleable_scheduler_new_with(..., "NAME=VALUE NAME=VALUE", ...)` |
 
-In the column "values", `1e12` is a one with twelve zeros. A *minimum* is how many slots a job asks for at least.
-A *target* is how many slots the policy has decided to give a job. The [glossary](glossary.md) explains other
-words.
+In the column "values", `1e12` is a one with twelve zeros. A *minimum* is how many slots a job asks for at
+least. A *target* is how many slots the policy has decided to give a job. The [glossary](glossary.md) explains
+other words.
 """
 _PARTS = (
     ("policy", "Of policies"),
