@@ -48,8 +48,8 @@ def decided_arguments(add: Callable[..., str]) -> None:
     add("--replications N", "simulate with so many seeds; more than one gives intervals", int, 1)
     add("--processes N", "how many simulations run side by side (default: 1)", int)
     add("--engine NAME", ENGINE)
-    add("--loads L,L", "run a grid: each of these loads")
-    add("--errors S,S", "run a grid: sizes that are wrong by each of these sigma")
+    add("--loads L,L", "run a grid of cases: each of these loads")
+    add("--errors S,S", "run a grid of cases: sizes that are wrong by each of these sigma")
 
 
 def generated(asked: argparse.Namespace) -> bool:

@@ -34,10 +34,12 @@ def arguments(add: Callable[..., str]) -> None:
     )
     add(
         "--grid",
-        "run a grid: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1",
+        "run a grid of cases: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1",
         bool,
     )
-    add("--speedups P,P", "run a grid: each of these speed-ups p (s tasks together do s^p)")
+    add(
+        "--speedups P,P", "run a grid of cases: each of these speed-ups p (s tasks together do s^p)"
+    )
     add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
     add("--history FILE", "read what earlier runs have learnt of programs (JSON)")
     add("--save-history FILE", "write what the first policy that learns has learnt (JSON)")
