@@ -16,13 +16,24 @@ ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("kept.json")
 PAGE = ROOT / "docs" / "ground.md"
 _HEAD = """# The proving ground
-Every rule against the plainest rivals, run the way a user runs it: `python -m benchmarks.ground` prints all of
-it, `python -m benchmarks.ground --keep` also writes this page. Less is better everywhere. In brackets: over the
-best rival of the same measurement; **!** says that a rival wins. "First" is what was measured when the row was
-new, and stays; "now" is the last measurement. Instances are those of `benchmarks/instances`, rivals those of
-`benchmarks/ground/rivals.py`; both say how they are drawn and what they do. Floors are what nobody can have
-or reach: right sizes, lower bounds. The worst draw is ours, now, over the rival that is best on average.
-Seconds are processor time of one run, ours / the best rival.
+
+On this page each of our policies competes with the plainest rules that might beat it, the *rivals*. All rules
+run as a user runs them. `python -m benchmarks.ground` prints all tables, and `python -m benchmarks.ground
+--keep` also writes this page. `benchmarks/ground/rivals.py` describes the rivals. `benchmarks/instances`
+describes the instances: the text above each table has their names.
+
+In all tables less is better. A table has these columns:
+
+- *first*: our figure when the row was new. It never changes. In brackets stands our figure over that of the
+  best rival of the same measurement. **!** means that a rival wins.
+- *now*: the same at the last measurement.
+- *worst draw*: most instances are drawn at random several times, and figures are means over the draws. This
+  column has the largest ratio in a single draw: ours, now, over the rival that is best on average.
+- *also ours, now*: our other policies and settings. "without" means that the policy is not told the period.
+- *best rival, now*: its name and figure. "right sizes" means that the rule is told how long tasks really take.
+- *floors*: figures that no rule can have in practice: lower bounds, and rules that are told the right sizes.
+- *draws*: how many draws there are.
+- *seconds*: processor seconds of one run, ours / the best rival.
 """
 
 

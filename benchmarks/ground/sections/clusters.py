@@ -84,7 +84,11 @@ _SMALL = {
 
 @section(
     "small-runs",
-    "small_run: mean response [s], nothing said but where it is wrong; p = 1 unless said",
+    "The mean response [s] of six jobs that come at once (`small_run`). The rules are not told "
+    "how long tasks take; in rows with wrong they are told ten times too much or too little. In "
+    "rows with heavy the tasks of a job differ much, and in rows with drift the second half of "
+    "the tasks takes eight times as long. If a row names no p, tasks do not slow each other down "
+    "(p = 1)",
 )
 def small_rows(quick: bool) -> Iterator[Row]:
     for kind, options in _SMALL.items():
@@ -114,7 +118,9 @@ _STEEP = ("SRPT, right sizes", "heSRPT, right sizes", "FAIR", "steep 0.4, right 
 
 @section(
     "streams-p",
-    "batch and stream: mean response [s], sizes known, p known to rivals and not to auto",
+    "The mean response [s] of jobs that come at once (`batch`) or one after the other (`stream`, "
+    "`mixed_stream`), if tasks slow each other down: s tasks together do as much as s^p tasks "
+    "alone. All rules know how long tasks take. The rivals know p, and auto has to learn it",
 )
 def streams_rows(quick: bool) -> Iterator[Row]:
     for p in (0.8,) if quick else (1.0, 0.8, 0.5):
@@ -153,7 +159,10 @@ def streams_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "two-phase",
-    "two_phase: mean response [s], nothing known; FAIR starts reduces at .05, .8 or all maps ended",
+    "The mean response [s] of 900 jobs with map and reduce tasks (`two_phase`). The rules are not "
+    "told how long tasks take. Sigma is how much the times of the tasks of a job differ. FAIR "
+    "starts reduce tasks when 0.05, 0.8 or all of the maps have ended (FAIR .05, FAIR .8, FAIR "
+    "ended)",
 )
 def phases_rows(quick: bool) -> Iterator[Row]:
     for sigma in (1.0,) if quick else (0.0, 0.5, 1.0, 1.5, 2.0):
@@ -179,7 +188,10 @@ def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
 
 @section(
     "reduce-starts",
-    "copying_world: mean response [s], nothing known; ours over its own best of the fixed settings",
+    "The mean response [s] of 300 jobs whose reduce tasks copy the output of maps "
+    "(`copying_world`). The rules are not told how long tasks take. Sigma is as in the table "
+    "above. Among the rivals is auto itself with a fixed setting: reduce tasks start when 0.05, "
+    "0.8 or all of the maps have ended (auto .05, auto .8, auto ended)",
 )
 def starts_rows(quick: bool) -> Iterator[Row]:
     for label, copying in (("copying 0.3 of a map", 0), ("copying 3 maps", 1)):
@@ -203,7 +215,11 @@ def _copying(rule: str, world: int) -> float:
     return run(name, jobs, cluster, "learn", **options)
 
 
-@section("short-histories", "short_history, 17 to 46 jobs: mean response [s], nothing known")
+@section(
+    "short-histories",
+    "The mean response [s] of 17 to 46 jobs (`short_history`), from which little can be learnt. "
+    "The rules are not told how long tasks take",
+)
 def short_rows(quick: bool) -> Iterator[Row]:
     yield Row(
         "short_history",
@@ -217,7 +233,9 @@ def short_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "mixed-speeds",
-    "mixed_speeds: mean response [s], nothing known; nodes of rates 1 and 4, or all of rate 1",
+    "The mean response [s] on nodes of which half are four times as fast as the others (rates 1 "
+    "and 4), or on nodes of one speed (`mixed_speeds`). The rules are not told how long tasks "
+    "take",
 )
 def speeds_rows(quick: bool) -> Iterator[Row]:
     for label, fast in (("rates 1 and 4", 4.0), ("all alike", 1.0)):
@@ -247,7 +265,9 @@ def _single(jobs: int) -> Any:
 
 
 @section(
-    "single-task", "single_tasks: mean response [s] and processor time, nothing known but programs"
+    "single-task",
+    "The mean response [s] of jobs of one task each (`single_tasks`). The rules know the program "
+    "of each job, and are not told how long tasks take",
 )
 def single_rows(quick: bool) -> Iterator[Row]:
     for jobs in (2_000,) if quick else (40_000, 200_000):
@@ -262,7 +282,9 @@ def single_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "changing-times",
-    "changing_times: mean response [s]; each program's times change by five at half",
+    "The mean response [s] of jobs of ten programs (`changing_times`). From the middle on, the "
+    "tasks of each program take five times as long as before, or a fifth of the time. The rules "
+    "are not told how long tasks take",
 )
 def changing_rows(quick: bool) -> Iterator[Row]:
     yield Row(

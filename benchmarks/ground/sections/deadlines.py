@@ -95,7 +95,11 @@ _TABLES: dict[str, Any] = {
 
 @section(
     "tables-deadlines",
-    "plans of n jobs: weighted sum of tardiness [s], tardy jobs, SLA steps; floor: their bound",
+    "Plans of n jobs with weights and deadlines. The rows have the weighted sum of tardiness [s], "
+    "the weight of tardy jobs (tardy), or the weighted number of SLA steps that are missed (sla). "
+    "The instances are T(n, g): `due_table`, P(n): `section41_larger`, F(g): `facebook_due`, and "
+    "steps(n, g): `due_steps`. The smaller g is, the tighter are the deadlines. The floor is the "
+    "lower bound of the plan",
 )
 def tables_rows(quick: bool) -> Iterator[Row]:
     names = ("EDF", "latest start", "Smith", "apparent cost")
@@ -135,7 +139,9 @@ def _loop(jobs: int, load: float, kind: str, rule: str, seed: int) -> float:
 
 @section(
     "loops-deadlines",
-    "due_stream: weighted sum of tardiness [s] and of tardy jobs; asked whenever a job ends",
+    "Jobs with weights and tight deadlines come one after the other (`due_stream`). The loop "
+    "decides whenever a job ends, and every 5 s. The rows have the weighted sum of tardiness [s], "
+    "or the weight of tardy jobs",
 )
 def loops_rows(quick: bool) -> Iterator[Row]:
     for jobs, load in ((200, 0.9),) if quick else ((500, 0.9), (1_500, 1.2)):

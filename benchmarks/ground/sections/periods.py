@@ -86,8 +86,11 @@ def _row(
 
 @section(
     "loops-period-jobs",
-    "held_jobs: response [s] and stretch in the mean, tardiness [s] by weight, tardy share of weight, "
-    "largest weighted tardiness [s]; slots held for P mean times of a job at its maximum (4.59 s)",
+    "Malleable jobs come one after the other (`held_jobs`), and the loop holds each decision for "
+    "P times 4.59 s. (A job that has its maximum of slots takes 4.59 s on average.) The rows have "
+    "the mean response [s], the mean stretch, the mean tardiness [s] by weight, the weight of "
+    "tardy jobs as a part of all weight, or the largest weighted tardiness [s]. In rows with "
+    "sigma the rules are told sizes that are wrong by sigma",
 )
 def jobs_rows(quick: bool) -> Iterator[Row]:
     seeds = range(2) if quick else HELD_SEEDS
@@ -128,7 +131,11 @@ def held_flow(rule: str, seed: int, period: float) -> float:
     return float((hold_flows(flows, slots, asked, period) - flows.arrival).mean())
 
 
-@section("loops-period-flows", "held_flows: mean response of flows [s]; slots held for P")
+@section(
+    "loops-period-flows",
+    "Flows come one after the other (`held_flows`), and the loop holds each decision for P "
+    "seconds. The rows have the mean response of flows [s]",
+)
 def flows_rows(quick: bool) -> Iterator[Row]:
     for period in (0.5, 5.0) if quick else (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0):
         yield Row(

@@ -45,7 +45,8 @@ def _mean(rule: str, instance: tuple[GpuJobs, int]) -> float:
 
 @section(
     "speed-ups",
-    "gpu_jobs: mean completion time [s] on 64 GPUs; AFS, SRSF and FIFO are those of PCS",
+    "The mean completion time [s] of training jobs with measured speed-ups on 64 GPUs "
+    "(`gpu_jobs`). AFS, SRSF and FIFO are the rules with which the authors of PCS compare PCS",
 )
 def workloads(quick: bool) -> Iterator[Row]:
     if traces() is None:
@@ -70,7 +71,9 @@ def _error(rule: str, name: str, jobs: int | None) -> float:
 
 @section(
     "told-ends",
-    "gpu_jobs: mean error of ends told at arrival [%]; PCS as published; docs/speedups.md has what each costs",
+    "By how much the ends that jobs are told when they come are wrong on average [%] "
+    "(`gpu_jobs`). The rivals are the figures that PCS published. docs/speedups.md says what each "
+    "setting costs",
 )
 def told_ends(quick: bool) -> Iterator[Row]:
     if traces() is None:
@@ -88,7 +91,8 @@ def told_ends(quick: bool) -> Iterator[Row]:
 
 @section(
     "speed-up-streams",
-    "speedup_stream: mean completion time [s] on 64 slots; tables of other shapes",
+    "The mean completion time [s] of jobs on 64 slots whose speed-ups have other shapes than "
+    "those of the GPUs (`speedup_stream`). The row names the shape",
 )
 def streams(quick: bool) -> Iterator[Row]:
     for kind in SPEEDUP_STREAMS:

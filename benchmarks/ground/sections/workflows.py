@@ -38,7 +38,13 @@ def _run(rule: str, field: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> fl
     return float(next(iter(result.summary.values()))[field])
 
 
-@section("flows", "tpch_stream and wf_stream: mean response [s] and stretch of flows, stages known")
+@section(
+    "flows",
+    "The mean response [s] or the mean stretch of flows that come one after the other: TPC-H "
+    "queries (`tpch_stream`) and scientific workflows (`wf_stream`). The rules know the stages of "
+    "each flow and how long tasks take. The rival srwf serves the flow with the least work left "
+    "first",
+)
 def flows_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
         raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
@@ -77,7 +83,9 @@ def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
 
 @section(
     "flow-plans",
-    "tpch_arrivals: mean response of flows [s] in plans that know all arrivals, and in loops that do not",
+    "The mean response of flows [s] (`tpch_arrivals`). Plans know in advance when flows come; "
+    "loops, such as the rival srwf online, do not. srwf serves the flow with the least work left "
+    "first",
 )
 def flow_plan_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:

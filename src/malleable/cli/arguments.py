@@ -11,24 +11,24 @@ from malleable.cli.version import show_version
 
 # Each is a file ``NAME_command`` with ``arguments(parser)``, which says what runs the command.
 _COMMANDS = {
-    "plan": "plan a job table or a snapshot of a trace",
-    "simulate": "policies side by side on arriving jobs",
-    "report": "what another policy would have done, on a page",
-    "run": "jobs of commands on this machine",
-    "status": "how far a run is",
-    "logs": "what tasks printed, and why one failed",
-    "watch": "how far a run is, until it has ended",
-    "pause": "no more tasks of a job of a run start",
-    "resume": "a job that was paused goes on",
-    "cancel": "a job of a run is ended",
-    "set": "weight, deadline, slots of a job of a run",
-    "submit": "jobs of commands, handed over to a Slurm",
-    "govern": "one's own arrays on a shared Slurm",
-    "bench": "measure what decisions take on this machine, compare with before",
-    "replay": "what a recorded scheduler was told, decided again",
-    "reproduce": "a paper's figure beside its own numbers",
-    "demo": "FLEX against FAIR and FIFO, with a picture",
-    "completion": "a shell's completion of all of this",
+    "plan": "plan the jobs of a table, or of a trace at one moment",
+    "simulate": "simulate policies on jobs that arrive, and compare them",
+    "report": "write a page: what would another policy have done?",
+    "run": "run jobs of commands on this machine",
+    "status": "show how far a run is",
+    "logs": "show what tasks printed, and why a task failed",
+    "watch": "show how far a run is, until it has ended",
+    "pause": "pause a job of a run: no more tasks of it start",
+    "resume": "let a job of a run go on that was paused",
+    "cancel": "end a job of a run",
+    "set": "change weight, deadline or slots of a job of a run",
+    "submit": "hand jobs of commands over to Slurm",
+    "govern": "put your own arrays on a shared Slurm in order",
+    "bench": "measure how long decisions take on this machine",
+    "replay": "decide again what a recorded scheduler decided",
+    "reproduce": "repeat a figure of a paper, beside its own numbers",
+    "demo": "compare FLEX with FAIR and FIFO, with a picture",
+    "completion": "print a script that completes commands in a shell",
 }
 
 
@@ -97,8 +97,8 @@ def build_parser(whole: bool = False) -> argparse.ArgumentParser:
     """
     parser = CommandParser(
         prog="malleable",
-        description="Decides how many slots each malleable job gets, and says how good that is.",
-        epilog="Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed (run); 130 interrupted.",
+        description="Decide how many slots each malleable job gets, and say how good the decision is.",
+        epilog="Exit status: 0 success; 1 wrong input; 2 wrong usage; 3 tasks failed (run); 130 interrupted.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     manners(parser, False)

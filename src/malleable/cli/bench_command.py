@@ -33,25 +33,25 @@ Item = TypeVar("Item")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Time decisions while 1 % of the jobs come, go and change in between, or compare two runs that "
-        "were saved by --json."
+        "Measure how long decisions take. Between two decisions 1 % of the jobs come, go and change. Or "
+        "compare two runs that were saved by --json."
     )
     add = adder(parser)
     add("--jobs N,N", "numbers of jobs", default="1000,10000,100000")
     add(
         "--policy A,B",
-        f"policies of {', '.join(policy_names('jobs', in_loop=True))}",
+        f"some of {', '.join(policy_names('jobs', in_loop=True))}",
         default="flex,fair,fifo",
     )
     add("--objective X,Y", "objectives of flex", default="sum:response,max:stretch")
     instances = "; ".join(f"{name}: {told}" for name, told in INSTANCES.items())
-    add("--instance A,B", instances, default="a,b,c")
-    add("--epochs N", "decisions of each case", int, 1000)
+    add("--instance A,B", f"instances. {instances}", default="a,b,c")
+    add("--epochs N", "number of decisions of each case", int, 1000)
     parser.add_argument(
         "--compare",
         nargs=2,
         metavar=("FILE", "FILE"),
-        help="measure nothing: compare a saved run and a later one, beyond noise",
+        help="measure nothing: compare a saved run with a later one, and say which differences are no noise",
     )
     output_arguments(parser)
     parser.set_defaults(run=run)

@@ -16,8 +16,8 @@ _FILES = re.compile(r"FILE|PATH|JOURNAL|EVENTS")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        'A script for the shell, which bash reads by: eval "$(malleable completion bash)". It knows the '
-        "options of this version."
+        "Print a script with which the shell completes commands and options of this version. In bash: "
+        'eval "$(malleable completion bash)".'
     )
     parser.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))
     parser.set_defaults(run=run)

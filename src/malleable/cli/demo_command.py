@@ -49,14 +49,18 @@ _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Show FLEX, FAIR and FIFO on a generated workload, and on a trace if you name "
-        "one; how long a decision takes; a picture of the packings."
+        "Compare FLEX, FAIR and FIFO on a generated workload, and on a trace if you name one. Show how long "
+        "a decision takes, and draw the schedules."
     )
     add = adder(parser)
-    add("--trace PATH", "job table or trace (default, and if empty: none)")
-    add("--at SECONDS", "time of the trace's snapshot [s] (default: its last arrival)", float)
+    add("--trace PATH", "job table or trace (default: none)")
+    add(
+        "--at SECONDS",
+        "plan the jobs of the trace at this time [s] (default: its last arrival)",
+        float,
+    )
     reading_arguments(parser, phase=True)
-    add("--slots N", "slots for the trace (default: its own load)", int)
+    add("--slots N", "slots for the trace (default: as many as give its own load)", int)
     add("--seed", "seed of the generated workload", int, 1)
     add("--output DIR", "folder of pictures", default="out")
     output_arguments(parser)

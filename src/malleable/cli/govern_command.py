@@ -13,7 +13,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any
 
-from malleable.cli.outputs import INTERRUPTED, Outputs, output_arguments
+from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
 from malleable.cli.run_command import _interrupts
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
@@ -46,13 +46,13 @@ _ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jo
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Let arrays that wait in a Slurm start in the order of an objective, by Nice. "
-        "Without --apply nothing is changed: the command shows what it would change, and "
-        "why."
+        "Let your arrays that wait in Slurm start in an order that makes an objective small. The command "
+        "changes their Nice values. Without --apply it changes nothing, and only shows what it would "
+        "change, and why."
     )
     parser.epilog = (
-        "Ctrl-C ends the governor, which sets back all that it changed. Exit status: 0; 1"
-        " wrong input; 2 usage; 130 interrupted."
+        "Ctrl-C ends the command, which first sets back all that it changed. Exit status: 0 success; 1"
+        " wrong input; 2 wrong usage; 130 interrupted."
     )
     add = parser.add_argument
     add("engine", choices=("slurm",), help="where the arrays wait: slurm")
@@ -61,21 +61,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--name",
         metavar="PATTERN",
-        help="govern only arrays of such a name (* and ?; default: all)",
+        help="govern only arrays whose name fits (with * and ?; default: all)",
     )
-    add("--submitted", action="store_true", help="govern only arrays of malleable submit")
-    add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
-    add("--policy", default="auto", help="default: %(default)s")
-    add("--every", type=float, default=5.0, metavar="S", help="time between looks (default: 5 s)")
-    told = "if the governor is killed, nothing is set back (by default a process of this machine does it,"
-    told += " and a job that waits in the queue)"
+    add("--submitted", action="store_true", help="govern only arrays that malleable submit made")
+    add("--objective", default="sum:response", help=f"{OBJECTIVE} (default: %(default)s)")
+    add("--policy", default="auto", help="how slots are given (default: %(default)s)")
+    add(
+        "--every",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="look at the queue every S seconds (default: 5)",
+    )
+    told = "keep no lease. (A lease is a process of this machine and a job that waits in the queue. If the"
+    told += " governor is killed, the lease sets its changes back.)"
     add("--no-lease", action="store_true", help=told)
     add(
         "--lease-seconds",
         type=float,
         default=60.0,
         metavar="S",
-        help="the lease sets everything back after so long without a look (default: 60 s)",
+        help="the lease sets everything back if the governor has not looked for S seconds (default: 60)",
     )
     add("--until-done", action="store_true", help="end when no array is left (default: at Ctrl-C)")
     add("--as-operator", action="store_true", help="govern the arrays of all users")
@@ -84,7 +90,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --as-operator: a TOML file of [[user]] with name, minimum, priority",
     )
-    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    told = "where to record what happens (default: %(default)s)"
+    add("--journal", metavar="FILE", default=JOURNAL, help=told)
     add("--record", metavar="FILE", help="write what the scheduler is told, for malleable replay")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)

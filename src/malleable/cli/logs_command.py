@@ -27,11 +27,11 @@ _LOOK = 0.2  # seconds between two looks at files that grow
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Show what tasks of a job printed: standard output, or with --err standard error,"
-        " of each task's last attempt, or of the attempt that counts. If you name one task that "
-        "failed, standard error also says how it failed, and its command."
+        "Show what tasks of a job printed to standard output, or with --err to standard error. If a task had "
+        "several attempts, the attempt that counts is shown, or else the last. If you name one task that "
+        "failed, the command also says on standard error how it failed, and what its command was."
     )
-    parser.epilog = "Tasks are numbers from 0, as in status --failed."
+    parser.epilog = "The numbers of tasks begin with 0, as in status --failed."
     add = parser.add_argument
     add("job", metavar="JOB", help="name of the job")
     add(
@@ -42,8 +42,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="number of the task (default: all tasks)",
     )
     add("--err", action="store_true", help="show standard error instead of standard output")
-    add("--follow", action="store_true", help="go on until the run has ended")
-    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    add("--follow", action="store_true", help="show new output until the run has ended")
+    add(
+        "--journal",
+        metavar="FILE",
+        default=JOURNAL,
+        help="journal of the run (default: %(default)s)",
+    )
     add(
         "--run",
         type=int,

@@ -18,21 +18,24 @@ from malleable.live.orders import SETTINGS
 
 _TOLD = {
     "pause": (
-        "No more tasks of a job start; running tasks go on. The run waits until the job is resumed."
+        "Pause a job of a run: no more tasks of the job start, and running tasks go on. The "
+        "run does not end before the job is resumed."
     ),
-    "resume": "A job that was paused goes on.",
+    "resume": "Let a job of a run go on that was paused.",
     "cancel": (
-        "No more tasks of a job start, running tasks are ended, and jobs that come after "
-        "it are skipped."
+        "End a job of a run: no more tasks of the job start, running tasks are ended, and jobs that come "
+        "after the job are skipped."
     ),
-    "set": "Change what a job asks for, from now on.",
+    "set": "Change settings of a job of a run, from now on.",
 }
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command that the parser is of."""
     verb = parser.prog.split()[-1]
-    parser.description = f"{_TOLD[verb]} The run is the one that writes the journal."
+    parser.description = (
+        f"{_TOLD[verb]} The run must still go on: it is the run that writes to the journal."
+    )
     add = parser.add_argument
     add("job", metavar="JOB", help="name of the job")
     if verb == "set":
@@ -41,9 +44,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             "settings",
             metavar="KEY=VALUE",
             nargs="+",
-            help=f"any of {known}; the value none: no limit",
+            help=f"any of {known}; KEY=none: no limit",
         )
-    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    add(
+        "--journal",
+        metavar="FILE",
+        default=JOURNAL,
+        help="journal of the run (default: %(default)s)",
+    )
     parser.set_defaults(run=partial(run, verb), usage=parser.error)
 
 

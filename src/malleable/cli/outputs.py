@@ -18,6 +18,13 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
 
+OBJECTIVE = (
+    "what should be small: sum:KIND or max:KIND of response, completion, stretch, tardy, tardiness, "
+    "lateness, sla or strict"
+)
+"""Help of ``--objective``."""
+
+
 def output_arguments(parser: argparse.ArgumentParser) -> None:
     """What every command can be asked for."""
     add = adder(parser)

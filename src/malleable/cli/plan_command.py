@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.outputs import OBJECTIVE, Outputs, output_arguments
 from malleable.cli.snapshot import RECORDED, take_snapshot
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import (
@@ -42,43 +42,50 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Plan the jobs of a table, or of a trace at one moment."
     add = adder(parser)
-    files = "job table, flows or trace, plain or .gz (-: stdin)"
+    files = "job table, flows or trace, plain or .gz (-: standard input)"
     parser.add_argument("file", metavar="FILE", help=files)
-    add("--slots N", "capacity (flows: default as their file says)", int)
-    add("--objective", "{sum,max}:KIND", default="sum:response")
+    add("--slots N", "number of slots (default for flows: as their file says)", int)
+    add("--objective", OBJECTIVE, default="sum:response")
     policies = tuple(dict.fromkeys((*POLICIES, *FLOW_POLICIES)))
-    add("--policy", "default: flex for jobs, flowflex for flows", choices=policies)
+    add(
+        "--policy",
+        "how slots are given (default: flex for jobs, flowflex for flows)",
+        choices=policies,
+    )
     add(
         "--effort N",
-        f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; fewer for more than"
-        " 2,000 jobs, so that planning takes seconds)",
+        "flex: how many schedules are tried after a few fixed orders of the jobs (default:"
+        f" {DEFAULT_EFFORT}; fewer for more than 2,000 jobs, so that planning takes seconds)",
         int,
     )
-    add("--budget S", "flex: ceiling of wall-clock time [s] (default: none)", float)
-    add("--period S", "jobs: slots are decided every S seconds and held in between", float, 0.0)
+    add("--budget S", "flex: stop the search after this time [s] (default: none)", float)
+    add("--period S", "jobs: decide every S seconds, and keep the slots in between", float, 0.0)
     when = adder(parser.add_mutually_exclusive_group())
-    when("--now S", "time of the plan [s] (default: 0; of a snapshot, its time)", float)
+    when("--now S", "time at which the plan begins [s] (default: 0, or --at)", float)
     when(
         "--at SECONDS",
-        (
-            "plan the jobs that have arrived by this time, at this time (default for a trace:"
-            " its last arrival)"
-        ),
+        "begin the plan at this time, with the jobs that have arrived by then (default for a trace:"
+        " its last arrival)",
         float,
     )
     add(
         "--snapshot HOW",
-        "which work is left at --at. recorded (default): as FILE says; if a trace does not know,"
-        " every job that has arrived has all of its work."
-        f" {', '.join(POLICIES)}: as this policy leaves it, simulated on --slots until then",
+        "how much work is left at --at. recorded (default): as FILE says; if FILE does not say it,"
+        f" each job has all of its work. {', '.join(POLICIES)}: as much as this policy leaves, which is"
+        " simulated on --slots until --at",
         choices=(RECORDED, *POLICIES),
     )
     parser.set_defaults(snapshot=RECORDED)
     reading_arguments(parser, phase=True)
-    add("--min-mode", default=MIN_MODES[0], choices=MIN_MODES)
+    add(
+        "--min-mode",
+        "minimum of a job: slots that it always has, or a gang: at least so many slots, or none",
+        default=MIN_MODES[0],
+        choices=MIN_MODES,
+    )
     add("--explain", "say why, one line for each job", bool)
     add("--pieces FILE", "write the whole schedule as CSV (-: standard output)")
-    add("--plot FILE", "draw the packing (.png, .svg, .pdf)")
+    add("--plot FILE", "draw the schedule (.png, .svg, .pdf)")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

@@ -13,14 +13,14 @@ from malleable.view.replay_views import replay_table
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Give the events that a scheduler was told (EVENTS) to a fresh scheduler, which "
-        "has to decide the same, and ask other policies at every recorded state, one step"
-        " each. Exit status 1 if the record's policy decides otherwise."
+        "Give the events that a scheduler was told (EVENTS) to a new scheduler, and check that it decides the "
+        "same. With --policy, also show what other policies would have decided at each recorded moment. Exit "
+        "status 1 if the new scheduler decides otherwise with the policy of the record."
     )
     add = adder(parser)
     parser.add_argument("events", metavar="EVENTS", help="a file that Scheduler(record=...) wrote")
-    add("--policy A,B", "other policies (default: the record's own)")
-    add("--objective", "their objective (default: the record's)")
+    add("--policy A,B", "other policies (default: only the policy of the record)")
+    add("--objective", "objective of the other policies (default: that of the record)")
     output_arguments(parser)
     parser.set_defaults(run=run)
 

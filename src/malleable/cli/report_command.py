@@ -24,9 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
         "What would another policy have done to these jobs, and to which users? FILE is a"
-        " record of a cluster (sacct, SWF, Spark, Rumen, SWIM ...; several files or a "
-        "folder of one format), a table of jobs, or the journal of a run of malleable, "
-        "which the page then shows, too."
+        " record of a cluster (sacct, SWF, Spark, Rumen, SWIM ...; also several files or a "
+        "folder of one format), a table of jobs, or the journal of a run of malleable. If it is a journal, "
+        "the page also shows the run."
     )
     add = adder(parser)
     told = "a trace, a table, a folder, or a journal of runs (-: standard input)"
@@ -34,7 +34,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--html FILE", "write the page: one file that needs no network")
     add("--title TEXT", "title of the page (default: the names of the files)")
     add("--policy A,B", "policies to compare", default=",".join(POLICIES))
-    add("--subject NAME", "whose gains and losses are shown (default: auto, else the last policy)")
+    add(
+        "--subject NAME",
+        "the policy whose gains and losses are shown (default: auto, or else the last policy)",
+    )
     add(
         "--recorded-policy",
         "the policy that ran when the record was made (default: fair and fifo are both tried)",
@@ -48,16 +51,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "if all jobs come at one time: let them come at random within S seconds",
         duration,
     )
-    add("--quick", "leave out the curve over loads and wrong sizes", bool)
-    add("--loads L,L", "loads of the curve (default: 0.5 to 1.1)")
+    add("--quick", "leave out the curves over the load and over wrong sizes", bool)
+    add("--loads L,L", "loads of the curve over the load (default: 0.5 to 1.1)")
     add("--draws N", "random draws of wrong sizes", int, 3)
     add("--seed N", "seed of random numbers", int, 0)
     add(
         "--read NAME=VALUE",
-        "an option of the trace, or an assumption (malleable simulate --options lists them)",
+        "an option of the trace's format, or an assumption (malleable simulate --options lists both)",
         action="append",
     )
-    add("--run N", "run of a journal (default: the last)", int, dest="number")
+    add("--run N", "number of the run in a journal (default: the last)", int, dest="number")
     add("--processes N", "simulations side by side (default: one for each processor, up to 4)", int)
     reading_arguments(parser)
     output_arguments(parser)

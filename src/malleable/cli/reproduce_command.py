@@ -30,11 +30,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", choices=tuple(FIGURES), metavar="NAME", help="name of a figure above"
     )
     add("--list", "list every figure and table of the papers, and why some have no name", bool)
-    add("--simulations N", "simulations for each point (default: the number above)", int)
+    add(
+        "--simulations N",
+        "simulations for each point of the figure (default: the number above)",
+        int,
+    )
     add("--processes N", "clusters: simulations side by side (default: 1)", int)
     add("--engine NAME", f"clusters: {ENGINE}")
     add("--quick", "fewer simulations, without the largest experiments", bool)
-    add("--jobs N", "overlap: generated jobs for each point (default: the number above)", int)
+    add(
+        "--jobs N",
+        "overlap: generated jobs for each point of the figure (default: the number above)",
+        int,
+    )
     add("--trace FILE", "overlap-fig7: a file of google2011's jobs (default: generated jobs)")
     reading_arguments(parser)
     add("--seed", "seed of the first simulation", int, 0)

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from malleable.cli.outputs import INTERRUPTED, Outputs, output_arguments
+from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
 from malleable.cli.run_habits import Halt, JobLog, Shown, halt
 from malleable.cli.run_screen import FailureTeller, ProgressLine, Screen, Thrift
 from malleable.cli.status_command import JOURNAL
@@ -72,8 +72,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Run the jobs of FILE, or COMMAND for each line ({}) of standard input."
     parser.epilog = (
-        "Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed; 130 interrupted: what has ended is kept, "
-        "--resume goes on. A second Ctrl-C ends tasks at once."
+        "Exit status: 0 success; 1 wrong input; 2 wrong usage; 3 tasks failed; 130 interrupted. After Ctrl-C "
+        "what has ended is kept, and --resume runs the rest. A second Ctrl-C ends running tasks at once."
     )
     add = parser.add_argument
     source_arguments(parser)
@@ -82,43 +82,49 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--slots",
         type=int,
         metavar="N",
-        help="tasks at once (default: one for each processor)",
+        help="how many tasks run at once (default: one for each processor)",
     )
-    add("--objective", help="{sum,max}:KIND (default: sum:response)")
-    add("--policy", help="default: auto")
-    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
-    add("--resume", action="store_true", help="go on with the journal's last run")
-    add("--rerun-failed", action="store_true", help="go on with it, and try failed tasks again")
+    add("--objective", help=f"{OBJECTIVE} (default: sum:response)")
+    add("--policy", help="how slots are given (default: auto)")
+    told = "where to record what happens (default: %(default)s)"
+    add("--journal", metavar="FILE", default=JOURNAL, help=told)
+    add("--resume", action="store_true", help="go on with the last run of the journal")
+    add(
+        "--rerun-failed",
+        action="store_true",
+        help="go on with the last run, and run failed tasks again",
+    )
     add(
         "--durable",
         action="store_true",
-        help="the journal survives a loss of power (default: a kill only)",
+        help="the journal survives a loss of power, too (default: only a kill)",
     )
-    told = "memory of all tasks together (default: this machine's)"
+    told = "memory for all tasks together (default: that of this machine)"
     add("--memory", type=size, metavar="SIZE", help=told)
     add(
         "--engine",
         metavar="NAME",
-        help="where tasks run: hyperqueue (a server here) or hyperqueue:FOLDER (default: here)",
+        help=(
+            "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
+            "server; default: on this machine)"
+        ),
     )
     told = (
-        "when to give up: never, soon,fail=1 (running tasks may end), now,fail=10%%, "
-        "now,success=1 ... (default: never)"
+        "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they are "
+        "ended, too), now,success=1 ... (default: never)"
     )
     add("--halt", type=halt, metavar="WHEN", help=told)
     add("--joblog", metavar="FILE", help="write a line for each task, with GNU parallel's columns")
-    told = (
-        "output of tasks: keep it in files, also stream it when tasks end, or none (default: keep)"
-    )
+    told = "output of tasks: keep it in files, stream it as well when a task ends, or none (default: keep)"
     add("--output", choices=("keep", "stream", "none"), default="keep", help=told)
-    add("--keep-order", action="store_true", help="stream output, in the order of tasks")
-    add("--watch", action="store_true", help="show a table of all jobs instead of a line")
+    add("--keep-order", action="store_true", help="stream output in the order of the tasks")
+    add("--watch", action="store_true", help="show a table of all jobs instead of one line")
     add(
         "--dry-run",
         action="store_true",
-        help="show the plan and its expected end, but run nothing",
+        help="show what would run and when it would end, but run nothing",
     )
-    backups_argument(job_arguments(parser, "due so long after the start"))
+    backups_argument(job_arguments(parser, "end within this time after the start"))
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 
@@ -165,14 +171,14 @@ def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._Argu
         "--seconds",
         type=duration,
         metavar="S",
-        help="time of a task, if you know it (default: learnt)",
+        help="how long a task takes, if you know it (default: learnt)",
     )
     return job
 
 
 def backups_argument(parser: argparse._ArgumentGroup) -> None:
     """Of runs whose engine can end a task."""
-    told = "tasks may run twice at once: one that runs for long gets a second attempt"
+    told = "a task that runs for long gets a second attempt beside it; the first to end counts"
     parser.add_argument("--backups", action="store_const", const=True, help=told)
 
 

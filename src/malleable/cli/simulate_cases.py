@@ -32,7 +32,7 @@ def overrun_argument(add: Callable[..., str]) -> None:
     overrun = ("first", "bounce")
     add(
         "--underestimates",
-        "how jobs rank that overrun their estimate",
+        "rank of a job that overruns its estimate: it goes first, or bounces back so that others may pass",
         default="first",
         choices=overrun,
     )
@@ -40,14 +40,16 @@ def overrun_argument(add: Callable[..., str]) -> None:
 
 def decided_arguments(add: Callable[..., str]) -> None:
     """What the models ask in which a policy decides for slots: of tasks on nodes, and of malleable jobs."""
-    add("--slots N", "capacity (or give --load)", int)
-    add("--objective", "objective of flex (default: sum:response)")
+    add("--slots N", "capacity (number of slots; or give --load)", int)
+    add(
+        "--objective", "what flex and auto make small, as in malleable plan (default: sum:response)"
+    )
     add("--set NAME=VALUE", "set an option by name (--options lists them)", action="append")
-    add("--replications N", "number of seeds; more than one gives intervals", int, 1)
-    add("--processes N", "replications side by side (default: 1)", int)
-    add("--engine NAME", f"replications {ENGINE}")
-    add("--loads L,L", "run a grid of loads")
-    add("--errors S,S", "run a grid of size errors sigma")
+    add("--replications N", "simulate with so many seeds; more than one gives intervals", int, 1)
+    add("--processes N", "how many simulations run side by side (default: 1)", int)
+    add("--engine NAME", ENGINE)
+    add("--loads L,L", "run a grid of cases: each of these loads")
+    add("--errors S,S", "run a grid of cases: sizes that are wrong by each of these sigma")
 
 
 def generated(asked: argparse.Namespace) -> bool:

@@ -19,24 +19,30 @@ DEFAULT_POLICIES = "auto,flex,fair,fifo"
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    add("--cluster FILE", "nodes of the cluster (TOML; or give --slots or --load)")
+    add("--cluster FILE", "nodes of the cluster, as TOML (or give --slots or --load)")
     decided_arguments(add)
     spread = "if all jobs come at one time: let them come at random within S seconds"
     add("--spread S", spread, duration)
     add(
         "--read NAME=VALUE",
-        "an option of the trace, or an assumption (malleable simulate --options lists them)",
+        "an option of the trace's format, or an assumption (--options lists both)",
         action="append",
     )
     add(
         "--graphs FILE",
         "TPC-H profiles: file of query graphs (default: queries.yaml beside FILE)",
     )
-    add("--grid", "run speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
-    add("--speedups P,P", "run a grid of speed-ups: s tasks do s^p")
+    add(
+        "--grid",
+        "run a grid of cases: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1",
+        bool,
+    )
+    add(
+        "--speedups P,P", "run a grid of cases: each of these speed-ups p (s tasks together do s^p)"
+    )
     add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
-    add("--history FILE", "read what earlier runs had learnt of programs (JSON)")
-    add("--save-history FILE", "write what the first policy that learns knew at the end (JSON)")
+    add("--history FILE", "read what earlier runs have learnt of programs (JSON)")
+    add("--save-history FILE", "write what the first policy that learns has learnt (JSON)")
     add("--plot-slowdown FILE", "draw mean slowdown by size")
     add("--plot-load FILE", "draw utilisation and jobs in the system over time")
 

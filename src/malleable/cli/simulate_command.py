@@ -35,6 +35,12 @@ _MODELS: dict[str, tuple[Any, str, str]] = {
 """By model its file, with arguments and cases of its own; what it simulates; what --estimates takes beside
 a number: ``column`` is the table's own, ``learn`` from finished tasks, FILE another table of the jobs."""
 
+_ESTIMATES = {
+    "column": "the estimates that FILE has",
+    "FILE": "the sizes in another table of the jobs",
+    "learn": "none, policies learn from finished tasks",
+}
+
 _REPLICATED = ("cluster", "jobs")
 _TABLES = ("records", "task_records", "save_history")
 _PICTURES = ("plot", "plot_slowdown", "plot_ratio", "plot_load")
@@ -48,14 +54,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
     """Add the arguments of these models, and of all models."""
-    parser.description = "Simulate policies on a table or a stream: " + "; ".join(
+    parser.description = "Simulate policies on a table or on generated jobs. Models: " + "; ".join(
         f"{_MODELS[model][1]} ({model})" for model in models or _MODELS
     )
     if not models:
-        parser.epilog = (
-            "malleable simulate --model MODEL --help: what a model takes beside these options."
-        )
-    parser.add_argument("-h", "--help", action="store_true", help="show this help, of --model")
+        parser.epilog = "malleable simulate --model MODEL --help shows the options of one model."
+    parser.add_argument(
+        "-h",
+        "--help",
+        action="store_true",
+        help="show this help; with --model also the options of this model",
+    )
     parser.add_argument(
         "file",
         nargs="?",
@@ -63,27 +72,32 @@ def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
         help="jobs (-: standard input), or recorded events of a scheduler",
     )
     add = adder(parser)
-    add("--model", "model (default: the model of the file; tandem without a file)", choices=_MODELS)
-    usual = "; ".join(_MODELS[model][0].DEFAULT_POLICIES for model in models or _MODELS)
-    add("--policy A,B", f"default: {usual}")
-    add("--load L", "scale capacities to this load; load of a generated stream", float)
+    add("--model", "the model (default: that of the file; without a file tandem)", choices=_MODELS)
+    usual = "; ".join(
+        f"{model}: {_MODELS[model][0].DEFAULT_POLICIES}" for model in models or _MODELS
+    )
+    add("--policy A,B", f"policies to compare (default: {usual})")
+    add("--load L", "scale capacities to this load, or the arrivals of generated jobs", float)
     words = dict.fromkeys("|".join(_MODELS[model][2] for model in models or _MODELS).split("|"))
     add(
         f"--estimates SIGMA|{'|'.join(words)}",
-        (
-            "sizes as policies see them: the true ones with a log-normal error SIGMA, or others "
-            "(default: true sizes)"
-        ),
+        "which sizes policies know. SIGMA: the true sizes with a log-normal error; "
+        + "; ".join(f"{word}: {_ESTIMATES[word]}" for word in words)
+        + " (default: the true sizes)",
     )
-    add("--horizon S", "stop at this time [s; slots] (default: when all jobs have ended)", float)
+    add(
+        "--horizon S",
+        "stop at this time [s; slotted: slots] (default: when all jobs have ended)",
+        float,
+    )
     add("--seed", "seed of random numbers", int, 0)
     add("--records FILE", "write one row for each job, CSV or .parquet")
     pictured = (
-        "draw the distribution of responses; for a grid FLEX over FAIR, or responses over"
+        "draw the distribution of responses; if a grid of cases is run: FLEX over FAIR, or responses over"
         " the period"
     )
     add("--plot FILE", pictured)
-    add("--options", "list all options by name, of clusters and of traces, and stop", bool)
+    add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
     reading_arguments(parser)
     output_arguments(parser)
     for model in models:

@@ -19,10 +19,14 @@ DEFAULT_POLICIES = "flex,fair,fifo"
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
     decided_arguments(add)
-    add("--effort N", "flex: candidates of each decision (default: none, an order decides)", int)
-    add("--period S", "the loop asks every S seconds (default: at every event)", float)
-    add("--untold", "policies do not know the period", bool)
-    add("--periods S,S", "run a grid of periods; --plot draws it")
+    add(
+        "--effort N",
+        "flex: how many schedules each decision tries (default: none, an order of the jobs decides)",
+        int,
+    )
+    add("--period S", "decide every S seconds (default: at every event)", float)
+    add("--untold", "do not tell policies the period", bool)
+    add("--periods S,S", "run a grid of cases: each of these periods; --plot draws it")
     add("--plot-slowdown FILE", "draw mean slowdown by size")
 
 

@@ -32,7 +32,7 @@ def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
     add(
         "--generate N",
-        "generate jobs of N slots as in section VII of ASRPT's paper, instead of FILE",
+        "generate the jobs that come in N slots, as in section VII of ASRPT's paper, instead of FILE",
         int,
     )
     add("--setting", "sizes of --generate", default=SETTINGS[0], choices=SETTINGS)
@@ -41,7 +41,7 @@ def arguments(add: Callable[..., str]) -> None:
     add("--non-preemptive", "a reduce task keeps its machine to its end", bool)
     add(
         "--slot-seconds S",
-        "length of a slot, for a trace [s] (default: mean map task; 20 or 60 s if unknown)",
+        "length of a slot, for a trace [s] (default: the mean time of a map task; if not known, 20 or 60 s)",
         float,
     )
     overrun_argument(add)

@@ -23,12 +23,16 @@ def arguments(add: Callable[..., str]) -> None:
         "generate N jobs as in section 5.3 of the overlap paper, instead of FILE",
         int,
     )
-    add("--map-capacity C", "", float, 1.0)
-    add("--shuffle-capacity C", "", float, 1.0)
-    add("-k N", "k-lps: jobs that map at once", int, 100)
-    add("--as-printed", "policies as printed: capacity that a job cannot use stays idle", bool)
-    add("--no-overlap", "jobs shuffle only after their map phase", bool)
-    add("--effort N", "best: candidates that it tries (default: 1000)", int)
+    add("--map-capacity C", "how much map work is done in a second", float, 1.0)
+    add("--shuffle-capacity C", "how much shuffle work is done in a second", float, 1.0)
+    add("-k N", "k-lps: how many jobs map at once", int, 100)
+    add(
+        "--as-printed",
+        "run policies as the paper prints them: capacity that a job cannot use stays idle",
+        bool,
+    )
+    add("--no-overlap", "the phases of a job do not overlap: it shuffles after its map phase", bool)
+    add("--effort N", "best: how many schedules it tries (default: 1000)", int)
     overrun_argument(add)
     add("--plot-slowdown FILE", "draw mean slowdown by size")
 

@@ -18,7 +18,8 @@ JOURNAL = ".malleable/journal.sqlite"
 def journal_arguments(parser: argparse.ArgumentParser) -> None:
     """Which run of which journal."""
     add = parser.add_argument
-    add("journal", metavar="JOURNAL", nargs="?", default=JOURNAL, help="default: %(default)s")
+    told = "the journal of the run (default: %(default)s)"
+    add("journal", metavar="JOURNAL", nargs="?", default=JOURNAL, help=told)
     add(
         "--run",
         type=int,
@@ -31,10 +32,14 @@ def journal_arguments(parser: argparse.ArgumentParser) -> None:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Show the jobs of a run: slots, why, how far they are, and when they are expected to end."
+        "Show the jobs of a run: how many slots they have and why, how far they are, and when "
+        "they will probably end."
     )
     journal_arguments(parser)
-    told = "show tasks that did not end well: how, command, last lines of standard error"
+    told = (
+        "show tasks that did not end well: what happened, their commands, and the end of "
+        "their standard error"
+    )
     parser.add_argument("--failed", action="store_true", help=told)
     parser.add_argument("--plot", metavar="FILE", help="draw tasks over time (PNG, SVG, PDF ...)")
     output_arguments(parser)

@@ -21,16 +21,21 @@ from malleable.view.text import Column, columns_table, number, printable
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Hand the jobs of FILE, or with --job COMMAND for each line of standard input, over to a Slurm: an "
-        "array each, after each other where they say so. malleable govern slurm puts them in order."
+        "Hand the jobs of FILE over to Slurm, or with --job a COMMAND for each line of "
+        "standard input. Each job "
+        "becomes an array. If a job says that it comes after another job, Slurm starts it after that job. "
+        "Then malleable govern slurm puts the arrays in order."
     )
     add = parser.add_argument
     source_arguments(parser)
     add("--cpus", type=int, default=1, metavar="N", help="processors of a task (default: 1)")
     add("sbatch", metavar="OPTION", nargs="*", help="options for sbatch, after --")
-    told = "commands and output are kept beside it, where nodes have to see them (default: %(default)s)"
+    told = (
+        "journal; commands and output are kept beside it, so nodes must see its folder "
+        "(default: %(default)s)"
+    )
     add("--journal", metavar="FILE", default=JOURNAL, help=told)
-    job_arguments(parser, "due so long from now on")
+    job_arguments(parser, "end within this time from now on")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

@@ -39,12 +39,16 @@ def _every(text: str) -> float:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Show the table of status, and renew it until the run has ended; another process "
-        "may write the journal. Ctrl-C ends the view, not the run."
+        "Show the table of malleable status again and again, until the run has ended. Ctrl-C ends the table, "
+        "not the run."
     )
     journal_arguments(parser)
     parser.add_argument(
-        "--every", type=_every, default=1.0, metavar="S", help="default: %(default)s"
+        "--every",
+        type=_every,
+        default=1.0,
+        metavar="S",
+        help="show the table every S seconds (default: %(default)s)",
     )
     parser.set_defaults(run=run)
 

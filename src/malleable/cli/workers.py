@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from malleable.live.protocol import CallEngine
 
 ENGINE = (
-    "on other machines: dask://HOST:PORT, hyperqueue (a server here), "
-    "hyperqueue:FOLDER (default: here)"
+    "run simulations on other machines: dask://HOST:PORT, hyperqueue (starts a server on this machine) or "
+    "hyperqueue:FOLDER (default: on this machine)"
 )
 """What ``--engine`` takes."""
 

@@ -77,14 +77,16 @@ class Scheduler(Kept):
     cluster : Cluster, mapping or path
         Nodes and users.
     policy : str, Adaptive or function, optional
-        As for a simulated cluster: a name (``auto``: see `rule`), or ``policy(state, now) -> slots`` of
-        your own, see Notes.
-    objective, hysteresis, effort, at_least_one, by_user
-        As for `malleable.simulate` with ``model="cluster"``.
+        A name, as for a simulated cluster (``auto``: the property `rule` says what it does now), or a
+        function ``policy(state, now) -> slots`` of your own (see Notes).
+    objective : str
+        ``sum:KIND`` or ``max:KIND``, as for `malleable.Epoch`.
+    hysteresis, effort, at_least_one, by_user
+        Options of the policy: see ``docs/options.md``.
     learn : bool
-        True: the scheduler corrects the seconds that you give for tasks (0: not known) by the job's own
-        tasks, by how wrong they were for finished jobs, and by earlier jobs of the same program and user.
-        False: only `update` changes them.
+        True: the scheduler improves the seconds that you give for tasks (0: not known). It uses the times of
+        the job's own tasks, how wrong the given seconds were for finished jobs, and earlier jobs of the same
+        program and user. False: only `update` changes the seconds.
     history : mapping or path, optional
         What another scheduler has learnt: its `history`, or a JSON file of it.
     record : path, optional
@@ -108,26 +110,35 @@ class Scheduler(Kept):
     -----
     Events may come late, twice or never. If a task ends that was never reported as started, the scheduler
     takes it to have started. Impossible events are ignored, and calls return how many tasks were ignored.
-    If an engine knows counts only, `observe` sets them; estimates then follow the slot-seconds that were
-    seen, and running tasks count half. Only `finish` and `remove` end a job. Times never fall: an event
-    that you tell late counts from the latest time told.
+    Only `finish` and `remove` end a job. Times never fall: an event that you tell late counts from the
+    latest time told. If your engine shows only how many tasks wait and run, tell these counts by `observe`.
+    The scheduler then estimates task times from the slot-seconds in which tasks ran.
 
-    A function of your own gets ``state``, a mapping with one entry for each job that is here: ``ids
-    arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended)
-    ``speedup`` (p where s slots do s^p), by phase, shape (n, 2), ``waiting running finished ready``, and
-    ``work`` (left, as estimated), ``spread`` (its standard deviation; without ``learn`` s sqrt(u + u^2 / n) for
-    u tasks that are left, s the sample deviation of n that ended; infinity below two), ``min_slots``,
-    ``max_slots``, which have two columns where maps and reduces have slots of their own; also ``capacity``
-    and ``free``. Entries are attributes, too: ``state.work``. It gives slots, one number for each job (or
-    two columns). The same function runs in `malleable.simulate`. If the answer changes as time passes, set
-    ``policy.depends_on_time = True``. Compiled with ``numba.njit`` (extra ``custom``; attributes only) or
-    given as a ``numba.cfunc`` or anything else with an ``address`` of the C type in
-    ``malleable/scheduler/policy_state.h``, it runs without the interpreter's lock.
+    A policy of your own gets ``state``, whose entries are attributes and keys: ``state.work`` is
+    ``state["work"]``. The entries are arrays:
 
-    A wrong call changes nothing. If a function of your own raises an error in a call, only the events
-    before it count. One thread at a time per object, RuntimeError for a second one. Copies and pickles go
-    on as the original would (a pickle loads in the same version only). An event takes O(log jobs), a
-    decision O(jobs) and the time of the policy. Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
+    - One entry for each job that is here: ``ids``, ``arrival``, ``weight``, ``deadline``, ``user``, ``size``
+      (the work when the job came), ``attained`` (slot-seconds of its ended tasks), ``speedup`` (p, if s slots
+      are s^p times as fast as one).
+    - By phase, shape (n, 2): the numbers of tasks ``waiting``, ``running`` and ``finished``, and ``ready`` (1
+      if tasks of the phase may start).
+    - ``work`` (the estimated work left), ``spread`` (the standard deviation of ``work``; infinity: not known),
+      ``min_slots`` and ``max_slots``: one entry for each job, or two columns if maps and reduces have slots of
+      their own.
+    - ``capacity`` and ``free``: all slots, and the slots that are free.
+
+    The function returns slots: one number for each job, or two columns. The same function runs in
+    `malleable.simulate`. If the function may return other slots only because time has passed, set
+    ``policy.depends_on_time = True``. A compiled function runs without the interpreter's lock: one of
+    ``numba.njit`` (extra ``custom``; it can read entries as attributes only), a ``numba.cfunc``, or any
+    object that has the address of a C function as ``address``. The type of the C function is
+    ``malleable_policy`` in ``malleable/scheduler/policy_state.h``.
+
+    A wrong call changes nothing. But if your own policy raises an error in a call, the events before the
+    error count. Only one thread at a time may use an object; a second one gets a RuntimeError. Copies and
+    pickles go on as the original would (a pickle loads in the same version only). An event takes O(log jobs).
+    A decision takes O(jobs), and the time of the policy. Source: FLEX, sections 1, 2 and 4.2; FlowFlex,
+    section 5.2.
 
     Examples
     --------
@@ -419,9 +430,9 @@ class Scheduler(Kept):
         node : array_like of int, optional
             Where each task ran; -1: unknown.
         copying : array_like of float, optional
-            The part of a reduce task's seconds [s] in which the task copies if all maps have ended before; NaN:
-            unknown. If this is told, reduce tasks may start before all maps have ended (option
-            ``early_reduces``; with ``take_back`` call `take_back` before `assign`).
+            For reduce tasks: how many of their ``seconds`` they copied, not counting time in which they waited
+            for maps [s]; NaN: unknown. If you tell this, reduce tasks may start before all maps have ended
+            (option ``early_reduces``). With the option ``take_back``, call `take_back` before `assign`.
 
         Returns
         -------
@@ -513,7 +524,8 @@ class Scheduler(Kept):
         ----------
         ids : array_like of int, shape (n,)
         pending, running, done, failed : array_like of int, shape (n, 2), (n,) or a number
-            Tasks that wait, run, have ended well, and failed for good; one column is of maps.
+            How many tasks wait, run, have ended well, and have failed and will not run again. One column or
+            number is for maps only.
         elapsed : array_like of float, shape as above, optional
             How long the running tasks have run so far, all together [s]; unknown by default. If you tell no
             task times, the estimate is more exact with it.
@@ -626,15 +638,17 @@ class Scheduler(Kept):
         *,
         now: float | None = None,
     ) -> None:
-        """Set slots of nodes; 0: the node left. Report its running tasks by `failed`.
+        """Set slots of nodes.
+
+        If a node leaves, set its slots to 0, and report the tasks that ran there by `failed`.
 
         Parameters
         ----------
         nodes : array_like of int, shape (n,)
             Numbers from 0.
         slots : array_like of int, shape (n, 2), (n,) or a number
-            Map and reduce slots of each node, as in `assign`: one column or number counts for both. If
-            slots run maps and reduces, they are the first column.
+            Map slots and reduce slots of each node. One column or number counts for both. If slots run both
+            maps and reduces, the first column counts.
         now : float, optional
             Absolute time [s]; the latest time told by default.
         """
@@ -728,8 +742,8 @@ class Scheduler(Kept):
     def decide(self, now: float) -> SchedulerDecision:
         """How many slots each job should have from now on.
 
-        If a policy chooses a job for each free slot (``adaptive``), jobs get the slots that they hold, and
-        free slots in the order in which the policy would give them; `assign` knows their nodes.
+        Some policies choose a job for each free slot (``adaptive``). With them ``slots`` has the slots that
+        each job holds, and the free slots that the policy would give it now. `assign` chooses nodes, too.
         """
         moment = check_time("now", now)
         ids, slots, changed, bound, key = self._core.decide(moment)
@@ -741,15 +755,15 @@ class Scheduler(Kept):
 
     @in_turn
     def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:
-        """Tasks for free slots; they count as started.
+        """Choose tasks for free slots. The tasks count as started.
 
         Parameters
         ----------
         now : float
             Absolute time [s].
         free : array_like of int, shape (N, 2), (N,) or a number
-            Free map and reduce slots by node; one column or number counts for both. If slots run maps and
-            reduces, they are the first column.
+            Free map slots and free reduce slots of each node. One column or number counts for both. If slots
+            run both maps and reduces, the first column counts.
         """
         moment = check_time("now", now)
         maps, reduces = self._by_pool("free", free, len(self._cluster))
@@ -767,11 +781,12 @@ class Scheduler(Kept):
 
     @in_turn
     def take_back(self, now: float, free: npt.ArrayLike) -> Integers:
-        """Reduce tasks that your engine is to end, because others need their slots; before `assign`.
+        """Say which reduce tasks your engine should end, because other tasks need their slots.
 
-        Say ``take_back=True`` to the scheduler if your engine can end a task. Then reduce tasks may also
-        start in slots that no ready task wants, while maps of their job run. If a map, or a reduce task whose
-        maps have ended, finds no slot, a reduce task that waits for maps and has only copied is taken back.
+        Call this before `assign`, if you made the scheduler with ``take_back=True``, that is, if your engine
+        can end a task. Reduce tasks may then also start in slots that no ready task wants, while maps of their
+        job still run. If a map, or a reduce task whose maps have ended, finds no slot, a reduce task that still
+        waits for maps is taken back. Until then it has only copied.
 
         Parameters
         ----------
@@ -781,9 +796,10 @@ class Scheduler(Kept):
         Returns
         -------
         ndarray of int64
-            Jobs, one entry for each task: end the reduce task of the job that started last, and give `assign`
-            its slot as a free one. The tasks count as waiting again, so do not report them as failed.
-            Empty without ``take_back``, or while `finished` was told no ``copying``.
+            Jobs, one entry for each task. For each entry, end the reduce task of this job that started last,
+            and give its slot to `assign` as a free one. The task counts as waiting again, so do not report it
+            as failed. Empty without ``take_back``, or as long as you have not told `finished` any
+            ``copying``.
 
         Examples
         --------
@@ -827,11 +843,12 @@ class Scheduler(Kept):
         Returns
         -------
         dict of ndarray
-            By phase, shape (n, 2): ``waiting``, ``running``, ``finished`` and ``ready`` tasks; ``estimate``,
-            the mean seconds of a task that runs alone; ``spread``, the standard deviation of this mean (without
-            ``learn`` infinite while fewer than two task times were told); ``slowed``, the factor by which the
-            ended tasks were slower because they ran beside each other. ``speedup``, shape (n,), is p as tasks
-            of the job's program have shown it: s tasks of the job do what s^p would do.
+            By phase, shape (n, 2): the numbers of tasks ``waiting``, ``running`` and ``finished``; ``ready``, 1
+            if tasks of the phase may start; ``estimate``, the mean seconds of a task that runs alone;
+            ``spread``, the standard deviation of this mean (without ``learn`` infinite while fewer than two
+            task times were told); ``slowed``, how many times slower the ended tasks were because they ran
+            beside each other. ``speedup``, shape (n,), is p as tasks of the job's program have shown it: s
+            tasks together do as much as s^p tasks that run alone.
         """
         return self._core.counts(ids_of(ids))
 
@@ -839,12 +856,12 @@ class Scheduler(Kept):
     def backup_gains(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike, seconds: npt.ArrayLike
     ) -> Floats:
-        """What a backup task, a second attempt, of each running task would gain.
+        """How much it would gain to start a backup task, a second attempt, beside each running task.
 
         Use slots that no ready task wants: start a second attempt of the task with the largest gain above
-        1 / 2, at most one a task. Report the task by `finished` when the first of the two ends, with the
-        seconds since the first attempt began, and end the other one. Give `assign` the slots of backup
-        tasks as free ones, and end a backup task if its slot is wanted.
+        1 / 2, at most one for each task. When the first of the two attempts ends, end the other one, and report
+        the task by `finished`, with the seconds since the first attempt began. Give the slots of backup tasks
+        to `assign` as free ones, and end a backup task if its slot gets another task.
 
         Parameters
         ----------
@@ -880,12 +897,12 @@ class Scheduler(Kept):
 
     @in_turn
     def expected_ends(self, *, draws: int = 64, seed: int = 0) -> dict[str, npt.NDArray[Any]]:
-        """When each job is expected to end, and between what 80 of 100 times.
+        """When each job is expected to end, and between which times it ends in 80 of 100 cases.
 
         Parameters
         ----------
         draws : int
-            How often the rest is drawn and simulated, at least 2.
+            How often the times of the tasks that are left are drawn at random and simulated, at least 2.
         seed : int
             Seed of the draws: the same calls give the same ends.
 

@@ -166,28 +166,33 @@ class FlowEpoch(PlannedEpoch):
         ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and the
         kind of all flows that have no kind of their own (`add`, ``kind``).
     policy : str
-        As for flows in `malleable.plan`. ``flowflex`` and ``flowflex-fast`` differ only in their plans.
+        ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows. They differ only in
+        their plans, so without an effort they decide alike. ``flowflex-literal`` plans as the paper prints
+        it. ``fair`` and ``fifo`` are the plain rules.
     effort : int, optional
-        None: an order of flows decides, without a plan. A number: every decision also makes the plan that
-        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders, and compares
-        its order with the others. The literal policy begins a plan in every decision.
+        None: decisions of ``flowflex`` compare orders of flows without a plan. A number: every decision also
+        makes the plan that `malleable.plan` makes with this effort, and compares the order of the plan with
+        the others. A plan takes O(jobs log jobs) for each order that it tries. ``flowflex-literal`` makes a
+        plan at every decision anyway.
     task_work : float
-        If only the number of tasks of a job is known: the work of a task [slot-seconds] (section 5.2 of the
-        FlowFlex paper); `set_task_work` changes it.
+        The work of a task [slot-seconds], for jobs of which only the number of tasks is known (section 5.2 of
+        the FlowFlex paper). `set_task_work` changes it.
     hysteresis : float
-        The order of the last decision stays unless another order's value is better by more than this share.
-        0: the best order always decides.
+        The order of the last decision stays unless the value of another order is better by more than this
+        share of the value. 0: the best order always decides.
     ready_fraction : float
-        A second phase (see ``continues`` in `add`) is ready once this share of the first phase's work is
-        done and no other job holds it back. Both phases then count as one job with the work and the maxima
-        of the two (section 5.2). 1: when the first phase has finished.
+        For jobs that are the second phase of another job (``continues`` in `add`): the second phase may start
+        once this share of the work of the first phase is done, if it waits for no other job. From then on
+        both phases count as one job, with the work and the maxima of the two (section 5.2). 1: the second
+        phase may start when the first has finished.
     period : float
         Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
         to 1e12. 0: the loop asks again whenever a job ends.
     penalty : numba cfunc or function, optional
-        For flows of kind ``custom``: penalty of (flow id, absolute completion), non-decreasing in the
-        completion and never NaN. A penalty that is infinite from some time on is a strict deadline. An
-        epoch with a penalty pickles if the function is at the top level of a module.
+        For flows of kind ``custom``: a function of the id of a flow and the time at which the flow ends. It
+        returns the penalty, which must not fall as time goes on and must not be NaN. If a penalty is
+        infinite from some time on, this time is a strict deadline. An epoch with a penalty pickles if the
+        function is at the top level of a module.
 
     Raises
     ------
@@ -202,14 +207,19 @@ class FlowEpoch(PlannedEpoch):
 
     Notes
     -----
-    Without an effort, each flow counts as a malleable job of its mean parallelism. Orders by slopes and due
-    dates are compared on these jobs, and the ready jobs get slots in the best order, longest path first.
-    ``work`` is the work left; the original size (for stretch) and the arrival stay. Only `finish` ends a
-    job and lets jobs run that waited for it. Flows that have finished leave by themselves. If the work of a
-    job has run out before `finish`, the job keeps a slot, if there is one, counts as ending now, and its
-    children still wait. Ids are never used twice. A wrong call changes nothing. One thread at a time per
-    object, RuntimeError for a second one. Copies and pickles go on as the original would (a pickle loads in
-    the same version only); epochs are equal if their state is.
+    How ``flowflex`` decides without an effort: to compare orders of flows quickly, it takes each flow for one
+    malleable job, which can use as many slots as the flow can use on average. The orders go by how fast
+    penalties grow, or by due dates. Then the jobs that are ready get slots in the best order of flows; within
+    a flow the job with the longest path behind it is first.
+
+    ``work`` is the work left; the original size (for stretch) and the arrival stay. Only `finish` ends a job
+    and lets jobs run that waited for it. A flow leaves the epoch when all of its jobs have finished. If the
+    work of a job has run out before `finish`, the job keeps a slot, if there is one. It counts as ending
+    now, but jobs that wait for it still wait.
+
+    Ids are never used twice. A wrong call changes nothing. Only one thread at a time may use an object; a
+    second one gets a RuntimeError. Copies and pickles go on as the original would (a pickle loads in the same
+    version only). Epochs are equal if their state is equal.
 
     Examples
     --------
@@ -297,9 +307,10 @@ class FlowEpoch(PlannedEpoch):
         return FlowIds(flow_ids, job_ids)
 
     def set_task_work(self, task_work: float) -> None:
-        """Change ``task_work``, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
+        """Change ``task_work``, from 1e-12 to 1e12.
 
-        If one of them would leave the range of works, the call is an error and nothing changes. O(jobs).
+        The work of jobs of which only the number of tasks is known changes with it. If the work of such a job
+        would become too small or too large, the call is an error and changes nothing. O(jobs).
         """
         self._core.set_task_work(check_amount("task_work", task_work, RATE))
 
@@ -324,8 +335,8 @@ class FlowEpoch(PlannedEpoch):
         ids : array_like of int
             Jobs to which ``work``, ``tasks`` and ``max_slots`` belong.
         work, tasks : array_like
-            What is left: work [slot-seconds], which is no longer a guess, or the number of tasks, from
-            which the work is guessed (0: the work is known).
+            What is left: the work [slot-seconds], or the number of tasks if the work is not known. (0 tasks:
+            the work is known.)
         max_slots : array_like of int
             At least 1.
         flows : array_like of int
@@ -358,9 +369,9 @@ class FlowEpoch(PlannedEpoch):
             The capacity from now on; it may be 0.
         period : float, optional
             Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
-            more slots than it can use for the whole period only if no other job can use them better:
-            first the jobs whose delay makes their flow end a period later, in the order of flows.
-            A job that has outlived its estimate counts as having a quarter of its work so far left.
+            more slots than it can use for the whole period only if no other job can use them better. First
+            come jobs that would make their flow end a period later if they waited, in the order of flows. If
+            a job has outlived its estimate, the work left is taken to be a quarter of the work done so far.
         """
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)

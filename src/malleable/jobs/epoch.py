@@ -34,13 +34,14 @@ class Decision(BaseDecision):
     gap : float or None
         As `malleable.Plan` has it.
     overloaded : bool
-        With a period: the jobs that keep coming need more whole slot-periods than there are. Then no policy
-        keeps up, but a shorter period may help. Known after fifty arrivals.
+        With a period: whether the jobs that keep coming need more whole slot-periods than there are. (A
+        slot-period is one slot, held for one period.) Then no policy keeps up, but a shorter period may
+        help. False until fifty jobs have come.
     order : ndarray of int64
-        With a period: ids of the jobs that could use more slots than they have, first the jobs that will
-        still be there at the next decision. If you can hand over slots that become free before the next
-        decision, follow this order. Each may have up to its ``max_slots``. Empty without a period. Worked
-        out when you first ask, which has to be before the epoch changes: O(J log J).
+        With a period: ids of the jobs that could use more slots than they have. If a slot becomes free
+        before the next decision, give it to the first of these jobs that has less than its ``max_slots``.
+        Jobs that will still be there at the next decision come first. Empty without a period. Worked out
+        when you first ask, which has to be before the epoch changes: O(J log J).
     told : ndarray of float64, shape (J,)
         With ``predictable``: the end that each job was told with the first decision after its arrival [s,
         absolute]. It never changes. Infinite if no end was told. Worked out when you first ask, which has
@@ -103,7 +104,7 @@ class Decision(BaseDecision):
         return self._assessment
 
     def explain(self) -> list[str]:
-        """One line per job, as of the plan."""
+        """One line for each job, as `plan` has it."""
         return self.plan().explain()
 
     def plan(self) -> Plan:
@@ -135,28 +136,32 @@ class Epoch(PlannedEpoch):
         ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of all
         jobs that have no kind of their own (`add`, ``kind``).
     policy : str
-        ``flex``, ``fair``, ``fifo``, ``wdeq`` or ``hesrpt``.
+        ``flex`` gives slots so that the objective becomes small. ``fair`` gives equal shares, ``wdeq``
+        shares by weight. ``fifo`` serves jobs in the order of arrival. ``hesrpt`` gives shares to jobs whose
+        speed-up is below linear.
     hysteresis : float
         FLEX: a job that holds more than its minimum counts as (1 + hysteresis) times as urgent, so that
-        slots move only when the gain is worth it. 0: they move freely; otherwise from 1e-12 to 1e12.
+        slots move only when the gain is worth it. 0: slots move freely. Otherwise from 1e-12 to 1e12.
     min_mode : str
-        ``guarantee`` or ``gang``.
+        What the minimum of a job means. ``guarantee``: the job has at least this many slots while it has
+        work. ``gang``: the job has at least this many slots, or none.
     effort : int, optional
-        FLEX: None takes the objective's own order, by selection. A number tries every fixed order, then so
-        many candidates, as in `malleable.plan`.
+        FLEX. None: FLEX takes the order that belongs to the objective, and makes no plan. A number: each
+        decision makes a plan, as `malleable.plan` does with this effort.
     period : float
-        For how long the loop holds a decision [s], unless `decide` gives another period; 0: until a job
-        comes or ends. Otherwise from 1e-12 to 1e12.
+        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
+        to 1e12. 0: the loop asks again whenever a job comes or ends.
     predictable : float, optional
-        FLEX, for sums of response, completion, stretch and lateness: each job is told its end at arrival
-        (`Decision.told`), and FLEX keeps to it. The number is the cost of an error as long as the time
-        told, over the average cost of a job's time: 0 gives up nothing for right ends, 3 little, 100 nearly
-        keeps the order of arrival; at most 1e12. None: no end is told. Only without ``effort``,
-        ``hysteresis`` and ``period``. See the page on speed-ups.
+        FLEX, for sums of response, completion, stretch and lateness. With a number, each job is told its
+        end when it comes (`Decision.told`), and FLEX tries to keep to the told ends. The larger the number,
+        the more response FLEX gives up for right ends: with 0 nothing, with 3 little, and with 100 jobs
+        nearly keep the order of arrival; at most 1e12. None: no end is told. Only without ``effort``,
+        ``hysteresis`` and ``period``. The page ``docs/speedups.md`` has more.
     penalty : numba cfunc or function, optional
-        For jobs of kind ``custom``: penalty of (job id, absolute completion), non-decreasing in the
-        completion and never NaN. A penalty that is infinite from some time on is a strict deadline. An
-        epoch with a penalty pickles if the function is at the top level of a module.
+        For jobs of kind ``custom``: a function of the id of a job and the time at which the job ends. It
+        returns the penalty, which must not fall as time goes on and must not be NaN. If a penalty is
+        infinite from some time on, this time is a strict deadline. An epoch with a penalty pickles if the
+        function is at the top level of a module.
 
     Raises
     ------
@@ -171,12 +176,13 @@ class Epoch(PlannedEpoch):
 
     Notes
     -----
-    One thread at a time per object, RuntimeError for a second one; several objects run side by side.
-    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs are
-    equal if their state is equal. `decide` is O(J) for fair and for sums of response, completion, stretch
-    and lateness, mixed or not. It is O(J log J) otherwise and while some job's speed-up is below linear. It
-    allocates only the arrays that it returns. With ``predictable`` it is O(J L), L being at most J and
-    rarely more than the slots. FLEX, sections 1.1 (metrics job by job) and 2.2 (epochs).
+    Only one thread at a time may use an object; a second one gets a RuntimeError. Different objects run side
+    by side. Copies and pickles go on as the original would (a pickle loads in the same version only).
+    Epochs are equal if their state is equal. `decide` takes O(J) for ``fair`` and for sums of response,
+    completion, stretch and lateness, also if jobs have different ones of these kinds. Otherwise, and while
+    the speed-up of some job is below linear, it takes O(J log J). With ``predictable`` it takes O(J^2) at
+    most, and rarely more than O(J slots). It allocates only the arrays that it returns. Source: FLEX,
+    sections 1.1 (metrics job by job) and 2.2 (epochs).
 
     Examples
     --------
@@ -256,8 +262,9 @@ class Epoch(PlannedEpoch):
         kind : str or sequence of str, optional
             The kind of penalty of all these jobs, or one for each (None: that of the objective).
         program : array_like of int, optional
-            A number from 0 on, for all jobs or for each (-1: none). The epoch learns speed-ups of jobs with a
-            program, from the work that jobs of the program did between decisions (see `rates`).
+            The number of the program that a job runs, from 0 on (-1: none): one for all jobs, or one for each.
+            From the work that jobs of a program do between decisions, the epoch learns the speed-up of the
+            program (see `rates`).
 
         Returns
         -------
@@ -298,13 +305,13 @@ class Epoch(PlannedEpoch):
         return self._core.add(job_columns(columns, sla, speedup), codes, named)
 
     def rates(self, program: int, most: int) -> Floats:
-        """How fast 1, 2, ... slots of a program's jobs are together, as learnt so far.
+        """How fast 1, 2, ... slots of a job of the program are together, as learnt so far.
 
-        For each count of slots that a decision gave, the rate is the work that all jobs of the program did
-        until the next decision, over the seconds in between. Rates of other counts follow a power of slots
-        between their neighbours. If nothing was seen, s slots do s^0.8. Tell the work left before each
-        decision (`update`). If you change ``work`` because an estimate changed, the change counts as work
-        done. O(entries).
+        The epoch measures the rate for each number of slots that a decision gave to jobs of the program: the
+        work that these jobs did until the next decision, over the seconds in between. Rates of other numbers
+        of slots are interpolated by powers of the number. If nothing was seen, s slots do s^0.8. Tell the
+        work left before each decision (`update`). If you change ``work`` because an estimate changed, the
+        change counts as work done. O(entries).
 
         Parameters
         ----------
@@ -334,8 +341,8 @@ class Epoch(PlannedEpoch):
         """Change jobs. Arrival, original size, speed-up and kind stay; so do columns that you leave out.
 
         An estimate may run out before the job ends. So a job without work left keeps ``max(1, min_slots)``
-        slots until `finish`, before all other jobs, as far as their minima allow. For value and bound it ends
-        now. O(n).
+        slots until `finish`. It gets them before all other jobs, but after the minima of other jobs. Value and
+        bound count the job as ending now. O(n).
 
         Parameters
         ----------
@@ -371,11 +378,11 @@ class Epoch(PlannedEpoch):
         slots : int, optional
             New capacity, kept from now on (nodes come and go); with 0 no job gets slots.
         period : float, optional
-            For how long this decision is held [s] (default: the epoch's ``period``). A job then gets more
-            slots than it can use for the whole period only if no other job can use them better. A job that
-            outlives its estimate counts as having a quarter of its work so far left. 0: the caller asks
-            again as soon as a job ends. The decision's ``plan()``, value and bound are those of a loop that
-            asks every ``period`` seconds from now on (as `malleable.plan`).
+            Seconds for which this decision is held (default: the epoch's ``period``). A job then gets more
+            slots than it can use for the whole period only if no other job can use them better. If a job has
+            outlived its estimate, the work left is taken to be a quarter of the work done so far. 0: you ask
+            again as soon as a job ends. The ``plan()`` of the decision, its value and its bound are those of a
+            loop that asks every ``period`` seconds from now on (as `malleable.plan`).
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)

@@ -210,9 +210,11 @@ class Executor(futures.Executor):
     Parameters
     ----------
     slots : int, optional
-        Calls at once; by default the processors that this process may use, for threads 4 more, 32 at most.
+        How many calls run at once. By default as many as there are processors that this process may use;
+        with ``threads`` 4 more, but at most 32.
     threads : bool
-        True: threads of this process instead of processes, so nothing is pickled.
+        True: calls run in threads of this process, so nothing is pickled. False: calls run in processes of
+        their own (the workers).
     objective, policy : str
         As for `malleable.Scheduler`.
     mp_context : multiprocessing context, optional
@@ -220,18 +222,22 @@ class Executor(futures.Executor):
         ``forkserver`` in place of ``fork`` if this process has other threads and workers can import what
         they need.
     initializer : callable, optional
-        Each worker calls it first, with ``initargs``. If it fails, all calls fail.
+        A function that each worker calls before its first call. If the function fails, all calls fail.
+    initargs : sequence
+        The arguments of the initializer.
     max_tasks_per_child : int, optional
-        Calls after which a worker is replaced.
+        After this many calls a worker is replaced by a new one. By default workers are not replaced.
     journal : path, optional
-        A file that records what happened and what calls returned (``docs/executor.md``). It survives a kill
-        of this process, with ``durable=True`` also a loss of power.
+        A file that records what happened and what calls returned (``docs/executor.md``). The file survives a
+        kill of this process.
+    durable : bool
+        True: the journal survives a loss of power, too.
     resume : bool
-        True: the last run of the journal goes on, if not all of it was done. If it made a call of the same
-        job, place, function and arguments, the call has its result at once.
+        True: the last run of the journal goes on, if not all of it was done. If the last run has made a call
+        of the same job, the same place in it, function and arguments, the call has this result at once.
     engine : CallEngine, optional
-        Runs the calls, such as ``mb.engines.Dask(client)`` and ``mb.engines.Ray()``. The engine says
-        ``slots`` and how workers start. An engine belongs to one pool, which closes it.
+        Runs the calls elsewhere: ``mb.engines.Dask(client)`` or ``mb.engines.Ray()``. The engine says how
+        many ``slots`` there are and how workers start. An engine belongs to one pool, which closes it.
 
     Raises
     ------
@@ -248,13 +254,18 @@ class Executor(futures.Executor):
 
     Notes
     -----
-    Everything else is as in ``concurrent.futures.ProcessPoolExecutor``. Differences: if a worker dies, one
-    call fails with ``BrokenProcessPool`` (or is tried again: ``retries``), and the worker is replaced; a
-    call that cannot be pickled fails when it is submitted; Ctrl-C in a ``with`` block ends running calls;
-    no process outlives this one, however it ends. A worker gets several short calls at once; if one of them
-    takes longer, another worker makes the calls behind it. The pool is safe in any number of threads. A
-    call costs some 20 us here and in the worker, and about 400 bytes while it waits, O(1). Source: FLEX,
-    sections 1 and 2, for the decisions.
+    Everything else is as in ``concurrent.futures.ProcessPoolExecutor``, with these differences:
+
+    - If a worker dies, its call fails with ``BrokenProcessPool``, or is tried again if the job has
+      ``retries``. The worker is replaced, and other calls go on.
+    - A call that cannot be pickled fails when it is submitted.
+    - Ctrl-C in a ``with`` block ends running calls.
+    - No process outlives this one, however this one ends.
+    - A worker gets several short calls at once. If one of them takes longer, another worker makes the calls
+      that wait behind it.
+
+    You may use the pool in any number of threads. A call costs some 20 us here and in the worker, and about
+    400 bytes while it waits, O(1). Source: FLEX, sections 1 and 2, for the decisions.
 
     Examples
     --------
@@ -380,32 +391,34 @@ class Executor(futures.Executor):
     def job(
         self, name: str, *, after: ExecutorJob | Sequence[ExecutorJob] = (), **settings: Any
     ) -> ExecutorJob:
-        """A job: calls that belong together.
+        """Make a job: calls that belong together.
 
-        The ``settings`` are ``weight`` to ``backups`` below, with their defaults in brackets.
+        The ``settings`` are ``weight`` to ``backups`` below. Their defaults stand in brackets.
 
         Parameters
         ----------
         name : str
             Unique in the pool.
         after : job or jobs, optional
-            Jobs of this pool that have to end first. They take no more calls. If one of their calls fails,
-            this job is cancelled.
+            Jobs of this pool that have to end before this job begins. They take no more calls. If one of their
+            calls fails, this job is cancelled.
         weight : float
             Weight in the objective [1].
         deadline : float
-            Seconds from now on; a job of a run that is resumed keeps its first deadline.
+            When the job should end: seconds from now on [none]. If a run is resumed, its jobs keep their first
+            deadlines.
         min_slots, max_slots : int
-            Slots that are guaranteed while the job has calls [0]; the most slots [all].
+            The slots that the job is guaranteed while it has calls [0], and the most slots that it may use
+            [all].
         user : str
             Whose job it is [none].
         retries : int
-            How often a call that failed, or whose worker died, is tried again [0].
+            How often a call is tried again if it failed or its worker died [0].
         seconds : float
-            Seconds that a call takes, used until some calls have ended.
+            How long a call will probably take [not known]. This counts until some calls have ended.
         backups : bool
-            Whether a call that will probably run for long may be made a second time beside it, in a slot that
-            no call wants; the first to return counts, and the other one is ended [False].
+            True: if a call will probably run for long, and no other call wants a free slot, the call is made a
+            second time in this slot. The first of the two to return counts, and the other one is ended [False].
 
         Raises
         ------
@@ -429,7 +442,7 @@ class Executor(futures.Executor):
         return ExecutorJob(self, job)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """A future of ``fn(*args, **kwargs)``; the call belongs to the job of calls without a job.
+        """Submit the call ``fn(*args, **kwargs)``. It belongs to the job "calls", of all calls without a job.
 
         Raises
         ------
@@ -460,7 +473,7 @@ class Executor(futures.Executor):
         timeout : float, optional
             Seconds from now until every result has to be there; TimeoutError otherwise.
         chunksize : int
-            Changes nothing: short calls are sent together anyway.
+            Has no effect: short calls are sent to workers together anyway.
         buffersize : int, optional
             How many calls are submitted before you take their results; by default all at once.
         """
@@ -517,9 +530,9 @@ class Executor(futures.Executor):
         Parameters
         ----------
         wait : bool
-            Return when all calls have ended.
+            True: return when all calls have ended. False: return at once.
         cancel_futures : bool
-            Cancel calls that have not begun.
+            True: cancel calls that have not begun.
         """
         self._end(wait, cancel=cancel_futures)
 

@@ -329,22 +329,22 @@ def joblib_backend(
     inner_max_num_threads: int | None = None,
     **settings: Any,
 ) -> Iterator[Any]:
-    """Within a ``with`` block, joblib runs its calls in a pool.
+    """In a ``with`` block of this, joblib runs its calls in a pool.
 
     Parameters
     ----------
     pool : Executor, optional
-        The pool; by default one pool of this process, which all such blocks share.
+        The pool. By default all blocks share one pool of this process.
     job : str, optional
-        Name of the job in the pool to which calls of this block belong; by default each ``Parallel`` is a
-        job.
+        The name of a job of the pool, to which all calls of the block belong. By default each call of
+        ``Parallel`` makes a job of its own.
     n_jobs : int
-        The most calls at once, if callers give no number; -1: as many as the pool has slots.
+        How many calls may run at once, if ``Parallel`` is given no number. -1: as many as the pool has slots.
     inner_max_num_threads : int, optional
-        Threads of libraries within a call.
+        How many threads a library, such as BLAS, may use within a call.
     **settings
-        As for `Executor.job`: ``weight``, ``deadline``, ``min_slots``, ``max_slots``, ``user``, ``retries``,
-        ``seconds``.
+        Settings of the jobs, with the meanings that `Executor.job` has for them: ``weight``, ``deadline``,
+        ``min_slots``, ``max_slots``, ``user``, ``retries``, ``seconds`` and ``backups``.
 
     Raises
     ------

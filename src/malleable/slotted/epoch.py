@@ -64,18 +64,19 @@ class SlottedDecision(ExplainedDecision):
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
-    """Work that a job should show so that it does not hold up the others once it overruns.
+    """The work left that you should tell for each job, so that no job holds up others by overrunning.
 
     Parameters
     ----------
     estimate, done : array_like of float, shape (J,)
-        Estimated work, and how much of it has been done, in the same unit (a slot is the least
-        estimate that counts as overrun, so let it be slots).
+        The estimated work of each job, and the work that it has done. Give both in slots: an estimate below
+        one slot counts as one slot.
 
     Returns
     -------
     ndarray of float64, shape (J,)
-        What is left of the estimate; beyond it as much as the job has overrun, up to the estimate.
+        If the job has done at most its estimate: the rest of the estimate. If it has overrun the estimate:
+        as much as it has overrun, but at most the estimate.
 
     Notes
     -----
@@ -90,16 +91,20 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
 class SlottedEpoch(BaseEpoch):
     """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
 
-    The policy objects are those of `malleable.simulate`. They get real times and estimates of work.
+    Time is divided into slots of equal length. The policies are those of `malleable.simulate`, but here they
+    know only estimates of work, and you tell them what happens.
 
     Parameters
     ----------
     slots : int
         Machines, that is, tasks that can run at once, from 0 to 2^40; `decide` can change it.
     policy : {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"}
-        As in `malleable.slotted.simulate.run`.
+        ``srpt`` and ``lrpt``: the job with the least or most work left goes first. ``fifo``: the oldest job.
+        ``fair``: equal shares. ``asrpt``: first the map tasks that a virtual SRPT runs in this slot (see
+        Notes), then reduce tasks, then other map tasks. ``unlock``: as ``asrpt``, but these map tasks go
+        first only if at least as much reduce work can start after them.
     slot_seconds : float
-        Length of a slot, about the time of a map task [s].
+        Length of a slot of time [s]: about as long as a map task takes.
     period : float
         Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
         to 1e12. 0: the loop asks in every slot.
@@ -116,15 +121,19 @@ class SlottedEpoch(BaseEpoch):
 
     Notes
     -----
-    The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on. Further decisions in
-    the same slot give tasks to machines that have become idle. The virtual SRPT uses the work as estimated
-    when the job came; the order in which waiting tasks start follows `update`. If a job finishes before it
-    is done in the virtual SRPT, it stays there; if you `remove` a job, it leaves. Without machines the
-    virtual SRPT stands still. One thread at a time per object, RuntimeError for a second one. Ids are never
-    used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle loads
-    in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a decision
-    O(g log n + h) for g jobs that get machines and h jobs that hold machines (``fair``: O(n log N)).
-    Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+    The *virtual SRPT* of ``asrpt`` and ``unlock`` is a simulated cluster in which the job with the least work
+    left goes first, and in which reduce work does not wait for map work. The first decision in a slot
+    simulates this slot. Further decisions in the same slot only give tasks to machines that have become
+    idle. The virtual SRPT knows the work of a job as it was estimated when the job came. (`update` changes
+    only the order in which waiting tasks start.) So a job that has finished may still have work in the
+    virtual SRPT, and goes on there. If you `remove` a job, the virtual SRPT forgets it. While there are no
+    machines, the virtual SRPT stands still.
+
+    Only one thread at a time may use an object; a second one gets a RuntimeError. Ids are never used twice.
+    A wrong call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
+    version only). Epochs are equal if their state is equal. A change takes O(log n) with n jobs. A decision
+    takes O(g log n + h) if g jobs get machines and h jobs hold machines (``fair``: O(n log N) with N
+    machines). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
 
     Examples
     --------
@@ -183,9 +192,9 @@ class SlottedEpoch(BaseEpoch):
         arrival : array_like of float
             When jobs come [s]. The epoch's time moves on to the arrival, if it is later.
         map_left : array_like of float, optional
-            Map work as estimated [machine seconds]; a slot for every waiting task by default.
+            Map work as estimated [machine seconds]; by default every waiting task takes one slot of time.
         reduces : array_like of int
-            Reduce tasks that wait and may start: 0 while map tasks are not done.
+            Reduce tasks that wait and may start: 0 as long as some map task has not ended.
         running : array_like of int
             Machines that the job holds and keeps.
 
@@ -225,8 +234,8 @@ class SlottedEpoch(BaseEpoch):
             As `add` returned them.
         maps, reduces, running, map_left, reduce_left : array_like, optional
             As in `add`; columns that you leave out stay as they were. If you give ``maps`` without
-            ``map_left``, the map work left is the number of waiting tasks times the work of a task, as the
-            last ``map_left`` said it; by default a task takes a slot.
+            ``map_left``, the map work left is the number of waiting tasks times the work of a task. The work
+            of a task follows from the last ``map_left``; if there was none, a task takes one slot of time.
         """
         self._update(
             ids,
@@ -252,9 +261,9 @@ class SlottedEpoch(BaseEpoch):
             New number of machines, kept from now on; it may be 0.
         period : float, optional
             Seconds for which this decision is held (the epoch's ``period`` by default). A machine then
-            runs waiting tasks of its job one after the other for as many whole slots as fit into it, so a
-            job gets fewer machines. Machines that are left over go to jobs whose tasks end earlier with
-            them. A period below two slots changes nothing.
+            runs waiting tasks of its job one after the other, for as many whole slots of time as fit into
+            the period. So a job needs fewer machines. Machines that are left over go to jobs whose tasks end
+            earlier with them. A period that is shorter than two slots changes nothing.
         """
         moment = check_time("now", now)
         new = None if slots is None else check_whole("slots", slots, 0, 2**40)

@@ -28,8 +28,8 @@ class OverlapDecision(ExplainedDecision):
         Jobs that have slots, and jobs that had slots until now. First come the jobs with map slots, in the
         policy's order, then jobs that only shuffle, then jobs that have lost their slots.
     slots : ndarray of int64, shape (n, 2)
-        Map slots and shuffle slots of each job: its shares in whole slots. Shares are rounded by largest
-        remainders, and the sum of each station is rounded up.
+        Map slots and shuffle slots of each job: its shares, rounded to whole slots. Slots that remain after
+        rounding down go to the jobs with the largest fractions. The sum of a station is rounded up.
     changed : ndarray of bool, shape (n,)
         Whether the slots of the job differ from those of the decision before (a new job had 0).
     now : float
@@ -67,21 +67,30 @@ class OverlapDecision(ExplainedDecision):
 
 
 class OverlapEpoch(BaseEpoch):
-    """Decides which jobs map and which shuffle, from the work left of every job.
+    """Decides which jobs map and which jobs shuffle, from the work left of every job.
 
-    In the same state it decides as the tandem queue of `malleable.simulate`. A real job may be unable to
-    use a whole station: slots that it cannot use go to the next jobs of the order.
+    There are two stations: all map slots, and all shuffle slots. The two phases of a job overlap, because a
+    job can shuffle what it has mapped. The decisions are those of the tandem queue in `malleable.simulate`,
+    in which a job can use a whole station. If a job cannot, slots that it leaves go to the next jobs in the
+    order.
 
     Parameters
     ----------
     slots : (int, int)
         Map and shuffle slots, each from 0 to 2^50; `decide` can change them.
     policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
+        Which job goes first. ``max-srpt``: at both stations the job whose larger phase has the least work
+        left. ``split-srpt``: each station is divided between jobs with more map work and jobs with more
+        shuffle work, and each part goes by work left. ``two-srpt``: at the map station the job with the
+        least map work and a sixteenth of the shuffle work left, at the shuffle station as ``max-srpt``.
+        ``fcfs``: the oldest job.
     conserving : bool
-        False: MaxSRPT, SplitSRPT and FCFS as the paper prints them. Then slots that a job cannot use stay
-        idle.
+        True: slots that a job cannot use go to other jobs. False: they stay idle, as in the paper (for
+        ``max-srpt``, ``split-srpt`` and ``fcfs``).
     underestimates : {"first", "bounce"}
-        How a job ranks that has done more work than was estimated: see `malleable.simulate`.
+        How a job ranks that has done more of a phase than was estimated. ``first``: nothing of the phase is
+        left, so the job goes first. ``bounce``: as much is left as the job has overrun, at most the
+        estimate, so other jobs may pass.
     period : float
         Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
         to 1e12. 0: the loop asks again whenever something changes.
@@ -99,11 +108,10 @@ class OverlapEpoch(BaseEpoch):
 
     Notes
     -----
-    One thread at a time per object, RuntimeError for a second one. Ids are never used twice, a wrong
-    call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
-    version only); epochs are equal if their state is. Changes are O(1) a job. `decide` is one pass over the
-    jobs, O(J), if the first few can use the stations, and O(J + R log J) if R jobs run because each takes
-    few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+    Only one thread at a time may use an object; a second one gets a RuntimeError. Ids are never used twice.
+    A wrong call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
+    version only). Epochs are equal if their state is equal. A change takes O(1) for each job. `decide` takes
+    O(J + R log J) if R of J jobs get slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
 
     Examples
     --------
@@ -160,13 +168,13 @@ class OverlapEpoch(BaseEpoch):
         Parameters
         ----------
         map, shuffle : array_like, shape (J,)
-            Sizes, true or estimated, in seconds of the whole station: 0, or from 1e-12 to 1e15.
+            Work of the two phases, true or estimated: how many seconds the whole station needs for it. 0, or
+            from 1e-12 to 1e15.
         arrival : array_like or float
-            When jobs came [s], before or after the last decision, but not after the next one; FCFS goes by
-            it.
+            When jobs came [s], not after the next decision. ``fcfs`` goes by the arrival.
         ready : array_like, optional
-            The part of the shuffle work that can be done now. By default it follows from the progress of
-            the map phase.
+            The shuffle work that can be done now, in seconds of the whole station. By default it follows from
+            the progress of the map phase.
         max_map_slots, max_shuffle_slots : array_like, optional
             The most slots that a job can use; no limit by default.
 
@@ -241,7 +249,8 @@ class OverlapEpoch(BaseEpoch):
             Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets no
             more slots than it can use for the whole period, unless no other job can use them. At the
             shuffle station the work counts that is ready or becomes ready within the period. If a phase has
-            overrun its estimate, a quarter of its work so far counts as left. Shares are whole slots then.
+            overrun its estimate, the work left is taken to be a quarter of the work done so far. With a
+            period, shares are whole slots.
         """
         moment = check_time("now", now)
         new = None if slots is None else _both(slots)

@@ -66,5 +66,5 @@ register(
     "Alibaba DAG",
     lambda head: '"tasks"' in head.line and '"job"' in head.line,
     _read,
-    most="read at most so many flows; none: all",
+    most="how many flows are read at most; none: all",
 )

@@ -23,49 +23,52 @@ if TYPE_CHECKING:
 
 # What bytes are taken for: the file system block of Hadoop and Hive's reduce tasks at the time of SWIM.
 ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
-    ("block_bytes", 64 * 2.0**20, "if a file knows only bytes: bytes of a map task"),
+    ("block_bytes", 64 * 2.0**20, "how many bytes a map task reads, if the trace has only bytes"),
     (
         "task_seconds",
         20.0,
-        (
-            "time of a map task of `block_bytes` [s]; if a file knows work but no tasks, work"
-            " is cut into tasks of about this time (by default into as many tasks as the "
-            "job's maximum)"
-        ),
+        "how long a map task takes that reads `block_bytes` [s]; if the trace has work and no tasks: work is "
+        "cut into tasks of about this time (without this option into as many tasks as the job may use slots)",
     ),
-    ("reduce_bytes", 1e9, "if a file knows only bytes: bytes of a reduce task"),
-    ("reduce_seconds", 300.0, "time of a reduce task of `reduce_bytes` [s]"),
+    ("reduce_bytes", 1e9, "how many bytes a reduce task copies, if the trace has only bytes"),
+    ("reduce_seconds", 300.0, "how long a reduce task takes that copies `reduce_bytes` [s]"),
     (
         "map_rate",
         64 * 2**20 / 20,
-        ("map and shuffle jobs: bytes a second that maps read at capacity 1"),
+        "map and shuffle jobs: how many bytes a second all maps together read, at map capacity 1",
     ),
     (
         "shuffle_rate",
         1e9 / 300,
-        (
-            "map and shuffle jobs: bytes a second that are copied at capacity 1; tasks: the "
-            "most that a reduce task copies (by default copying takes no time of its own)"
-        ),
+        "map and shuffle jobs: how many bytes a second are copied, at shuffle capacity 1; tasks: how many "
+        "bytes a second a reduce task copies at most (without this option copying takes no time of its own)",
     ),
     (
         "map_column",
         "sum_cpu_request_x_runtime",
-        ("Google 2011 table: the column that stands for map work"),
+        "Google 2011 table: the column that has the map work",
     ),
     (
         "shuffle_column",
         "sum_disk_request",
-        ("Google 2011 table: the column that stands for shuffle work"),
+        "Google 2011 table: the column that has the shuffle work",
     ),
-    ("least_tasks", 2, "Google 2011 table: jobs with fewer tasks are left out"),
-    ("map_units", 15.0, "Google 2011 table, in slots: mean number of map tasks of a job"),
-    ("reduce_units", 15.0, "Google 2011 table, in slots: mean reduce work of a job"),
-    ("tasks", 10, "Google 2011 table, in slots: the most reduce tasks of a job"),
+    ("least_tasks", 2, "Google 2011 table: jobs with fewer tasks than this are left out"),
+    (
+        "map_units",
+        15.0,
+        "Google 2011 table as jobs in slots: how many map tasks a job has on average",
+    ),
+    (
+        "reduce_units",
+        15.0,
+        "Google 2011 table as jobs in slots: how much reduce work a job has on average, in slots of time",
+    ),
+    ("tasks", 10, "Google 2011 table as jobs in slots: how many reduce tasks a job has at most"),
     (
         "reduce_from",
         "shuffled",
-        "Rumen: the step from which a reduce task's time counts: `start`, `shuffled` or `sorted`",
+        "Rumen: the step at which the time of a reduce task begins: `start`, `shuffled` or `sorted`",
     ),
 )
 """Names, defaults and meanings of what converters take for granted."""

@@ -178,11 +178,11 @@ register(
     _looks,
     _read,
     graphs=(
-        "file of query graphs: the children of every stage; none: `queries.yaml` beside "
-        "the profiles"
+        "a file that says which stages of each query wait for which; none: `queries.yaml` "
+        "beside the profiles"
     ),
-    size="data size of the profiled runs [GB]; none: the smallest",
-    cores="cores of the profiled runs; none: the fewest",
-    gap="mean of the exponential times between queries [s]; 0: all come at once",
-    seed="seed of the times between queries",
+    size="take the runs on this many GB of data; none: on the least data",
+    cores="take the runs on this many cores; none: on the fewest cores",
+    gap="mean time from one query to the next [s], drawn from an exponential distribution; 0: all come at once",
+    seed="seed of the random times between queries",
 )

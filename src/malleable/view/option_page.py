@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,22 @@ from malleable.traces.formats import reading_rows
 _INTRO = """\
 # Options by name
 
-`malleable simulate --options` prints this page.
+This page lists all options that you give by name. `malleable simulate --options` prints it.
 
-Options of the first two tables are for `malleable.Scheduler`, for the C interface
-(`malleable_scheduler_new_with`, `name=value` between spaces) and for simulated clusters. Options of the third
-table are for simulated clusters only. Simulations take all three by `malleable.simulate(..., NAME=VALUE)`,
-`--set NAME=VALUE`, or `[options]` of a cluster's file.
+The options of the first two tables are for simulated clusters and for your own scheduler. The options of the
+third table are for simulated clusters only. You give them like this:
+
+| to | how |
+|---|---|
+| a simulation in Python | `malleable.simulate(..., NAME=VALUE)` |
+| a simulation on the command line | `--set NAME=VALUE` |
+| a simulation, in the file of its cluster | `NAME = VALUE` below `[options]` |
+| a scheduler in Python | `malleable.Scheduler(..., NAME=VALUE)` |
+| a scheduler in C | `malleable_scheduler_new_with(..., "NAME=VALUE NAME=VALUE", ...)` |
+
+In the column "values", `1e12` is a one with twelve zeros. A *minimum* is how many slots a job asks for at
+least. A *target* is how many slots the policy has decided to give a job. The [glossary](glossary.md) explains
+other words.
 """
 _PARTS = (
     ("policy", "Of policies"),
@@ -24,9 +35,9 @@ _PARTS = (
     ("simulation", "Of the simulated cluster"),
 )
 _READING = """\
-Rows of a format are options of `malleable.read(file, NAME=VALUE)`. Rows of converters are assumptions of
-`trace.tasks(NAME=VALUE)` and the other converters, for everything that a trace does not say.
-`Trace.assumptions` lists the assumptions of one converter. On the command line `--read NAME=VALUE` sets both.
+A row of a format is an option of `malleable.read(file, NAME=VALUE)`. A row of the converters is an assumption:
+what `trace.tasks(NAME=VALUE)` and the other converters assume if a trace does not say it. `Trace.assumptions`
+lists the assumptions of one converter. On the command line you give both by `--read NAME=VALUE`.
 """
 
 
@@ -57,10 +68,18 @@ def _values(row: Mapping[str, Any]) -> str:
         return "`true`, `false`"
     if row["kind"] == "word":
         return ", ".join(f"`{word}`" for word in row["words"])
-    low, high = f"{row['low']:.16g}", f"{row['high']:.16g}"
+    low, high = _number(row["low"]), _number(row["high"])
     noun = "whole number" if row["kind"] == "whole" else "number"
     limits = f"{noun} from {low}" + ("" if high == "inf" else f" to {high}")
     return limits + (", or a list" if row["kind"] == "speedup" else "")
+
+
+def _number(value: float) -> str:
+    """Powers of ten and two from 10^6 on as such, so that nobody has to count digits."""
+    if value < 1e6 or math.isinf(value):
+        return f"{value:g}"
+    short = f"{value:.0e}".replace("e+", "e")
+    return short if float(short) == value else f"2^{math.log2(value):g}"
 
 
 def _shown(value: Any, unit: str) -> str:

@@ -18,25 +18,33 @@ struct PolicyOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit(Option{"hysteresis", 0.0, kWeightRange.most, "", "auto, flex",
-                 "a job keeps its place in the order unless another one's is better by this part"},
+                 "a job that holds more slots than its minimum counts as (1 + hysteresis) times as "
+                 "urgent, so that slots move only if a move gains enough; 0: slots move freely"},
           self.hysteresis);
     visit(Option{"effort", 0.0, 0x1p53, "", "auto, flex, flowflex, flowflex-fast",
-                 "candidates that are tried behind the fixed orders; none: the policy's own order"},
+                 "how many candidates (schedules) each decision tries after a few fixed orders of "
+                 "the jobs; none: a decision tries no candidates and takes the policy's own order"},
           self.effort);
-    visit(flag("at_least_one", "auto, flex, fair, wdeq", "minima are 1 at least"),
+    visit(flag("at_least_one", "auto, flex, fair, wdeq",
+               "true: the minimum of every job is at least one slot"),
           self.at_least_one);
     visit(flag("by_user", "",
-               "users share slots first, then the policy decides for each user's jobs; none: "
-               "where the cluster names users"),
+               "true: users share the slots first, then the policy decides for the jobs of each "
+               "user; false: the policy decides for all jobs together; none: true if the cluster "
+               "names users, otherwise false"),
           self.by_user);
-    visit(flag("gang", "", "minima are gangs: none of a phase's tasks run, or at least so many"),
+    visit(flag("gang", "",
+               "true: minima are gang sizes: a phase of a job runs at least as many tasks as its "
+               "minimum, or none; false: minima are guaranteed"),
           self.gang);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",
-                 "part of each kind of slots that all jobs are guaranteed in equal shares"},
+                 "this share of the slots of each kind is guaranteed to the jobs, and divided "
+                 "equally among them"},
           self.pool_minimum);
-    visit(Option{"speedup", 0.0, 1.0, "", "asrpt, hesrpt, the simulation",
-                 "p: s tasks of a phase together do s^p; or a list, what 1, 2, ... tasks do; a "
-                 "job's own goes first"},
+    visit(Option{"speedup", 0.0, 1.0, "", "asrpt, flex, hesrpt, the simulation",
+                 "how much tasks of a phase do together if they slow each other down; a number p: "
+                 "s tasks do as much as s^p tasks that run alone; a list: what 1, 2, 3 ... tasks "
+                 "do; a job with a speed-up of its own uses its own"},
           self.speedup);
   }
   // After options were given by their names: what some of them say of others.

@@ -42,81 +42,91 @@ struct SchedulerOptions : PolicyOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     PolicyOptions::each(self, visit);
-    visit(Option{"slow_start",
-                 0.0,
-                 1.0,
-                 "",
-                 "",
-                 "part of the maps that has finished when reduces may start; a reduce task that "
-                 "starts earlier holds its slot until the last map has ended",
-                 {},
-                 0.05},
-          self.slow_start);
-    visit(flag("early_reduces", "",
-               "with learn, and slow_start 1: reduces may also start when all maps will probably "
-               "have ended by the time they have copied what there is"),
-          self.early_reduces);
     visit(
-        flag(
-            "take_back", "",
-            "tasks can be ended: with early_reduces, reduces may also start in slots that nothing "
-            "else wants, and a reduce task that waits for maps gives its slot to a task that finds "
-            "none; a backup task ends as soon as a ready task wants its slot or the other attempt "
-            "has ended; false: every attempt runs to its end, a scheduler's unless it is given"),
-        self.take_back);
+        Option{"slow_start",
+               0.0,
+               1.0,
+               "",
+               "",
+               "reduce tasks of a job may start as soon as this share of its maps has finished; a "
+               "reduce task that starts before the last map has ended holds its slot until then",
+               {},
+               0.05},
+        self.slow_start);
+    visit(flag("early_reduces", "",
+               "if `learn` is true and `slow_start` is 1: reduce tasks may start before the last "
+               "map has ended, if all maps will probably have ended by the time at which a reduce "
+               "task has copied the output that is there"),
+          self.early_reduces);
+    visit(flag("take_back", "",
+               "true: tasks that run can be ended. Then a backup task ends as soon as a ready task "
+               "wants its slot or the other attempt has ended. With `early_reduces`, reduce tasks "
+               "may also start in slots that nothing else wants, and a reduce task that waits for "
+               "maps gives its slot to a ready task that finds none. false: every attempt runs to "
+               "its end. The default is for simulations; `malleable.Scheduler` has false"),
+          self.take_back);
     visit(flag("split_copy", "",
-               "copying takes no slot: reduces start when told so (simulation: when everything is "
-               "copied), and slow_start is 0.05 unless it is given"),
+               "true: copying takes no slot. Reduce tasks of a `Scheduler` then start when you "
+               "call `ready`, and in a simulation when everything is copied; `slow_start` is 0.05 "
+               "unless you give it"),
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
-                 "a job waits so long for a slot beside a block of its own"},
+                 "with `replicas`: how long a job leaves free slots to other jobs while it waits "
+                 "for a slot on a node that has one of its blocks"},
           self.delay);
     visit(Option{"rack_delay", 0.0, kLatestTime, "s", "",
-                 "and then for one in a rack with a block of its own"},
+                 "with `replicas`: how long a job waits after `delay` for a slot in a rack that "
+                 "has one of its blocks"},
           self.rack_delay);
-    visit(Option{"replicas", 0.0, 1000.0, "", "", "copies of each block; 0: tasks have no place"},
+    visit(Option{"replicas", 0.0, 1000.0, "", "",
+                 "on how many nodes the block lies that a map task reads; 0: map tasks have no "
+                 "blocks, so all nodes are equally good"},
           self.replicas);
     visit(flag("learn", "",
-               "estimates follow the tasks, here and in earlier runs; a scheduler's is true, a "
-               "simulation's follows the policy unless it is given"),
+               "true: the scheduler improves its estimates of task times by the tasks that end, "
+               "here and in earlier runs. The default is true for `malleable.Scheduler` and the C "
+               "interface, and for simulations with `auto`, `gittins` or `estimates='learn'`"),
           self.learn);
-    visit(Option{"prior", 0.0, kWorkRange.most, "s", "",
-                 "a task takes so long before anything is known of it"},
-          self.prior);
     visit(
-        Option{"ageing",
-               0.0,
-               kLatestTime,
-               "s",
-               "",
-               "a job whose ready tasks have waited so long without one that runs goes first, "
-               "with one task, and does not wait for a block; such jobs hold one slot in twenty at "
-               "most, in the long run one slot-second in a thousand; 0: never",
-               {},
-               0.0},
-        self.ageing);
+        Option{
+            "prior", 0.0, kWorkRange.most, "s", "",
+            "how long the scheduler expects a task to take before anything is known of the task"},
+        self.prior);
+    visit(Option{"ageing",
+                 0.0,
+                 kLatestTime,
+                 "s",
+                 "",
+                 "if a job has ready tasks and none of its tasks has run for so many seconds, the "
+                 "job starts one task before all other jobs, and does not wait for a block. Such "
+                 "jobs hold at most one slot in twenty, and in the long run at most one "
+                 "slot-second in a thousand. 0: no job goes first because it has waited",
+                 {},
+                 0.0},
+          self.ageing);
     visit(Option{"period", 0.0, kWeightRange.most, "s", "",
-                 "tasks start at decisions only, which come so often, so that a slot whose task "
-                 "ends in between idles: tasks count as whole periods; 0: a free slot is used at "
-                 "once"},
+                 "how many seconds a decision is held: tasks start only at decisions, and if a "
+                 "task ends in between, its slot idles until the next decision, so the scheduler "
+                 "counts the time of a task in whole periods; 0: a free slot gets a task at once"},
           self.period);
-    visit(Option{"assignment", 0.0, 2.0, "", "auto, flex, fair, wdeq, flowflex, hesrpt",
-                 "which job below its target gets a free slot: with the least running / target, "
-                 "with the largest target - running, or with the most slot-seconds below its "
-                 "targets so far",
-                 kAssignments},
-          self.assignment);
-    visit(flag("in_order", "flex",
-               "targets are filled in the policy's order, the first job's wholly before the next "
-               "one's, instead of evenly"),
-          self.in_order);
     visit(
-        Option{"processors", 0.0, 2.0, "", "",
-               "with learn: before tasks have shown it, whether they slow each other down: hardly, "
-               "as each has a processor of its own; not known; probably, as more run than there "
-               "are processors",
-               kProcessors},
-        self.processors);
+        Option{"assignment", 0.0, 2.0, "", "auto, flex, fair, wdeq, flowflex, hesrpt",
+               "which of the jobs that run below their targets gets a free slot; `ratio`: the job "
+               "with the least running / target; `difference`: the job with the largest target - "
+               "running; `deficit`: the job that has missed the most slot-seconds so far",
+               kAssignments},
+        self.assignment);
+    visit(flag("in_order", "flex",
+               "true: free slots fill the target of the first job in the policy's order, then the "
+               "target of the next job; false: they fill all targets evenly"),
+          self.in_order);
+    visit(Option{"processors", 0.0, 2.0, "", "",
+                 "with `learn`: whether the scheduler expects tasks to slow each other down, "
+                 "before tasks have shown it; `own`: hardly, because each task has a processor of "
+                 "its own; `unknown`: perhaps; `beyond`: probably, because more tasks run than "
+                 "there are processors",
+                 kProcessors},
+          self.processors);
   }
   // After some options were given by their names.
   void settle(bool slow_start_given) {

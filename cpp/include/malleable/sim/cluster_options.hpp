@@ -28,41 +28,54 @@ struct ClusterOptions : SchedulerOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     SchedulerOptions::each(self, visit);
-    visit(Option{"epoch", 0.0, kNoLimit, "s", "", "between decisions; 0: at every event"},
+    visit(Option{"epoch", 0.0, kNoLimit, "s", "",
+                 "seconds from one decision to the next; 0: a decision at every event"},
           self.epoch);
     visit(Option{"heartbeat", 0.0, kNoLimit, "s", "",
-                 "nodes offer their free slots so often; 0: at once"},
+                 "every so many seconds a node has a heartbeat, at which it offers its free slots; "
+                 "0: a node offers a free slot at once"},
           self.heartbeat);
-    visit(Option{"tasks_per_heartbeat", 0.0, 0x1p20, "", "",
-                 "a node starts at most so many then; 0: as many as it has free slots"},
-          self.tasks_per_heartbeat);
+    visit(
+        Option{
+            "tasks_per_heartbeat", 0.0, 0x1p20, "", "",
+            "the most tasks that a node starts at one heartbeat; 0: as many as it has free slots"},
+        self.tasks_per_heartbeat);
     visit(Option{"shuffle_steps", 0.0, 0x1p31, "", "",
-                 "so many times reduce tasks hear of map output to fetch; 0: of every map"},
+                 "how often the reduce tasks of a job learn which map output they can fetch; 64: "
+                 "each time that another 64th of the maps has ended; 0: whenever a map has ended"},
           self.shuffle_steps);
     visit(Option{"network_epoch", 0.0, kNoLimit, "s", "",
-                 "between changes of transfers' rates, for large networks; 0: at once"},
+                 "for large networks: the rates of transfers change only at multiples of so many "
+                 "seconds, so that the simulation takes less time; 0: rates change at once"},
           self.network_epoch);
     visit(Option{"noise", 0.0, 10.0, "", "",
-                 "standard deviation of the logarithm of a task's time; its mean stays"},
+                 "how much the times of tasks scatter: the standard deviation of the logarithm of "
+                 "a task's time. The mean time stays the same"},
           self.noise);
-    visit(Option{"straggler_share", 0.0, 1.0, "", "", "part of the tasks that are stragglers"},
-          self.straggler_share);
+    visit(
+        Option{
+            "straggler_share", 0.0, 1.0, "", "",
+            "the share of tasks that are stragglers: they take `straggler_factor` times as long"},
+        self.straggler_share);
     visit(Option{"straggler_factor", 0.0, kNoLimit, "", "",
-                 "a straggler takes so many times as long"},
+                 "how many times as long a straggler takes"},
           self.straggler_factor);
-    visit(Option{"failure", 0.0, 0.99, "", "", "probability that an attempt fails"}, self.failure);
+    visit(Option{"failure", 0.0, 0.99, "", "", "the probability that an attempt at a task fails"},
+          self.failure);
     visit(flag("lose_output", "",
-               "finished maps on a node that leaves run again while reduce tasks of their job have "
-               "not started or not copied everything"),
+               "true: if a node leaves, the output of the maps that finished there is lost. If a "
+               "reduce task of their job has not started, or has not copied everything, these maps "
+               "run again"),
           self.lose_output);
     visit(flag("backups", "",
-               "with learn: a slot that no ready task wants starts a second attempt beside a task "
-               "that will probably run for long; the first to end counts"),
+               "true, with `learn`: if a task will probably run for long, a second attempt at it "
+               "(a backup task) starts in a slot that no ready task wants. The first attempt to "
+               "end counts"),
           self.backups);
     visit(Option{"inherent", 0.0, 1.0, "", "",
-                 "how much of a task's time its backup task takes over: 0: it takes as long as "
-                 "another task of the phase, drawn at random; 1: as long as the task itself; "
-                 "between, the geometric mean with these weights"},
+                 "how long a backup task takes; 0: as long as another task of the phase, drawn at "
+                 "random; 1: as long as the first attempt; in between: the geometric mean of the "
+                 "two with these weights"},
           self.inherent);
   }
 };
