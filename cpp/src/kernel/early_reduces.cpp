@@ -48,6 +48,7 @@ void CopySeconds::learn(double seconds) {
   const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(known);
   std::nth_element(sorted.begin(), sorted.begin() + place, end);
   low_ = sorted[static_cast<std::size_t>(place)];
+  most_ = *std::max_element(sorted.begin(), end);
 }
 
 }  // namespace malleable

@@ -2,8 +2,9 @@
 // have ended by the time copying has (kernel/early_reduces).
 //
 // If tasks can be ended (`take_back`), reduce tasks also start early in slots that no ready task
-// wants, as soon as one map has ended and the chance is a half that all maps end while a reduce
-// task copies everything. And if a map, or a reduce task whose maps have ended, finds no slot, a
+// wants, as soon as one map has ended and the chance is a tenth that all maps end while a reduce
+// task copies everything, if copying takes as long as ever; before anything is known of copying, as
+// soon as no map waits. And if a map, or a reduce task whose maps have ended, finds no slot, a
 // reduce task that waits for maps gives its slot back and waits for another one: of the job whose
 // maps have the least chance, below a half, to end while one copies what is there. It has only
 // copied. The tasks of its job that wait are not ready any more.
@@ -24,6 +25,9 @@ namespace {
 // The chance of all maps to end in time for an early start; less if a task that starts in vain can
 // be ended.
 constexpr double kLikely = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
+// The same for a slot that nobody wants. Nothing is lost there at any chance; but the smaller it
+// is, the more tasks start in vain and are ended again.
+constexpr double kHope = 0.1;
 constexpr std::size_t kFew = 8;  // so many maps that run are looked at whenever one starts or ends
 // Else again after this part of what could be copied, of a map's mean time or of its age.
 constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
@@ -68,7 +72,8 @@ void ClusterScheduler::map_began(Index job, std::int64_t count, double when) {
 // say of the job's reduce tasks.
 void ClusterScheduler::foresee(Index job) {
   Job& own = jobs_[job];
-  if (!(copying_.low() > 0.0)) return;
+  if (takes_back_ ? !copying_.unknown() && !(copying_.most() > 0.0) : !(copying_.low() > 0.0))
+    return;
   if (state_.now >= own.look) {
     own.soon = own.hope = 0.0;
     if (!own.began.empty() && state_.phases[2 * job].finished > 0) look_at_chances(job);
@@ -80,8 +85,14 @@ void ClusterScheduler::foresee(Index job) {
 void ClusterScheduler::look_at_chances(Index job) {
   Job& own = jobs_[job];
   const PhaseState& maps = state_.phases[2 * job];
-  const double all = copying_.low();
-  const double there = all * static_cast<double>(maps.finished) / static_cast<double>(maps.total);
+  own.look = 0.0;
+  if (copying_.unknown()) {
+    own.hope = maps.waiting == 0 ? 1.0 : 0.0;
+    return;
+  }
+  const double all = copying_.most();
+  const double there =
+      copying_.low() * static_cast<double>(maps.finished) / static_cast<double>(maps.total);
   const LogTimes times = times_now(job, kMap);
   ages_.clear();
   for (const double began : own.began) ages_.push_back(state_.now - began);
@@ -90,10 +101,9 @@ void ClusterScheduler::look_at_chances(Index job) {
   const double likely = takes_back_ ? kLikelyEnough : kLikely;
   const double enough = own.early > 0 ? 0.0 : own.foreseen ? kEven : likely;
   own.soon = chance_of_ends(ages_, waiting, times, there, enough);
-  if (takes_back_) own.hope = chance_of_ends(ages_, waiting, times, all, kEven);
+  if (takes_back_) own.hope = chance_of_ends(ages_, waiting, times, all, kHope);
   const double mean = times.seconds(), longest = takes_back_ ? all : there;
   // Before that many have started, a look would be in vain.
-  own.look = 0.0;
   if (waiting * mean >= longest * static_cast<double>(own.began.size())) return;
   // The chance changes as slowly as the youngest map is old.
   const double scale = std::max(mean, ages_.back());
@@ -159,7 +169,7 @@ void ClusterScheduler::started_early(Index job, std::int64_t tasks) {
 // Whether reduce tasks of the job may start where no ready task wants the slot.
 bool ClusterScheduler::hopes(Index job) const {
   const PhaseState& reduces = state_.phases[2 * job + 1];
-  return jobs_[job].hope >= kEven && !reduces.ready && reduces.waiting > 0;
+  return jobs_[job].hope >= kHope && !reduces.ready && reduces.waiting > 0;
 }
 
 // How many of these, as the job's own maps come first.

@@ -798,8 +798,8 @@ class Scheduler(Kept):
         ndarray of int64
             Jobs, one entry for each task. For each entry, end the reduce task of this job that started last,
             and give its slot to `assign` as a free one. The task counts as waiting again, so do not report it
-            as failed. Empty without ``take_back``, or as long as you have not told `finished` any
-            ``copying``.
+            as failed. Empty without ``take_back``. If reduce tasks copy nothing in your engine, tell `finished`
+            so (``copying=0``): else the scheduler starts some early to learn how long copying takes.
 
         Examples
         --------

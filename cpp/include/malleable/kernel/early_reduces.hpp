@@ -5,7 +5,8 @@
 // copied what there is: then it loses nothing. The chance of that is a product over the running
 // maps, whose times are log-normal and at least their ages. The time of copying is a low quantile
 // of what earlier jobs took. If this estimate is too large, reduce tasks hold slots in vain; if it
-// is too small, little is lost.
+// is too small, little is lost. A slot that nobody wants loses nothing either way: there the
+// largest time counts.
 //
 // A chance costs O(maps that run), less where it is small; what a job copied O(kept).
 #pragma once
@@ -28,10 +29,12 @@ double chance_of_ends(std::span<const double> ages, double waiting, const LogTim
 class CopySeconds {
  public:
   void learn(double seconds);
-  // A low quantile; 0 until some jobs have shown it.
+  bool unknown() const { return count_ < kLeast; }
+  // A low quantile, and the largest of the last jobs'; 0 while unknown.
   double low() const { return low_; }
+  double most() const { return most_; }
 
-  void state(State& s) { s(last_, count_, low_); }
+  void state(State& s) { s(last_, count_, low_, most_); }
   friend bool operator==(const CopySeconds&, const CopySeconds&) = default;
 
  private:
@@ -39,7 +42,7 @@ class CopySeconds {
 
   std::array<double, kKept> last_{};
   std::uint64_t count_ = 0;
-  double low_ = 0.0;
+  double low_ = 0.0, most_ = 0.0;
 };
 
 }  // namespace malleable
