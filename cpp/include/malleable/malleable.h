@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* Grows with every function that is added. */
-#define MALLEABLE_API_VERSION 5
+#define MALLEABLE_API_VERSION 6
 
 /* max_slots of a job that may use every slot. */
 #define MALLEABLE_ALL_SLOTS (INT64_C(1) << 62)
@@ -520,6 +520,12 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_ended,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, const int64_t* node,
                     const double* seconds, int64_t* ignored));
+/* The same; copying: the part of a reduce task's seconds in which it copies if all maps have ended
+ * before; NaN: unknown. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_ended_copying,
+                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
+                    const int64_t* phase, const int64_t* tasks, const int64_t* node,
+                    const double* seconds, const double* copying, int64_t* ignored));
 /* They wait again; task: as started, for tasks with blocks, or -1. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_failed,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
@@ -570,6 +576,21 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_assign,
 MALLEABLE_FUNCTION(int, malleable_scheduler_starts,
                    (malleable_scheduler * scheduler, int64_t* ids, int64_t* phase, int64_t* task,
                     int64_t* node, int64_t room, int64_t* rows));
+/* With the option take_back=true, before an assignment: `*tasks` reduce tasks, which wait for maps,
+ * are to be ended, as others need their slots. They count as waiting again. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_take_back,
+                   (malleable_scheduler * scheduler, double now, const int64_t* free_map_slots,
+                    const int64_t* free_reduce_slots, int64_t* tasks));
+/* Jobs of these, one row a task: end the reduce task of the job that started last. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_taken,
+                   (malleable_scheduler * scheduler, int64_t* ids, int64_t room, int64_t* rows));
+/* Of running tasks, one a row, which have run for so many seconds (a reduce task: since all maps
+ * had ended): the seconds that a task will probably run on, over those that a second attempt takes;
+ * 0: it is to have none. Start one in a slot that no ready task wants if the gain is above 1 / 2.
+ */
+MALLEABLE_FUNCTION(int, malleable_scheduler_backup_gains,
+                   (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
+                    const int64_t* phase, const double* seconds, double* gain));
 /* Tasks and seconds of a task as believed, two entries a row, map and reduce. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_counts,
                    (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
@@ -663,7 +684,8 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
   X(epoch_decide_period) X(epoch_order) X(scheduler_new_with) X(scheduler_lost)                    \
   X(scheduler_history) X(scheduler_recall) X(scheduler_add_with)                                   \
   X(flow_epoch_set_period) X(flow_epoch_order) X(overlap_epoch_set_period) X(overlap_epoch_order)  \
-  X(slotted_epoch_set_period) X(slotted_epoch_order)
+  X(slotted_epoch_set_period) X(slotted_epoch_order)                                               \
+  X(scheduler_ended_copying) X(scheduler_take_back) X(scheduler_taken) X(scheduler_backup_gains)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {
