@@ -1,4 +1,4 @@
-"""Calls on Dask that may have to be ended: they run in child processes of real workers, some of which are killed."""
+"""Calls on Dask that may have to be ended: they run in child processes of real workers, some of them killed."""
 
 import os
 import signal

@@ -1,10 +1,10 @@
 """Calls in child processes of a process that has threads and is somebody else's, such as a worker of Dask.
 
 A thread cannot be ended from outside, a process can. So a thread gives its call to a child and waits for the
-answer; whoever wants to end the call has the child killed. The children are forked from a keeper
-(`malleable.live.engines.process.worker`), a fresh interpreter with one thread: nothing is forked beside threads,
-and a child is there in some milliseconds. Children stay for some seconds, for the next calls. The keeper kills all that is
-left when this process ends, however it ended.
+answer; to end the call, somebody has the child killed. The children are forked from a keeper
+(`malleable.live.engines.process.worker`), a fresh interpreter with one thread: nothing is forked beside
+threads, and a child is there in some milliseconds. Children stay for some seconds, for the next calls. The
+keeper kills all that is left when this process ends, however it ended.
 
 The first call costs the start of an interpreter, a call of a child that is there a message there and one back.
 """
@@ -30,7 +30,10 @@ from malleable.live.engines.remote import Call, Outcome, by_value, outcome
 __all__ = ["Children"]
 
 _TICKET = b"\0"
-_KEEPER = "import sys; sys.path[:] = sys.argv[3:]; from malleable.live.engines.process import apart; apart.keep()"
+_KEEPER = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from malleable.live.engines.process import apart; apart.keep()"
+)
 _WARM = 5.0  # seconds that children wait for the next call
 _LOOK = 1.0  # seconds between two looks whether they waited too long
 _BURIED = 5.0  # seconds that the keeper has to say how a child ended
@@ -156,7 +159,7 @@ class _Keeper:
 
 
 class Children:
-    """Child processes that make calls; for any thread. Each makes one call at a time and is kept for the next."""
+    """Child processes that make calls, for any thread. Each makes one call at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

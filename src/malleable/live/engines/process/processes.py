@@ -282,7 +282,7 @@ class Processes:
             self._events.append(Event("lost" if lost else "ended", key, code or 1, took, text=text))
         self._barren += not each.ends
         if self._barren > _BARREN:
-            self._break(f"workers end {how} before they have answered a call")
+            self._break(f"workers end {worker.exit_text(code)} before they have answered a call")
         with suppress(KeyError):  # it was unregistered when it was at its end
             self._selector.unregister(each.socket)
         with suppress(ValueError):

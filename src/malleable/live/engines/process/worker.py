@@ -42,7 +42,18 @@ from malleable.live.engines.process.nanny import (
 )
 from malleable.live.engines.remote import leave, outcome_of
 
-__all__ = ["ENDED", "PROTOCOL", "SEAL", "Frames", "Link", "died", "framed", "keep", "tell_to_kill"]
+__all__ = [
+    "ENDED",
+    "PROTOCOL",
+    "SEAL",
+    "Frames",
+    "Link",
+    "died",
+    "exit_text",
+    "framed",
+    "keep",
+    "tell_to_kill",
+]
 
 ENDED = struct.Struct("<qi")
 SEAL = 8  # bytes
@@ -90,10 +101,14 @@ def tell_to_kill(number: int, control: socket.socket) -> None:
         control.send(number.to_bytes(8, "little"))
 
 
+def exit_text(code: int) -> str:
+    """How a process ended, by its exit code."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
 def died(code: int) -> str:
     """What is said of a call whose worker ended with this exit code."""
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    return f"the worker process of this call ended {how} before the call did"
+    return f"the worker process of this call ended {exit_text(code)} before the call did"
 
 
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
