@@ -53,17 +53,21 @@ def workers(client):
     return set(client.run(os.getpid).values())
 
 
-def below(pid):
-    """Process numbers of the children of a process."""
-    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def read(path):
+    """What a file of a process says; nothing, if the process or thread has just ended."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
-def keepers(client):
-    """Processes that start children of workers, and these; of any thread of a worker."""
-    threads = [task for pid in workers(client) for task in Path(f"/proc/{pid}/task").iterdir()]
-    own = [int(word) for task in threads for word in (task / "children").read_text().split()]
-    found = [pid for pid in own if b"apart" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return found + [child for pid in found for child in below(pid)]
+def children(pids):
+    """The processes that these workers have started for calls, and theirs; of any thread of a worker."""
+    threads = [task for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
+    own = [int(word) for task in threads for word in read(task / "children").split()]
+    found = [pid for pid in own if "apart" in read(Path(f"/proc/{pid}/cmdline"))]
+    below = [read(Path(f"/proc/{pid}/task/{pid}/children")) for pid in found]
+    return found + [int(word) for text in below for word in text.split()]
 
 
 def packed(function, *arguments):
@@ -94,7 +98,7 @@ def test_a_call_that_straggles(client, tmp_path):
         assert (job.done, job.failed) == (4, 0)
         assert (job.backup_tasks, job.backups_won) == (1, 1)
         assert job.wasted_slot_seconds > 0.0
-    until(lambda: not keepers(client))  # nobody needs them any more
+    until(lambda: not children(workers(client)))  # nobody needs them any more
 
 
 def test_only_calls_that_may_be_ended_run_in_children_which_stay(pool, client):
@@ -180,7 +184,7 @@ def test_a_pool_that_is_stopped_ends_calls(client, tmp_path):
     pool._end(True, cancel=True, stop=True)
     assert call.exception(PATIENCE)
     until(lambda: all(map(gone, pids)))
-    until(lambda: not keepers(client))
+    until(lambda: not children(workers(client)))
 
 
 def test_a_worker_that_is_killed(pool, client, tmp_path):
@@ -188,10 +192,11 @@ def test_a_worker_that_is_killed(pool, client, tmp_path):
     many = job.map(calls.note, [tmp_path] * 4, range(4), [3.0] * 4)
     until(lambda: all((tmp_path / f"{k}").exists() for k in range(4)))
     worker = next(iter(workers(client)))
-    children = [pid for pid in keepers(client) if gone(worker) or pid]
+    pids = children([worker])
+    assert len(pids) == 3  # one starts the others
     os.kill(worker, signal.SIGKILL)
+    until(lambda: all(map(gone, pids)))
     assert [each.result(PATIENCE) for each in many] == list(range(4))
-    until(lambda: sum(map(gone, children)) >= len(children) // 2)
     assert job.progress()[:3] == (4, 0, 0)
 
 
@@ -232,7 +237,7 @@ def test_a_program_that_is_killed(client, tmp_path):
         time.sleep(0.2)
         program.kill()
     until(lambda: all(map(gone, pids)))
-    until(lambda: not keepers(client))
+    until(lambda: not children(workers(client)))
 
 
 def test_a_worker_that_closes_in_a_process_that_goes_on(tmp_path):
