@@ -6,7 +6,8 @@ The instance is `straggling_sleeps` of `benchmarks/instances`. For each seed the
 times, once with backup tasks and once without, as real processes on this machine; nobody says what tasks take.
 A response is the time from a job's arrival to the end of its last task. With ``--inherent`` a second attempt
 takes as long as the first one. With ``--engine dask`` the tasks are Python calls on a Dask cluster of four
-workers of this machine, which sleep in child processes of the workers.
+workers of this machine, which sleep in child processes of the workers if they may have backup tasks. Each
+slot has made a call before the first job comes.
 """
 
 from __future__ import annotations
@@ -70,6 +71,14 @@ def run(
         return run_on(engine, jobs, slots, policy, backups, inherent)
 
 
+def _warm_up(engine: Any, slots: int, policy: str, backups: bool) -> None:
+    """A call in each slot."""
+    call = Packing()((time.sleep, (1.0,), {}))
+    loop = Loop(engine, SchedulerDecider(slots, policy))
+    loop.add(Work("first", slots, lambda number, attempt: Task("", call=call), backups=backups))
+    loop.go()
+
+
 def run_on(
     engine: Any,
     jobs: list[SleepingJob],
@@ -81,6 +90,8 @@ def run_on(
     """All jobs as they ended on an engine, which ends with them."""
     calls = engine.abilities.calls != "none"
     try:
+        if calls:  # no job waits for processes that start
+            _warm_up(engine, slots, policy, backups)
         loop = Loop(engine, SchedulerDecider(slots, policy))
         coming = list(enumerate(jobs))
         while coming or not loop.finished:

@@ -88,15 +88,16 @@ def test_a_call_that_straggles(client, tmp_path):
     with mb.Executor(engine=engine, journal=tmp_path / "j") as pool:
         job = pool.job("a", backups=True)
         many = job.map(calls.straggle, [tmp_path] * 4, range(4))
-        found = sorted(each.result(PATIENCE) for each in many)
-        assert found == [(k, int(k == 3)) for k in range(4)]
+        found = dict(each.result(PATIENCE) for each in many)
+        assert sorted(found) == list(range(4))
+        assert found[3] == 1  # its second attempt; on a busy machine others may have some, too
         pids = [*pids_in(tmp_path / "pid"), *pids_in(tmp_path / "child")]
         until(lambda: all(map(gone, pids)))
         assert pool.submit(pow, 2, 3).result(PATIENCE) == 8
     with Journal(tmp_path / "j", write=False) as journal:
         (job, _) = run_status(journal).jobs
         assert (job.done, job.failed) == (4, 0)
-        assert (job.backup_tasks, job.backups_won) == (1, 1)
+        assert 1 <= job.backups_won <= job.backup_tasks
         assert job.wasted_slot_seconds > 0.0
     until(lambda: not children(workers(client)))  # nobody needs them any more
 
