@@ -10,10 +10,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from distributed import get_worker
-from distributed.diagnostics.plugin import WorkerPlugin
-from distributed.utils import sync
-
 from malleable.live.engines.process.apart import Children
 from malleable.live.engines.remote import Call, Outcome
 
@@ -25,7 +21,7 @@ _RUNS = "executing", "long-running"  # states of tasks that run
 _installing = threading.Lock()
 
 
-class _Ending(WorkerPlugin):
+class _Ending:
     """Ends calls whose tasks were taken back."""
 
     def __init__(self) -> None:
@@ -43,9 +39,13 @@ class _Ending(WorkerPlugin):
 
 def _plugin(worker: Any) -> _Ending:
     """Of this worker; the first call installs it."""
+    from distributed.diagnostics.plugin import WorkerPlugin
+    from distributed.utils import sync
+
     with _installing:
         if _NAME not in worker.plugins:
-            sync(worker.loop, worker.plugin_add, plugin=_Ending(), name=_NAME)
+            made = type("Ending", (_Ending, WorkerPlugin), {})()
+            sync(worker.loop, worker.plugin_add, plugin=made, name=_NAME)
         found: _Ending = worker.plugins[_NAME]
         return found
 
@@ -53,6 +53,8 @@ def _plugin(worker: Any) -> _Ending:
 def run_apart(topic: str, key: str, call: Call) -> Outcome:
     """What became of a call. First the client is told that it begins: from then on it ends here if its task is
     taken back."""
+    from distributed import get_worker
+
     worker = get_worker()
     children = _plugin(worker).children
     children.expect(key)
