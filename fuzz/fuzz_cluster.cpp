@@ -1,5 +1,11 @@
 // The cluster simulation: tasks on nodes, with every policy that the core has and every option.
+//
+// Bytes are read in the order of the lists below, not of the core's tables, so that the inputs of
+// the corpus go on meaning the same. A new option comes at the end of kLaterOptions: it is read
+// behind all else, where inputs that were kept before have no bytes.
 #include <numeric>
+#include <span>
+#include <string_view>
 
 #include "malleable/policy/cluster_adaptive.hpp"
 #include "malleable/policy/registry.hpp"
@@ -11,6 +17,58 @@ namespace {
 
 constexpr Kind kClusterKinds[] = {Kind::kResponse, Kind::kCompletion, Kind::kStretch,
                                   Kind::kTardy,    Kind::kTardiness,  Kind::kLateness};
+
+constexpr std::string_view kOptions[] = {"hysteresis",
+                                         "effort",
+                                         "at_least_one",
+                                         "by_user",
+                                         "gang",
+                                         "pool_minimum",
+                                         "speedup",
+                                         "slow_start",
+                                         "early_reduces",
+                                         "split_copy",
+                                         "delay",
+                                         "rack_delay",
+                                         "replicas",
+                                         "learn",
+                                         "prior",
+                                         "ageing",
+                                         "period",
+                                         "assignment",
+                                         "in_order",
+                                         "processors",
+                                         "epoch",
+                                         "heartbeat",
+                                         "tasks_per_heartbeat",
+                                         "shuffle_steps",
+                                         "network_epoch",
+                                         "noise",
+                                         "straggler_share",
+                                         "straggler_factor",
+                                         "failure",
+                                         "lose_output",
+                                         "backups",
+                                         "take_back",
+                                         "inherent"};
+constexpr std::span<const std::string_view> kLaterOptions;
+constexpr std::string_view kPolicies[] = {"flex",
+                                          "auto",
+                                          "fair",
+                                          "fifo",
+                                          "wdeq",
+                                          "srpt",
+                                          "max-srpt",
+                                          "split-srpt",
+                                          "asrpt",
+                                          "hesrpt",
+                                          "las",
+                                          "gittins",
+                                          "psbs",
+                                          "flowflex",
+                                          "flowflex-fast",
+                                          "adaptive",
+                                          "adaptive-literal"};
 
 // What the views of a simulation point to.
 struct World {
@@ -146,45 +204,57 @@ World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
   return world;
 }
 
-// Any policy that the registry has.
-std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world,
-                                           const ClusterOptions& options) {
-  const bool by_user = !world.user.empty() && bytes.chance(128);
-  const Kind kind = bytes.pick(kClusterKinds);
-  const Aggregate aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
-  std::vector<const Policy*> rows;
-  for (const Policy& row : all_policies()) {
-    if (row.model == Model::kCluster) rows.push_back(&row);
-  }
-  const Policy& row = *rows[bytes.index(rows.size())];
-  if (!std::holds_alternative<std::monostate>(row.code)) {
-    PolicyOptions own = options;
-    if (!row.promises.searches) {  // others refuse what FLEX alone reads
-      own.hysteresis = 0.0;
-      own.effort.reset();
-    }
-    std::unique_ptr<ClusterPolicy> made;
-    const bool told = refused([&] {
-      made = make_cluster_policy(row.name, own, aggregate, kind, by_user, world.generic);
-    });
-    if (!told) return made;
-    CHECK(!world.generic);
-    return make_cluster_policy("auto", options, aggregate, kind, by_user, world.generic);
-  }
+// A policy of the registry, and what it needs beside the options.
+struct Chosen {
+  bool by_user = false, generic = false;
+  Kind kind{};
+  Aggregate aggregate{};
+  const Policy* row = nullptr;
   AdaptiveOptions own;
-  own.threshold = bytes.unit();
-  if (bytes.chance(64)) own.guard = bytes.amount({1e-3, 1e3});
-  own.patience = bytes.amount({1e-3, 1e3});
-  const std::uint8_t how = bytes.byte();
-  const bool first = bytes.chance(128), second = bytes.chance(64);
-  return std::make_unique<ClusterAdaptive>(
-      own,
-      [how](std::span<const double> arrival, std::span<const double>,
-            std::span<const double> nodes) {
-        std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
-        return share;
-      },
-      first, second);
+  std::uint8_t how = 0;
+  bool first = false, second = false;
+};
+
+Chosen read_policy(Bytes& bytes, const World& world) {
+  Chosen chosen;
+  chosen.generic = world.generic;
+  chosen.by_user = !world.user.empty() && bytes.chance(128);
+  chosen.kind = bytes.pick(kClusterKinds);
+  chosen.aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
+  chosen.row = &find_policy(Model::kCluster, bytes.pick(kPolicies));
+  if (!std::holds_alternative<std::monostate>(chosen.row->code)) return chosen;
+  chosen.own.threshold = bytes.unit();
+  if (bytes.chance(64)) chosen.own.guard = bytes.amount({1e-3, 1e3});
+  chosen.own.patience = bytes.amount({1e-3, 1e3});
+  chosen.how = bytes.byte();
+  chosen.first = bytes.chance(128);
+  chosen.second = bytes.chance(64);
+  return chosen;
+}
+
+std::unique_ptr<ClusterPolicy> make_policy(const Chosen& chosen, const ClusterOptions& options) {
+  const auto& [by_user, generic, kind, aggregate, row, own, how, first, second] = chosen;
+  if (std::holds_alternative<std::monostate>(row->code)) {
+    return std::make_unique<ClusterAdaptive>(
+        own,
+        [how = how](std::span<const double> arrival, std::span<const double>,
+                    std::span<const double> nodes) {
+          std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
+          return share;
+        },
+        first, second);
+  }
+  PolicyOptions named = options;
+  if (!row->promises.searches) {  // others refuse what FLEX alone reads
+    named.hysteresis = 0.0;
+    named.effort.reset();
+  }
+  std::unique_ptr<ClusterPolicy> made;
+  const bool told = refused(
+      [&] { made = make_cluster_policy(row->name, named, aggregate, kind, by_user, generic); });
+  if (!told) return made;
+  CHECK(!generic);
+  return make_cluster_policy("auto", options, aggregate, kind, by_user, generic);
 }
 
 // One value in the option's range: times within those of the simulation, counts and factors small,
@@ -212,6 +282,29 @@ void read_value(Bytes& bytes, const Option& option, double least, T& value) {
   } else {
     read_value(bytes, option, least, value.emplace());
   }
+}
+
+void read_options(Bytes& bytes, double least, std::span<const std::string_view> names,
+                  ClusterOptions& options) {
+  for (const std::string_view name : names) {
+    bool known = false;
+    ClusterOptions::each(options, [&](const Option& option, auto& value) {
+      if (name != option.name) return;
+      known = true;
+      if (bytes.chance(64)) read_value(bytes, option, least, value);
+    });
+    CHECK(known);
+  }
+}
+
+// Every option and policy of the core stands in the lists above.
+void check_lists() {
+  std::size_t options = 0, policies = 0;
+  ClusterOptions table;
+  ClusterOptions::each(table, [&](const Option&, const auto&) { ++options; });
+  for (const Policy& row : all_policies()) policies += row.model == Model::kCluster;
+  CHECK_EQUAL(options, std::size(kOptions) + kLaterOptions.size());
+  CHECK_EQUAL(policies, std::size(kPolicies));
 }
 
 // Replays the trace: no node ever runs more tasks than it has slots, and each task ends once. A
@@ -262,13 +355,12 @@ void check_trace(const World& world, const ClusterSimulation& simulation, bool o
 }  // namespace
 
 void fuzz(Bytes bytes) {
+  check_lists();
   // Times of one simulation lie within some decades, so that heartbeats and epochs stay countable.
   const double least = std::exp(std::log(1e-6) + bytes.unit() * std::log(1e12));
   const Domain times{least, 1e5 * least};
   ClusterOptions options;
-  ClusterOptions::each(options, [&](const Option& option, auto& value) {
-    if (bytes.chance(64)) read_value(bytes, option, least, value);
-  });
+  read_options(bytes, least, kOptions, options);
   options.epoch = bytes.chance(100) ? 0.0 : bytes.amount({100.0 * least, 1e6 * least});
   options.seed = bytes.byte();
   const bool network = bytes.chance(80);
@@ -284,11 +376,14 @@ void fuzz(Bytes bytes) {
       for (std::int64_t& minimum : world.minimum[p]) minimum = std::min(minimum, first);
     }
   }
-  const auto policy = read_policy(bytes, world, options);
+  const Chosen chosen = read_policy(bytes, world);
+  const double pause = bytes.amount(times);
+  read_options(bytes, least, kLaterOptions, options);
+  const auto policy = make_policy(chosen, options);
   const ClusterChanges changes{world.change_time, world.change_node, world.change_up};
   ClusterSimulation simulation(world.cluster(), world.jobs(), options, changes, world.estimate,
                                *policy);
-  simulation.advance(bytes.amount(times));
+  simulation.advance(pause);
   simulation.advance(kInfinity);
 
   const ClusterTotals& totals = simulation.totals();

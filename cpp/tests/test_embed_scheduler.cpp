@@ -238,5 +238,136 @@ TEST(assignment_says_who_gets_a_free_slot) {
   CHECK_EQUAL(first("difference"), 0);  // 3 below, 1 below
 }
 
+// Three slots, and a job of four maps and two reduce tasks whose last map began at 10 s. Maps take
+// some 10 s, reduce tasks copy for 6 s.
+struct Copying {
+  explicit Copying(const char* options) {
+    OK(malleable_scheduler_new_with(&node.cluster, "fifo", "sum:response", options, &scheduler));
+    for (int earlier = 0; earlier < 4; ++earlier) {
+      add(4, 1);
+      end(kMap, 0.0, {8.0, 10.0, 12.0, 10.0});
+      const Reals nine{9.0}, six{6.0};
+      OK(malleable_scheduler_ended_copying(scheduler, 0.0, 1, ids.data(), reduce.data(), nullptr,
+                                           nullptr, nine.data(), six.data(), nullptr));
+      OK(malleable_scheduler_finish(scheduler, 0.0, 1, ids.data()));
+    }
+    job = add(4, 2);
+    decide(0.0);
+    CHECK_EQUAL(assign(0.0, 3), 3);
+    end(kMap, 10.0, {10.0, 10.0});
+    decide(10.0);
+    CHECK_EQUAL(assign(10.0, 2), 1);
+    end(kMap, 11.0, {11.0});
+  }
+  Copying(const Copying&) = delete;
+  ~Copying() { malleable_scheduler_free(scheduler); }
+
+  std::int64_t add(std::int64_t maps, std::int64_t reduces, double now = 0.0) {
+    const Wholes of_maps{maps}, of_reduces{reduces};
+    const Reals arrival{0.0};
+    malleable_cluster_jobs jobs{};
+    jobs.count = 1;
+    jobs.arrival = arrival.data();
+    jobs.maps = of_maps.data();
+    jobs.reduces = of_reduces.data();
+    OK(malleable_scheduler_add(scheduler, now, &jobs, ids.data()));
+    return ids[0];
+  }
+  void end(std::int64_t phase, double now, const Reals& seconds) {
+    const Wholes each(seconds.size(), ids[0]), phases(seconds.size(), phase);
+    OK(malleable_scheduler_ended(scheduler, now, static_cast<std::int64_t>(seconds.size()),
+                                 each.data(), phases.data(), nullptr, nullptr, seconds.data(),
+                                 nullptr));
+  }
+  void decide(double now) {
+    std::int64_t rows = 0;
+    OK(malleable_scheduler_decide(scheduler, now, nullptr, nullptr, nullptr, nullptr, nullptr, 8,
+                                  &rows));
+  }
+  std::int64_t assign(double now, std::int64_t free) {
+    std::int64_t starts = 0;
+    OK(malleable_scheduler_assign(scheduler, now, &free, nullptr, &starts));
+    return starts;
+  }
+  Wholes take_back(double now, std::int64_t free) {
+    std::int64_t tasks = 0, rows = 0;
+    OK(malleable_scheduler_take_back(scheduler, now, &free, nullptr, &tasks));
+    Wholes taken(static_cast<std::size_t>(tasks));
+    if (tasks > 0) {
+      CHECK(refused(malleable_scheduler_taken(scheduler, taken.data(), tasks - 1, &rows), "room"));
+    }
+    OK(malleable_scheduler_taken(scheduler, taken.data(), tasks, &rows));
+    CHECK_EQUAL(rows, tasks);
+    return taken;
+  }
+
+  OneNode node{3};
+  malleable_scheduler* scheduler = nullptr;
+  Wholes ids = Wholes(1), reduce = {kReduce};
+  std::int64_t job = 0;
+};
+
+TEST(reduces_that_wait_for_maps_are_taken_back_if_tasks_can_be_ended) {
+  Copying able("take_back=true");
+  CHECK_EQUAL(able.assign(11.0, 2), 0);  // the last map has just begun
+  CHECK_EQUAL(able.assign(14.6, 2), 2);
+  CHECK(able.take_back(14.7, 0).empty());  // nobody wants their slots
+  const std::int64_t late = able.add(1, 0, 14.7);
+  able.decide(14.7);
+  CHECK(able.take_back(14.7, 1).empty());  // it has a slot
+  CHECK(able.take_back(14.7, 0) == Wholes{able.job});
+  CHECK_EQUAL(able.assign(14.7, 1), 1);
+  Wholes started(1);
+  std::int64_t rows = 0;
+  OK(malleable_scheduler_starts(able.scheduler, started.data(), nullptr, nullptr, nullptr, 1,
+                                &rows));
+  CHECK_EQUAL(started[0], late);
+  // A scheduler that was not told so starts none that it would have to take back.
+  Copying unable(nullptr);
+  CHECK_EQUAL(unable.assign(14.6, 2), 0);
+  CHECK(unable.take_back(14.7, 0).empty());
+}
+
+TEST(backup_gains_say_for_which_tasks_a_second_attempt_is_worth_while) {
+  const OneNode node(4);
+  malleable_scheduler* scheduler = nullptr;
+  OK(malleable_scheduler_new_with(&node.cluster, "auto", "sum:response", nullptr, &scheduler));
+  const Wholes maps{4}, free{4}, map{kMap, kMap};
+  malleable_cluster_jobs jobs{};
+  jobs.count = 1;
+  jobs.maps = maps.data();
+  Wholes ids(2);
+  std::int64_t rows = 0, starts = 0;
+  OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+  ids[1] = ids[0];
+  OK(malleable_scheduler_decide(scheduler, 0.0, nullptr, nullptr, nullptr, nullptr, nullptr, 1,
+                                &rows));
+  OK(malleable_scheduler_assign(scheduler, 0.0, free.data(), nullptr, &starts));
+  Reals gain{-1.0, -1.0};
+  const Reals ages{1.0, 12.0}, unknown{1.0, NAN};
+  OK(malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), ages.data(),
+                                      gain.data()));
+  CHECK((gain == Reals{0.0, 0.0}));  // none has ended
+  const Wholes ended{ids[0], ids[0], ids[0]}, phase{kMap, kMap, kMap};
+  const Reals seconds{9.0, 10.0, 11.0};
+  OK(malleable_scheduler_ended(scheduler, 60.0, 3, ended.data(), phase.data(), nullptr, nullptr,
+                               seconds.data(), nullptr));
+  OK(malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), ages.data(),
+                                      gain.data()));
+  CHECK(gain[0] > 0.5 && gain[0] > gain[1] && gain[1] > 0.0);
+  const Reals before = gain;
+  CHECK(refused(malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(),
+                                                 unknown.data(), gain.data()),
+                "seconds[1] = nan"));
+  CHECK(refused(
+      malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), nullptr, gain.data()),
+      "seconds"));
+  CHECK(refused(
+      malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), ages.data(), nullptr),
+      "gain"));
+  CHECK(gain == before);
+  malleable_scheduler_free(scheduler);
+}
+
 }  // namespace
 }  // namespace malleable::check

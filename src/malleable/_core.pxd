@@ -418,6 +418,11 @@ cdef int malleable_scheduler_ended(
     const int64_t *phase, const int64_t *tasks, const int64_t *node,
     const double *seconds, int64_t *ignored
 ) noexcept nogil
+cdef int malleable_scheduler_ended_copying(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const int64_t *phase, const int64_t *tasks, const int64_t *node,
+    const double *seconds, const double *copying, int64_t *ignored
+) noexcept nogil
 cdef int malleable_scheduler_failed(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
     const int64_t *phase, const int64_t *tasks, const int64_t *task, int64_t *ignored
@@ -465,6 +470,17 @@ cdef int malleable_scheduler_assign(
 cdef int malleable_scheduler_starts(
     malleable_scheduler *scheduler, int64_t *ids, int64_t *phase, int64_t *task,
     int64_t *node, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_scheduler_take_back(
+    malleable_scheduler *scheduler, double now, const int64_t *free_map_slots,
+    const int64_t *free_reduce_slots, int64_t *tasks
+) noexcept nogil
+cdef int malleable_scheduler_taken(
+    malleable_scheduler *scheduler, int64_t *ids, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_scheduler_backup_gains(
+    malleable_scheduler *scheduler, int64_t count, const int64_t *ids,
+    const int64_t *phase, const double *seconds, double *gain
 ) noexcept nogil
 cdef int malleable_scheduler_counts(
     malleable_scheduler *scheduler, int64_t count, const int64_t *ids, int64_t *waiting,

@@ -130,6 +130,44 @@ def test_speedups():
     assert b"speedup[2][2] = 2.6" in embed.function("malleable_message")()
 
 
+def test_what_backup_tasks_gain():
+    """As from Python; three of four tasks have ended."""
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "auto")
+    jobs = scheduler.add(mb.ClusterJobs([4], [0.0]), now=0.0)
+    scheduler.decide(0.0)
+    scheduler.assign(0.0, 4)
+    seconds, ages, maps = np.array([9.0, 10.0, 11.0]), np.array([1.0, 12.0]), np.zeros(3, np.int64)
+    scheduler.finished(jobs.repeat(3), seconds=seconds, now=60.0)
+    want = scheduler.backup_gains(jobs.repeat(2), [0, 0], ages)
+
+    slots, count = np.array([4]), np.array([4])
+    cluster, table = (
+        np.zeros(1, embed.record(f"malleable_{name}")) for name in ("cluster", "cluster_jobs")
+    )
+    cluster["nodes"], cluster["generic"], cluster["map_slots"] = 1, 1, slots.ctypes.data
+    table["count"], table["maps"] = 1, count.ctypes.data
+    made, rows, ids = ctypes.c_void_p(), ctypes.c_int64(), np.zeros(3, np.int64)
+
+    def call(name, *arguments):
+        status = embed.function(f"malleable_scheduler_{name}")(made, *arguments)
+        assert status == 0, embed.function("malleable_message")()
+
+    new = embed.function("malleable_scheduler_new")
+    assert new(cluster.ctypes, b"auto", b"sum:response", 0, ctypes.byref(made)) == 0
+    call("add", 0.0, table.ctypes, ids.ctypes)
+    ids[:] = ids[0]
+    call("decide", 0.0, 0, 0, 0, 0, 0, 1, ctypes.byref(rows))
+    call("assign", 0.0, slots.ctypes, 0, ctypes.byref(rows))
+    call("ended_copying", 60.0, 3, ids.ctypes, maps.ctypes, 0, 0, seconds.ctypes, 0, 0)
+    gain = np.zeros(2)
+    call("backup_gains", 2, ids.ctypes, maps.ctypes, ages.ctypes, gain.ctypes)
+    assert gain.tolist() == want.tolist()
+    assert 1.0 > gain[0] > 0.5 > gain[1] > 0.0
+    call("take_back", 60.0, slots.ctypes, 0, ctypes.byref(rows))
+    assert rows.value == 0
+    embed.function("malleable_scheduler_free")(made)
+
+
 def test_errors_name_what_is_wrong():
     with pytest.raises(ValueError, match="no such function"):
         embed.function("malleable_epoch_guess")

@@ -338,11 +338,6 @@ def test_results_that_stay_elsewhere_are_in_the_journal_too(client, tmp_path):
     assert len((tmp_path / "zeros").read_text().split()) == 1
 
 
-def test_a_call_that_runs_cannot_be_ended(pool):
-    with pytest.raises(ValueError, match="backups = True: Dask cannot end a call that runs"):
-        pool.job("twice", backups=True)
-
-
 def test_what_an_engine_cannot_take(client, monkeypatch):
     with pytest.raises(ValueError, match="slots: how many calls can run with workers, resources"):
         mb.engines.Dask(client, workers=["a"], resources={"GPU": 1})

@@ -52,7 +52,7 @@ extern "C" {
 #endif
 
 /* This number grows whenever functions are added. */
-#define MALLEABLE_API_VERSION 5
+#define MALLEABLE_API_VERSION 6
 
 /* If a job may use all slots, give it this number as max_slots. */
 #define MALLEABLE_ALL_SLOTS (INT64_C(1) << 62)
@@ -574,6 +574,12 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_ended,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, const int64_t* node,
                     const double* seconds, int64_t* ignored));
+/* The same. `copying` says how many of a reduce task's seconds are copying if all maps have ended
+ * before the task starts. NaN: unknown. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_ended_copying,
+                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
+                    const int64_t* phase, const int64_t* tasks, const int64_t* node,
+                    const double* seconds, const double* copying, int64_t* ignored));
 /* Tasks that failed. They wait again. `task` is needed only for tasks with blocks: the number that
  * malleable_scheduler_starts gave, or -1. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_failed,
@@ -629,6 +635,21 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_assign,
 MALLEABLE_FUNCTION(int, malleable_scheduler_starts,
                    (malleable_scheduler * scheduler, int64_t* ids, int64_t* phase, int64_t* task,
                     int64_t* node, int64_t room, int64_t* rows));
+/* With the option take_back=true, before an assignment: `*tasks` reduce tasks, which wait for maps,
+ * are to be ended, as others need their slots. They count as waiting again. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_take_back,
+                   (malleable_scheduler * scheduler, double now, const int64_t* free_map_slots,
+                    const int64_t* free_reduce_slots, int64_t* tasks));
+/* Jobs of these, one row a task: end the reduce task of the job that started last. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_taken,
+                   (malleable_scheduler * scheduler, int64_t* ids, int64_t room, int64_t* rows));
+/* Of running tasks, one a row, which have run for so many seconds (a reduce task: since all maps
+ * had ended): the seconds that a task will probably run on, over those that a second attempt takes;
+ * 0: it is to have none. Start one in a slot that no ready task wants if the gain is above 1 / 2.
+ */
+MALLEABLE_FUNCTION(int, malleable_scheduler_backup_gains,
+                   (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
+                    const int64_t* phase, const double* seconds, double* gain));
 /* What the scheduler knows of jobs: tasks that wait, run and have ended well, and the expected
  * seconds of a task. Each column has two entries for each row: one for map, then one for reduce. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_counts,
@@ -730,7 +751,8 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
   X(epoch_decide_period) X(epoch_order) X(scheduler_new_with) X(scheduler_lost)                    \
   X(scheduler_history) X(scheduler_recall) X(scheduler_add_with)                                   \
   X(flow_epoch_set_period) X(flow_epoch_order) X(overlap_epoch_set_period) X(overlap_epoch_order)  \
-  X(slotted_epoch_set_period) X(slotted_epoch_order)
+  X(slotted_epoch_set_period) X(slotted_epoch_order)                                               \
+  X(scheduler_ended_copying) X(scheduler_take_back) X(scheduler_taken) X(scheduler_backup_gains)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

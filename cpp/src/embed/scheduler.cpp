@@ -48,6 +48,7 @@ void each_given(Given& given, SchedulerOptions& options, const Visit& visit) {
 SchedulerOptions defaults() {
   SchedulerOptions options;
   options.learn = true;
+  options.take_back = false;  // until the caller says that it can end tasks
   return options;
 }
 
@@ -110,6 +111,18 @@ Scheduler::Tasks tasks_of(std::int64_t count, const std::int64_t* ids, const std
 
 void tell_ignored(std::int64_t* wanted, std::int64_t count) {
   if (wanted != nullptr) *wanted = count;
+}
+
+// Calls visit(scheduler, free slots by pool and node).
+template <typename Visit>
+int with_free(malleable_scheduler* scheduler, const std::int64_t* maps, const std::int64_t* reduces,
+              const Visit& visit) {
+  return with(scheduler, [&](PolicyAndScheduler& of) {
+    const std::size_t nodes = of.scheduler.state().cluster.size();
+    const std::span<const std::int64_t> free[2] = {free_slots(maps, nodes, scheduler->defaults),
+                                                   free_slots(reduces, nodes, scheduler->defaults)};
+    visit(of.scheduler, free);
+  });
 }
 
 }  // namespace
@@ -216,10 +229,20 @@ int malleable_scheduler_started(malleable_scheduler* scheduler, double now, int6
 int malleable_scheduler_ended(malleable_scheduler* scheduler, double now, int64_t count,
                               const int64_t* ids, const int64_t* phase, const int64_t* tasks,
                               const int64_t* node, const double* seconds, int64_t* ignored) {
+  return malleable_scheduler_ended_copying(scheduler, now, count, ids, phase, tasks, node, seconds,
+                                           nullptr, ignored);
+}
+
+int malleable_scheduler_ended_copying(malleable_scheduler* scheduler, double now, int64_t count,
+                                      const int64_t* ids, const int64_t* phase,
+                                      const int64_t* tasks, const int64_t* node,
+                                      const double* seconds, const double* copying,
+                                      int64_t* ignored) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
     told.node = column(node, told.ids.size());
     told.seconds = column(seconds, told.ids.size());
+    told.copying = column(copying, told.ids.size());
     tell_ignored(ignored, of.scheduler.ended(told, now));
   });
 }
@@ -339,14 +362,42 @@ int malleable_scheduler_decide(malleable_scheduler* scheduler, double now, int64
 int malleable_scheduler_assign(malleable_scheduler* scheduler, double now,
                                const int64_t* free_map_slots, const int64_t* free_reduce_slots,
                                int64_t* starts) {
+  return with_free(scheduler, free_map_slots, free_reduce_slots,
+                   [&](Scheduler& of, const auto& free) {
+                     const auto made = of.assign(now, free);
+                     scheduler->starts.assign(made.begin(), made.end());
+                     tell(starts, made.size());
+                   });
+}
+
+int malleable_scheduler_take_back(malleable_scheduler* scheduler, double now,
+                                  const int64_t* free_map_slots, const int64_t* free_reduce_slots,
+                                  int64_t* tasks) {
+  return with_free(scheduler, free_map_slots, free_reduce_slots,
+                   [&](Scheduler& of, const auto& free) {
+                     const auto taken = of.take_back(now, free);
+                     scheduler->taken.assign(taken.begin(), taken.end());
+                     tell(tasks, taken.size());
+                   });
+}
+
+int malleable_scheduler_taken(malleable_scheduler* scheduler, int64_t* ids, int64_t room,
+                              int64_t* rows) {
+  return with(scheduler, [&](PolicyAndScheduler&) {
+    tell(rows, scheduler->taken.size());
+    check_room(room, scheduler->taken.size());
+    put(ids, scheduler->taken);
+  });
+}
+
+int malleable_scheduler_backup_gains(malleable_scheduler* scheduler, int64_t count,
+                                     const int64_t* ids, const int64_t* phase,
+                                     const double* seconds, double* gain) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
-    const std::size_t nodes = of.scheduler.state().cluster.size();
-    const std::span<const std::int64_t> free[2] = {
-        free_slots(free_map_slots, nodes, scheduler->defaults),
-        free_slots(free_reduce_slots, nodes, scheduler->defaults)};
-    const auto made = of.scheduler.assign(now, free);
-    scheduler->starts.assign(made.begin(), made.end());
-    tell(starts, made.size());
+    const std::size_t n = length("count", count);
+    const auto told = tasks_of(count, ids, phase, nullptr);
+    if (n > 0) needed("gain", gain);
+    of.scheduler.backup_gains(told.ids, told.phase, needed("seconds", seconds, n), {gain, n});
   });
 }
 

@@ -112,6 +112,7 @@ struct malleable_scheduler : malleable::embed::Handle<malleable::embed::PolicyAn
   using Handle::Handle;
   malleable::embed::Defaults defaults;
   std::vector<malleable::Scheduler::Start> starts;
+  std::vector<std::int64_t> taken;  // jobs of the tasks that were taken back last
 };
 struct malleable_plan : malleable::embed::Handle<malleable::embed::Planned, 7> {
   using Handle::Handle;

@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import secrets
 import selectors
 import socket
 import threading
@@ -43,18 +42,12 @@ def safe_context() -> BaseContext:
     return multiprocessing.get_context("forkserver" if forks and importable else None)
 
 
-class _Worker:
+class _Worker(worker.Link):
     """A process, its socket, its tickets, and the calls that it has not answered, the oldest first."""
 
     def __init__(self, number: int, control: socket.socket) -> None:
-        self.number = number
-        self.socket, theirs = socket.socketpair()
-        self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        with theirs:
-            name, seal = number.to_bytes(8, "little"), secrets.token_bytes(worker.SEAL)
-            socket.send_fds(control, [name + seal], [theirs.fileno(), self.tickets])
+        super().__init__(number, control)
         self.socket.setblocking(False)
-        self.frames = worker.Frames(seal)
         self.mad = False  # it is about to be killed, and nothing that it says counts
         self.ends: set[str] = set()  # it is about to be killed because of these calls
         self.unsent = bytearray()
@@ -71,11 +64,6 @@ class _Worker:
         except BlockingIOError:
             return []
         return [self.sent.pop() for _ in range(count)]
-
-    def close(self) -> None:
-        self.socket.close()
-        os.close(self.tickets)
-        os.close(self.gives)
 
 
 class Processes:
@@ -193,7 +181,7 @@ class Processes:
         for each in self._workers.values():
             if found := gone.intersection(each.sent):
                 each.ends |= found
-                self._tell_keeper(each)
+                worker.tell_to_kill(each.number, self._control)
 
     def _take_back(self, each: _Worker) -> None:
         self._events += [Event("returned", key) for key in reversed(each.take_back())]
@@ -254,11 +242,7 @@ class Processes:
 
     def _kill(self, each: _Worker) -> None:
         each.mad = True
-        self._tell_keeper(each)
-
-    def _tell_keeper(self, each: _Worker) -> None:
-        with suppress(OSError):  # the keeper is gone, as poll finds
-            self._control.send(each.number.to_bytes(8, "little"))
+        worker.tell_to_kill(each.number, self._control)
 
     def _rest(self, each: _Worker) -> None:
         """A worker that has nothing to do gets the next bundle, unless it is about to end."""
@@ -290,9 +274,7 @@ class Processes:
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
         self._take_back(each)
-        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        took = time.monotonic() - each.since
-        text = f"the worker process of this call ended {how} before the call did"
+        took, text = time.monotonic() - each.since, worker.died(code)
         # One at most: a ticket was taken, and no answer given. If it is not the one that was to be ended, it
         # has begun just now.
         for key in each.sent:
@@ -300,7 +282,7 @@ class Processes:
             self._events.append(Event("lost" if lost else "ended", key, code or 1, took, text=text))
         self._barren += not each.ends
         if self._barren > _BARREN:
-            self._break(f"workers end {how} before they have answered a call")
+            self._break(f"workers end {worker.exit_text(code)} before they have answered a call")
         with suppress(KeyError):  # it was unregistered when it was at its end
             self._selector.unregister(each.socket)
         with suppress(ValueError):

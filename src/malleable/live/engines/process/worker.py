@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import secrets
 import selectors
 import signal
 import socket
@@ -41,7 +42,18 @@ from malleable.live.engines.process.nanny import (
 )
 from malleable.live.engines.remote import leave, outcome_of
 
-__all__ = ["ENDED", "PROTOCOL", "SEAL", "Frames", "framed", "keep"]
+__all__ = [
+    "ENDED",
+    "PROTOCOL",
+    "SEAL",
+    "Frames",
+    "Link",
+    "died",
+    "exit_text",
+    "framed",
+    "keep",
+    "tell_to_kill",
+]
 
 ENDED = struct.Struct("<qi")
 SEAL = 8  # bytes
@@ -52,6 +64,51 @@ _DEATH_SIGNAL = 1  # of prctl
 
 
 _pickled = partial(pickle.dumps, protocol=PROTOCOL)
+
+
+class Link:
+    """What the pool has of a worker that the keeper is asked to start: a socket, and the pipe of tickets.
+
+    Raises
+    ------
+    OSError
+        The keeper is busy, where the control does not block, or gone.
+    """
+
+    def __init__(self, number: int, control: socket.socket) -> None:
+        self.number = number
+        self.socket, theirs = socket.socketpair()
+        self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        with theirs:
+            name, seal = number.to_bytes(8, "little"), secrets.token_bytes(SEAL)
+            try:
+                socket.send_fds(control, [name + seal], [theirs.fileno(), self.tickets])
+            except OSError:
+                self.close()
+                raise
+        self.frames = Frames(seal)
+
+    def close(self) -> None:
+        """The worker ends once its call has."""
+        self.socket.close()
+        os.close(self.tickets)
+        os.close(self.gives)
+
+
+def tell_to_kill(number: int, control: socket.socket) -> None:
+    """A worker is to be killed, with all that its call has started."""
+    with suppress(OSError):  # the keeper is gone, which its socket shows
+        control.send(number.to_bytes(8, "little"))
+
+
+def exit_text(code: int) -> str:
+    """How a process ended, by its exit code."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def died(code: int) -> str:
+    """What is said of a call whose worker ended with this exit code."""
+    return f"the worker process of this call ended {exit_text(code)} before the call did"
 
 
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
