@@ -41,7 +41,8 @@ Planes random_planes(Random& random, std::size_t coordinates) {
 double climb(const Planes& planes, std::size_t coordinates, std::size_t evaluations, double goal) {
   BundleAscent bundle;
   Doubles x(coordinates, 0.0), gradient;
-  bundle.begin(x, planes.at(x, gradient), gradient, goal);
+  const double first = planes.at(x, gradient);
+  bundle.begin(x, first, gradient, goal);
   double before = bundle.value();
   for (std::size_t k = 1; k < evaluations && bundle.next(x); ++k) {
     CHECK(*std::min_element(x.begin(), x.end()) >= 0.0);
