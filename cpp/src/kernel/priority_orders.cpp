@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "malleable/kernel/set_exchange.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -59,6 +60,23 @@ double moldable_times(const double* work, const double* slots, std::size_t n, do
     longest = t > longest ? t : longest;
   }
   return longest;
+}
+
+std::vector<double> times_of(std::span<const double> due, std::span<const DueAsk> asks) {
+  std::vector<double> times(due.begin(), due.end());
+  for (const DueAsk& ask : asks) times.push_back(ask.due);
+  return times;
+}
+
+// Each job that asks, once, in the order of the asks.
+void list_askers(std::span<const DueAsk> asks, std::span<const Index> by_key, std::size_t jobs,
+                 std::vector<Index>& askers) {
+  std::vector<char> listed(jobs, 0);
+  askers.clear();
+  for (const Index k : by_key) {
+    if (!listed[asks[k].job]) askers.push_back(asks[k].job);
+    listed[asks[k].job] = 1;
+  }
 }
 
 }  // namespace
@@ -297,9 +315,7 @@ void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
                             std::span<Index> order) {
   const std::size_t n = problem.size();
   target_.assign(n, kInfinity);
-  std::vector<double> times(due_.begin(), due_.end());
-  for (const DueAsk& ask : asks) times.push_back(ask.due);
-  set_.begin(problem, times, set_times_, spare);
+  set_.begin(problem, times_of(due_, asks), set_times_, spare);
   // To the first step from `from` on that has room; if none before its own has, all is as it was.
   const auto move = [&](Index j, double from, bool later) {
     const double own = target_[j];
@@ -320,8 +336,15 @@ void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
   first_.resize(asks.size());
   sorter_.sort(key_, first_);
   for (const Index k : first_) move(asks[k].job, asks[k].due, at_once);
+  list_askers(asks, first_, n, second_);
   for (int pass = 0; pass < 2; ++pass) {
-    for (const Index k : first_) move(asks[k].job, due_[asks[k].job], true);
+    for (const Index j : second_) move(j, due_[j], true);
+  }
+  if (at_once) {
+    SetExchange().improve(
+        {asks, first_, [&](Index j, double target) { return penalties(j, problem.now + target); },
+         [&](Index j, double due) { return next_due(problem, penalties, j, due); }},
+        set_, target_);
   }
   loss_.resize(n);
   for (std::size_t j = 0; j < n; ++j) {

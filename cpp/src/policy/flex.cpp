@@ -23,6 +23,9 @@ bool reaches(double value, double bound, Aggregate aggregate) {
 constexpr std::size_t kFewPacked = 200;
 constexpr std::size_t kStarts = 8;  // of local search
 
+// Of more jobs the clock is looked at between fixed orders, too.
+constexpr std::size_t kClocked = 20'000;
+
 // Of more jobs, what orders were made with makes room for the schedule.
 constexpr std::size_t kKeptWarm = 200'000;
 
@@ -336,12 +339,14 @@ void Flex::try_rules(const Task& task) {
   if (!task.penalties.linear() && try_deadlines(task)) return;
   for (const OrderRule rule : rules) {
     if (rule == OrderRule::kFittingSet && problem.size() > kManyStepped) continue;
+    if (problem.size() > kClocked && !starts_.empty() && over(task)) return;
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
     if ((rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) && !problem.gang) {
       consider_set(task, order);
     }
   }
+  if (problem.size() > kClocked && over(task)) return;
   generic_order(problem, task.penalties, Aggregate::kSum, starts_[0].order, order);
   consider(order);
 }
@@ -412,7 +417,9 @@ void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggre
   pack_best(problem, &plan);
   plan.order = starts_[0].order;
   const auto finish = [&] {
-    finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, false, earliest_);
+    // If there was no time for all fixed orders, there is no bound yet, and no time for a good one.
+    finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan,
+                plan.status == Status::kTruncated, earliest_);
   };
   finish();
   const bool filling = max && !problem.gang && options.effort > 0 && n <= kMostDeadlinePacked;

@@ -35,20 +35,39 @@ constexpr std::size_t kParts = 6;  // of a cell, where prices are interpolated
 struct PointStage {
   std::uint64_t price;
   std::size_t times, steps;
-  bool set;  // on-time sets are made of them
+  bool rough;  // on the way to good prices: no on-time sets
 };
 constexpr PointStage kPoints[] = {
-    {10, 64, 30, false}, {10, 256, 30, false}, {15, 1024, 60, true}, {25, 4000, 120, true}};
+    {10, 64, 30, true}, {10, 256, 30, true}, {15, 1024, 40, false}, {25, 4000, 80, false}};
+// Of many jobs each look at all of them takes long: few steps, and one set.
+constexpr PointStage kPointsOfMany[] = {
+    {10, 64, 20, true}, {10, 256, 20, true}, {40, 4000, 40, false}};
 static_assert(kPoints[0].price + kPoints[1].price + kPoints[2].price + kPoints[3].price ==
               kPricedSteps);
+static_assert(kPointsOfMany[0].price + kPointsOfMany[1].price + kPointsOfMany[2].price ==
+              kPricedSteps);
 
+constexpr std::size_t kManyPriced = 20'000;
 constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and between candidates
+// The same for prices at more times than these, whose steps build on each other.
+constexpr std::size_t kChunked = 64, kBundled = 40;
 // Of more jobs with slopes there are candidates only at the end of a stage.
 constexpr std::size_t kManyRising = 20'000;
 
 bool worth(const DensityStage& stage, std::size_t jobs) {
   if (jobs <= kFewJobs) return stage.cells <= 128;
   return jobs > kSearched || stage.price < kDear;
+}
+
+std::span<const PointStage> point_stages(std::size_t jobs) {
+  if (jobs > kManyPriced) return kPointsOfMany;
+  return kPoints;
+}
+
+// Whether orders are made of a stage's prices, at its end or before.
+bool worth_packing(const PointStage& stage, std::size_t jobs, bool ended) {
+  if (jobs > kManyPriced && stage.rough) return false;
+  return ended || jobs <= kManyStepped;
 }
 
 bool rises(const Penalties& penalties) {
@@ -151,21 +170,22 @@ void Flex::try_points(const Task& task) {
   std::vector<Index> order(n);
   std::vector<double> due(n);
   std::vector<DueAsk> asks;
-  for (const PointStage& stage : kPoints) {
+  for (const PointStage& stage : point_stages(n)) {
     if (!pay(task, stage.price)) return;
     prices_.refine(task.penalties, earliest_, completion_, stage.times);
-    for (std::size_t step = 0; step < stage.steps; step += kChunk) {
+    const std::size_t chunk = stage.times > kChunked ? kBundled : kChunk;
+    for (std::size_t step = 0; step < stage.steps; step += chunk) {
       if (over(task)) return;
-      const double bound = prices_.improve(scores_[0].value, kChunk);
+      const double bound = prices_.improve(scores_[0].value, chunk);
       task.plan.lower_bound = std::max(task.plan.lower_bound, bound);
-      if (n > kManyStepped && step + kChunk < stage.steps) continue;
+      if (!worth_packing(stage, n, step + chunk >= stage.steps)) continue;
       orders_.by_due(problem, prices_.average(), order);
       consider(order);
       prices_.choices(due);
       orders_.by_due(problem, due, order);
       consider(order);
     }
-    if (!stage.set || problem.gang) continue;
+    if (stage.rough || problem.gang) continue;
     prices_.list_asks(asks);
     for (const double spare : {spare_slots(n), 0.0}) {
       if (spare == 0.0 && n > kManyStepped) break;
@@ -177,6 +197,7 @@ void Flex::try_points(const Task& task) {
 }
 
 void Flex::try_prices(const Task& task) {
+  if (task.plan.status == Status::kTruncated) return;  // no time for all fixed orders
   const Problem& problem = task.problem;
   const std::size_t n = problem.size(), few = PriceBound::steps(n, true);
   std::vector<Index> order(n);
