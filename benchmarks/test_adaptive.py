@@ -37,12 +37,12 @@ def test_decisions(benchmark, users):
     )
 
     def fresh():
-        epoch = mb.AdaptiveEpoch(cluster, mb.Adaptive(threshold=1e9))
-        epoch.add(jobs, arrival=1.0)
-        return (epoch, 1.0), {"slots": cluster.map_slots}
+        scheduler = mb.Scheduler(cluster, mb.Adaptive(threshold=1e9))
+        scheduler.add(jobs, 1.0)
+        return (scheduler, 1.0, cluster.map_slots), {}
 
-    decision = benchmark.pedantic(mb.AdaptiveEpoch.decide, setup=fresh, rounds=5)
-    assert len(decision.starts.ids) == 8_000
+    starts = benchmark.pedantic(mb.Scheduler.assign, setup=fresh, rounds=5)
+    assert len(starts.ids) == 8_000
 
 
 @pytest.mark.parametrize("policy", ["fair", "adaptive"])

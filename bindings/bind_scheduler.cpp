@@ -147,6 +147,12 @@ class PyScheduler {
     const auto copies = nodes.ndim() == 2 ? static_cast<std::size_t>(nodes.shape(1)) : 0;
     call([&](Scheduler& s) { s.set_blocks(id, copies, view(nodes)); });
   }
+  Integers place(std::int64_t id, py::ssize_t blocks, py::ssize_t copies) {
+    std::vector<Index> nodes(static_cast<std::size_t>(blocks * copies));
+    call([&](Scheduler& s) { s.place(id, static_cast<std::size_t>(copies), nodes); });
+    return to_numpy(nodes).reshape({blocks, copies});
+  }
+  py::object policy() const { return policy_; }
   void finish(const Integers& ids, double now) {
     call([&](Scheduler& s) { s.finish(view(ids), now); });
   }
@@ -382,6 +388,8 @@ void bind_scheduler(py::module_& module) {
       .def("set_slots", &PyScheduler::set_slots, py::arg("nodes"), py::arg("map_slots").none(true),
            py::arg("reduce_slots").none(true), py::arg("now"))
       .def("set_blocks", &PyScheduler::set_blocks, py::arg("id"), py::arg("nodes"))
+      .def("place", &PyScheduler::place, py::arg("id"), py::arg("blocks"), py::arg("copies"))
+      .def_property_readonly("policy", &PyScheduler::policy)
       .def("finish", &PyScheduler::finish, py::arg("ids"), py::arg("now"))
       .def("remove", &PyScheduler::remove, py::arg("ids"), py::arg("now"))
       .def("decide", &PyScheduler::decide, py::arg("now"))

@@ -1,10 +1,15 @@
-"""One stem names header, source and test of the core: what breaks that is listed, and may only become less.
+"""One stem names header, source, module and test of one thing: what breaks that is listed, and only shrinks.
 
     python -m tests.stems            what has no test of its own and is not listed, or is listed and has one
     python -m tests.stems --record   writes the list anew
 
 A header ``cpp/include/malleable/ROOM/x.hpp`` has the test ``cpp/tests/test_x.cpp``; a source is called
-as a header of its room, or ``x_part.cpp`` if it is a part of that one; a test is called as a header.
+as a header of its room, or ``x_part.cpp`` if it is a part of that one; so is a test. Tests of the C interface,
+whose one header is ``malleable.h``, begin with ``embed``.
+
+A module ``src/malleable/ROOM/x.py`` has the test ``tests/ROOM/test_x.py``, or ``test_x_part.py`` if it has
+several; the name of the innermost room may stand before ``x`` (``test_flow_check`` of ``flows/check``). Tests
+of several modules have names of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEBTS = ROOT / "tests" / "stem_debts.txt"
-# Behind `malleable/malleable.h`: sources by what they wrap, and two tests of all of them.
+# Behind `malleable/malleable.h`: sources by what they wrap, and tests of all of them.
 BEHIND_ONE_HEADER = "embed"
 
 
@@ -24,17 +29,36 @@ def untidy(headers: Iterable[str], sources: Iterable[str], tests: Iterable[str])
     headers, tests = set(headers), set(tests)
     found = [f"header {one}: no test" for one in headers if one.partition("/")[2] not in tests]
     for source in sources:
-        words = source.split("_")
-        wholes = {"_".join(words[: k + 1]) for k in range(len(words))}
-        if not wholes & headers:
+        if not parts_of(source) & headers:
             found.append(f"source {source}: no header")
     stems = {one.partition("/")[2] for one in headers}
-    found += [f"test {one}: no header" for one in tests if one not in stems]
+    stems.add(BEHIND_ONE_HEADER)
+    found += [f"test {one}: no header" for one in tests if not parts_of(one) & stems]
+    return sorted(found)
+
+
+def parts_of(stem: str) -> set[str]:
+    """The stem, and all that it may be a part of: ``x_y`` is of ``x``."""
+    words = stem.split("_")
+    return {"_".join(words[: k + 1]) for k in range(len(words))}
+
+
+def untested(modules: Iterable[str], tests: Iterable[str]) -> list[str]:
+    """Modules ``ROOM/STEM`` without a test of their name, of tests ``ROOM/STEM``."""
+    known = {f"{Path(one).parent}/{part}" for one in tests for part in parts_of(Path(one).name)}
+    found = []
+    for module in modules:
+        place = Path(module)
+        room = place.parent.name
+        names = [place.name, *(f"{own}_{place.name}" for own in (room, room.removesuffix("s")))]
+        # Tests of rooms within rooms may stand in the outer one.
+        if not any(f"{each}/{name}" in known for each in place.parents for name in names):
+            found.append(f"module {module}: no test")
     return sorted(found)
 
 
 def today() -> list[str]:
-    """What the core has."""
+    """What core and package have."""
 
     def named(folder: Path, suffix: str) -> list[str]:
         files = sorted(folder.rglob(f"*{suffix}"))
@@ -42,11 +66,14 @@ def today() -> list[str]:
         return [name for name in names if not name.startswith(f"{BEHIND_ONE_HEADER}/")]
 
     tests = sorted((ROOT / "cpp" / "tests").glob("test_*.cpp"))
-    return untidy(
+    core = untidy(
         named(ROOT / "cpp" / "include" / "malleable", ".hpp"),
         named(ROOT / "cpp" / "src", ".cpp"),
         [test.stem.removeprefix("test_") for test in tests],
     )
+    modules = [one for one in named(ROOT / "src" / "malleable", ".py") if "/__" not in f"/{one}"]
+    of_python = named(ROOT / "tests", ".py")
+    return core + untested(modules, [one.replace("test_", "", 1) for one in of_python])
 
 
 def main() -> None:

@@ -236,6 +236,14 @@ def test_what_has_no_counterpart_of_its_stem_is_seen():
         "test w: no header",
     ]
     assert stems.untidy(["kernel/x"], ["kernel/x"], ["x"]) == []
+    assert stems.untidy([], [], ["embed_more"]) == []
+    tests = ["a/x_more", "a/b_z", "y"]
+    assert stems.untested(["a/x", "a/bs/z", "y"], tests) == []
+    assert stems.untested(["a/more", "b/x", "a/y_more"], tests) == [
+        "module a/more: no test",
+        "module a/y_more: no test",
+        "module b/x: no test",
+    ]
 
 
 def test_the_papers_are_a_room_apart():

@@ -52,7 +52,7 @@ def test_epochs_of_other_options_differ():
     assert mb.OverlapEpoch((1, 1)) != mb.OverlapEpoch((2, 1))
     assert mb.FlowEpoch(4) != mb.FlowEpoch(4, task_work=2.0)
     cluster = {"node": [{"slots": 2}]}
-    assert mb.AdaptiveEpoch(cluster) != mb.AdaptiveEpoch(cluster, mb.Adaptive(guard=2.0))
+    assert mb.Scheduler(cluster, "adaptive") != mb.Scheduler(cluster, mb.Adaptive(guard=2.0))
     assert mb.Epoch(4) != mb.OverlapEpoch((4, 1))
 
 
@@ -79,21 +79,19 @@ CORES = {
     "Epoch": lambda: mb.Epoch(3)._core,
     "OverlapEpoch": lambda: mb.OverlapEpoch((1, 1))._core,
     "SlottedEpoch": lambda: mb.SlottedEpoch(3)._core,
-    "AdaptiveEpoch": lambda: mb.AdaptiveEpoch({"node": [{"slots": 2}]})._core,
 }
 
 
 def restored(kind, saved):
     """What the core makes of these bytes."""
     made = getattr(_core, kind).__new__(getattr(_core, kind))
-    made.__setstate__((None, saved) if kind == "AdaptiveEpoch" else saved)
+    made.__setstate__(saved)
     return made
 
 
 @pytest.mark.parametrize("kind", CORES)
 def test_other_bytes_are_refused(kind):
-    state = CORES[kind]().__getstate__()
-    saved = state[1] if kind == "AdaptiveEpoch" else state
+    saved = CORES[kind]().__getstate__()
     assert restored(kind, saved) == CORES[kind]()
     for end in range(len(saved)):
         with pytest.raises(ValueError, match="state: "):
@@ -110,9 +108,8 @@ def test_other_bytes_are_refused(kind):
             restored(kind, rng.bytes(int(rng.integers(1, 200))))
     for other, make in CORES.items():
         if other != kind:
-            foreign = make().__getstate__()
             with pytest.raises(ValueError, match=f"of '{other}', not of '{kind}'"):
-                restored(kind, foreign[1] if other == "AdaptiveEpoch" else foreign)
+                restored(kind, make().__getstate__())
     version = mb.__version__.encode()
     assert saved.count(version) == 1
     with pytest.raises(ValueError, match="only that version reads"):

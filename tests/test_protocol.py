@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.stateful import CLUSTER, KINDS
+from tests.stateful import KINDS
 
 
 class Jobs:
@@ -27,9 +27,6 @@ class Jobs:
 
     def update(self, ids):
         self.epoch.update(ids, **self.changes)
-
-    def started(self, decision):
-        """What was decided is done."""
 
 
 class Flows(Jobs):
@@ -48,37 +45,16 @@ class Slotted(Jobs):
         return self.epoch.add(np.full(count, 2), 1.0, arrival=arrival)
 
 
-class Adaptive(Jobs):
-    def __init__(self, *arguments, **update):
-        super().__init__(*arguments, **update)
-        self.running = []
-
-    def add(self, count, arrival=0.0):
-        return self.epoch.add(mb.ClusterJobs([2] * count, 3.0, [1] * count, 2.0), arrival=arrival)
-
-    def started(self, decision):
-        starts = decision.starts
-        self.running += zip(
-            *(c.tolist() for c in (starts.ids, starts.phase, starts.node)), strict=True
-        )
-        now = [run for run in self.running if run[0] in decision.ids]
-        self.running = [run for k, run in enumerate(now) if k % 2]
-        ended = now[::2]
-        if ended:
-            self.epoch.ended(*map(list, zip(*ended, strict=True)), 3.0)
-
-
 MAKERS = {
     "Epoch": lambda: Jobs(mb.Epoch(6), 3, work=2.0),
     "FlowEpoch": lambda: Flows(mb.FlowEpoch(6), 3, work=2.0),
     "OverlapEpoch": lambda: Overlap(mb.OverlapEpoch((6, 4)), (3, 2), (0, 0), map=0.5),
     "SlottedEpoch": lambda: Slotted(mb.SlottedEpoch(6), 3, maps=1, running=1),
-    "AdaptiveEpoch": lambda: Adaptive(mb.AdaptiveEpoch(CLUSTER), 1, map_seconds=2.0),
 }
 
 
 def epochs(methods=None):
-    """Cases for all five, or for some methods of each."""
+    """Cases for all four, or for some methods of each."""
     if methods is None:
         return pytest.mark.parametrize("name", list(MAKERS))
     return pytest.mark.parametrize(
@@ -171,8 +147,6 @@ def test_no_slots_are_legal(name):
     one.add(4)
     assert slots_of(one.epoch.decide(0.0, slots=one.none)) == {}
     assert slots_of(one.epoch.decide(1.0, slots=one.few))
-    if name == "AdaptiveEpoch":  # slots that are free, not all there are
-        return
     last = one.epoch.decide(2.0, slots=one.none)
     assert not last.slots.any() and last.changed.any()
     assert not one.epoch.decide(3.0).changed.any()
@@ -199,7 +173,7 @@ def test_a_decision_names_every_job_that_has_or_had_slots(name, seed):
         assert decision.now == now
         assert len(set(named)) == len(named) and set(named) <= set(ids)
         assert decision.changed.dtype == np.bool_ and decision.slots.dtype == np.int64
-        width = 2 if name in ("OverlapEpoch", "AdaptiveEpoch") else 1
+        width = 2 if name == "OverlapEpoch" else 1
         assert decision.slots.shape == ((len(named), 2) if width == 2 else (len(named),))
         after, none = slots_of(decision), [0] * width
         had = {job: row for job, row in before.items() if job in ids}
@@ -207,7 +181,6 @@ def test_a_decision_names_every_job_that_has_or_had_slots(name, seed):
         changed = [after.get(job, none) != had.get(job, none) for job in named]
         assert decision.changed.tolist() == changed
         before = after
-        one.started(decision)
 
 
 @epochs()

@@ -181,103 +181,13 @@ CALLS = {
         {"now": 1e6, "slots": 0},
         {"now": [*TIME, -1e6], "slots": CAPACITIES},
     ),
-    (mb.AdaptiveEpoch, "add"): (
-        {"jobs": table()},
-        {
-            "jobs": [3, None, mb.Jobs([1.0])],
-            "arrival": [*NUMBERS, [0.0, INF], None],
-            "blocks": [
-                3,
-                "x",
-                [],
-                [None],
-                [None, 3],
-                [None, [[0]]],
-                [None, [[0], [9]]],
-                [None, [[0], [-1]]],
-                [None, [[0.5], [1]]],
-                [[[0], [0, 1]], None],
-                [None, [[], []]],
-            ],
-        },
-    ),
-    (mb.AdaptiveEpoch, "set_blocks"): (
-        {"job_id": lambda ids: ids[-1], "nodes": [[0], [1]]},
-        {
-            "job_id": [99, -1, 2**70, 0.5, "x", None, True],
-            "nodes": [
-                3,
-                "x",
-                None,
-                [],
-                [[0]],
-                [[0], [99]],
-                [[0], [-1]],
-                [[0], [0.5]],
-                [[0], [0, 1]],
-            ],
-        },
-    ),
-    (mb.AdaptiveEpoch, "place"): (
-        {"job_id": lambda ids: ids[-1], "copies": 2, "blocks": 2},
-        {
-            "job_id": [99, -1, 2**70, 0.5, "x", None, True],
-            "copies": ["x", 0, -1, 99, 1.5, NAN, True, None],
-            "blocks": ["x", -1, 1.5, NAN, True, 2**50],
-        },
-    ),
-    (mb.AdaptiveEpoch, "update"): (
-        {"ids": lambda ids: ids[-2:]},
-        {
-            "ids": IDS,
-            "maps": [*COUNTS, [1, 99]],
-            "reduces": [*COUNTS, [1, 99]],
-            "map_seconds": AMOUNTS,
-            "reduce_seconds": AMOUNTS,
-        },
-    ),
-    (mb.AdaptiveEpoch, "ended"): (
-        {
-            "ids": lambda ids: ids[-2:],
-            "phase": 0,
-            "node": 0,
-            "seconds": 3.0,
-            "end": 1e6,
-            "task": 0,
-            "done": False,
-        },
-        {
-            "ids": [ids for k, ids in enumerate(IDS) if k != 7],  # two tasks of one job may end
-            "phase": [*COUNTS, [0, 2], 2**32],
-            "node": [*COUNTS, [0, 99]],
-            "seconds": AMOUNTS,
-            "end": [*NUMBERS, [0.0, INF]],
-            "task": [*NUMBERS, [0, 99], [0, -2], [0, 0.5]],
-            "done": ["x", 3, [True], [0, 1], None, [True, None]],
-        },
-    ),
-    (mb.AdaptiveEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
-    (mb.AdaptiveEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
-    (mb.AdaptiveEpoch, "decide"): (
-        {"now": 1e6, "slots": 1},
-        {
-            "now": [*TIME, -1e6],
-            "slots": [
-                *("x", None, NAN, INF, -1, 2.7, HUGE, 2**50, [1], [1, 2, 3]),
-                *([1, 1, 1, -1], [[1, 1]] * 3, [[1], [1], [1], [1]], [[1, 1]] * 3 + [[1, -1]]),
-            ],
-        },
-    ),
-    (mb.AdaptiveEpoch, "counts"): ({"ids": two}, {"ids": IDS}),
-    (mb.AdaptiveEpoch, "match"): ({"now": 1e6}, {"now": [*TIME, -1e6]}),
-    (mb.AdaptiveEpoch, "matching"): ({"now": 1e6}, {"now": [w for w in TIME if w is not None]}),
 }
 
 
 def used(cls):
     """An object of the class that has been used for a while, and ids of its jobs."""
     name = {mb.Epoch: "epoch", mb.FlowEpoch: "flow", mb.OverlapEpoch: "overlap-max-srpt"}
-    name |= {mb.SlottedEpoch: "slotted-asrpt", mb.AdaptiveEpoch: "adaptive"}
+    name |= {mb.SlottedEpoch: "slotted-asrpt"}
     kind = next(kind for kind in KINDS if kind.name == name[cls])
     kept, memory, rng = kind.start(11, steps=25)
     if cls is mb.FlowEpoch:
@@ -289,12 +199,6 @@ def used(cls):
         del memory["ids"][0]
         kept.finish(memory["ids"][-1:])  # its flow has ended, which is still to be told
         del memory["ids"][-1]
-    if cls is mb.AdaptiveEpoch:
-        new = kept.add(table(), arrival=memory["now"], blocks=[[[0], [1]]] * 2)
-        while not (kept.counts(new)["map_running"] >= 1).all():
-            kept.decide(memory["now"], slots=[[2, 0]] * 4)
-        memory["running"] = new.tolist()
-        memory["ids"] += kept.add(table(), arrival=memory["now"]).tolist()
     return kept, memory
 
 
@@ -340,7 +244,7 @@ def test_the_call_that_is_right_is_right(cls, name):
 
 
 def test_every_method_is_called():
-    for cls in (mb.Epoch, mb.FlowEpoch, mb.OverlapEpoch, mb.SlottedEpoch, mb.AdaptiveEpoch):
+    for cls in (mb.Epoch, mb.FlowEpoch, mb.OverlapEpoch, mb.SlottedEpoch):
         methods = {
             name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name))
         }

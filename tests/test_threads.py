@@ -200,27 +200,27 @@ def test_a_second_thread_is_told(monkeypatch):
         return matcher(*arguments)
 
     monkeypatch.setattr(mb.Adaptive, "matcher", slow)
-    epoch = mb.AdaptiveEpoch(CLUSTER)
+    scheduler = mb.Scheduler(CLUSTER, "adaptive", replicas=1)
     table = mb.ClusterJobs([2], 3.0, user=["ann"])
-    thread = threading.Thread(target=lambda: epoch.add(table))
+    thread = threading.Thread(target=lambda: scheduler.add(table, 0.0))
     thread.start()
     assert inside.wait(30)
     calls = [
-        lambda: epoch.add(table),
-        lambda: epoch.decide(0.0, slots=1),
-        lambda: epoch.update([0], maps=[1]),
-        lambda: epoch.ended([0], 0, 0, 1.0),
-        lambda: epoch.finish([0]),
-        lambda: epoch.remove([0]),
-        lambda: epoch.counts([0]),
-        lambda: epoch.place(0),
-        lambda: epoch.set_blocks(0, [[0], [0]]),
-        lambda: epoch.match(0.0),
-        epoch.matching,
-        lambda: copy.deepcopy(epoch),
-        lambda: epoch == epoch,  # noqa: PLR0124
-        lambda: epoch._core.counts(np.array([0])),
-        epoch._core.__getstate__,
+        lambda: scheduler.add(table),
+        lambda: scheduler.decide(0.0),
+        lambda: scheduler.assign(0.0, 1),
+        lambda: scheduler.update([0], map_seconds=[1]),
+        lambda: scheduler.finished([0], seconds=1.0),
+        lambda: scheduler.finish([0]),
+        lambda: scheduler.remove([0]),
+        lambda: scheduler.counts([0]),
+        lambda: scheduler.place(0),
+        lambda: scheduler.set_blocks(0, [[0], [0]]),
+        scheduler.matching,
+        lambda: copy.deepcopy(scheduler),
+        lambda: scheduler == scheduler,  # noqa: PLR0124
+        lambda: scheduler._core.counts(np.array([0])),
+        scheduler._core.save,
     ]
     try:
         for call in calls:
@@ -229,4 +229,4 @@ def test_a_second_thread_is_told(monkeypatch):
     finally:
         go_on.set()
         thread.join()
-    assert epoch.counts([0])["map_waiting"].tolist() == [2]
+    assert scheduler.counts([0])["waiting"].tolist() == [[2, 0]]

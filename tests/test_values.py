@@ -9,9 +9,8 @@ import pytest
 
 import malleable as mb
 from malleable import values
-from malleable.cluster.epoch import AdaptiveDecision, AdaptiveMatching, TaskStarts
-from malleable.cluster.matching import ClassMatching
-from malleable.cluster.scheduler import SchedulerDecision
+from malleable.cluster.matching import AdaptiveMatching, ClassMatching
+from malleable.cluster.scheduler import SchedulerDecision, TaskStarts
 from malleable.epoch import BaseDecision, ExplainedDecision
 from malleable.flows.epoch import FlowDecision, FlowIds
 from malleable.flows.kernels import (
@@ -55,9 +54,9 @@ def flow_epoch(work):
 
 
 def adaptive(maps):
-    epoch = mb.AdaptiveEpoch(cluster())
-    epoch.add(mb.ClusterJobs([maps], 2.0, user=["a"]))
-    return epoch
+    scheduler = mb.Scheduler(cluster(), "adaptive")
+    scheduler.add(mb.ClusterJobs([maps], 2.0, user=["a"]), 0.0)
+    return scheduler
 
 
 def epoch_decision(slots):
@@ -103,8 +102,7 @@ MAKERS = {
     FlowIds: lambda x: flow_epoch(2.0)[0].add(mb.Flows([[{"work": 1}]] * int(x))),
     OverlapDecision: overlap_decision,
     SlottedDecision: lambda x: slotted_decision(int(x)),
-    AdaptiveDecision: lambda x: adaptive(int(x)).decide(0.0, slots=2),
-    TaskStarts: lambda x: adaptive(int(x)).decide(0.0, slots=2).starts,
+    TaskStarts: lambda x: adaptive(int(x)).assign(0.0, 2),
     AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
     SchedulerDecision: scheduler_decision,
     mb.Replay: lambda x: mb.Replay("fair", "fifo", 2, 3, 4, True, 1, x),
@@ -146,7 +144,6 @@ def test_no_public_class_is_left_out():
         mb.FlowEpoch,
         mb.OverlapEpoch,
         mb.SlottedEpoch,
-        mb.AdaptiveEpoch,
         mb.Scheduler,
         mb.Executor,
     }

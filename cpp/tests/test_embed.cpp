@@ -511,31 +511,96 @@ TEST(warm_slotted_epochs_allocate_nothing) {
   }
 }
 
-int even_shares(void* context, std::int64_t classes, std::int64_t nodes, const double*,
-                const double*, const double* numbers, double* shares) {
-  ++*static_cast<int*>(context);
-  for (std::int64_t k = 0; k < classes * nodes; ++k) {
-    shares[k] = numbers[k % nodes] / static_cast<double>(classes);
+// What a matcher was asked, and the shares [classes x nodes] that it answers.
+struct Matcher {
+  int asked = 0;
+  std::int64_t classes = 0, nodes = 0;
+  Reals execution, numbers, shares;
+
+  static int answer(void* context, std::int64_t classes, std::int64_t nodes, const double*,
+                    const double* execution, const double* numbers, double* shares) {
+    auto& own = *static_cast<Matcher*>(context);
+    ++own.asked;
+    own.classes = classes;
+    own.nodes = nodes;
+    own.execution.assign(execution, execution + classes * nodes);
+    own.numbers.assign(numbers, numbers + nodes);
+    std::fill_n(shares, classes * nodes, 1.0);  // one class has come before the other
+    std::copy_n(own.shares.begin(), std::min<std::size_t>(own.shares.size(), own.execution.size()),
+                shares);
+    return 0;
   }
-  return 0;
-}
+};
 int no_shares(void*, std::int64_t, std::int64_t, const double*, const double*, const double*,
               double*) {
   return 3;
 }
 
-TEST(adaptive_epochs_and_warm_ones_allocate_nothing) {
+// The worked example of the adaptive paper, section 4: two nodes, two classes whose rates no rate
+// of nodes could say. Node 0 is suggested to class 1 alone, node 1 to both.
+TEST(an_adaptive_scheduler_matches_classes_with_nodes) {
+  const Wholes slots{1, 1}, type{0, 1};
+  malleable_cluster cluster{};
+  cluster.nodes = 2;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  cluster.type = type.data();
+  Matcher matcher;
+  matcher.shares = {0.0, 0.6, 1.0, 0.4};
+  malleable_adaptive_options single{0.0, 1.0, 1.0, 0.0, 0.2, 3600.0, 3600.0, 10.0};
+  malleable_scheduler* scheduler = nullptr;
+  OK(malleable_scheduler_new_adaptive(&cluster, &single, Matcher::answer, &matcher, "learn=false",
+                                      &scheduler));
+  const Wholes maps{1, 1}, program{0, 1};
+  const Reals seconds{1.0, 1.0}, rates{9, 5, 9, 5, 2, 1, 2, 1};
+  malleable_cluster_jobs jobs{};
+  jobs.count = 2;
+  jobs.maps = maps.data();
+  jobs.map_seconds = seconds.data();
+  jobs.program = program.data();
+  const malleable_column by_type{"node_rates", rates.data(), nullptr};
+  Wholes ids(2), who(2), node(2);
+  OK(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &by_type, ids.data()));
+  CHECK_EQUAL(matcher.classes, std::int64_t{2});
+  CHECK(matcher.numbers == (Reals{1.0, 1.0}));
+  CHECK(matcher.execution == (Reals{9.0, 5.0, 2.0, 1.0}));
+  std::int64_t starts = 0, rows = 0;
+  OK(malleable_scheduler_assign(scheduler, 0.0, slots.data(), nullptr, &starts));
+  OK(malleable_scheduler_starts(scheduler, who.data(), nullptr, nullptr, node.data(), 2, &rows));
+  CHECK(who == (Wholes{ids[1], ids[0]}));
+  CHECK(node == (Wholes{0, 1}));
+  malleable_scheduler_free(scheduler);
+
+  // Nodes that are alike are one for a matcher that groups them, and other policies read no rates.
+  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, Matcher::answer, &matcher, nullptr,
+                                      &scheduler));
+  CHECK(refused(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &by_type, ids.data()),
+                "node_rates[0] = 5: nodes 0 and 1 are alike but for this rate"));
+  malleable_scheduler_free(scheduler);
+  OK(malleable_scheduler_new(&cluster, "fair", "sum:response", nullptr, &scheduler));
+  CHECK(refused(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &by_type, ids.data()),
+                "node_rates: the policy learns"));
+  malleable_scheduler_free(scheduler);
+}
+
+TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
   const Wholes slots{4, 4, 2, 2};
   malleable_cluster cluster{};
   cluster.nodes = 4;
   cluster.generic = 1;
   cluster.map_slots = slots.data();
   cluster.users = 1;
-  malleable_adaptive_epoch* epoch = nullptr;
-  CHECK(refused(malleable_adaptive_epoch_new(&cluster, nullptr, nullptr, nullptr, &epoch),
-                "matcher: missing"));
-  int solved = 0;
-  OK(malleable_adaptive_epoch_new(&cluster, nullptr, even_shares, &solved, &epoch));
+  malleable_scheduler* scheduler = nullptr;
+  CHECK(refused(
+      malleable_scheduler_new_adaptive(&cluster, nullptr, nullptr, nullptr, nullptr, &scheduler),
+      "matcher: missing"));
+  malleable_adaptive_options wrong{1.0, 1.0, 1.0, -1.0, 0.2, 3600.0, 3600.0, 10.0};
+  Matcher matcher;
+  CHECK(refused(malleable_scheduler_new_adaptive(&cluster, &wrong, Matcher::answer, &matcher,
+                                                 nullptr, &scheduler),
+                "guard = -1"));
+  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, Matcher::answer, &matcher, nullptr,
+                                      &scheduler));
   const Wholes maps(20, 1000);
   const Reals seconds(20, 5.0);
   Wholes ids(20);
@@ -543,27 +608,44 @@ TEST(adaptive_epochs_and_warm_ones_allocate_nothing) {
   jobs.count = 20;
   jobs.maps = maps.data();
   jobs.map_seconds = seconds.data();
-  jobs.new_classes = 1;
-  OK(malleable_adaptive_epoch_add(epoch, &jobs, ids.data()));
-  CHECK(solved > 0);
-  Wholes free = slots, task_id(12), phase(12), task(12), node(12), who(20), out(40);
+  OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+  CHECK(matcher.asked > 0);
+  Wholes free = slots, task_id(12), phase(12), task(12), node(12);
   const Reals took(12, 5.0);
   quiet("adaptive", [&](int step) {
-    std::int64_t rows = 0, starts = 0, count = 0;
-    const int done =
-        malleable_adaptive_epoch_decide(epoch, step, free.data(), nullptr, who.data(), out.data(),
-                                        nullptr, nullptr, 20, &rows, &starts);
-    malleable_adaptive_epoch_starts(epoch, task_id.data(), phase.data(), task.data(), node.data(),
-                                    12, &count);
+    std::int64_t starts = 0, count = 0, ignored = 0;
+    const int done = malleable_scheduler_assign(scheduler, step, free.data(), nullptr, &starts);
+    malleable_scheduler_starts(scheduler, task_id.data(), phase.data(), task.data(), node.data(),
+                               12, &count);
     if (done != MALLEABLE_OK || starts != 12 || count != 12) ++allocations;
-    malleable_adaptive_epoch_ended(epoch, starts, task_id.data(), phase.data(), node.data(),
-                                   took.data(), nullptr, nullptr, nullptr);
+    malleable_scheduler_ended(scheduler, step, starts, task_id.data(), phase.data(), nullptr,
+                              node.data(), took.data(), &ignored);
   });
-  malleable_adaptive_epoch_free(epoch);
-  OK(malleable_adaptive_epoch_new(&cluster, nullptr, no_shares, nullptr, &epoch));
-  CHECK_EQUAL(malleable_adaptive_epoch_add(epoch, &jobs, ids.data()), int{MALLEABLE_FAILED});
-  CHECK_EQUAL(std::string(malleable_message()), "matcher: status 3");
-  malleable_adaptive_epoch_free(epoch);
+  malleable_scheduler_free(scheduler);
+}
+
+TEST(a_matcher_that_fails_is_told_by_the_next_assignment) {
+  const Wholes slots{4};
+  malleable_cluster cluster{};
+  cluster.nodes = 1;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  malleable_scheduler* scheduler = nullptr;
+  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, no_shares, nullptr, nullptr, &scheduler));
+  const Wholes maps{2};
+  malleable_cluster_jobs jobs{};
+  jobs.count = 1;
+  jobs.maps = maps.data();
+  std::int64_t id = -1, count = 0, starts = 0;
+  OK(malleable_scheduler_add(scheduler, 0.0, &jobs, &id));
+  OK(malleable_scheduler_size(scheduler, &count));
+  CHECK_EQUAL(count, std::int64_t{1});
+  for (int k = 0; k < 2; ++k) {
+    CHECK_EQUAL(malleable_scheduler_assign(scheduler, 1.0, slots.data(), nullptr, &starts),
+                int{MALLEABLE_FAILED});
+    CHECK_EQUAL(std::string(malleable_message()), "matcher: status 3");
+  }
+  malleable_scheduler_free(scheduler);
 }
 
 TEST(huge_counts_are_refused_by_name) {

@@ -24,7 +24,9 @@ BESIDE = {
         "malleable.flows.epoch.FlowDecision",
         "malleable.tandem.epoch.OverlapDecision",
         "malleable.slotted.epoch.SlottedDecision",
-        "malleable.cluster.epoch.AdaptiveDecision",
+        "malleable.cluster.scheduler.SchedulerDecision",
+        "malleable.cluster.scheduler.TaskStarts",
+        "malleable.cluster.matching.AdaptiveMatching",
     ],
     "run": [
         "malleable.live.executor.ExecutorJob",

@@ -18,7 +18,6 @@ _NAMES = {
     "malleable.flows.epoch": "FlowEpoch",
     "malleable.tandem.epoch": "OverlapEpoch",
     "malleable.slotted.epoch": "SlottedEpoch",
-    "malleable.cluster.epoch": "AdaptiveEpoch",
     "malleable.cluster.scheduler": "Scheduler",
     "malleable.cluster.policy": "Adaptive",
     "malleable.cluster.matching": "match_classes",

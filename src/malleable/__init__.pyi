@@ -15,7 +15,6 @@ from malleable.jobs.epoch import Epoch as Epoch, Decision as Decision
 from malleable.flows.epoch import FlowEpoch as FlowEpoch
 from malleable.tandem.epoch import OverlapEpoch as OverlapEpoch
 from malleable.slotted.epoch import SlottedEpoch as SlottedEpoch
-from malleable.cluster.epoch import AdaptiveEpoch as AdaptiveEpoch
 from malleable.cluster.scheduler import Scheduler as Scheduler
 from malleable.cluster.policy import Adaptive as Adaptive
 from malleable.cluster.matching import match_classes as match_classes

@@ -36,8 +36,6 @@ cdef extern from "malleable/malleable.h" nogil:
         pass
     ctypedef struct malleable_slotted_epoch:
         pass
-    ctypedef struct malleable_adaptive_epoch:
-        pass
     ctypedef struct malleable_scheduler:
         pass
     ctypedef struct malleable_plan:
@@ -145,12 +143,12 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t new_users
         const double *new_user_minimum
         const double *new_user_priority
-        int64_t new_classes
     ctypedef struct malleable_column:
         const char *name
         const double *real
         const int64_t *whole
     ctypedef struct malleable_adaptive_options:
+        double grouped
         double by_slots
         double fallback
         double guard
@@ -347,46 +345,6 @@ cdef int malleable_slotted_epoch_order(
 cdef int malleable_slotted_epoch_size(
     malleable_slotted_epoch *epoch, int64_t *jobs
 ) noexcept nogil
-cdef int malleable_adaptive_epoch_new(
-    const malleable_cluster *cluster, const malleable_adaptive_options *options,
-    malleable_matcher matcher, void *context, malleable_adaptive_epoch **made
-) noexcept nogil
-cdef void malleable_adaptive_epoch_free(malleable_adaptive_epoch *epoch) noexcept nogil
-cdef int malleable_adaptive_epoch_add(
-    malleable_adaptive_epoch *epoch, const malleable_cluster_jobs *jobs, int64_t *ids
-) noexcept nogil
-cdef int malleable_adaptive_epoch_set_blocks(
-    malleable_adaptive_epoch *epoch, int64_t id, int64_t maps, int64_t copies,
-    const int64_t *nodes
-) noexcept nogil
-cdef int malleable_adaptive_epoch_update(
-    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids,
-    const int64_t *maps, const int64_t *reduces, const double *map_seconds,
-    const double *reduce_seconds
-) noexcept nogil
-cdef int malleable_adaptive_epoch_ended(
-    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *node, const double *seconds,
-    const int64_t *task, const double *end, const uint8_t *done
-) noexcept nogil
-cdef int malleable_adaptive_epoch_finish(
-    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_adaptive_epoch_remove(
-    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_adaptive_epoch_decide(
-    malleable_adaptive_epoch *epoch, double now, const int64_t *free_map_slots,
-    const int64_t *free_reduce_slots, int64_t *ids, int64_t *given, uint8_t *changed,
-    uint8_t *bound, int64_t room, int64_t *rows, int64_t *starts
-) noexcept nogil
-cdef int malleable_adaptive_epoch_starts(
-    malleable_adaptive_epoch *epoch, int64_t *ids, int64_t *phase, int64_t *task,
-    int64_t *node, int64_t room, int64_t *rows
-) noexcept nogil
-cdef int malleable_adaptive_epoch_size(
-    malleable_adaptive_epoch *epoch, int64_t *jobs
-) noexcept nogil
 cdef int malleable_scheduler_defaults(malleable_scheduler_options *options) noexcept nogil
 cdef int malleable_scheduler_new(
     const malleable_cluster *cluster, const char *policy, const char *objective,
@@ -395,6 +353,11 @@ cdef int malleable_scheduler_new(
 cdef int malleable_scheduler_new_with(
     const malleable_cluster *cluster, const char *policy, const char *objective,
     const char *options, malleable_scheduler **made
+) noexcept nogil
+cdef int malleable_scheduler_new_adaptive(
+    const malleable_cluster *cluster, const malleable_adaptive_options *adaptive,
+    malleable_matcher matcher, void *context, const char *options,
+    malleable_scheduler **made
 ) noexcept nogil
 cdef void malleable_scheduler_free(malleable_scheduler *scheduler) noexcept nogil
 cdef int malleable_scheduler_add(

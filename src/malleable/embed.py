@@ -57,7 +57,7 @@ def handle(epoch: Any) -> int:
 
     Parameters
     ----------
-    epoch : Epoch, FlowEpoch, OverlapEpoch, SlottedEpoch or AdaptiveEpoch
+    epoch : Epoch, FlowEpoch, OverlapEpoch or SlottedEpoch
 
     Returns
     -------

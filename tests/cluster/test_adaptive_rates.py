@@ -28,39 +28,71 @@ def worked_example(count):
     return {name: np.resize(rates, count) for name, rates in of.items()}
 
 
+def scheduler_of(policy=SINGLE, cluster=PAIR):
+    """The class's estimates are the policy's own, so what the scheduler learns is left out."""
+    return mb.Scheduler(cluster, policy, learn=False)
+
+
 def test_the_worked_example():
     """Section 4: SC_1 = {C2}, SC_2 = {C1, C2}; a node's one rate could not say these rates."""
-    epoch = mb.AdaptiveEpoch(PAIR, SINGLE)
-    epoch.add(classes(2, rate=worked_example(2)), arrival=[0.0, 0.0])
-    found = epoch.matching()
+    scheduler = scheduler_of()
+    scheduler.add(classes(2, rate=worked_example(2)), 0.0)
+    found = scheduler.matching()
+    assert found.classes == ((1.0, "C1"), (1.0, "C2"))
     assert found.execution_rates == pytest.approx(np.array([[9.0, 5.0], [2.0, 1.0]]))
     assert found.arrival_rates[0] == found.arrival_rates[1]
     assert (found.share > 0).tolist() == [[False, True], [True, True]]
-    plain = mb.AdaptiveEpoch(PAIR, SINGLE)
-    plain.add(classes(2), arrival=[0.0, 0.0])
+    printed = mb.match_classes([2.45, 2.45], [[9, 5], [2, 1]])  # the rates of arrivals in the paper
+    assert found.share == pytest.approx(printed.share)
+    # R1 runs C2 alone, although a job of C1 came first; R2 runs that one.
+    starts = copy.copy(scheduler).assign(0.0, [1, 0])
+    assert (starts.ids.tolist(), starts.node.tolist()) == ([1], [0])
+    starts = scheduler.assign(0.0, [1, 1])
+    assert (starts.ids.tolist(), starts.node.tolist()) == ([1, 0], [0, 1])
+    plain = scheduler_of()
+    plain.add(classes(2), 0.0)
     rates = plain.matching().execution_rates
     assert rates[0] / rates[1] == pytest.approx([1.0, 1.0])
-    for again in (copy.copy(epoch), pickle.loads(pickle.dumps(epoch))):
-        assert again == epoch
+    for again in (copy.copy(scheduler), pickle.loads(pickle.dumps(scheduler))):
+        assert again == scheduler
+
+
+def test_jobs_without_rates_beside_jobs_with_rates():
+    scheduler = scheduler_of()
+    scheduler.add(classes(1), 0.0)
+    scheduler.add(classes(2, rate=worked_example(2)), 0.0)
+    scheduler.add(classes(1), 0.0)
+    # Of three jobs of C1 one does 9 and 5 a second on the nodes, two do the nodes' own 1.
+    mean = [1 / ((1 / 9 + 2) / 3), 1 / ((1 / 5 + 2) / 3)]
+    assert scheduler.matching().execution_rates == pytest.approx(np.array([mean, [2.0, 1.0]]))
 
 
 def test_seconds_said_later_keep_the_rates():
-    epoch = mb.AdaptiveEpoch(PAIR, SINGLE)
-    ids = epoch.add(classes(2, rate=worked_example(2)), arrival=[0.0, 0.0])
-    epoch.update(ids, map_seconds=[2.0, 2.0])
-    epoch.decide(0.0, slots=[0, 0])
-    assert epoch.matching().execution_rates == pytest.approx(np.array([[4.5, 2.5], [1.0, 0.5]]))
+    scheduler = scheduler_of()
+    ids = scheduler.add(classes(2, rate=worked_example(2)), 0.0)
+    scheduler.update(ids, map_seconds=[2.0, 2.0])
+    rates = scheduler.matching().execution_rates
+    assert rates == pytest.approx(np.array([[4.5, 2.5], [1.0, 0.5]]))
 
 
 def test_both_phases():
     cluster = mb.Cluster([{"map_slots": 1, "reduce_slots": 1, "name": "R1", "rate": 2.0}])
     jobs = mb.ClusterJobs([1, 1], 12, [1, 1], 12, rate={"R1": [[3, 4], [6, 1]]}, arrival=[0, 100])
     assert completions(jobs, "fifo", cluster) == [4 + 3, 100 + 2 + 12]
-    epoch = mb.AdaptiveEpoch(cluster)
-    epoch.add(jobs, arrival=[0, 0])
+    scheduler = scheduler_of("adaptive", cluster)
+    scheduler.add(jobs, 100.0)
     # One class, whose maps take 4 and 2 s and whose reduces 3 and 12 s; the scarcer slots count.
-    assert epoch.matching().execution_rates == pytest.approx(np.array([[1 / 7.5]]))
+    assert scheduler.matching().execution_rates == pytest.approx(np.array([[1 / 7.5]]))
     assert jobs.rates.tolist() == [[[3], [4]], [[6], [1]]]
+
+
+def test_a_record_has_the_rates(tmp_path):
+    events = tmp_path / "events"
+    scheduler = mb.Scheduler(PAIR, "adaptive-literal", learn=False, record=events)
+    scheduler.add(classes(2, rate=worked_example(2), block=3.0), 0.0)
+    assert scheduler.assign(0.0, [1, 1]).ids.tolist() == [1, 0]
+    scheduler.close()
+    assert mb.replay(events).same
 
 
 def test_the_simulator_runs_each_pair_at_its_time_and_adaptive_knows_it():
@@ -100,15 +132,20 @@ def test_wrong_rates(rate, message):
         run(classes(2, rate=rate), "fifo", PAIR)
 
 
-def test_nodes_that_are_one_and_schedulers():
+def test_nodes_that_are_one_and_policies_that_read_no_rates():
     jobs = classes(2, rate={"R1": 3.0})
-    epoch = mb.AdaptiveEpoch(PAIR)
-    with pytest.raises(ValueError, match=r"rate\['R2'\]: these nodes are one with 'R1'"):
-        epoch.add(jobs)
-    assert len(epoch) == 0
-    assert len(epoch.add(classes(2, rate={"R1": 3.0, "R2": 3.0}))) == 2
-    with pytest.raises(ValueError, match="rate: a scheduler takes none"):
-        mb.Scheduler(PAIR).add(jobs, 0.0)
+    scheduler = scheduler_of("adaptive")
+    with pytest.raises(
+        ValueError, match=r"node_rates\[0\] = 1: nodes 0 and 1 are alike but for this rate"
+    ):
+        scheduler.add(jobs, 0.0)
+    assert len(scheduler) == 0
+    assert len(scheduler.add(classes(2, rate={"R1": 3.0, "R2": 3.0}), 0.0)) == 2
+    for policy in ("auto", lambda state, now: state.ids):
+        with pytest.raises(ValueError, match="node_rates: the policy learns how fast nodes are"):
+            mb.Scheduler(PAIR, policy).add(jobs, 0.0)
+    with pytest.raises(ValueError, match=r"rate\['R11'\]: no node has that name"):
+        scheduler.add(classes(2, rate={"R11": 2.0}), 0.0)
     for other in (copy.copy(jobs), pickle.loads(pickle.dumps(jobs))):
         assert other == jobs
         with pytest.raises(ValueError, match="read-only"):

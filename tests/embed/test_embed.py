@@ -198,18 +198,14 @@ def test_handles_end_with_their_epochs():
         lambda: mb.FlowEpoch(3),
         lambda: mb.OverlapEpoch((3, 3)),
         lambda: mb.SlottedEpoch(3),
-        lambda: mb.AdaptiveEpoch({"node": [{"count": 1, "slots": 2}]}),
     ],
-    ids=["flow", "overlap", "slotted", "adaptive"],
+    ids=["flow", "overlap", "slotted"],
 )
 def test_every_epoch_has_a_handle(make):
-    try:
-        epoch = make()
-    except ImportError as error:
-        pytest.skip(str(error))
-    name = {"FlowEpoch": "flow", "OverlapEpoch": "overlap", "SlottedEpoch": "slotted"}.get(
-        type(epoch).__name__, "adaptive"
-    )
+    epoch = make()
+    name = {"FlowEpoch": "flow", "OverlapEpoch": "overlap", "SlottedEpoch": "slotted"}[
+        type(epoch).__name__
+    ]
     jobs = ctypes.c_int64(-1)
     more = (0,) if name == "flow" else ()
     size = embed.function(f"malleable_{name}_epoch_size")

@@ -14,7 +14,8 @@ map-shuffle, -batch       phases that overlap, with ties, empty phases and estim
 map-reduce                tasks in slots
 cluster, cluster-flows    tasks on nodes: users, racks, a node that leaves; flows on generic slots
 jobs, flows, overlap,     streams of events, one for each class of epochs
-slotted, adaptive
+slotted
+adaptive                  a stream of events of a scheduler with that policy
 ========================= =====================================================================
 
 The trace is FB-2009_samples_24_times_1hr_0 of SWIM (Chen, Ganapathi, Griffith, Katz, "The case for evaluating

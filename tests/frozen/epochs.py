@@ -160,25 +160,30 @@ class AdaptiveStarts(Adapter):
 
     def __init__(self, **options):
         cluster = mb.read_cluster(INSTANCES / "cluster.toml")
-        super().__init__(mb.AdaptiveEpoch(cluster, mb.Adaptive(**options)))
+        policy = mb.Adaptive(**options)
+        super().__init__(mb.Scheduler(cluster, policy, learn=False, ageing=0.0, replicas=2))
         self.running = []
 
     def add(self, now, blocks=None, **columns):
-        self.took(self.epoch.add(mb.ClusterJobs(**columns), arrival=now, blocks=blocks))
+        ids = self.epoch.add(mb.ClusterJobs(**columns), now)
+        self.took(ids)
+        for job, nodes in zip(ids, blocks or [None] * len(ids), strict=True):
+            if nodes is not None:
+                self.epoch.set_blocks(job, nodes)
 
     def end(self, now, part, factor, failed):
         count = round(part * len(self.running))
         ended, self.running = self.running[:count], self.running[count:]
-        if not ended:
-            return
-        ids, phase, task, node, began = (list(values) for values in zip(*ended, strict=True))
-        seconds = [(now - start) * factor for start in began]
-        done = [k >= failed for k in range(count)]
-        self.epoch.ended(ids, phase, node, seconds, end=now, task=task, done=done)
+        for k, (job, phase, task, node, began) in enumerate(ended):
+            if k < failed:
+                self.epoch.failed([job], phase, task=task, now=now)
+            else:
+                seconds = (now - began) * factor
+                self.epoch.finished([job], phase, node=node, seconds=seconds, now=now)
 
     def remove(self, now, keys):
         gone = self.of(keys)
-        self.epoch.remove(gone)
+        self.epoch.remove(gone, now)
         self.running = [run for run in self.running if run[0] not in gone]
 
     def place(self, now, key, copies, blocks):
@@ -186,14 +191,12 @@ class AdaptiveStarts(Adapter):
         yield f"{now} place {key} {nodes.tolist()}".replace(",", "")
 
     def match(self, now):
-        yield words(time=now, solves=self.epoch.match(now).solves)
+        yield words(time=now, solves=self.epoch.matching(now).solves)
 
     def decide(self, now, free_map_slots, free_reduce_slots=0):
         free = np.zeros((len(self.epoch.cluster), 2), dtype=int)
         free[:, 0], free[:, 1] = free_map_slots, free_reduce_slots
-        decision = self.epoch.decide(now, slots=free)
-        self.moved(decision)
-        starts = decision.starts
+        starts = self.epoch.assign(now, free)
         runs = list(
             zip(
                 *(c.tolist() for c in (starts.ids, starts.phase, starts.task, starts.node)),

@@ -54,9 +54,8 @@ def samples():
     overlap = mb.OverlapEpoch((500, 500))
     overlap.add(np.ones(MANY), np.ones(MANY), max_map_slots=1, max_shuffle_slots=1)
     cluster_jobs = many_cluster_jobs()
-    adaptive = mb.AdaptiveEpoch(some_cluster())
-    adaptive.add(cluster_jobs)
-    decision = adaptive.decide(1.0, slots=4)
+    adaptive = mb.Scheduler(some_cluster(), "adaptive")
+    adaptive.add(cluster_jobs, 1.0)
     few = cluster_jobs_of(5)
     return [
         jobs,
@@ -75,8 +74,8 @@ def samples():
         overlap,
         overlap.decide(1.0),
         adaptive,
-        decision,
-        decision.starts,
+        adaptive.decide(1.0),
+        adaptive.assign(1.0, 4),
         adaptive.matching(),
         mb.Adaptive(),
         mb.match_classes(np.ones(30), np.ones((30, 50))),

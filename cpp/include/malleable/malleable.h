@@ -51,7 +51,9 @@
 extern "C" {
 #endif
 
-/* This number grows whenever functions are added. */
+/* This number grows whenever functions are added. Version 6 took functions out of the middle of
+ * malleable_api (those of adaptive epochs), and a member of malleable_cluster_jobs. So programs
+ * that were built for versions up to 5 have to be built again. */
 #define MALLEABLE_API_VERSION 6
 
 /* If a job may use all slots, give it this number as max_slots. */
@@ -90,7 +92,6 @@ typedef struct malleable_epoch malleable_epoch;
 typedef struct malleable_flow_epoch malleable_flow_epoch;
 typedef struct malleable_overlap_epoch malleable_overlap_epoch;
 typedef struct malleable_slotted_epoch malleable_slotted_epoch;
-typedef struct malleable_adaptive_epoch malleable_adaptive_epoch;
 typedef struct malleable_scheduler malleable_scheduler;
 typedef struct malleable_plan malleable_plan;
 
@@ -221,9 +222,9 @@ typedef struct malleable_cluster {
   const double* user_priority; /* 1 */
 } malleable_cluster;
 
-/* Jobs of map and reduce tasks on a cluster. `maps` is needed. Users and (adaptive) classes have
- * numbers from 0. If these jobs have new users or classes, say how many (new_users, new_classes):
- * the new numbers follow the numbers that there are. */
+/* Jobs of map and reduce tasks on a cluster. `maps` is needed. Users have numbers from 0. If
+ * these jobs have new users, say how many (new_users): the new numbers follow the numbers that
+ * there are. */
 typedef struct malleable_cluster_jobs {
   int64_t count;
   const double* arrival; /* now */
@@ -231,22 +232,21 @@ typedef struct malleable_cluster_jobs {
   const int64_t* reduces;       /* 0 */
   const double* map_seconds;    /* 0, that is, not known; seconds of a task on a node of rate 1 */
   const double* reduce_seconds; /* 0, that is, not known */
-  const int64_t* min_map_slots; /* scheduler: 0 */
+  const int64_t* min_map_slots; /* 0 */
   const int64_t* min_reduce_slots;
-  const double* weight;   /* scheduler: 1 */
-  const double* deadline; /* scheduler: infinity, that is, no deadline */
+  const double* weight;   /* 1 */
+  const double* deadline; /* infinity, that is, no deadline */
   const int64_t* user;    /* 0 */
-  const int64_t* program; /* scheduler: number of the program, -1: none; adaptive: class, 0 */
-  const int64_t* flow;    /* scheduler: each job is a flow; jobs with one number are one flow */
-  /* Scheduler: no job waits. Job k waits for other jobs of this table: their rows have the places
+  const int64_t* program; /* number of the program, -1: none */
+  const int64_t* flow;    /* each job is a flow; jobs with one number are one flow */
+  /* No job waits. Job k waits for other jobs of this table: their rows have the places
    * from after_offset[k] to before after_offset[k + 1] in `after`. */
   const int64_t* after_offset;
   const int64_t* after;
-  const double* block; /* adaptive: bytes that each map reads, 0 */
+  const double* block; /* bytes that each map reads, for policy adaptive: 0 */
   int64_t new_users;
   const double* new_user_minimum;  /* 0 */
   const double* new_user_priority; /* 1 */
-  int64_t new_classes;             /* adaptive */
 } malleable_cluster_jobs;
 
 /* A column by its name, for columns that a structure does not have. Set `real` or `whole`, and
@@ -258,6 +258,7 @@ typedef struct malleable_column {
 } malleable_column;
 
 typedef struct malleable_adaptive_options {
+  double grouped;   /* 1: nodes that are alike are matched together; 0: single nodes */
   double by_slots;  /* 1: rates are slots over time; 0, as printed: 1 over time */
   double fallback;  /* 1 or 0 */
   double guard;     /* 0: off */
@@ -487,50 +488,6 @@ MALLEABLE_FUNCTION(int, malleable_slotted_epoch_order,
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_size,
                    (malleable_slotted_epoch * epoch, int64_t* jobs));
 
-/* ---- AdaptiveEpoch: which task each free slot of unlike nodes starts ---- */
-
-/* Nodes that are alike are matched together. options: null for the defaults. The matcher is called
- * with `context` wherever rates moved; should it fail, the call says so, and what was told stays.
- */
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_new,
-                   (const malleable_cluster* cluster, const malleable_adaptive_options* options,
-                    malleable_matcher matcher, void* context, malleable_adaptive_epoch** made));
-MALLEABLE_FUNCTION(void, malleable_adaptive_epoch_free, (malleable_adaptive_epoch * epoch));
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_add,
-                   (malleable_adaptive_epoch * epoch, const malleable_cluster_jobs* jobs,
-                    int64_t* ids));
-/* nodes: map by map, `copies` each, before any of them started. */
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_set_blocks,
-                   (malleable_adaptive_epoch * epoch, int64_t id, int64_t maps, int64_t copies,
-                    const int64_t* nodes));
-/* Tasks that may start now, seconds of a task. */
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_update,
-                   (malleable_adaptive_epoch * epoch, int64_t count, const int64_t* ids,
-                    const int64_t* maps, const int64_t* reduces, const double* map_seconds,
-                    const double* reduce_seconds));
-/* Tasks that ended. Left out: task (-1), end (the latest time heard of), done (1). */
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_ended,
-                   (malleable_adaptive_epoch * epoch, int64_t count, const int64_t* ids,
-                    const int64_t* phase, const int64_t* node, const double* seconds,
-                    const int64_t* task, const double* end, const uint8_t* done));
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_finish,
-                   (malleable_adaptive_epoch * epoch, int64_t count, const int64_t* ids));
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_remove,
-                   (malleable_adaptive_epoch * epoch, int64_t count, const int64_t* ids));
-/* Free slots by node; given, bound: two entries a row, map and reduce. `*starts`: tasks to start.
- */
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_decide,
-                   (malleable_adaptive_epoch * epoch, double now, const int64_t* free_map_slots,
-                    const int64_t* free_reduce_slots, int64_t* ids, int64_t* given,
-                    uint8_t* changed, uint8_t* bound, int64_t room, int64_t* rows,
-                    int64_t* starts));
-/* Those of the last decision. task: -1 where tasks have no place. */
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_starts,
-                   (malleable_adaptive_epoch * epoch, int64_t* ids, int64_t* phase, int64_t* task,
-                    int64_t* node, int64_t room, int64_t* rows));
-MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_size,
-                   (malleable_adaptive_epoch * epoch, int64_t* jobs));
-
 /* ---- Scheduler: how many slots each job of a cluster gets, and which tasks start where ---- */
 
 /* Sets all options to their defaults: those of docs/options.md, but with learn = 1. */
@@ -546,11 +503,21 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_new,
 MALLEABLE_FUNCTION(int, malleable_scheduler_new_with,
                    (const malleable_cluster* cluster, const char* policy, const char* objective,
                     const char* options, malleable_scheduler** made));
+/* Policy adaptive. Its classes are the programs of jobs whose users have one priority. adaptive:
+ * null for the defaults; options: as of malleable_scheduler_new_with. The matcher is called with
+ * `context` when jobs come and rates have moved. If the matcher fails, the jobs have come all the
+ * same: the next decision or assignment says so, and the one after that asks the matcher again. */
+MALLEABLE_FUNCTION(int, malleable_scheduler_new_adaptive,
+                   (const malleable_cluster* cluster, const malleable_adaptive_options* adaptive,
+                    malleable_matcher matcher, void* context, const char* options,
+                    malleable_scheduler** made));
 MALLEABLE_FUNCTION(void, malleable_scheduler_free, (malleable_scheduler * scheduler));
 MALLEABLE_FUNCTION(int, malleable_scheduler_add,
                    (malleable_scheduler * scheduler, double now, const malleable_cluster_jobs* jobs,
                     int64_t* ids));
-/* The same, with columns that the structure lacks: max_slots (whole) and speedup (p, real). */
+/* The same, with columns that the structure lacks: max_slots (whole), speedup (p, real), and for
+ * policy adaptive node_rates (real): for each job, phase and type of nodes, what such nodes do of
+ * the job's seconds in a second; NaN: the rate of the node. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_add_with,
                    (malleable_scheduler * scheduler, double now, const malleable_cluster_jobs* jobs,
                     int64_t columns, const malleable_column* more, int64_t* ids));
@@ -737,10 +704,7 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
   X(overlap_epoch_update) X(overlap_epoch_finish) X(overlap_epoch_remove)                          \
   X(overlap_epoch_decide) X(overlap_epoch_size) X(slotted_epoch_new) X(slotted_epoch_free)         \
   X(slotted_epoch_add) X(slotted_epoch_update) X(slotted_epoch_finish) X(slotted_epoch_remove)     \
-  X(slotted_epoch_decide) X(slotted_epoch_size) X(adaptive_epoch_new) X(adaptive_epoch_free)       \
-  X(adaptive_epoch_add) X(adaptive_epoch_set_blocks) X(adaptive_epoch_update)                      \
-  X(adaptive_epoch_ended) X(adaptive_epoch_finish) X(adaptive_epoch_remove)                        \
-  X(adaptive_epoch_decide) X(adaptive_epoch_starts) X(adaptive_epoch_size) X(scheduler_defaults)   \
+  X(slotted_epoch_decide) X(slotted_epoch_size) X(scheduler_defaults)   \
   X(scheduler_new) X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks)                      \
   X(scheduler_started) X(scheduler_ended) X(scheduler_failed) X(scheduler_ready)                   \
   X(scheduler_observe) X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots)           \
@@ -751,8 +715,8 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
   X(epoch_decide_period) X(epoch_order) X(scheduler_new_with) X(scheduler_lost)                    \
   X(scheduler_history) X(scheduler_recall) X(scheduler_add_with)                                   \
   X(flow_epoch_set_period) X(flow_epoch_order) X(overlap_epoch_set_period) X(overlap_epoch_order)  \
-  X(slotted_epoch_set_period) X(slotted_epoch_order)                                               \
-  X(scheduler_ended_copying) X(scheduler_take_back) X(scheduler_taken) X(scheduler_backup_gains)
+  X(slotted_epoch_set_period) X(slotted_epoch_order) X(scheduler_ended_copying)                    \
+  X(scheduler_take_back) X(scheduler_taken) X(scheduler_backup_gains) X(scheduler_new_adaptive)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

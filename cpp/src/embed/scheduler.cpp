@@ -45,13 +45,6 @@ void each_given(Given& given, SchedulerOptions& options, const Visit& visit) {
   });
 }
 
-SchedulerOptions defaults() {
-  SchedulerOptions options;
-  options.learn = true;
-  options.take_back = false;  // until the caller says that it can end tasks
-  return options;
-}
-
 std::unique_ptr<Owned<malleable_scheduler>> scheduler_of(const malleable_cluster* cluster,
                                                          const char* policy, const char* objective,
                                                          const SchedulerOptions& options) {
@@ -79,20 +72,22 @@ void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_
   pair[kReduce] = column_or(reduces, n, std::int64_t{0}, spare.none);
 }
 
-// A column by its name in the table.
-void take_column(const malleable_column& given, std::size_t n, ClusterJobsView& jobs) {
+// A column by its name in the table; rates of jobs have an entry for each phase and type of nodes.
+void take_column(const malleable_column& given, std::size_t n, std::size_t types,
+                 ClusterJobsView& jobs) {
   const std::string_view name = text("column", given.name);
   std::string known;
   bool found = false;
   ClusterJobsView::each(
       [&]<typename T>(const ClusterColumn& column, std::span<const T>& values) {
         using Told = ClusterColumn::Of;
-        if (column.of != Told::kBoth) return;
+        const bool rates = std::string_view(column.name) == "node_rates";
+        if (column.of != Told::kBoth && !rates) return;
         known += (known.empty() ? "" : ", ") + std::string(column.name);
         if (name != column.name) return;
         found = true;
         if constexpr (std::is_same_v<T, double>) {
-          values = needed(column.name, given.real, n);
+          values = needed(column.name, given.real, rates ? 2 * n * types : n);
         } else if constexpr (std::is_same_v<T, std::int64_t>) {
           values = needed(column.name, given.whole, n);
         }
@@ -133,7 +128,7 @@ using namespace malleable::embed;
 
 int malleable_scheduler_defaults(malleable_scheduler_options* options) {
   return guarded([&] {
-    SchedulerOptions known = defaults();
+    SchedulerOptions known = options_of(nullptr);
     each_given(needed("options", options), known,
                [](const Option&, const auto& member, auto& value) {
                  value = static_cast<std::remove_reference_t<decltype(value)>>(number_from(member));
@@ -145,7 +140,7 @@ int malleable_scheduler_new(const malleable_cluster* cluster, const char* policy
                             const char* objective, const malleable_scheduler_options* options,
                             malleable_scheduler** made) {
   return make(made, [&] {
-    SchedulerOptions how = defaults();
+    SchedulerOptions how = options_of(nullptr);
     if (options != nullptr) {
       each_given(*options, how, [](const Option& option, auto& member, auto value) {
         take(option, static_cast<double>(value), member);
@@ -158,11 +153,7 @@ int malleable_scheduler_new(const malleable_cluster* cluster, const char* policy
 int malleable_scheduler_new_with(const malleable_cluster* cluster, const char* policy,
                                  const char* objective, const char* options,
                                  malleable_scheduler** made) {
-  return make(made, [&] {
-    SchedulerOptions how = defaults();
-    if (options != nullptr) how.settle(read_options(options, how, "slow_start"));
-    return scheduler_of(cluster, policy, objective, how);
-  });
+  return make(made, [&] { return scheduler_of(cluster, policy, objective, options_of(options)); });
 }
 
 void malleable_scheduler_free(malleable_scheduler* scheduler) { release(scheduler); }
@@ -195,6 +186,7 @@ int malleable_scheduler_add_with(malleable_scheduler* scheduler, double now,
     added.seconds[kReduce] = column_or(table.reduce_seconds, n, 0.0, spare.zero);
     added.user = column(table.user, n);
     added.group = column(table.program, n);
+    added.block = column(table.block, n);
     if (table.flow == nullptr) {
       spare.first.resize(n);
       std::iota(spare.first.begin(), spare.first.end(), 0);
@@ -204,7 +196,7 @@ int malleable_scheduler_add_with(malleable_scheduler* scheduler, double now,
     added.after_offset = column_or(table.after_offset, n + 1, std::int64_t{0}, spare.offset);
     added.after = needed("after", table.after, length("after_offset", added.after_offset[n]));
     for (const malleable_column& one : needed("more", more, length("columns", columns))) {
-      take_column(one, n, added);
+      take_column(one, n, of.scheduler.state().cluster.types(), added);
     }
     put(ids, of.scheduler.add(added, now));
   });

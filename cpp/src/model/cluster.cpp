@@ -214,19 +214,19 @@ void validate_rates(std::span<const double> rates, std::size_t row) {
   }
 }
 
-void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs) {
-  if (!jobs.node_rates.empty()) {
-    std::int64_t types = 0;
-    for (const std::int64_t type : cluster.type) types = std::max(types, type + 1);
-    const auto row = 2 * static_cast<std::size_t>(types);
-    check_length("node_rates", jobs.node_rates.size(), row * jobs.size(), "types of nodes");
-    for (std::size_t k = 0; k < jobs.node_rates.size(); ++k) {
-      const double rate = jobs.node_rates[k];
-      if (!std::isnan(rate) && !kRateRange.holds(rate)) {
-        throw FieldError("node_rates", k / row, rate, kRateRange.text);
-      }
+void validate_node_rates(const ClusterView& cluster, const ClusterJobsView& jobs) {
+  const std::size_t row = 2 * cluster.types();
+  check_length("node_rates", jobs.node_rates.size(), row * jobs.size(), "types of nodes");
+  for (std::size_t k = 0; k < jobs.node_rates.size(); ++k) {
+    const double rate = jobs.node_rates[k];
+    if (!std::isnan(rate) && !kRateRange.holds(rate)) {
+      throw FieldError("node_rates", k / row, rate, kRateRange.text);
     }
   }
+}
+
+void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs) {
+  if (!jobs.node_rates.empty()) validate_node_rates(cluster, jobs);
   bool runs[2] = {false, false};
   for (std::size_t n = 0; n < cluster.size(); ++n) {
     runs[kMap] |= cluster.map_slots[n] > 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <tuple>
 
 #include "malleable/model/domain.hpp"
 
@@ -38,6 +37,12 @@ Index Adaptive::add_user(double minimum, double priority) {
   return static_cast<Index>(users_.size() - 1);
 }
 
+void Adaptive::set_user_terms(Index user, double minimum, double priority) {
+  users_[user].minimum = minimum;
+  users_[user].priority = priority;
+  any_minimum_ |= minimum > 0.0;
+}
+
 Index Adaptive::add_class() {
   const auto c = static_cast<Index>(estimates_.add_class());
   all_.push_back(c);
@@ -57,26 +62,6 @@ void Adaptive::arrived(Index job_class, Index user, double now, const std::int64
 void Adaptive::add_job(Index job, Index job_class, Index user) {
   jobs_.resize(std::max<std::size_t>(jobs_.size(), job + std::size_t{1}));
   jobs_[job] = {.job_class = job_class, .user = user, .sequence = sequence_++};
-}
-
-void Adaptive::together(const std::function<void()>& come) {
-  const std::size_t users = users_.size(), count = classes();
-  const bool any_minimum = any_minimum_;
-  const auto before =
-      std::make_tuple(estimates_, matching_[0], matching_[1], execution_, matched_, solves_);
-  try {
-    come();
-  } catch (...) {
-    users_.resize(users);
-    any_minimum_ = any_minimum;
-    for (auto* column : {&waiting_[0], &waiting_[1]}) column->resize(count);
-    all_.resize(count);
-    rings_.resize(count);
-    admitted_.resize(count);
-    std::tie(estimates_, matching_[0], matching_[1], execution_, matched_, solves_) = before;
-    for (Ring& ring : rings_) ring.node.clear();  // they may follow a matching that is gone
-    throw;
-  }
 }
 
 void Adaptive::link(Index job, int pool, double now) {
@@ -141,18 +126,10 @@ void Adaptive::task_finished(Index job, Phase p, Index node, double seconds) {
   estimates_.finished(jobs_[job].job_class, p, resource_[node], seconds);
 }
 
-void Adaptive::correct(Index job, Phase p, double before, double now,
-                       std::span<const double> rates) {
+void Adaptive::correct(Index job, Phase p, std::span<const double> seconds) {
   for (Index r = 0; r < resources_.size(); ++r) {
-    const double rate = rates.empty() ? resources_[r].rate : rates[r];
-    estimates_.correct(jobs_[job].job_class, p, r, (now - before) / rate);
+    estimates_.correct(jobs_[job].job_class, p, r, seconds[r]);
   }
-}
-
-std::int64_t Adaptive::slots(int pool) const {
-  std::int64_t all = 0;
-  for (const AdaptiveResource& resource : resources_) all += resource.nodes * resource.slots[pool];
-  return all;
 }
 
 void Adaptive::remove_job(Index job) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "malleable/model/error.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -51,6 +52,8 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   scheduler_ = std::make_unique<Adaptive>(std::move(resources), std::move(resource),
                                           cluster.generic, minimum, priority, options_, matcher_);
   classes_.clear();
+  failed_ = nullptr;
+  unsolved_ = false;
   known_.assign(state.jobs.size(), 0);
   for (auto& told : told_) told.clear();
 }
@@ -58,16 +61,23 @@ void ClusterAdaptive::begin(const ClusterState& state) {
 void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
   known_.resize(state.jobs.size(), 0);
   for (const Index job : jobs) known_[job] = 0;
-  for (std::size_t user = scheduler_->users(); user < state.user_running.size(); ++user) {
+  const std::size_t before = scheduler_->users();
+  // Users that were there have other terms only if no job comes.
+  for (std::size_t user = jobs.empty() ? 0 : before; user < state.user_running.size(); ++user) {
     const bool known = user < state.jobs.user_priority.size();
-    scheduler_->add_user(known ? state.jobs.user_minimum[user] : 0.0,
-                         known ? state.jobs.user_priority[user] : 1.0);
+    const double minimum = known ? state.jobs.user_minimum[user] : 0.0;
+    const double priority = known ? state.jobs.user_priority[user] : 1.0;
+    if (user < before) {
+      scheduler_->set_user_terms(static_cast<Index>(user), minimum, priority);
+    } else {
+      scheduler_->add_user(minimum, priority);
+    }
   }
 }
 
 void ClusterAdaptive::keep(const ClusterState&, State& s) {
   std::vector<std::pair<Key, Index>> classes(classes_.begin(), classes_.end());
-  s(*scheduler_, classes, known_, told_);
+  s(*scheduler_, classes, known_, told_, unsolved_);
   classes_ = {classes.begin(), classes.end()};
 }
 
@@ -83,6 +93,48 @@ ClusterAdaptive::Key ClusterAdaptive::key_of(const ClusterState& state, Index jo
     shape[2 * p + 1] = magnitude(s.estimate);
   }
   return {priority, -1, shape};
+}
+
+std::vector<ClusterAdaptive::Key> ClusterAdaptive::classes() const {
+  std::vector<Key> found(classes_.size());
+  for (const auto& [key, number] : classes_) found[number] = key;
+  return found;
+}
+
+void ClusterAdaptive::check_node_rates(const ClusterState& state,
+                                       std::span<const double> rates) const {
+  const ClusterView& cluster = state.cluster;
+  const std::size_t types = cluster.types();
+  std::map<std::pair<std::int64_t, std::int64_t>, Index>
+      mixed;  // types of one resource, and a node
+  for (Index n = 0; n < cluster.size(); ++n) {
+    const Index alike = example_[scheduler_->resource_of(n)];
+    if (cluster.type[n] != cluster.type[alike])
+      mixed.emplace(std::pair(cluster.type[alike], cluster.type[n]), n);
+  }
+  for (const auto& [pair, n] : mixed) {
+    for (std::size_t row = 0; row * types < rates.size(); ++row) {
+      const auto rate_on = [&](std::int64_t type) {
+        const double own = rates[row * types + static_cast<std::size_t>(type)];
+        return std::isnan(own) ? cluster.rate[n] : own;
+      };
+      const double rate = rate_on(pair.second);
+      if (rate == rate_on(pair.first)) continue;
+      const Index alike = example_[scheduler_->resource_of(n)];
+      throw FieldError(
+          "node_rates", row / 2, rate,
+          "nodes " + std::to_string(alike) + " and " + std::to_string(n) +
+              " are alike but for this rate; Adaptive(grouped=False) tells them apart");
+    }
+  }
+}
+
+// Throws what the matcher threw, once, and solves the programs when asked again.
+void ClusterAdaptive::solve_what_failed(double now) {
+  if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
+  if (!unsolved_) return;
+  scheduler_->match(now, true);
+  unsolved_ = false;
 }
 
 void ClusterAdaptive::add(const ClusterState& state, Index job) {
@@ -109,12 +161,29 @@ void ClusterAdaptive::add(const ClusterState& state, Index job) {
   }
   const std::int64_t tasks[2] = {state.phase(job, kMap).total, state.phase(job, kReduce).total};
   const auto user = static_cast<Index>(state.jobs.user_of(job));
-  scheduler_->arrived(job_class, user, state.now, tasks, seconds_);
+  try {
+    scheduler_->arrived(job_class, user, state.now, tasks, seconds_);
+    unsolved_ = false;
+  } catch (...) {
+    failed_ = std::current_exception();
+    unsolved_ = true;
+  }
   scheduler_->add_job(job, job_class, user);
   known_[job] = 1;
 }
 
 void ClusterAdaptive::job_arrived(const ClusterState& state, Index job) { add(state, job); }
+
+void ClusterAdaptive::estimate_said(const ClusterState& state, Index job, Phase p, double before) {
+  const PhaseState& own = state.phase(job, p);
+  if (known_[job] == 0 || own.total == 0) return;
+  const std::size_t types = scheduler_->resources();
+  seconds_.resize(2 * types);
+  for (std::size_t r = 0; r < types; ++r) {
+    seconds_[r] = (own.estimate - before) / state.jobs.rate_on(state.cluster, example_[r], p, job);
+  }
+  scheduler_->correct(job, p, seconds_);
+}
 
 void ClusterAdaptive::job_finished(const ClusterState&, Index job) { scheduler_->remove_job(job); }
 
@@ -165,6 +234,7 @@ void ClusterAdaptive::spread_free(const ClusterState& state, int pool) {
 
 void ClusterAdaptive::decide(const ClusterState& state, int pool, Answer& answer) {
   if (state.slots[pool] == 0 && told_[pool].empty()) return;
+  solve_what_failed(state.now);
   more_.resize(state.jobs.size(), 0.0);
   before_.swap(told_[pool]);
   told_[pool].clear();
@@ -184,6 +254,7 @@ void ClusterAdaptive::decide(const ClusterState& state, int pool, Answer& answer
 }
 
 ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index node, int pool) {
+  solve_what_failed(state.now);
   if (options_.guard > 0.0) {
     free_.assign(scheduler_->resources(), 0);
     for (Index n = 0; n < state.cluster.size(); ++n) {

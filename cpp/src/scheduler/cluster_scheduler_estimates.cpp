@@ -129,9 +129,11 @@ void ClusterScheduler::estimate_changed() {
 }
 
 void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
+  const double before = state_.phase(job, p).estimate;
   state_.believed[2 * job + p] = seconds;
   expect(job, p);
   if (estimates_.used()) estimate(job, p);
+  policy_->estimate_said(state_, job, p, before);
   mark(job, p);
 }
 

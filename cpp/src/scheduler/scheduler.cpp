@@ -37,7 +37,6 @@ void ClusterTable::resize(std::size_t rows) {
         if (column.of == ClusterColumn::Of::kBoth) own.resize(rows);
       },
       *this);
-  block.resize(rows);
   id.resize(rows);
 }
 
@@ -113,7 +112,20 @@ void Scheduler::fill_rows(const Additions& jobs) {
         }
       },
       table_, static_cast<const ClusterJobsView&>(jobs));
-  for (const Index row : fresh_) table_.block[row] = 0.0;
+  fill_node_rates(jobs.node_rates);
+}
+
+// The column begins with the first job that has rates of its own.
+void Scheduler::fill_node_rates(std::span<const double> given) {
+  if (given.empty() && table_.node_rates.empty()) return;
+  const std::size_t width = 2 * nodes_.view().types();
+  table_.node_rates.resize(width * ids_.rows(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t k = 0; k < fresh_.size(); ++k) {
+    for (std::size_t at = 0; at < width; ++at) {
+      table_.node_rates[width * fresh_[k] + at] =
+          given.empty() ? std::numeric_limits<double>::quiet_NaN() : given[width * k + at];
+    }
+  }
 }
 
 std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) {
@@ -194,6 +206,19 @@ void Scheduler::set_blocks(std::int64_t id, std::size_t copies,
     throw std::invalid_argument("nodes: map tasks of the job have started");
   }
   core_.set_blocks(row, copies, {node.begin(), node.end()});
+}
+
+void Scheduler::place(std::int64_t id, std::size_t copies, std::span<Index> node) {
+  const Index row = rows_of({&id, 1})[0];
+  if (copies == 0 || copies > nodes_.rate.size() || node.size() % copies != 0) {
+    throw std::invalid_argument("copies = " + std::to_string(copies) + ": must be from 1 to " +
+                                std::to_string(nodes_.rate.size()));
+  }
+  if (!jobs_[row].here) throw std::invalid_argument("ids: the job waits for others");
+  for (std::size_t at = 0; at < node.size(); at += copies) {
+    if (core_.place(row, static_cast<Index>(at / copies), node.subspan(at, copies))) continue;
+    throw std::invalid_argument("the policy has no wish where blocks are");
+  }
 }
 
 template <typename Apply>

@@ -16,6 +16,15 @@ namespace {
                    "below its minimum of " + std::to_string(least));
 }
 
+void check_maxima(const ClusterJobsView& jobs) {
+  for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t least = jobs.minimum_of(p, k);
+      if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
+    }
+  }
+}
+
 }  // namespace
 
 void check_whole(const char* field, std::span<const std::int64_t> values, std::int64_t least,
@@ -60,12 +69,11 @@ void Scheduler::check(const Additions& jobs) const {
         }
       },
       static_cast<const ClusterJobsView&>(jobs));
-  for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
-    for (const Phase p : {kMap, kReduce}) {
-      const std::int64_t least = jobs.minimum_of(p, k);
-      if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
-    }
+  if (!jobs.node_rates.empty()) {
+    validate_node_rates(nodes_.view(), jobs);
+    core_.check_node_rates(jobs.node_rates);
   }
+  check_maxima(jobs);
   check_deadlines(jobs.deadline);
   check_users(jobs.user, jobs.new_users);
   check_whole("program", jobs.group, -1, kMostTasks);

@@ -55,6 +55,7 @@ from malleable.view.live import (
 )
 from malleable.view.text import (
     Column,
+    Table,
     columns_table,
     counted,
     fields_of,
@@ -238,20 +239,7 @@ def run(asked: argparse.Namespace) -> int:
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     if again:
-        for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
-            value = getattr(asked, name)
-            if value is not None and value is not False:
-                asked.usage(f"--resume: a run goes on as it was begun, without {name}")
-        if not os.path.lexists(
-            asked.journal
-        ):  # nothing is made where there is nothing to go on with
-            raise ValueError(f"{asked.journal}: no journal there")
-        with Journal(asked.journal, durable=asked.durable) as journal:
-            if journal.run().status == "done" and not asked.rerun_failed:
-                return _tell_again(journal, outputs)
-            begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
-            check_memory(begun.jobs, memory)
-            return _go(begun, memory, asked, outputs)
+        return _go_on(asked, memory, outputs)
     rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
     check_memory(jobs, memory)
@@ -263,6 +251,21 @@ def run(asked: argparse.Namespace) -> int:
         return _show_plan(jobs, slots, how, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
         begun = CommandRun.begin(journal, jobs, rows, slots, *how, **_options(asked))
+        return _go(begun, memory, asked, outputs)
+
+
+def _go_on(asked: argparse.Namespace, memory: float, outputs: Outputs) -> int:
+    """Go on with the last run of a journal."""
+    for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
+        if getattr(asked, name) not in (None, False):
+            asked.usage(f"--resume: a run goes on as it was begun, without {name}")
+    if not os.path.lexists(asked.journal):  # nothing is made where there is nothing to go on with
+        raise ValueError(f"{asked.journal}: no journal there")
+    with Journal(asked.journal, durable=asked.durable) as journal:
+        if journal.run().status == "done" and not asked.rerun_failed:
+            return _tell_again(journal, outputs)
+        begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
+        check_memory(begun.jobs, memory)
         return _go(begun, memory, asked, outputs)
 
 
@@ -498,6 +501,24 @@ def _show_outcome(
         }  # fmt: skip
 
     few = list(islice(told_of, _FEW))
+    folder = output_folder(journal.path, run) or journal.path.parent
+    parts = [_outcome_table(f"run {run.id}: {wall_time(seconds)}; output in {folder}", jobs)]
+    if few:
+        shown = sum(each.tasks for each in few)
+        parts.append(failure_table(few, ways_text(jobs), failed - shown))
+    status = outputs.give(result, [] if streamed else parts)
+    text = ways_text(jobs)
+    if how == "halted":
+        note(f"halted, {text or 'as asked'}; what has ended is kept, --resume goes on")
+    elif not finished:
+        note("interrupted; what has ended is kept, --resume goes on")
+        return INTERRUPTED
+    elif failed:
+        note(f"{text}: malleable logs JOB TASK tells more, --rerun-failed tries again")
+    return status or (FAILED if failed else 0)
+
+
+def _outcome_table(title: str, jobs: Sequence[Work] | Sequence[JobStatus]) -> Table:
     columns: list[Column] = [
         ("job", lambda job: job.name),
         ("tasks", lambda job: number(job.tasks)),
@@ -509,23 +530,8 @@ def _show_outcome(
         ("ended [s]", lambda job: time_text(job.ended) if _ended(job) else ""),
         ("deadline [s]", _met),
     ]
-    folder = output_folder(journal.path, run) or journal.path.parent
-    title = f"run {run.id}: {wall_time(seconds)}; output in {folder}"
     red = lambda head, job: "red" if head == NOT_DONE else ""  # noqa: E731
-    parts = [columns_table(title, jobs, columns, style=red)]
-    if few:
-        shown = sum(each.tasks for each in few)
-        parts.append(failure_table(few, ways_text(jobs), failed - shown))
-    status = outputs.give(result, [] if streamed else parts)
-    if how == "halted":
-        note(f"halted, {ways_text(jobs) or 'as asked'}; what has ended is kept, --resume goes on")
-        return status or (FAILED if failed else 0)
-    if not finished:
-        note("interrupted; what has ended is kept, --resume goes on")
-        return INTERRUPTED
-    if failed:
-        note(f"{ways_text(jobs)}: malleable logs JOB TASK tells more, --rerun-failed tries again")
-    return status or (FAILED if failed else 0)
+    return columns_table(title, jobs, columns, style=red)
 
 
 def _ended(job: Work | JobStatus) -> bool:

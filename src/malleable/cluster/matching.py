@@ -43,6 +43,41 @@ class ClassMatching(NamedTuple):
         return [np.flatnonzero(column) for column in self.suggested.T]
 
 
+@by_value()
+class AdaptiveMatching(NamedTuple):
+    """The last solution of the linear programs, and the rates at the time that was asked for;
+    `Scheduler.matching` returns it.
+
+    A row of the arrays is a class of jobs. A column is a group of nodes that are alike.
+
+    Attributes
+    ----------
+    classes : tuple of (priority, program)
+        The class of each row. A program is a name. If jobs have no programs, it is a tuple of the orders of
+        magnitude of their tasks.
+    nodes : list of ndarray
+        The nodes of each column.
+    arrival_rates, minimum_arrival_rates : ndarray of float64, shape (F,)
+        Jobs of the class that arrive in a second: all jobs, and jobs of users with a minimum share.
+    execution_rates : ndarray of float64, shape (F, R)
+        Jobs of the class that one node of the column could serve in a second.
+    share, minimum_share : ndarray of float64, shape (F, R)
+        delta' (for fairness) and delta (for minimum shares) of the paper. Above 0: nodes of the column are
+        suggested to jobs of the class.
+    solves : int
+        How often the programs have been solved.
+    """
+
+    classes: tuple[tuple[float, Any], ...]
+    nodes: list[Integers]
+    arrival_rates: Floats
+    minimum_arrival_rates: Floats
+    execution_rates: Floats
+    share: Floats
+    minimum_share: Floats
+    solves: int
+
+
 def check_solver_name(solver: str) -> None:
     """ValueError for an unknown name; whether the library is there shows when it is needed."""
     if solver not in ("auto", *SOLVERS):

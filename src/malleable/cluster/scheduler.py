@@ -6,15 +6,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.cluster.epoch import TaskStarts
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
 from malleable.cluster.history import History, read_history
+from malleable.cluster.matching import AdaptiveMatching
 from malleable.cluster.named_policies import (
     checked_options,
     core_policy,
@@ -33,13 +33,36 @@ from malleable.jobs.table import Floats, Integers, check_time
 from malleable.lines import counted
 from malleable.names import ClusterPolicy, ObjectiveName
 from malleable.objective import of_deadlines
-from malleable.values import Kept, in_turn
+from malleable.values import Kept, by_value, in_turn
 from malleable.view_hook import as_html
 
-__all__ = ["Scheduler", "SchedulerDecision"]
+__all__ = ["Scheduler", "SchedulerDecision", "TaskStarts"]
 
 _PROCESSORS = ("own", "unknown", "beyond")
+_MOST_COPIES = 1 << 28  # of blocks placed at once
 _Name = TypeVar("_Name", str, tuple[str, str])
+
+
+@by_value()
+class TaskStarts(NamedTuple):
+    """Tasks that start now, one row for each task.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (T,)
+        The job of the task.
+    phase : ndarray of int64, shape (T,)
+        0: a map task; 1: a reduce task.
+    task : ndarray of int64, shape (T,)
+        If the job has blocks: number of the map task. Otherwise -1: start any waiting task of the job.
+    node : ndarray of int64, shape (T,)
+        The node on which the task starts.
+    """
+
+    ids: Integers
+    phase: Integers
+    task: Integers
+    node: Integers
 
 
 class SchedulerDecision(ExplainedDecision):
@@ -293,8 +316,9 @@ class Scheduler(Kept):
             ``maps``, ``reduces``, their seconds as estimated on nodes of rate 1 (the mean counts; copying
             is part of a reduce task's), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
             ``min_map_slots``, ``min_reduce_slots``, ``user``, ``program`` (empty: not known), ``flow``,
-            ``after``. A job comes when the jobs in its ``after`` have finished. Add all jobs of a flow in
-            one call.
+            ``after``; for adaptive policies also ``rate`` by name of nodes and ``block`` (other policies
+            refuse ``rate``: they learn how fast nodes are from tasks that end there). A job comes when the
+            jobs in its ``after`` have finished. Add all jobs of a flow in one call.
         now : float, optional
             Absolute time [s]; the latest time told by default.
         max_slots : array_like of int, shape (J,), optional
@@ -310,10 +334,6 @@ class Scheduler(Kept):
         """
         if not isinstance(jobs, ClusterJobs):
             raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
-        if jobs.rates is not None:
-            raise ValueError(
-                "rate: a scheduler takes none, it learns how fast nodes are from tasks that end there"
-            )
         moment = self._moment(now)
         count = len(jobs)
         mean = np.zeros((2, count))
@@ -336,6 +356,10 @@ class Scheduler(Kept):
             "after_offset": jobs.after_offset if after else np.zeros(count + 1, np.int64),
             "after": jobs.after if after else np.zeros(0, np.int64),
         }
+        types = self._cluster.type_names
+        rates = jobs.rates_on(np.full(len(types), np.nan), types)
+        if rates is not None:
+            columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
         if max_slots is not None:
             columns["max_slots"] = integers_of("max_slots", max_slots, count, least=1)
         if parents is not None:
@@ -709,6 +733,40 @@ class Scheduler(Kept):
         self._log("set_blocks", ids=[int(job_id)], nodes=own.reshape(-1), copies=[own.shape[1]])
 
     @in_turn
+    def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
+        """Nodes on which copies of a job's blocks should be, as the policy wants it.
+
+        An adaptive policy names the nodes that the job's class is suggested to, in turn. Nodes that will serve
+        more of the class get more copies. If there are too few suggested nodes, other nodes get the rest.
+
+        Parameters
+        ----------
+        job_id : int
+            The job.
+        copies : int
+            Copies of each block, at most the number of nodes.
+        blocks : int, optional
+            Number of blocks; the number of map tasks by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (blocks, copies)
+            Numbers of nodes, for `set_blocks`.
+
+        Raises
+        ------
+        ValueError
+            Also if the policy is none of the adaptive ones, or the job waits for other jobs.
+        """
+        row = ids_of([job_id], "job_id")
+        number = check_whole("copies", copies, 1, len(self._cluster))
+        if blocks is None:
+            known = self._core.counts(row)
+            blocks = int(sum(known[state][0, 0] for state in ("waiting", "running", "finished")))
+        wanted = check_whole("blocks", blocks, 0, _MOST_COPIES // number)
+        return self._core.place(int(row[0]), wanted, number)
+
+    @in_turn
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Tell jobs that are done; jobs that waited for them come.
 
@@ -950,6 +1008,44 @@ class Scheduler(Kept):
         order = orders.get(rule or name, 3 if of_deadlines(self._objective) else 0)
         ids, ends = self._core.expected_ends(order, draws, seed)
         return ids, *ends.T.copy()
+
+    @in_turn
+    def matching(self, now: float | None = None) -> AdaptiveMatching:
+        """The classes of jobs, and the nodes that an adaptive policy suggests to them.
+
+        Parameters
+        ----------
+        now : float, optional
+            Absolute time [s] of the arrival rates; the latest time told by default.
+
+        Raises
+        ------
+        ValueError
+            Also if the policy is none of the adaptive ones.
+
+        Examples
+        --------
+        >>> import malleable as mb
+        >>> cluster = mb.Cluster([{"slots": 2}, {"slots": 2, "rate": 4.0}])
+        >>> scheduler = mb.Scheduler(cluster, "adaptive")  # needs malleable[lp]
+        >>> ids = scheduler.add(mb.ClusterJobs([6], 20.0, program=["etl"]), now=0.0)
+        >>> scheduler.matching().classes
+        ((1.0, 'etl'),)
+        """
+        policy = self._core.policy
+        if not isinstance(policy, _core.ClusterAdaptive):
+            raise ValueError(f"policy = {policy_name(self._policy)!r}: it matches no classes")
+        found = policy.matching(self._moment(now))
+        programs = [program for program, _ in self._programs]
+        resource = found.pop("resource")
+        return AdaptiveMatching(
+            classes=tuple(
+                (priority, tuple(shape) if program < 0 else programs[program])
+                for priority, program, shape in found.pop("classes")
+            ),
+            nodes=[np.flatnonzero(resource == r) for r in range(resource.max() + 1)],
+            **found,
+        )
 
     @property
     def history(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from malleable.live.jobs_file import CANCELLED, UNRECORDED, Job, described_jobs, parents_first
@@ -170,43 +171,52 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
         The journal has what no run of ours writes.
     """
     facts = _facts(journal, number)
-    run, jobs, sums, ways = facts.run, facts.jobs, facts.counted, facts.failed
-    failed = [own.total() for own in ways]
-    place = {job.name: row for row, job in enumerate(jobs)}
-    after = [[place[name] for name in job.after] for job in jobs]
-    bad = [count > 0 or job.held == CANCELLED for count, job in zip(failed, jobs, strict=True)]
-    dropped = _dropped(after, bad)
-    dropped = dropped - {row for row, job in enumerate(jobs) if job.held == CANCELLED}
-    over = dropped | {row for row, job in enumerate(jobs) if job.held == CANCELLED}
-    for row in range(len(jobs)) if run.status == "done" else over:
-        never = max(0, len(jobs[row]) - sums[row].done - failed[row])
-        ways[row]["skipped" if row in dropped else "cancelled"] += never
-        failed[row] += never
+    run = facts.run
+    failed = _not_done(facts)
     folder = output_folder(journal.path, run)
-    rows, ends = [], []
-    for row, job in enumerate(jobs):
-        left = max(0, len(job) - sums[row].done - failed[row])
-        ended = math.nan if left else sums[row].ended
-        # One that never ran has no end.
-        end = facts.expected.get(row, Expected(row)) if left else _seen(row, sums[row], ended)
-        if left:
-            ends.append(end)
-        held = facts.held.get(row) if left else None
-        slots, why = (held.slots, held.why) if held else (0, "")
-        if left:
-            why = job.held or why
-        if UNRECORDED in facts.rows[row].described:
-            why = "tasks were not recorded"
-        flying = facts.flying.get(row)
-        here = job.name, job.user, slots, min(left, flying.tasks) if flying else 0, why
-        far = sums[row].done, failed[row], left, end.seconds, end.spread
-        output = str(folder / job_folder(row, job.name)) if folder else ""
-        times = job.deadline, end.at, end.early, end.late, sums[row].began, ended, run.lasted
-        told_of = {way: ways[row][way] for way in WORDS.values()}, sums[row].retried
-        second = facts.backups.get(row, Backups())._asdict()
-        rows.append(JobStatus(*here, *far, *times, output, *told_of, **second))
+    rows = [_job_status(facts, row, failed[row], folder) for row in range(len(facts.jobs))]
+    ends = [facts.expected.get(row, Expected(row)) for row, job in enumerate(rows) if job.left > 0]
     end = last_end(ends, run.lasted)
     return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, end, run.rule)
+
+
+def _not_done(facts: _Facts) -> list[int]:
+    """Tasks of each job that did not end well. Those that never will run are counted, also in ``failed``."""
+    jobs = facts.jobs
+    failed = [own.total() for own in facts.failed]
+    place = {job.name: row for row, job in enumerate(jobs)}
+    after = [[place[name] for name in job.after] for job in jobs]
+    cancelled = {row for row, job in enumerate(jobs) if job.held == CANCELLED}
+    bad = [count > 0 or row in cancelled for row, count in enumerate(failed)]
+    dropped = _dropped(after, bad) - cancelled
+    for row in range(len(jobs)) if facts.run.status == "done" else dropped | cancelled:
+        never = max(0, len(jobs[row]) - facts.counted[row].done - failed[row])
+        facts.failed[row]["skipped" if row in dropped else "cancelled"] += never
+        failed[row] += never
+    return failed
+
+
+def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> JobStatus:
+    """How far a job is of which so many tasks did not end well."""
+    run, job, sums, ways = facts.run, facts.jobs[row], facts.counted[row], facts.failed[row]
+    left = max(0, len(job) - sums.done - failed)
+    ended = math.nan if left else sums.ended
+    # One that never ran has no end.
+    end = facts.expected.get(row, Expected(row)) if left else _seen(row, sums, ended)
+    held = facts.held.get(row) if left else None
+    slots, why = (held.slots, held.why) if held else (0, "")
+    if left:
+        why = job.held or why
+    if UNRECORDED in facts.rows[row].described:
+        why = "tasks were not recorded"
+    flying = facts.flying.get(row)
+    here = job.name, job.user, slots, min(left, flying.tasks) if flying else 0, why
+    far = sums.done, failed, left, end.seconds, end.spread
+    times = job.deadline, end.at, end.early, end.late, sums.began, ended, run.lasted
+    output = str(folder / job_folder(row, job.name)) if folder else ""
+    told_of = {way: ways[way] for way in WORDS.values()}, sums.retried
+    second = facts.backups.get(row, Backups())._asdict()
+    return JobStatus(*here, *far, *times, output, *told_of, **second)
 
 
 def _seen(row: int, sums: Counted, ended: float) -> Expected:

@@ -72,11 +72,14 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 class Frame(NamedTuple):
-    """Where values lie on a chart."""
+    """Where values lie on a chart, its axes, its right edge, and the least and largest x."""
 
     x: Callable[[float], float]
     y: Callable[[float], float]
     parts: list[str]
+    end: int
+    low: float
+    high: float
 
 
 def _frame(
@@ -104,7 +107,7 @@ def _frame(
         return left + wide * (value - x_low) / span
 
     def y(value: float) -> float:
-        own = math.log10(max(value, 1e-300)) if log else value
+        own = math.log10(max(value, 1e-12)) if log else value
         return _TOP + high * (1.0 - (own - floor) / ((ceiling - floor) or 1.0))
 
     parts = []
@@ -131,7 +134,7 @@ def _frame(
         f'<text class="axis-name" transform="translate(14 {_TOP + high / 2:.0f}) rotate(-90)"'
         f' text-anchor="middle">{escape(names[1])}</text>'
     )
-    return Frame(x, y, parts)
+    return Frame(x, y, parts, end, x_low, x_high)
 
 
 def _tick(value: float) -> str:
@@ -165,96 +168,111 @@ def lines(
     points : bool
         A dot at every point.
     """
-    ys = [
-        value + sign * (half or 0.0)
-        for line in drawn
-        for value, half in zip(line.y, line.half or [None] * len(line.y), strict=True)
-        for sign in (-1, 1)
-        if value is not None
-    ]
-    ys = [value for value in ys if value > 0.0] if log else ys
-    if level is not None:
-        ys.append(level[0])
+    ys = [value for line in drawn for value in _reached(line) if value > 0.0 or not log]
+    ys += [level[0]] if level else []
     xs = [value for line in drawn for value in line.x] + ([mark[0]] if mark else [])
     if not ys or not xs:
         return ""
-    each = (
-        _lines(drawn, xs, ys, names, f"{title}. {told}", paper, log, mark, level, points)
-        for paper in _PAPERS
-    )
-    return "".join(each)
+    pages = []
+    for paper in _PAPERS:
+        frame = _frame(xs, ys, names, paper, log)
+        body = [*frame.parts, *_marked(frame, paper, mark, level)]
+        pages.append(_lines(drawn, frame, names, f"{title}. {told}", paper, body, points))
+    return "".join(pages)
+
+
+def _reached(line: Line) -> list[float]:
+    """Both ends of the intervals of a line, or its points twice."""
+    halves = line.half or [None] * len(line.y)
+    return [
+        value + sign * (half or 0.0)
+        for value, half in zip(line.y, halves, strict=True)
+        if value is not None
+        for sign in (-1, 1)
+    ]
 
 
 def _lines(
     drawn: Sequence[Line],
-    xs: Sequence[float],
-    ys: Sequence[float],
+    frame: Frame,
     names: tuple[str, str],
     told: str,
     paper: Paper,
-    log: bool,
-    mark: tuple[float, str] | None,
-    level: tuple[float, str] | None,
+    body: list[str],
     points: bool,
 ) -> str:
-    left, end, height = paper.left, paper.width - paper.right, paper.height
-    frame = _frame(xs, ys, names, paper, log)
-    body = list(frame.parts)
-    if mark is not None:
-        at = frame.x(mark[0])
-        body.append(
-            f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>'
-        )
-        body.append(
-            f'<text class="mark-name" x="{at + 5:.1f}" y="{_TOP + 11}">{escape(mark[1])}</text>'
-        )
-    if level is not None:
-        at = frame.y(level[0])
-        body.append(f'<line class="mark" x1="{left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        body.append(
-            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{escape(level[1])}</text>'
-        )
+    """The lines behind what is drawn already, with the data that scripts read."""
+    shown = [line for line in drawn if any(value is not None for value in line.y)]
     ends: list[tuple[float, str, str]] = []
-    data = []
-    for line in drawn:
-        known = [
-            (frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y, strict=True) if b is not None
-        ]
-        if not known:
-            continue
-        for a, b, half in zip(line.x, line.y, line.half or [], strict=False):
-            if b is not None and half:
-                top, foot = frame.y(b + half), frame.y(max(b - half, 1e-12) if log else b - half)
-                body.append(
-                    f'<line class="whisker k-{line.key}" x1="{frame.x(a):.1f}" x2="{frame.x(a):.1f}"'
-                    f' y1="{top:.1f}" y2="{foot:.1f}"/>'
-                )
-        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in known)
-        dash = _DASHES.get(line.key, "4 4")
-        dashed = f' stroke-dasharray="{dash}"' if dash else ""
-        body.append(f'<path class="line k-{line.key}" d="{path}"{dashed}/>')
-        if points:
-            body += [
-                f'<circle class="dot k-{line.key}" cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>'
-                for a, b in known
-            ]
-        ends.append((known[-1][1], line.key, line.name))
-        data.append(
+    for line in shown:
+        path, last = _line(line, frame, points)
+        body += path
+        ends.append((last, line.key, line.name))
+    if paper.named:
+        body += _names(ends, frame.end, paper.height)
+    first = list(drawn[0].x)
+    if any(list(line.x) != first for line in drawn):
+        return _svg(body, told, paper)
+    hover = {
+        "x": [round(value, 9) for value in first],
+        "left": paper.left, "right": frame.end, "top": _TOP, "bottom": paper.height - _BOTTOM,
+        "low": frame.low, "high": frame.high, "unit": names[0], "value": names[1],
+        "lines": [
             {
                 "name": line.name,
                 "key": line.key,
                 "y": [None if b is None else round(b, 6) for b in line.y],
             }
-        )
-    if paper.named:
-        body += _names(ends, end, height)
-    hover = {
-        "x": [round(value, 9) for value in drawn[0].x],
-        "left": left, "right": end, "top": _TOP, "bottom": height - _BOTTOM,
-        "low": min(xs), "high": max(xs), "unit": names[0], "value": names[1], "lines": data,
+            for line in shown
+        ],
     }  # fmt: skip
-    same = all(list(line.x) == list(drawn[0].x) for line in drawn)
-    return _svg(body, told, paper, hover if same else None)
+    return _svg(body, told, paper, hover)
+
+
+def _line(line: Line, frame: Frame, points: bool) -> tuple[list[str], float]:
+    """One line, its intervals and its points, and how high it ends."""
+    parts = []
+    for a, b, half in zip(line.x, line.y, line.half or [], strict=False):
+        if b is not None and half:
+            at, top, foot = frame.x(a), frame.y(b + half), frame.y(b - half)
+            parts.append(
+                f'<line class="whisker k-{line.key}" x1="{at:.1f}" x2="{at:.1f}"'
+                f' y1="{top:.1f}" y2="{foot:.1f}"/>'
+            )
+    known = [(frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y, strict=True) if b is not None]
+    path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in known)
+    dash = _DASHES.get(line.key, "4 4")
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    parts.append(f'<path class="line k-{line.key}" d="{path}"{dashed}/>')
+    if points:
+        parts += [
+            f'<circle class="dot k-{line.key}" cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>'
+            for a, b in known
+        ]
+    return parts, known[-1][1]
+
+
+def _marked(
+    frame: Frame, paper: Paper, mark: tuple[float, str] | None, level: tuple[float, str] | None
+) -> list[str]:
+    """A vertical line at a value of x, and a horizontal one at a value of y, with their texts."""
+    parts = []
+    if mark is not None:
+        at = frame.x(mark[0])
+        foot = paper.height - _BOTTOM
+        parts.append(f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{foot}"/>')
+        parts.append(
+            f'<text class="mark-name" x="{at + 5:.1f}" y="{_TOP + 11}">{escape(mark[1])}</text>'
+        )
+    if level is not None:
+        at, left = frame.y(level[0]), paper.left
+        parts.append(
+            f'<line class="mark" x1="{left}" x2="{frame.end}" y1="{at:.1f}" y2="{at:.1f}"/>'
+        )
+        parts.append(
+            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{escape(level[1])}</text>'
+        )
+    return parts
 
 
 def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]:
@@ -313,7 +331,6 @@ def _stacked(
     paper: Paper,
 ) -> str:
     paper = paper._replace(right=_EDGE)
-    left, end = paper.left, paper.width - paper.right
     totals = [sum(values) for values in zip(*(own for _, own in layers), strict=True)]
     frame = _frame(edges, [*totals, level[0] if level else 0.0], names, paper)
     body = list(frame.parts)
@@ -335,12 +352,7 @@ def _stacked(
             f"<title>{escape(name)}</title></path>"
         )
         below = above
-    if level is not None:
-        at = frame.y(level[0])
-        body.append(f'<line class="mark" x1="{left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        body.append(
-            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{escape(level[1])}</text>'
-        )
+    body += _marked(frame, paper, None, level)
     return _svg(body, told, paper)
 
 

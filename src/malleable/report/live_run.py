@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,11 @@ LAYERS = 7
 """Jobs that are drawn by themselves; all others are one more."""
 _MOST_PLANNED = 200  # jobs for which ends are asked for
 _FAILURES = _DECISIONS = 100  # that are listed
+_OF_FAILURE = ("job", "task", "way", "what", "value", "command", "tasks", "tries")
+_OF_JOB = (
+    *("tasks", "done", "failed", "left", "retried", "backup_tasks", "backups_won"),
+    *("wasted_slot_seconds", "ended", "risk"),
+)
 _LEAST = 1e-6  # seconds of a task
 _MAGIC = b"SQLite format 3\0"
 
@@ -134,19 +139,14 @@ def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failu
 
 def _study(path: str, run: _Run) -> Study:
     """The tasks that ended well as a record, and as jobs that can be simulated."""
-    good: dict[tuple[int, int], Attempt] = {}
-    for each in run.attempts:
-        if each.status == 0:
-            kept = good.setdefault((each.job, each.task), each)
-            if each.began + each.seconds < kept.began + kept.seconds:
-                good[each.job, each.task] = each
+    good = _first_good(run.attempts)
     count = len(run.jobs)
     seconds: list[list[float]] = [[] for _ in range(count)]
     end = np.full(count, -np.inf)
     start = np.full(count, np.inf)
     for each in run.attempts:
         start[each.job] = min(start[each.job], each.began)
-    for each in good.values():
+    for each in good:
         seconds[each.job].append(each.seconds)
         end[each.job] = max(end[each.job], each.began + each.seconds)
     seconds = [
@@ -186,6 +186,17 @@ def _study(path: str, run: _Run) -> Study:
     )
     told = with_record(told, record)
     return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
+
+
+def _first_good(attempts: Sequence[Attempt]) -> Iterable[Attempt]:
+    """Of each task that ended well the attempt that ended first."""
+    good: dict[tuple[int, int], Attempt] = {}
+    for each in attempts:
+        if each.status == 0:
+            kept = good.setdefault((each.job, each.task), each)
+            if each.began + each.seconds < kept.began + kept.seconds:
+                good[each.job, each.task] = each
+    return good.values()
 
 
 def _usual(run: _Run, job: int, seconds: Sequence[Sequence[float]]) -> float:
@@ -240,15 +251,8 @@ def _own(run: _Run) -> dict[str, Any]:
         "expected": ends,
         "failures": [
             {
-                "job": each.job,
-                "task": each.task,
-                "way": each.way,
-                "what": each.what,
-                "value": each.value,
-                "command": each.command,
+                **{name: getattr(each, name) for name in _OF_FAILURE},
                 "last_line": " ".join(each.last_lines(1)),
-                "tasks": each.tasks,
-                "tries": each.tries,
             }
             for each in run.failures
         ],
@@ -277,19 +281,10 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
             {
                 "name": job.name,
                 "user": job.user,
-                "tasks": own.tasks,
-                "done": own.done,
-                "failed": own.failed,
-                "left": own.left,
-                "retried": own.retried,
-                "backup_tasks": own.backup_tasks,
-                "backups_won": own.backups_won,
-                "wasted_slot_seconds": own.wasted_slot_seconds,
+                **{name: getattr(own, name) for name in _OF_JOB},
                 "comes": run.comes[k],
                 "began": began,
-                "ended": own.ended,
                 "deadline": job.deadline,
-                "risk": own.risk,
                 "wait": None if began is None else max(0.0, began - run.comes[k]),
                 "waited_for": _waited_for(run, k, began),
                 "busy": float(busy[k]),
@@ -314,59 +309,59 @@ def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]
         ready = min(until, max(comes, last))
         found = [{"what": f"{run.jobs[k].name} to end", "seconds": ready - comes}]
     if until > ready:
-        held: Counter[str] = Counter()
-        for each in run.attempts:
-            inside = min(until, each.began + each.seconds) - max(ready, each.began)
-            if inside > 0.0 and each.job != job:
-                held[run.jobs[each.job].name] += inside  # type: ignore[assignment]
-        names = [name for name, _ in held.most_common(2)]
-        more = f" and {counted(len(held) - 2, 'other')}" if len(held) > 2 else ""
-        what = f"slots that {', '.join(names)}{more} had" if names else "its first task to start"
-        found.append({"what": what, "seconds": until - ready})
+        found.append({"what": _held_by(run, job, ready, until), "seconds": until - ready})
     return [part for part in found if part["seconds"] > 0.0]
+
+
+def _held_by(run: _Run, job: int, since: float, until: float) -> str:
+    """Whose slots a job waited for: the two jobs that had most slot-seconds meanwhile."""
+    held: Counter[str] = Counter()
+    for each in run.attempts:
+        inside = min(until, each.began + each.seconds) - max(since, each.began)
+        if inside > 0.0 and each.job != job:
+            held[run.jobs[each.job].name] += inside  # type: ignore[assignment]
+    names = [name for name, _ in held.most_common(2)]
+    more = f" and {counted(len(held) - 2, 'other')}" if len(held) > 2 else ""
+    return f"slots that {', '.join(names)}{more} had" if names else "its first task to start"
 
 
 def _over_time(run: _Run) -> dict[str, Any]:
     """Slots and memory in use by job, the mean of each window."""
     last = max([run.status.now, *(each.began + each.seconds for each in run.attempts)], default=0.0)
-    if not last > 0.0:
+    if not last > 0.0 or not (run.attempts or run.flying):
         return {"time": [], "slots": [], "memory": []}
     edges = np.linspace(0.0, last, WINDOWS + 1)
-    job = np.array([each.job for each in run.attempts] + list(run.flying), dtype=np.int64)
-    begin = np.array(
-        [each.began for each in run.attempts] + [own.began for own in run.flying.values()]
-    )
-    end = np.array(
-        [each.began + each.seconds for each in run.attempts] + [run.status.now] * len(run.flying)
-    )
-    width = np.array([1.0] * len(run.attempts) + [float(own.tasks) for own in run.flying.values()])
-    memory = np.array([each.memory for each in run.attempts] + [0.0] * len(run.flying))
+    job, begin, end, width, memory = _spans(run)
     order = np.argsort(-np.bincount(job, (end - begin) * width, len(run.jobs)), kind="stable")
-    shown = [k for k in order[:LAYERS].tolist() if (job == k).any()]
-    rest = [k for k in range(len(run.jobs)) if k not in set(shown) and (job == k).any()]
-    layers = [([k], run.jobs[k].name) for k in shown]
-    layers += [(rest, counted(len(rest), "other job"))] if rest else []
+    order = order[np.isin(order, job)]
+    rest = np.sort(order[LAYERS:])
+    layers = [([k], run.jobs[k].name) for k in order[:LAYERS].tolist()]
+    layers += [(rest, counted(len(rest), "other job"))] if len(rest) else []
 
-    def filled(values: Any, chosen: Any) -> list[float]:
-        whole = _ramp(begin[chosen], values[chosen], edges) - _ramp(
-            end[chosen], values[chosen], edges
-        )
-        means: list[float] = np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0).tolist()
-        return means
+    def filled(values: Any) -> list[dict[str, Any]]:
+        found = []
+        for rows, name in layers:
+            chosen = np.isin(job, rows)
+            whole = _ramp(begin[chosen], values[chosen], edges)
+            whole -= _ramp(end[chosen], values[chosen], edges)
+            means = np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0)
+            found.append({"name": name, "values": means.tolist()})
+        return found
 
-    found = []
-    for rows, name in layers:
-        chosen = np.isin(job, rows)
-        found.append(
-            {"name": name, "slots": filled(width, chosen), "memory": filled(memory, chosen)}
-        )
-    return {
-        "time": edges.tolist(),
-        "slots": [{"name": own["name"], "values": own["slots"]} for own in found],
-        "memory": [{"name": own["name"], "values": own["memory"]} for own in found]
-        if memory.any()
-        else [],
-    }
+    shown = filled(memory) if memory.any() else []
+    return {"time": edges.tolist(), "slots": filled(width), "memory": shown}
+
+
+def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
+    """Job, begin, end, slots and memory of each attempt, and of the tasks that run."""
+    rows = [
+        (each.job, each.began, each.began + each.seconds, 1.0, each.memory) for each in run.attempts
+    ]
+    flying = run.flying.items()
+    rows += [(job, own.began, run.status.now, float(own.tasks), 0.0) for job, own in flying]
+    job, *columns = zip(*rows, strict=True)
+    begin, end, width, memory = map(np.array, columns)
+    return np.array(job, dtype=np.int64), begin, end, width, memory
 
 
 def _ramp(times: Any, values: Any, edges: Any) -> Any:
@@ -392,28 +387,14 @@ def _expected(run: _Run) -> dict[str, Any]:
     shown = sorted(range(len(run.jobs)), key=lambda k: (-work[k], k))[:LAYERS]
     found = []
     for k in sorted(shown):
-        true = run.status.jobs[k].ended
-        rows = [
-            ends[k].at if (math.isnan(true) or at < true) and run.comes[k] <= at else math.nan
+        ended = run.status.jobs[k].ended
+        told = [
+            ends[k] if run.comes[k] <= at and not at >= ended else Expected(k, *[math.nan] * 3)
             for at, ends in asked
         ]
-        early = [
-            ends[k].early if not math.isnan(row) else math.nan
-            for row, (_, ends) in zip(rows, asked, strict=True)
-        ]
-        late = [
-            ends[k].late if not math.isnan(row) else math.nan
-            for row, (_, ends) in zip(rows, asked, strict=True)
-        ]
-        found.append(
-            {
-                "name": run.jobs[k].name,
-                "expected": rows,
-                "early": early,
-                "late": late,
-                "ended": true,
-            }
-        )
+        columns = {"expected": "at", "early": "early", "late": "late"}
+        times = {name: [getattr(own, time) for own in told] for name, time in columns.items()}
+        found.append({"name": run.jobs[k].name, **times, "ended": ended})
     return {"missing": None, "time": moments, "jobs": found}
 
 

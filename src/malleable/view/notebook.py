@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cluster.epoch import AdaptiveDecision, AdaptiveMatching, TaskStarts
-from malleable.cluster.matching import ClassMatching
+from malleable.cluster.matching import AdaptiveMatching, ClassMatching
 from malleable.cluster.nodes import Cluster
+from malleable.cluster.scheduler import TaskStarts
 from malleable.cluster.table import ClusterJobs
 from malleable.epoch import BaseDecision
 from malleable.flows.epoch import FlowDecision
@@ -208,8 +208,7 @@ def _(shown: BaseDecision) -> Parts:
         _column("changed", shown.changed, _yes),
         *_columns(shown, Clock()),
     ]
-    starts = _parts(shown.starts) if isinstance(shown, AdaptiveDecision) else []
-    return [repr(shown), *_rows(len(shown.ids), columns), *starts]
+    return [repr(shown), *_rows(len(shown.ids), columns)]
 
 
 def _matrix(share: Any, rows: Sequence[str], heads: Sequence[str]) -> Parts:

@@ -118,23 +118,30 @@ def draw_load(result: SimulationResult) -> Any:
     times = {policy: clock.shift(own["time"]) for policy, own in result.series.items()}
     longest = max(float(own[-1]) for own in times.values())
     unit, seconds = next((own for own in _UNITS if longest >= 4 * own[1]), _UNITS[-1])
+    edges = {policy: time / seconds for policy, time in times.items()}
     panels = [name for name in _PANELS if any(np.isfinite(own[name]).any() for own in every)]
     figure = new_figure(7.0, 1.4 + 1.9 * len(panels))
     rows = figure.subplots(len(panels), 1, sharex=True)
     for axes, name in zip(rows, panels, strict=True):
-        scale, top = (1, None) if name == "jobs" else (100, 105)
-        for k, (policy, own) in enumerate(result.series.items()):
-            width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
-            edges, look = times[policy] / seconds, {"label": policy, "linewidth": width}
-            axes.stairs(scale * own[name], edges, baseline=None, **look)
-        axes.set(ylabel=_PANELS[name], ylim=(0, top))
-        axes.grid(alpha=0.3)
+        _draw_series(
+            axes, name, {policy: own[name] for policy, own in result.series.items()}, edges
+        )
     _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
     label_times(rows[-1], clock, unit)
     if clock.origin:
         rows[-1].set_xlim(0.0, longest / seconds)  # nothing is there before
     rows[0].legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
+
+
+def _draw_series(axes: Any, name: str, series: Mapping[str, Any], edges: Mapping[str, Any]) -> None:
+    """One panel: a line a policy."""
+    scale, top = (1, None) if name == "jobs" else (100, 105)
+    for k, (policy, own) in enumerate(series.items()):
+        width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
+        axes.stairs(scale * own, edges[policy], baseline=None, label=policy, linewidth=width)
+    axes.set(ylabel=_PANELS[name], ylim=(0, top))
+    axes.grid(alpha=0.3)
 
 
 def _scale_jobs(axes: Any, series: list[tuple[Any, Any]]) -> None:
@@ -199,20 +206,25 @@ def draw_periods(found: Replications) -> Any:
             axes.errorbar(
                 periods, means, yerr=error if error.any() else None, label=policy, **_POINTS
             )
-        axes.set(xlabel="period [s]", ylabel=panels[name])
-        axes.set_yscale("symlog" if name == "mean_tardiness" else "log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}")
-        if periods[0] == 0.0:
-            axes.set_xscale("symlog", linthresh=periods[1])
-            axes.set_xlim(left=0.0)
-        else:
-            axes.set_xscale("log")
-        axes.set_xticks(periods, [f"{period:g}" for period in periods])
-        axes.set_xticks([], minor=True)
-        axes.grid(alpha=0.3)
+        axes.set(ylabel=panels[name], yscale="symlog" if name == "mean_tardiness" else "log")
+        _scale_periods(axes, periods)
     figure.axes[0].legend(fontsize=8)
     return figure
+
+
+def _scale_periods(axes: Any, periods: list[float]) -> None:
+    """A logarithmic axis of periods, which may begin with 0, and plain numbers at both axes."""
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    axes.set_xlabel("period [s]")
+    if periods[0] == 0.0:
+        axes.set_xscale("symlog", linthresh=periods[1])
+        axes.set_xlim(left=0.0)
+    else:
+        axes.set_xscale("log")
+    axes.set_xticks(periods, [f"{period:g}" for period in periods])
+    axes.set_xticks([], minor=True)
+    axes.grid(alpha=0.3)
 
 
 @picture

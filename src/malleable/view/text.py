@@ -171,11 +171,7 @@ class Table:
             min(full[k], max(_LABEL, word[k])) if k < self.left else max(cells[k], word[k])
             for k in every
         ]
-        for count in range(len(self.spare) + 1):
-            some = [k for k in every if k not in self.spare[:count]]
-            if sum(least[c] for c in some) + _GAP * (len(some) - 1) <= width:
-                every = some
-                break
+        every = self._without_spare(every, least, width)
         key = every[:1]  # what every table begins with: words, on no more than half the width
         for k in [k for k in every[1:-1] if k < self.left]:
             if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width // 2:
@@ -187,6 +183,14 @@ class Table:
         even = _packed(key, rest, least, width, -(-len(rest) // max(len(parts), 1)))
         parts = even if len(even) == len(parts) else parts
         return [(part, _spread(part, least, cells, full, width)) for part in parts or [key]]
+
+    def _without_spare(self, every: list[int], least: list[int], width: int) -> list[int]:
+        """As many columns as fit if spare ones are left out, the first ones first; all if none fit."""
+        for count in range(len(self.spare) + 1):
+            some = [k for k in every if k not in self.spare[:count]]
+            if sum(least[c] for c in some) + _GAP * (len(some) - 1) <= width:
+                return some
+        return every
 
     def _made(self, columns: list[int], widths: list[int]) -> Any:
         from rich import box

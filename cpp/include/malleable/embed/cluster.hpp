@@ -11,6 +11,9 @@ namespace malleable::embed {
 // Complete columns, checked.
 ClusterNodes nodes_of(const malleable_cluster& given);
 
+// Options of a scheduler that are written by name; null: the defaults.
+SchedulerOptions options_of(const char* given);
+
 // Users, with what they were left out to be.
 template <typename Person>
 std::vector<Person> people_of(std::int64_t count, const double* minimum, const double* priority) {

@@ -13,7 +13,6 @@
 #include "malleable/model/own_lines.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/turn.hpp"
-#include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/flow_epoch.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
@@ -103,17 +102,12 @@ struct malleable_slotted_epoch : malleable::embed::Handle<malleable::SlottedEpoc
   using Handle::Handle;
   malleable::embed::Defaults defaults;
 };
-struct malleable_adaptive_epoch : malleable::embed::Handle<malleable::AdaptiveEpoch, 5> {
-  using Handle::Handle;
-  malleable::embed::Defaults defaults;
-  malleable::TaskStarts starts;
-};
-struct malleable_scheduler : malleable::embed::Handle<malleable::embed::PolicyAndScheduler, 6> {
+struct malleable_scheduler : malleable::embed::Handle<malleable::embed::PolicyAndScheduler, 5> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
   std::vector<malleable::Scheduler::Start> starts;
   std::vector<std::int64_t> taken;  // jobs of the tasks that were taken back last
 };
-struct malleable_plan : malleable::embed::Handle<malleable::embed::Planned, 7> {
+struct malleable_plan : malleable::embed::Handle<malleable::embed::Planned, 6> {
   using Handle::Handle;
 };

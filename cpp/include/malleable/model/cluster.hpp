@@ -7,6 +7,7 @@
 // value named.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,9 @@ struct ClusterView {
   std::span<const double> capacity = {};
 
   std::size_t size() const { return rate.size(); }
+  std::size_t types() const {
+    return type.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(type)) + 1;
+  }
 };
 
 // What a column of jobs is called, how long it is, which numbers it may have, and who is told it.
@@ -117,7 +121,7 @@ struct ClusterJobColumns {
     phase(kMap, "maps", "map_seconds", "map_offset", "min_map_slots");
     phase(kReduce, "reduces", "reduce_seconds", "reduce_offset", "min_reduce_slots");
     visit(ClusterColumn{.name = "shuffle", .range = work}, tables.shuffle...);
-    visit(ClusterColumn{.name = "block", .range = &kBytesRange}, tables.block...);
+    visit(ClusterColumn{.name = "block", .of = kBoth, .range = &kBytesRange}, tables.block...);
     visit(ClusterColumn{.name = "shuffle_bytes", .range = &kBytesRange}, tables.shuffle_bytes...);
     visit(ClusterColumn{.name = "weight", .of = kBoth, .range = &kWeightRange, .spare = 1.0},
           tables.weight...);
@@ -137,7 +141,8 @@ struct ClusterJobColumns {
         tables.max_slots...);
     visit(ClusterColumn{.name = "speedup", .of = kBoth, .range = &kPartRange, .spare = 1.0},
           tables.exponent...);
-    visit(ClusterColumn{.name = "node_rates", .length = kAny}, tables.node_rates...);
+    visit(ClusterColumn{.name = "node_rates", .of = kToldOnly, .length = kAny},
+          tables.node_rates...);
     visit(ClusterColumn{.name = "user_minimum", .range = &kWeightRange, .length = kAny},
           tables.user_minimum...);
     visit(ClusterColumn{.name = "user_priority", .range = &kRateRange, .length = kAny},
@@ -196,6 +201,8 @@ void validate(const ClusterJobsView& jobs);
 // Of 1, 2 ... tasks that run at once: above 0, finite, never falling; `row` is the job that errors
 // name.
 void validate_rates(std::span<const double> rates, std::size_t row);
+// Rates of jobs of their own, an entry for each job, phase and type of nodes.
+void validate_node_rates(const ClusterView& cluster, const ClusterJobsView& jobs);
 // Jobs that no node can run (reduces but no slot for them, say), told before anything runs.
 void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs);
 

@@ -50,10 +50,8 @@ struct AdaptiveOptions {
 struct AdaptiveResource {
   std::int64_t nodes = 0;
   std::int64_t slots[2] = {0, 0};  // of one node
-  double rate = 1.0;               // of one node: a task of s seconds takes s / rate
-  double storage = kInfinity;      // bytes a second that its disk reads
 
-  void state(State& s) { s(nodes, slots, rate, storage); }
+  void state(State& s) { s(nodes, slots); }
 };
 
 // Shares by class and resource (row-major) that maximise the common growth of all classes.
@@ -70,23 +68,22 @@ class Adaptive {
            const AdaptiveOptions& options, ClassMatcher matcher);
 
   Index add_user(double minimum, double priority);
+  void set_user_terms(Index user, double minimum, double priority);
   Index add_class();
   // A job comes; seconds[p * resources + g] is what a task of phase p takes on a node of resource
-  // g, as said then. Solves the programs if need be.
+  // g, as said then. Solves the programs if need be. If the matcher throws, the job has come, and
+  // its class is suggested to no resource until a later call of match() solves the programs.
   void arrived(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
                std::span<const double> seconds);
   // A job that has arrived is there, by a number that no other one has.
   void add_job(Index job, Index job_class, Index user);
-  // Lets users, classes and arrivals come together or, if a matcher throws, not at all.
-  void together(const std::function<void()>& come);
   // Tasks of the job that a slot of this pool could start now, and those that run there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
   // Another user's from now on, among whose jobs it waits anew.
   void set_user(Index job, Index user, double now);
   void task_finished(Index job, Phase p, Index node, double seconds);
-  // Seconds of a job's tasks on a node of rate 1 were said to be `before`, and are said to be
-  // `now`.
-  void correct(Index job, Phase p, double before, double now, std::span<const double> rates = {});
+  // What a job said of its tasks was too little by so many seconds, one entry a resource.
+  void correct(Index job, Phase p, std::span<const double> seconds);
   void remove_job(Index job);
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);
@@ -118,12 +115,11 @@ class Adaptive {
 
   std::size_t classes() const { return estimates_.classes(); }
   std::size_t resources() const { return resources_.size(); }
+  std::size_t nodes() const { return resource_.size(); }
   std::size_t users() const { return users_.size(); }
   std::int64_t waiting(Index job, int pool) const { return jobs_[job].waiting[pool]; }
   std::int64_t running(Index job, int pool) const { return jobs_[job].running[pool]; }
   Index resource_of(Index node) const { return resource_[node]; }
-  const AdaptiveResource& resource(Index r) const { return resources_[r]; }
-  std::int64_t slots(int pool) const;  // of all nodes
   Index class_of(Index job) const { return jobs_[job].job_class; }
   std::int64_t solves() const { return solves_; }
   // By class and resource: 0 first, 1 second matching.

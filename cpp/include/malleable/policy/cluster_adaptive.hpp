@@ -5,7 +5,13 @@
 // of one class that have equal priority of their user and are runs of one program; where programs
 // are unknown, equal priority and equal numbers of tasks and estimated seconds of both phases, each
 // to the next power of four. A task's seconds on a resource are first taken to be its estimate by
-// the node's rate, and its block by the node's storage.
+// the node's rate, and its block by the node's storage. Jobs may have rates of their own for types
+// of nodes. A simulation knows these rates at first, and types of nodes are then resources of their
+// own. A scheduler hears of the rates when jobs come: rates that differ between nodes of one
+// resource are refused.
+//
+// If the matcher throws, the next decision or choice throws it on, and the one after that solves
+// the programs again.
 //
 // A decision says which jobs the free slots would go to by the same rule, taking them to be spread
 // over the nodes as all slots are: O(jobs + nodes), and a choice for each free slot while tasks
@@ -13,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -38,6 +45,8 @@ class ClusterAdaptive final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState& state, Index job) override;
+  void estimate_said(const ClusterState& state, Index job, Phase p, double before) override;
+  void check_node_rates(const ClusterState& state, std::span<const double> rates) const override;
   // Its class stays: it came as what it was.
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
@@ -48,10 +57,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   Choice choose(const ClusterState& state, Index node, int pool) override;
   double reconsiders(int pool) const override { return scheduler_->overdue(pool); }
 
-  // After begin().
-  const Adaptive& scheduler() const { return *scheduler_; }
-
- private:
+  // What the jobs of a class have in common.
   struct Key {
     double priority = 1.0;
     std::int64_t program = -1;   // none
@@ -60,9 +66,14 @@ class ClusterAdaptive final : public ClusterPolicy {
     auto operator<=>(const Key&) const = default;
     void state(State& s) { s(priority, program, shape); }
   };
+  // After begin().
+  const Adaptive& scheduler() const { return *scheduler_; }
+  std::vector<Key> classes() const;
 
+ private:
   Key key_of(const ClusterState& state, Index job) const;
   void add(const ClusterState& state, Index job);
+  void solve_what_failed(double now);
   void spread_free(const ClusterState& state, int pool);
 
   AdaptiveOptions options_;
@@ -71,6 +82,8 @@ class ClusterAdaptive final : public ClusterPolicy {
   std::unique_ptr<Adaptive> scheduler_;
   std::map<Key, Index> classes_;
   std::vector<std::uint8_t> known_;  // jobs that the scheduler has
+  std::exception_ptr failed_;        // what the matcher threw, until it is thrown on
+  bool unsolved_ = false;            // the programs, since then
   std::vector<Index> example_;       // a node of each resource
   std::vector<double> seconds_;
   std::vector<std::int64_t> free_;

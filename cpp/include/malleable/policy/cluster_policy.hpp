@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -198,6 +199,15 @@ class ClusterPolicy {
   virtual void added(const ClusterState&, std::span<const Index> /*jobs*/) {}
   virtual void job_arrived(const ClusterState&, Index /*job*/) {}
   virtual void job_finished(const ClusterState&, Index /*job*/) {}
+  // Another time of a task of a job that has come is said; the estimate was this before.
+  virtual void estimate_said(const ClusterState&, Index /*job*/, Phase, double /*before*/) {}
+  // Rates of their own that jobs which come will have, by job, phase and type of nodes. Throws if
+  // the policy does not read rates, or takes nodes for alike that the rates tell apart.
+  virtual void check_node_rates(const ClusterState&, std::span<const double> /*rates*/) const {
+    throw std::invalid_argument(
+        "node_rates: the policy learns how fast nodes are, from tasks that "
+        "end there; only adaptive policies read rates of jobs");
+  }
   // A job is another user's from now on.
   virtual void user_changed(const ClusterState&, Index /*job*/, std::size_t /*before*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,

@@ -96,6 +96,9 @@ class ClusterScheduler {
   bool place(Index job, Index task, std::span<Index> node) {
     return policy_->place(state_, job, task, node);
   }
+  void check_node_rates(std::span<const double> rates) const {
+    policy_->check_node_rates(state_, rates);
+  }
   // node[task * copies + c]; copies of blocks.
   void set_blocks(Index job, std::size_t copies, std::vector<Index> node);
   void arrive(Index job);

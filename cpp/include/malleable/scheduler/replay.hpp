@@ -46,7 +46,8 @@ inline constexpr std::array kEventColumns = {
     "elapsed_maps",  "elapsed_reduces",
     "parents",       "parents_offset",
     "mean_maps",     "mean_reduces",
-    "copying",
+    "copying",       "block",
+    "node_rates",
 };
 
 struct Replayed {

@@ -62,8 +62,8 @@ class Scheduler {
   // New jobs, one entry each. `flow`: jobs of one number are a flow, all of which is added at once;
   // a job comes when the jobs after[after_offset[k]] ... of this call have finished. A job that
   // arrives after `now` does so now. Returns ids, valid until the next call.
-  // Columns that the scheduler is told are complete but for max_slots and speedup (its p), which
-  // may be left out.
+  // Columns that the scheduler is told are complete but for max_slots, speedup (its p), block and
+  // node_rates, which may be left out.
   // `parents`: job k also waits for the jobs parents[parents_offset[k]] ..., ids of earlier calls,
   // unless they have finished; left out, nobody does.
   struct Additions : ClusterJobsView {
@@ -73,6 +73,9 @@ class Scheduler {
   std::span<const std::int64_t> add(const Additions& jobs, double now);
   // Nodes with copies of the blocks of a job's map tasks, task by task, before any of them started.
   void set_blocks(std::int64_t id, std::size_t copies, std::span<const std::int64_t> node);
+  // Where the policy would have `copies` copies of each of as many blocks of a job as `node` has
+  // room for. std::invalid_argument if the policy has no such wish.
+  void place(std::int64_t id, std::size_t copies, std::span<Index> node);
 
   // Tasks, one row each, or `count` of them. What is told of jobs that left is ignored; each call
   // returns how many tasks it could not place.
@@ -219,6 +222,7 @@ class Scheduler {
   Index take_flow();
   void make_rows(std::size_t count);
   void fill_rows(const Additions& jobs);
+  void fill_node_rates(std::span<const double> given);
   template <typename Apply>
   std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
   void put_back(Index row, Phase p, const Tasks& tasks, std::size_t k);

@@ -8,7 +8,6 @@
 
 #include "check.hpp"
 #include "malleable/model/turn.hpp"
-#include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
@@ -60,18 +59,6 @@ void step(SlottedEpoch& epoch, int k) {
   epoch.remove(ids, k % 2 == 0);
 }
 
-void step(AdaptiveEpoch& epoch, int k) {
-  const Wholes zero{0}, maps{3 + k % 3}, reduces{1};
-  const Reals at{static_cast<double>(k)}, two{2.0}, nothing{0.0};
-  Wholes ids(1);
-  epoch.add({{}, 0, zero, zero, maps, reduces, at, two, two, nothing, {}, {}}, ids);
-  const Wholes free[2] = {{1, 1}, {1, 1}};
-  const std::span<const std::int64_t> views[2] = {free[0], free[1]};
-  TaskStarts starts;
-  epoch.decide(epoch.now(), views, starts);
-  epoch.remove(ids);
-}
-
 void step(TandemBatch& batch, int) {
   batch.search(20);
   Reals map, shuffle;
@@ -86,15 +73,6 @@ Epoch make_epoch() {
 }
 OverlapEpoch make_overlap() { return OverlapEpoch({OverlapPolicy::kSplitSrpt}); }
 SlottedEpoch make_slotted() { return SlottedEpoch(4, 1.0, "asrpt"); }
-AdaptiveEpoch make_adaptive() {
-  const auto matcher = [](std::span<const double> rates, std::span<const double>,
-                          std::span<const double> nodes) {
-    return Reals(rates.size() * nodes.size(), 0.5);
-  };
-  Adaptive scheduler({{2, {2, 1}}}, {0, 0}, false, Reals{1.0}, Reals{1.0}, {}, matcher);
-  scheduler.add_class();
-  return AdaptiveEpoch(std::move(scheduler), 2, false);
-}
 TandemBatch make_batch() {
   Reals size(30);
   std::iota(size.begin(), size.end(), 1.0);
@@ -137,7 +115,6 @@ TEST(objects_in_different_threads_share_nothing) {
   share_nothing(make_epoch);
   share_nothing(make_overlap);
   share_nothing(make_slotted);
-  share_nothing(make_adaptive);
   share_nothing(make_batch);
 }
 
@@ -145,7 +122,6 @@ TEST(one_object_serves_one_thread_at_a_time) {
   take_turns(make_epoch);
   take_turns(make_overlap);
   take_turns(make_slotted);
-  take_turns(make_adaptive);
   take_turns(make_batch);
 }
 

@@ -1,4 +1,4 @@
-"""A loop of one's own on unlike nodes: the adaptive scheduler says which task a free slot starts."""
+"""A loop of your own on nodes that are unlike: the adaptive policy says which task a free slot starts."""
 
 import heapq
 
@@ -15,7 +15,7 @@ cluster = mb.Cluster(
     [{"name": "slow", "count": 2, "map_slots": 2}, {"name": "fast", "map_slots": 2, "rate": 4.0}],
     users=[{"name": "ann", "minimum": 1, "priority": 2}],
 )
-epoch = mb.AdaptiveEpoch(cluster)
+scheduler = mb.Scheduler(cluster, "adaptive")
 rng = np.random.default_rng(1)
 queue = [(float(at), 0, k) for k, at in enumerate(np.cumsum(rng.exponential(12.0, 60)))]
 program = ["train" if k % 2 else "etl" for k in range(len(queue))]
@@ -25,15 +25,15 @@ while queue:
     now, kind, what = heapq.heappop(queue)
     if kind == 0:
         table = mb.ClusterJobs([2], 20.0, user=[owner[what]], program=[program[what]])
-        arrived[int(epoch.add(table, arrival=now)[0])] = (now, program[what])
+        arrived[int(scheduler.add(table, now)[0])] = (now, program[what])
     else:
         job, node, seconds = what
-        epoch.ended([job], 0, node, seconds, end=now)
+        scheduler.finished([job], seconds=seconds, node=node, now=now)
         free[node] += 1
-        if epoch.counts([job])["map_finished"][0] == 2:
+        if scheduler.counts([job])["finished"][0, 0] == 2:
             waits.append((arrived[job][1], now - arrived[job][0]))
-            epoch.finish([job])
-    starts = epoch.decide(now, slots=np.stack([free, 0 * free], axis=1)).starts
+            scheduler.finish([job])
+    starts = scheduler.assign(now, np.stack([free, 0 * free], axis=1))
     for job, node in zip(starts.ids.tolist(), starts.node.tolist(), strict=True):
         slow = cluster.rate[node] == 1.0 or arrived[job][1] == "etl"
         seconds = 20.0 if slow else 5.0
@@ -42,7 +42,7 @@ while queue:
 
 for name in ("etl", "train"):
     print(f"{name}: mean response {np.mean([wait for own, wait in waits if own == name]):.1f} s")
-matching = epoch.matching()
+matching = scheduler.matching()
 for row, (priority, name) in enumerate(matching.classes):
     rates = ", ".join(f"{rate:.3f}" for rate in matching.execution_rates[row])
     where = [cluster.type_names[cluster.type[own[0]]] for own in matching.nodes]

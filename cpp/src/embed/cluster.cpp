@@ -1,0 +1,36 @@
+#include "malleable/embed/cluster.hpp"
+
+#include <string>
+
+namespace malleable::embed {
+
+ClusterNodes nodes_of(const malleable_cluster& given) {
+  const std::size_t n = length("nodes", given.nodes);
+  const auto filled = [n](const auto* column, auto value) {
+    std::vector<decltype(value)> own(n, value);
+    if (column != nullptr) own.assign(column, column + n);
+    return own;
+  };
+  needed("map_slots", given.map_slots, n);
+  ClusterNodes nodes;
+  nodes.slots[0] = filled(given.map_slots, std::int64_t{0});
+  nodes.slots[1] = filled(given.reduce_slots, std::int64_t{0});
+  nodes.type = filled(given.type, std::int64_t{0});
+  nodes.rack = filled(given.rack, std::int64_t{0});
+  nodes.rate = filled(given.rate, 1.0);
+  nodes.storage = filled(given.storage, kInfinity);
+  nodes.link = filled(given.link, kInfinity);
+  nodes.generic = given.generic != 0;
+  validate(nodes.view());
+  return nodes;
+}
+
+SchedulerOptions options_of(const char* given) {
+  SchedulerOptions options;
+  options.learn = true;
+  options.take_back = false;  // until the caller says that it can end tasks
+  if (given != nullptr) options.settle(read_options(given, options, "slow_start"));
+  return options;
+}
+
+}  // namespace malleable::embed
