@@ -21,6 +21,8 @@ two_phase(seed, sigma, jobs=900): maps geometric(0.06), at most 200, a quarter a
 copying_world(number, jobs=300): number 0 to 89: such jobs with sigma 0, 0.5, 1, 1.5 or 2, reduces that copy 0.3
     or 3 times 12.2 s (a map's mean of all jobs), 60 + 30, 60 + 60 slots of both kinds or 90 of any, load 0.5,
     0.8 or 0.95 of the busier kind; the number is the seed.
+traced_phases(name, load=0.8): jobs with maps and reduces of a real trace by its name in TRACED_PHASES, on a
+    cluster with that load (`Cluster.for_load`). They need the traces' folder.
 short_history(seed): U{17..46} such jobs, tasks of sigma 0.3, mean seconds of jobs of sigma 1.2, on 5 nodes.
 mixed_speeds(seed, fast=4.0, jobs=400, tasks=30, load=0.8): geometric(1 / ``tasks``) tasks a job, mean seconds
     lognormal(mean 20, 0.8), tasks of sigma 0.3, eight nodes of rate 1 and eight of rate ``fast``, four slots
@@ -38,14 +40,17 @@ operator_week(jobs=200_000, seed=1): a week of such a table as a file: arrivals 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from malleable import Cluster, ClusterJobs, generate_cluster_jobs
+from benchmarks.instances.workflows import traces
+from malleable import Cluster, ClusterJobs, generate_cluster_jobs, read
 
 __all__ = [
     "SMALL_SLOTS",
+    "TRACED_PHASES",
     "batch",
     "changing_times",
     "copying_world",
@@ -56,8 +61,18 @@ __all__ = [
     "single_tasks",
     "small_run",
     "stream",
+    "traced_phases",
     "two_phase",
 ]
+
+TRACED_PHASES = {
+    "Facebook 2010, 400 jobs": "swim-facebook/FB-2010_withInputPaths_first400.tsv.gz",
+    "Rumen 3m": "hadoop-rumen/trace_3m.json.gz",
+    "Rumen 5m": "hadoop-rumen/trace_5m.json.gz",
+    "Rumen 7m": "hadoop-rumen/trace_7m.json.gz",
+    "Rumen stream": "hadoop-rumen/5m_stream_trace.json.gz",
+    "Rumen folder": "hadoop-rumen/folder-input-trace.json.gz",
+}
 
 SMALL_SLOTS = 24
 
@@ -194,6 +209,19 @@ def copying_world(number: int, jobs: int = 300) -> tuple[ClusterJobs, Cluster]:
         (0.5, 0.8, 0.95)[load],
         (0.3, 3.0)[copying] * math.exp(2.5),
     )
+
+
+@lru_cache(maxsize=1)
+def _traced(name: str) -> ClusterJobs:
+    folder = traces()
+    assert folder is not None, "no folder of traces"
+    return read(folder / TRACED_PHASES[name]).tasks()
+
+
+def traced_phases(name: str, load: float = 0.8) -> tuple[ClusterJobs, Cluster]:
+    """See the module."""
+    jobs = _traced(name)
+    return jobs, Cluster.for_load(jobs, load)
 
 
 def short_history(seed: int) -> tuple[ClusterJobs, Cluster]:

@@ -240,13 +240,13 @@ def test_what_was_ended_had_only_copied_and_is_counted(generic):
     assert (tasks["finish_time"][vain] < last[tasks["job"][vain]]).all()
 
 
-def told(**options):
+def told(copying=(6.0,) * 4, **options):
     """A scheduler that knows how long maps and copying take, and a job whose last map began at 10 s."""
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 3}]), "fifo", **options)
-    for _ in range(4):
+    for seconds in copying:
         ids = scheduler.add(mb.ClusterJobs([4], 0.0, [1], 0.0), now=0.0)
         scheduler.finished(ids.repeat(4), seconds=[8.0, 10.0, 12.0, 10.0], now=0.0)
-        scheduler.finished(ids, 1, seconds=9.0, copying=6.0, now=0.0)
+        scheduler.finished(ids, 1, seconds=30.0, copying=seconds, now=0.0)
         scheduler.finish(ids, now=0.0)
     (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, [2], 0.0), now=0.0)
     scheduler.decide(0.0)
@@ -279,6 +279,31 @@ def test_a_scheduler_starts_reduces_early_and_takes_them_back():
     again.ready([job], 1)  # if you say that they are ready, they are
     again.decide(14.7)
     assert again.counts([job])["ready"].tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(("copying", "early"), [((6.0,) * 4, 0), ((6.0, 6.0, 6.0, 20.0), 2)])
+def test_in_idle_slots_the_longest_copying_counts(copying, early):
+    """The map that began at 10 s hardly ends within 6 s, and probably within 20 s."""
+    scheduler, _ = told(copying, take_back=True)
+    assert len(scheduler.assign(11.0, 2).ids) == early
+
+
+@pytest.mark.parametrize(("copying", "phases"), [(None, [1]), (0.0, [])])
+def test_before_copying_is_known_idle_slots_are_used_when_no_map_waits(copying, phases):
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 3}]), "fifo", take_back=True)
+    for _ in range(0 if copying is None else 3):
+        ids = scheduler.add(mb.ClusterJobs([1], 0.0, [1], 0.0), now=0.0)
+        scheduler.finished(ids, seconds=10.0, now=0.0)
+        scheduler.finished(ids, 1, seconds=9.0, copying=copying, now=0.0)
+        scheduler.finish(ids, now=0.0)
+    (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, [2], 0.0), now=0.0)
+    scheduler.decide(0.0)
+    assert scheduler.assign(0.0, 3).phase.tolist() == [0] * 3
+    scheduler.finished([job], seconds=10.0, now=10.0)
+    scheduler.decide(10.0)
+    assert scheduler.assign(10.0, 1).phase.tolist() == [0]  # no map waits from here on
+    scheduler.finished([job], seconds=11.0, now=11.0)
+    assert scheduler.assign(11.0, 1).phase.tolist() == phases
 
 
 def test_a_scheduler_that_is_not_told_that_tasks_can_be_ended_ends_none():

@@ -15,8 +15,9 @@ import numpy as np
 
 import malleable as mb
 from benchmarks.ground import rivals
-from benchmarks.ground.table import Row, section
+from benchmarks.ground.table import Row, SkippedError, section
 from benchmarks.instances import (
+    TRACED_PHASES,
     batch,
     changing_times,
     copying_world,
@@ -26,6 +27,8 @@ from benchmarks.instances import (
     single_tasks,
     small_run,
     stream,
+    traced_phases,
+    traces,
     two_phase,
 )
 
@@ -206,13 +209,41 @@ def starts_rows(quick: bool) -> Iterator[Row]:
             )
 
 
-def _copying(rule: str, world: int) -> float:
+def _fixed_start(rule: str) -> tuple[str, dict[str, Any]]:
+    """A policy, and when its reduce tasks start, by the name of both."""
     name, _, start = rule.partition(" ")
-    options = {"slow_start": _STARTS[start], "early_reduces": False} if start in _STARTS else {}
     if start == "kept":  # no task can be ended
-        options = {"take_back": False}
-    jobs, cluster = copying_world(world)
-    return run(name, jobs, cluster, "learn", **options)
+        return name, {"take_back": False}
+    return name, {"slow_start": _STARTS[start], "early_reduces": False} if start else {}
+
+
+def _copying(rule: str, world: int) -> float:
+    name, options = _fixed_start(rule)
+    return run(name, *copying_world(world), "learn", **options)
+
+
+@section(
+    "reduce-starts-traces",
+    "The same on real traces (`traced_phases`): loads 0.5, 0.8 and 0.95, and the seconds of tasks "
+    "multiplied by lognormal noise of sigma 0, 0.5 and 1 (nine cells a row)",
+)
+def traced_starts_rows(quick: bool) -> Iterator[Row]:
+    if traces() is None:
+        raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
+    for name in list(TRACED_PHASES)[1:2] if quick else TRACED_PHASES:
+        yield Row(
+            name,
+            lambda rule, cell, name=name: _traced_start(rule, name, cell),
+            ours=("auto", "auto kept"),
+            rivals=("auto .05", "auto .8", "auto ended"),
+            seeds=range(2 if quick else 9),
+        )
+
+
+def _traced_start(rule: str, name: str, cell: int) -> float:
+    policy, options = _fixed_start(rule)
+    load, noise = (0.5, 0.8, 0.95)[cell // 3], 0.5 * (cell % 3)
+    return run(policy, *traced_phases(name, load), "learn", noise=noise, **options)
 
 
 @section(
