@@ -29,11 +29,18 @@ In all tables less is better. A table has these columns:
 - *now*: the same at the last measurement.
 - *worst draw*: most instances are drawn at random several times, and figures are means over the draws. This
   column has the largest ratio in a single draw: ours, now, over the rival that is best on average.
-- *also ours, now*: our other policies and settings. "without" means that the policy is not told the period.
+- *also ours, now*: our other policies and settings. "without" (in the sections on periods) means that
+  the policy is not told how seldom decisions come.
 - *best rival, now*: its name and figure. "right sizes" means that the rule is told how long tasks really take.
 - *floors*: figures that no rule can have in practice: lower bounds, and rules that are told the right sizes.
 - *draws*: how many draws there are.
 - *seconds*: processor seconds of one run, ours / the best rival.
+
+Names of rivals have these words. In a loop that decides once a period, *capped* means that no job gets more
+slots than end it within the period, and *left-over* means that slots that nobody then wants end such jobs
+earlier. *steep 0.4* is heSRPT with this exponent, whatever the speed-up really is. *latest start* serves the
+jobs that can all be in time, and of them first the one that has to start first. *apparent cost* serves jobs
+by weight / work, which counts less the later the deadline is.
 """
 
 
