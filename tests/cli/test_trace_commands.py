@@ -231,6 +231,6 @@ def test_json_is_made_when_asked_for(tmp_path, capsys):
 
 def test_help_says_what_a_snapshot_is():
     told = " ".join(run("plan", "--help").stdout.split())
-    assert "every job that has arrived has all of its work" in told
-    assert "simulated on --slots until then" in told
+    assert "each job has all of its work" in told
+    assert "simulated on --slots until --at" in told
     assert "fewer for more than 2,000 jobs, so that planning takes seconds" in told

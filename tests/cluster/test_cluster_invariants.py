@@ -49,7 +49,7 @@ def test_every_trace_is_sound(instance, policy, seed):
     summary, trace = result.summary[policy], result.trace[policy]
     assert summary["jobs"] == len(jobs)
     assert summary["tasks"] == jobs.maps.sum() + jobs.reduces.sum()
-    check_trace(jobs, cluster, options, trace, result.records)
+    check_trace(jobs, cluster, options, trace, result.records, policy)
     # Little's law on every path.
     response = result.records["turnaround_time"].sum()
     if summary["end"]:

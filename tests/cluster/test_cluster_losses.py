@@ -103,7 +103,7 @@ def test_no_reduce_task_uses_what_is_gone(instance, policy, seed, lose, data):
     assert summary["jobs"] == len(jobs)
     assert summary["tasks"] == jobs.maps.sum() + jobs.reduces.sum()
     assert summary["lost_outputs"] == (trace["kind"] == 4).sum()
-    check_trace(jobs, cluster, options, trace, result.records)
+    check_trace(jobs, cluster, options, trace, result.records, policy)
     if not lose:
         assert summary["lost_outputs"] == 0
         return

@@ -30,6 +30,11 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.epoch = options.epoch;
   state_.phases.resize(2 * n);
   state_.deviation.assign(2 * n, 0.0);
+  // Jobs of a simulation are all there: if none copies anything, that is known.
+  const auto copies = [](double amount) { return amount > 0.0; };
+  const bool none_copies = n > 0 && std::ranges::none_of(jobs.shuffle, copies) &&
+                           std::ranges::none_of(jobs.shuffle_bytes, copies);
+  while (none_copies && copying_.unknown()) copying_.learn(0.0);
   state_.size.assign(n, 0.0);
   state_.came.assign(n, 0);
   has_changed_.assign(n, 0);

@@ -7,7 +7,7 @@ so short that a worker would wait for the next. A call costs some 40 us here, a 
 and in Dask's scheduler.
 
 A call that may have to be ended while it runs is a task of its own, made by a child process of its worker
-(`dask_worker`). To end it, its task is taken back, and the worker has the child killed.
+(``dask_worker``). To end it, its task is taken back, and the worker has the child killed.
 """
 
 from __future__ import annotations
