@@ -6,6 +6,22 @@
 #include <utility>
 
 namespace malleable {
+namespace {
+
+// What is known of copying before any job has copied: the jobs of a simulation are all there, so if
+// none of them copies anything, that is known.
+CopySeconds copying_known(const ClusterJobsView& jobs) {
+  CopySeconds copying;
+  const auto copies = [](double amount) { return amount > 0.0; };
+  if (jobs.size() == 0 || std::ranges::any_of(jobs.shuffle, copies) ||
+      std::ranges::any_of(jobs.shuffle_bytes, copies)) {
+    return copying;
+  }
+  while (copying.unknown()) copying.learn(0.0);
+  return copying;
+}
+
+}  // namespace
 
 ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs,
                                    std::vector<Index> rank, std::vector<double> believed,
@@ -30,11 +46,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.epoch = options.epoch;
   state_.phases.resize(2 * n);
   state_.deviation.assign(2 * n, 0.0);
-  // Jobs of a simulation are all there: if none copies anything, that is known.
-  const auto copies = [](double amount) { return amount > 0.0; };
-  const bool none_copies = n > 0 && std::ranges::none_of(jobs.shuffle, copies) &&
-                           std::ranges::none_of(jobs.shuffle_bytes, copies);
-  while (none_copies && copying_.unknown()) copying_.learn(0.0);
+  copying_ = copying_known(jobs);
   state_.size.assign(n, 0.0);
   state_.came.assign(n, 0);
   has_changed_.assign(n, 0);
