@@ -112,7 +112,8 @@ void ClusterAdaptive::check_node_rates(const ClusterState& state,
     if (cluster.type[n] != cluster.type[alike])
       mixed.emplace(std::pair(cluster.type[alike], cluster.type[n]), n);
   }
-  for (const auto& [pair, n] : mixed) {
+  for (const auto& [pair, node] : mixed) {
+    const Index n = node;
     for (std::size_t row = 0; row * types < rates.size(); ++row) {
       const auto rate_on = [&](std::int64_t type) {
         const double own = rates[row * types + static_cast<std::size_t>(type)];

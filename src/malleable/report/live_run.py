@@ -336,7 +336,7 @@ def _over_time(run: _Run) -> dict[str, Any]:
     order = order[np.isin(order, job)]
     rest = np.sort(order[LAYERS:])
     layers = [([k], run.jobs[k].name) for k in order[:LAYERS].tolist()]
-    layers += [(rest, counted(len(rest), "other job"))] if len(rest) else []
+    layers += [(rest.tolist(), counted(len(rest), "other job"))] if len(rest) else []
 
     def filled(values: Any) -> list[dict[str, Any]]:
         found = []
@@ -377,8 +377,8 @@ def _ramp(times: Any, values: Any, edges: Any) -> Any:
 def _expected(run: _Run) -> dict[str, Any]:
     """When jobs were expected to end, as ``malleable status`` would have said at some moments, and did end."""
     if len(run.jobs) > _MOST_PLANNED:
-        told = f"Ends are asked for in runs of up to {_MOST_PLANNED} jobs."
-        return {"missing": told, "time": [], "jobs": []}
+        missing = f"Ends are asked for in runs of up to {_MOST_PLANNED} jobs."
+        return {"missing": missing, "time": [], "jobs": []}
     moments = np.linspace(0.0, run.status.now, MOMENTS + 2)[1:-1].tolist()
     asked = list(zip(moments, _ends_at(run, moments), strict=True))
     work = [
