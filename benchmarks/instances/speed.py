@@ -85,6 +85,7 @@ __all__ = [
     "SIZES",
     "KindStream",
     "OverlapStream",
+    "busy_scheduler",
     "cell_network",
     "cluster_flow_stream",
     "cluster_overload",
