@@ -233,28 +233,29 @@ Chosen read_policy(Bytes& bytes, const World& world) {
 }
 
 std::unique_ptr<ClusterPolicy> make_policy(const Chosen& chosen, const ClusterOptions& options) {
-  const auto& [by_user, generic, kind, aggregate, row, own, how, first, second] = chosen;
-  if (std::holds_alternative<std::monostate>(row->code)) {
+  if (std::holds_alternative<std::monostate>(chosen.row->code)) {
     return std::make_unique<ClusterAdaptive>(
-        own,
-        [how = how](std::span<const double> arrival, std::span<const double>,
-                    std::span<const double> nodes) {
+        chosen.own,
+        [how = chosen.how](std::span<const double> arrival, std::span<const double>,
+                           std::span<const double> nodes) {
           std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
           return share;
         },
-        first, second);
+        chosen.first, chosen.second);
   }
   PolicyOptions named = options;
-  if (!row->promises.searches) {  // others refuse what FLEX alone reads
+  if (!chosen.row->promises.searches) {  // others refuse what FLEX alone reads
     named.hysteresis = 0.0;
     named.effort.reset();
   }
+  const auto by_name = [&](std::string_view name, const PolicyOptions& with) {
+    return make_cluster_policy(name, with, chosen.aggregate, chosen.kind, chosen.by_user,
+                               chosen.generic);
+  };
   std::unique_ptr<ClusterPolicy> made;
-  const bool told = refused(
-      [&] { made = make_cluster_policy(row->name, named, aggregate, kind, by_user, generic); });
-  if (!told) return made;
-  CHECK(!generic);
-  return make_cluster_policy("auto", options, aggregate, kind, by_user, generic);
+  if (!refused([&] { made = by_name(chosen.row->name, named); })) return made;
+  CHECK(!chosen.generic);
+  return by_name("auto", options);
 }
 
 // One value in the option's range: times within those of the simulation, counts and factors small,
