@@ -218,7 +218,7 @@ def test_a_second_thread_is_told(monkeypatch):
         lambda: scheduler.set_blocks(0, [[0], [0]]),
         scheduler.matching,
         lambda: copy.deepcopy(scheduler),
-        lambda: scheduler == scheduler,  # noqa: PLR0124
+        lambda: scheduler == scheduler,  # noqa: PLR0124 - a comparison is a call, too
         lambda: scheduler._core.counts(np.array([0])),
         scheduler._core.save,
     ]

@@ -1,12 +1,14 @@
-// Calls of the C interface in tests: columns, and what a call answered.
+// Calls of the C interface in tests: columns and tables, what a call answered, and a matcher.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
 #include "malleable/malleable.h"
+#include "malleable/model/problem.hpp"
 
 namespace malleable::check {
 
@@ -20,5 +22,62 @@ inline bool refused(int status, const std::string& message) {
   return status == MALLEABLE_INVALID &&
          std::string(malleable_message()).find(message) != std::string::npos;
 }
+
+struct Jobs {
+  Reals work, arrival, weight, deadline;
+  Wholes low, high;
+
+  Jobs(Random& random, std::size_t n, double now) {
+    for (std::size_t k = 0; k < n; ++k) {
+      work.push_back(1.0 + static_cast<double>(random() % 500));
+      arrival.push_back(now);
+      weight.push_back(1.0 + static_cast<double>(random() % 4));
+      deadline.push_back(random() % 3 == 0 ? kInfinity : now + static_cast<double>(random() % 99));
+      low.push_back(static_cast<std::int64_t>(random() % 2));
+      high.push_back(1 + static_cast<std::int64_t>(random() % 20));
+    }
+  }
+  malleable_jobs view() const {
+    malleable_jobs jobs{};
+    jobs.count = static_cast<std::int64_t>(work.size());
+    jobs.work = work.data();
+    jobs.arrival = arrival.data();
+    jobs.weight = weight.data();
+    jobs.deadline = deadline.data();
+    jobs.min_slots = low.data();
+    jobs.max_slots = high.data();
+    return jobs;
+  }
+};
+
+// Nodes of generic slots.
+inline malleable_cluster generic_nodes(const Wholes& slots) {
+  malleable_cluster cluster{};
+  cluster.nodes = static_cast<std::int64_t>(slots.size());
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  return cluster;
+}
+
+// What a matcher was asked, and the shares [classes x nodes] that it answers.
+struct Matcher {
+  int asked = 0;
+  std::int64_t classes = 0, nodes = 0;
+  Reals execution, numbers, shares;
+
+  static int answer(void* context, std::int64_t classes, std::int64_t nodes, const double*,
+                    const double* execution, const double* numbers, double* shares) {
+    auto& own = *static_cast<Matcher*>(context);
+    ++own.asked;
+    own.classes = classes;
+    own.nodes = nodes;
+    own.execution.assign(execution, execution + classes * nodes);
+    own.numbers.assign(numbers, numbers + nodes);
+    std::fill_n(shares, classes * nodes, 1.0);  // one class has come before the other
+    std::copy_n(own.shares.begin(), std::min<std::size_t>(own.shares.size(), own.execution.size()),
+                shares);
+    return 0;
+  }
+};
 
 }  // namespace malleable::check

@@ -12,10 +12,7 @@ namespace {
 
 TEST(schedulers_take_every_option_by_name) {
   const Wholes slots{2, 2};
-  malleable_cluster cluster{};
-  cluster.nodes = 2;
-  cluster.generic = 1;
-  cluster.map_slots = slots.data();
+  malleable_cluster cluster = generic_nodes(slots);
   malleable_scheduler* scheduler = nullptr;
   const auto made = [&](const char* options) {
     return malleable_scheduler_new_with(&cluster, "flex", "sum:response", options, &scheduler);
@@ -53,10 +50,7 @@ TEST(options_of_the_structure_are_those_of_the_table) {
   CHECK_EQUAL(given.learn, 1);
   CHECK_EQUAL(given.speedup, 1.0);
   const Wholes slots{2};
-  malleable_cluster cluster{};
-  cluster.nodes = 1;
-  cluster.generic = 1;
-  cluster.map_slots = slots.data();
+  malleable_cluster cluster = generic_nodes(slots);
   malleable_scheduler* scheduler = nullptr;
   const auto refuses = [&](const char* reason) {
     const bool told = refused(
@@ -78,10 +72,7 @@ TEST(options_of_the_structure_are_those_of_the_table) {
 
 TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
   const Wholes slots{4};
-  malleable_cluster cluster{};
-  cluster.nodes = 1;
-  cluster.generic = 1;
-  cluster.map_slots = slots.data();
+  malleable_cluster cluster = generic_nodes(slots);
   const Wholes maps{4}, program{0}, phase{kMap}, four{4}, one{1};
   const Reals seconds{9.0}, said{1.0};
   malleable_cluster_jobs jobs{};
@@ -143,10 +134,7 @@ TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
 TEST(jobs_come_with_columns_by_name) {
   const Wholes slots{8}, maps{6, 6}, most{2, 5}, zero{0, 1};
   const Reals seconds{5.0, 5.0}, part{0.5, 1.5};
-  malleable_cluster cluster{};
-  cluster.nodes = 1;
-  cluster.generic = 1;
-  cluster.map_slots = slots.data();
+  malleable_cluster cluster = generic_nodes(slots);
   malleable_scheduler* scheduler = nullptr;
   OK(malleable_scheduler_new(&cluster, "fair", "sum:response", nullptr, &scheduler));
   malleable_cluster_jobs jobs{};

@@ -16,6 +16,7 @@ import malleable as mb
 from malleable.cli import main
 from tests.full import FULL
 from tests.live import calls_to_make as calls
+from tests.live.dask_cluster import client_of, two_workers
 from tests.live.waiting import PATIENCE, until
 
 dask = pytest.importorskip("dask", reason="needs malleable[dask]")
@@ -24,17 +25,14 @@ distributed = pytest.importorskip("distributed", reason="needs malleable[dask]")
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs=50
-    ) as made:
+    with two_workers() as made:
         yield made
 
 
 @pytest.fixture
 def client(cluster):
     cluster.scheduler.allowed_failures = 3
-    with distributed.Client(cluster, set_as_default=False) as made:
-        until(lambda: sum(made.nthreads().values()) == 4)
+    with client_of(cluster) as made:
         yield made
 
 

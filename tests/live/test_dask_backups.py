@@ -15,6 +15,7 @@ from malleable.live.journal import Journal
 from malleable.live.protocol import Task
 from malleable.live.status import run_status
 from tests.live import calls_to_make as calls
+from tests.live.dask_cluster import client_of, two_workers
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 distributed = pytest.importorskip("distributed", reason="needs malleable[dask]")
@@ -22,16 +23,13 @@ distributed = pytest.importorskip("distributed", reason="needs malleable[dask]")
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs=50
-    ) as made:
+    with two_workers() as made:
         yield made
 
 
 @pytest.fixture
 def client(cluster):
-    with distributed.Client(cluster, set_as_default=False) as made:
-        until(lambda: sum(made.nthreads().values()) == 4)
+    with client_of(cluster) as made:
         yield made
 
 

@@ -30,8 +30,8 @@
  *
  * Fork. Objects consist of memory only, so a child process has copies of its own.
  *
- * Versions. New functions are added at the end of malleable_api. Structures never change, and each
- * of their members takes eight bytes.
+ * Versions. From version 6 on, new functions are added at the end of malleable_api, and structures
+ * do not change. Each of their members takes eight bytes.
  */
 #ifndef MALLEABLE_MALLEABLE_H
 #define MALLEABLE_MALLEABLE_H
@@ -542,7 +542,8 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_ended,
                     const int64_t* phase, const int64_t* tasks, const int64_t* node,
                     const double* seconds, int64_t* ignored));
 /* The same. `copying` says how many of a reduce task's seconds are copying if all maps have ended
- * before the task starts. NaN: unknown. */
+ * before the task starts. NaN: unknown. If reduce tasks copy nothing, say 0: with take_back=true
+ * the scheduler starts some early otherwise, to learn how long they copy. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_ended_copying,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, const int64_t* node,

@@ -203,7 +203,7 @@ std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
   const auto* make = std::get_if<MakeCluster>(&row.code);
   if (make == nullptr) {
     throw std::invalid_argument("policy = '" + std::string(row.name) +
-                                "': has an epoch of its own");
+                                "': needs a matcher, see malleable_scheduler_new_adaptive");
   }
   return (*make)(
       {row, options, aggregate, kind, by_user, generic, std::move(exponents), std::move(useful)});

@@ -7,8 +7,9 @@ O(attempts log attempts), some plans for each moment at which ends are asked for
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -315,12 +316,12 @@ def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]
 
 def _held_by(run: _Run, job: int, since: float, until: float) -> str:
     """Whose slots a job waited for: the two jobs that had most slot-seconds meanwhile."""
-    held: Counter[str] = Counter()
+    held: defaultdict[str, float] = defaultdict(float)
     for each in run.attempts:
         inside = min(until, each.began + each.seconds) - max(since, each.began)
         if inside > 0.0 and each.job != job:
-            held[run.jobs[each.job].name] += inside  # type: ignore[assignment]
-    names = [name for name, _ in held.most_common(2)]
+            held[run.jobs[each.job].name] += inside
+    names = heapq.nlargest(2, held, key=held.__getitem__)
     more = f" and {counted(len(held) - 2, 'other')}" if len(held) > 2 else ""
     return f"slots that {', '.join(names)}{more} had" if names else "its first task to start"
 

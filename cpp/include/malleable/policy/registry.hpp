@@ -94,8 +94,8 @@ const char* family_of(const Policy& policy);
 
 // Throws std::invalid_argument that lists the names of the model.
 const Policy& find_policy(Model model, std::string_view name);
-// A cluster's policy by its name; std::invalid_argument for one that has an epoch of its own, and
-// where slots are of two kinds for one that knows one.
+// A cluster's policy by its name; std::invalid_argument for one that needs a matcher, and where
+// slots are of two kinds for one that knows one.
 std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
                                                    const PolicyOptions& options,
                                                    Aggregate aggregate, Kind kind, bool by_user,

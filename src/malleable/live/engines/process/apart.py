@@ -23,6 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from malleable.live.engines.process import worker
 from malleable.live.engines.remote import Call, Outcome, by_value, outcome
@@ -47,6 +48,11 @@ def keep() -> None:
     descriptor, parent = map(int, sys.argv[1:3])
     sys.argv[1:] = []
     worker.keep(socket.socket(fileno=descriptor), (), parent, None, None, ())
+
+
+def _import_path() -> list[str]:
+    """Where this process imports from, which holds in any folder."""
+    return [each or str(Path.cwd()) for each in sys.path]
 
 
 def _made(path: list[str], call: Call) -> Outcome:
@@ -105,7 +111,7 @@ class _Keeper:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-c", _KEEPER, str(theirs.fileno()), str(os.getpid())),
-                    *(each or os.getcwd() for each in sys.path),  # noqa: PTH109
+                    *_import_path(),
                 ],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
             )  # fmt: skip
@@ -149,7 +155,9 @@ class _Keeper:
     def _bury(self, child: _Child, code: int) -> None:
         child.code = code
         child.over.set()
-        with suppress(OSError):  # who waits for its answer hears it, whoever else has the other end
+        with suppress(
+            OSError
+        ):  # ends the wait for an answer, even if a process of the call lives on
             child.socket.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
@@ -176,8 +184,7 @@ class Children:
     def outcome(self, key: str, call: Call) -> Outcome:
         """What became of an expected call, made by a child."""
         began = time.monotonic()
-        path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
-        packed = pickle.dumps((partial(_made, path, call), (), {}), worker.PROTOCOL)
+        packed = pickle.dumps((partial(_made, _import_path(), call), (), {}), worker.PROTOCOL)
         child = found = None
         try:
             child = self._begun(key)

@@ -1,0 +1,285 @@
+// No memory is asked for by epochs and schedulers that are warm, through the C interface.
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <numeric>
+
+#include "embed_calls.hpp"
+#include "malleable/model/cluster.hpp"
+
+// What these are is seen where they are inlined, and taken for a mistake.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+static std::atomic<std::uint64_t> allocations{0};
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size == 0 ? 1 : size);
+}
+void* operator new(std::size_t size) {
+  if (void* place = operator new(size, std::nothrow)) return place;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, std::align_val_t align) {
+  ++allocations;
+  const auto unit = static_cast<std::size_t>(align);
+  if (void* place = std::aligned_alloc(unit, (size + unit - 1) / unit * unit)) return place;
+  throw std::bad_alloc();
+}
+void operator delete(void* place) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t) noexcept { std::free(place); }
+void operator delete(void* place, std::align_val_t) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t, std::align_val_t) noexcept { std::free(place); }
+
+namespace malleable::check {
+namespace {
+
+// Decisions, updates and ends of an object that has been through as much before ask for no memory.
+void quiet(const char* what, const std::function<void(int)>& step) {
+  context = what;
+  for (int k = 0; k < 30; ++k) step(k);
+  const std::uint64_t before = allocations.load();
+  for (int k = 30; k < 60; ++k) step(k);
+  CHECK_EQUAL(allocations.load() - before, 0u);
+}
+
+constexpr std::int64_t kJobs = 200;
+
+TEST(warm_epochs_allocate_nothing) {
+  Random random(11);
+  for (const char* policy : {"flex", "fair", "fifo", "wdeq"}) {
+    malleable_epoch* epoch = nullptr;
+    OK(malleable_epoch_new(300, "sum:stretch", policy, "guarantee", 0.0, -1, &epoch));
+    const Jobs jobs(random, kJobs, 0.0);
+    const malleable_jobs all = jobs.view();
+    Wholes ids(kJobs), given(kJobs);
+    OK(malleable_epoch_add(epoch, &all, ids.data()));
+    malleable_jobs few = all;  // who come and go again
+    few.count = 5;
+    Reals work(kJobs);
+    malleable_job_changes changes{};
+    changes.work = work.data();
+    Wholes fresh(5), out(kJobs + 5), who(kJobs + 5);
+    quiet(policy, [&](int step) {
+      for (double& left : work) left = static_cast<double>(random() % 700);
+      malleable_epoch_update(epoch, kJobs, ids.data(), &changes);
+      few.arrival = nullptr;
+      malleable_epoch_add(epoch, &few, fresh.data());
+      std::int64_t rows = 0;
+      const int done = malleable_epoch_decide(epoch, step, 250 + step, who.data(), out.data(),
+                                              nullptr, kJobs + 5, &rows);
+      malleable_epoch_finish(epoch, 5, fresh.data());
+      if (done != MALLEABLE_OK || rows != kJobs + 5) ++allocations;
+    });
+    malleable_epoch_free(epoch);
+  }
+}
+
+TEST(warm_flow_epochs_allocate_nothing) {
+  for (const char* policy : {"flowflex", "fair", "fifo"}) {
+    malleable_flow_epoch* epoch = nullptr;
+    OK(malleable_flow_epoch_new(100, "sum:response", policy, -1, 1.0, 0.0, 1.0, &epoch));
+    Wholes offset, parent_offset{0}, parent, job_ids(kJobs), flow_ids(kJobs / 2);
+    Reals work;
+    for (std::int64_t j = 0; j < kJobs; ++j) {
+      if (j % 2 == 0) offset.push_back(j);
+      if (j % 2 == 1) parent.push_back(j - 1);
+      parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
+      work.push_back(static_cast<double>(5 + j % 17));
+    }
+    offset.push_back(kJobs);
+    malleable_flows flows{};
+    flows.flows = kJobs / 2;
+    flows.job_offset = offset.data();
+    flows.work = work.data();
+    flows.parent_offset = parent_offset.data();
+    flows.parent = parent.data();
+    OK(malleable_flow_epoch_add(epoch, &flows, flow_ids.data(), job_ids.data()));
+    malleable_flow_changes changes{};
+    changes.work = work.data();
+    Wholes out(kJobs);
+    quiet(policy, [&](int step) {
+      for (double& left : work) left += 1.0;
+      std::int64_t rows = 0;
+      // A job ends in every epoch.
+      const std::int64_t count = kJobs - step - 1;
+      malleable_flow_epoch_finish(epoch, 1, job_ids.data());
+      std::rotate(job_ids.begin(), job_ids.begin() + 1, job_ids.end());
+      malleable_flow_epoch_update(epoch, count, job_ids.data(), 0, nullptr, &changes);
+      const int done = malleable_flow_epoch_decide(epoch, step, -1, nullptr, out.data(), nullptr,
+                                                   nullptr, kJobs, &rows);
+      if (done != MALLEABLE_OK || rows != count) ++allocations;
+    });
+    std::int64_t ended = 0;
+    OK(malleable_flow_epoch_ended(epoch, flow_ids.data(), kJobs / 2, &ended));
+    malleable_plan* plan = nullptr;
+    OK(malleable_flow_epoch_plan(epoch, &plan));
+    malleable_plan_free(plan);
+    malleable_flow_epoch_free(epoch);
+  }
+}
+
+TEST(warm_overlap_epochs_allocate_nothing) {
+  for (const char* policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}) {
+    malleable_overlap_epoch* epoch = nullptr;
+    OK(malleable_overlap_epoch_new(40, 20, policy, 1, 0, &epoch));
+    Reals map(kJobs), shuffle(kJobs), most(kJobs, 3.0);
+    for (std::size_t k = 0; k < map.size(); ++k) {
+      map[k] = static_cast<double>(2 + k % 7);
+      shuffle[k] = static_cast<double>(1 + k % 5);
+    }
+    malleable_overlap_jobs jobs{};
+    jobs.map = map.data();
+    jobs.shuffle = shuffle.data();
+    jobs.max_map_slots = jobs.max_shuffle_slots = most.data();
+    Wholes ids(kJobs), who(kJobs), out(2 * kJobs);
+    Reals share(2 * kJobs);
+    OK(malleable_overlap_epoch_add(epoch, kJobs, &jobs, ids.data()));
+    malleable_overlap_jobs changes{};
+    changes.map = map.data();
+    quiet(policy, [&](int step) {
+      std::rotate(map.begin(), map.begin() + 1, map.end());
+      malleable_overlap_epoch_update(epoch, kJobs, ids.data(), &changes);
+      std::int64_t rows = 0;
+      const int done =
+          malleable_overlap_epoch_decide(epoch, step, -1, 15 + step % 5, who.data(), out.data(),
+                                         nullptr, share.data(), nullptr, kJobs, &rows);
+      if (done != MALLEABLE_OK || rows == 0) ++allocations;
+    });
+    malleable_overlap_epoch_free(epoch);
+  }
+}
+
+TEST(warm_slotted_epochs_allocate_nothing) {
+  for (const char* policy : {"srpt", "fifo", "fair", "asrpt"}) {
+    malleable_slotted_epoch* epoch = nullptr;
+    OK(malleable_slotted_epoch_new(60, 1.0, policy, &epoch));
+    Wholes maps(kJobs), reduces(kJobs, 1), ids(kJobs), who(kJobs), out(kJobs);
+    Reals left(kJobs, 4.0);
+    for (std::size_t k = 0; k < maps.size(); ++k) maps[k] = static_cast<std::int64_t>(1 + k % 9);
+    malleable_slotted_jobs jobs{};
+    jobs.maps = maps.data();
+    jobs.reduce_left = left.data();
+    OK(malleable_slotted_epoch_add(epoch, kJobs, &jobs, ids.data()));
+    malleable_slotted_jobs changes{};
+    changes.maps = maps.data();
+    changes.reduces = reduces.data();
+    quiet(policy, [&](int step) {
+      std::rotate(maps.begin(), maps.begin() + 1, maps.end());
+      malleable_slotted_epoch_update(epoch, kJobs, ids.data(), &changes);
+      std::int64_t rows = 0;
+      const int done =
+          malleable_slotted_epoch_decide(epoch, step, 50 + step % 7, who.data(), out.data(),
+                                         nullptr, nullptr, nullptr, nullptr, kJobs, &rows);
+      if (done != MALLEABLE_OK || rows == 0) ++allocations;
+    });
+    malleable_slotted_epoch_free(epoch);
+  }
+}
+
+TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
+  const Wholes slots{4, 4, 2, 2};
+  malleable_cluster cluster = generic_nodes(slots);
+  cluster.users = 1;
+  malleable_scheduler* scheduler = nullptr;
+  CHECK(refused(
+      malleable_scheduler_new_adaptive(&cluster, nullptr, nullptr, nullptr, nullptr, &scheduler),
+      "matcher: missing"));
+  malleable_adaptive_options wrong{1.0, 1.0, 1.0, -1.0, 0.2, 3600.0, 3600.0, 10.0};
+  Matcher matcher;
+  CHECK(refused(malleable_scheduler_new_adaptive(&cluster, &wrong, Matcher::answer, &matcher,
+                                                 nullptr, &scheduler),
+                "guard = -1"));
+  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, Matcher::answer, &matcher, nullptr,
+                                      &scheduler));
+  const Wholes maps(20, 1000);
+  const Reals seconds(20, 5.0);
+  Wholes ids(20);
+  malleable_cluster_jobs jobs{};
+  jobs.count = 20;
+  jobs.maps = maps.data();
+  jobs.map_seconds = seconds.data();
+  OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+  CHECK(matcher.asked > 0);
+  Wholes free = slots, task_id(12), phase(12), task(12), node(12);
+  const Reals took(12, 5.0);
+  quiet("adaptive", [&](int step) {
+    std::int64_t starts = 0, count = 0, ignored = 0;
+    const int done = malleable_scheduler_assign(scheduler, step, free.data(), nullptr, &starts);
+    malleable_scheduler_starts(scheduler, task_id.data(), phase.data(), task.data(), node.data(),
+                               12, &count);
+    if (done != MALLEABLE_OK || starts != 12 || count != 12) ++allocations;
+    malleable_scheduler_ended(scheduler, step, starts, task_id.data(), phase.data(), nullptr,
+                              node.data(), took.data(), &ignored);
+  });
+  malleable_scheduler_free(scheduler);
+}
+
+TEST(schedulers_and_warm_ones_allocate_nothing) {
+  const Wholes slots{8, 8};
+  malleable_cluster cluster = generic_nodes(slots);
+  malleable_scheduler_options options;
+  OK(malleable_scheduler_defaults(&options));
+  CHECK_EQUAL(options.slow_start, 1.0);
+  CHECK_EQUAL(options.ageing, 600.0);
+  malleable_scheduler* scheduler = nullptr;
+  CHECK(refused(malleable_scheduler_new(&cluster, "adaptive", "sum:response", &options, &scheduler),
+                "needs a matcher"));
+  CHECK(refused(malleable_scheduler_new(&cluster, "flex", "sum:custom", nullptr, &scheduler),
+                "objective"));
+  for (const char* policy : {"flex", "fair", "fifo", "srpt", "flowflex"}) {
+    OK(malleable_scheduler_new(&cluster, policy, "sum:response", &options, &scheduler));
+    const Wholes maps{300, 500, 700};
+    const Reals seconds(3, 2.0);
+    malleable_cluster_jobs jobs{};
+    jobs.count = 3;
+    jobs.maps = maps.data();
+    jobs.map_seconds = seconds.data();
+    Wholes ids(3), who(3), given(6), task_id(16), phase(16), task(16), node(16);
+    Bytes changed(3), bound(6);
+    Reals key(3);
+    OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+    // What is learnt of a phase has its memory from its first task on.
+    const Wholes maps_of(3, kMap), first(3, 1);
+    const Reals second(3, 2.0);
+    std::int64_t unknown = 0;
+    OK(malleable_scheduler_started(scheduler, 0.0, 3, ids.data(), maps_of.data(), first.data(),
+                                   &unknown));
+    OK(malleable_scheduler_ended(scheduler, 0.0, 3, ids.data(), maps_of.data(), first.data(),
+                                 nullptr, second.data(), &unknown));
+    Wholes free = slots;
+    const Reals took(16, 2.0);
+    const auto step = [&](int k) {
+      std::int64_t rows = 0, starts = 0, count = 0, ignored = -1;
+      int done = malleable_scheduler_decide(scheduler, k, who.data(), given.data(), changed.data(),
+                                            bound.data(), key.data(), 3, &rows);
+      done += malleable_scheduler_assign(scheduler, k, free.data(), nullptr, &starts);
+      done += malleable_scheduler_starts(scheduler, task_id.data(), phase.data(), task.data(),
+                                         node.data(), 16, &count);
+      done += malleable_scheduler_ended(scheduler, k, starts, task_id.data(), phase.data(), nullptr,
+                                        node.data(), took.data(), &ignored);
+      if (done != MALLEABLE_OK || starts != 16 || count != 16 || ignored != 0) ++allocations;
+    };
+    if (std::string(policy) == "flowflex") {  // plans anew, and says so
+      step(0);
+    } else {
+      quiet(policy, step);
+    }
+    Wholes running(6), finished(6);
+    OK(malleable_scheduler_counts(scheduler, 3, ids.data(), nullptr, running.data(),
+                                  finished.data(), nullptr));
+    CHECK(std::accumulate(finished.begin(), finished.end(), std::int64_t{0}) >= 16);
+    double next = 0.0;
+    OK(malleable_scheduler_next(scheduler, &next));
+    OK(malleable_scheduler_remove(scheduler, 100.0, 3, ids.data()));
+    std::int64_t left = -1;
+    OK(malleable_scheduler_size(scheduler, &left));
+    CHECK_EQUAL(left, 0);
+    malleable_scheduler_free(scheduler);
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check
