@@ -88,9 +88,9 @@ def plan(
         candidate: water-filling for the deadlines of its optimal level.
     budget : float, optional
         FLEX, FlowFlex: ceiling of wall-clock time [s]. Fixed orders and a quick bound are always worked
-        out; with 0 nothing else. For more than 20,000 jobs only the first order and a quick bound are: no
-        plan takes less time than these. After that the clock is checked between candidates, between steps
-        of prices and, for flows, within the bounds that take longer than a few orders.
+        out; with 0 nothing else. For more than 20,000 jobs only those fixed orders are that are best most
+        often: no plan takes less time than these. After that the clock is checked between candidates,
+        between steps of prices and, for flows, within the bounds that take longer than a few orders.
     now : float
         Absolute time [s].
     period : float

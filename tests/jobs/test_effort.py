@@ -52,3 +52,13 @@ def test_a_budget_ends_prices(kind):
     assert plan.status == "truncated"
     assert time.process_time() - began < 1.5
     assert plan.lower_bound <= plan.value
+
+
+@pytest.mark.parametrize(("make", "kind"), [(due_table, "tardiness"), (due_steps, "sla")])
+def test_a_short_budget_has_the_best_fixed_orders_of_very_many_jobs(make, kind):
+    jobs, slots = make(25_000, 0.35)
+    fixed = mb.plan(jobs, slots, f"sum:{kind}", effort=0)
+    short = mb.plan(jobs, slots, f"sum:{kind}", budget=1e-9)
+    short.validate()
+    assert short.status == "truncated"
+    assert short.value <= 1.05 * fixed.value

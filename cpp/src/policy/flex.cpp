@@ -37,6 +37,18 @@ constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPat
 constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet,   OrderRule::kFittingSet,
                                    OrderRule::kSpareSet,    OrderRule::kSmith,
                                    OrderRule::kModifiedDue, OrderRule::kApparentCost};
+// The same, if there are so many jobs that a short budget may end the list: the best come first. As
+// many as kSure are tried in any case.
+constexpr OrderRule kSumRulesOfMany[] = {OrderRule::kApparentCost, OrderRule::kSpareSet,
+                                         OrderRule::kSmith, OrderRule::kModifiedDue,
+                                         OrderRule::kOnTimeSet};
+constexpr std::size_t kSure = 2;
+
+std::span<const OrderRule> rules_for(const Penalties& penalties, std::size_t jobs) {
+  if (penalties.linear()) return kLinearRules;
+  if (jobs > kClocked) return kSumRulesOfMany;
+  return kSumRules;
+}
 
 }  // namespace
 
@@ -333,20 +345,21 @@ bool Flex::try_deadlines(const Task& task) {
 void Flex::try_rules(const Task& task) {
   const Problem& problem = task.problem;
   std::vector<Index> order(problem.size());
-  const std::span<const OrderRule> rules =
-      task.penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
+  const bool many = problem.size() > kClocked;
+  const std::span<const OrderRule> rules = rules_for(task.penalties, problem.size());
   orders_.study(problem, task.penalties, earliest_);
   if (!task.penalties.linear() && try_deadlines(task)) return;
-  for (const OrderRule rule : rules) {
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const OrderRule rule = rules[k];
     if (rule == OrderRule::kFittingSet && problem.size() > kManyStepped) continue;
-    if (problem.size() > kClocked && !starts_.empty() && over(task)) return;
+    if (many && k >= kSure && over(task)) return;
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
     if ((rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) && !problem.gang) {
       consider_set(task, order);
     }
   }
-  if (problem.size() > kClocked && over(task)) return;
+  if (many && over(task)) return;
   generic_order(problem, task.penalties, Aggregate::kSum, starts_[0].order, order);
   consider(order);
 }
