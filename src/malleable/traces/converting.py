@@ -36,14 +36,14 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     (
         "map_rate",
         64 * 2**20 / 20,
-        "map and shuffle jobs: how many bytes a second all maps together read, at map capacity 1",
+        "map and shuffle jobs: how many bytes a second all maps together read, if `map_capacity` is 1",
     ),
     (
         "shuffle_rate",
         1e9 / 300,
-        "map and shuffle jobs: how many bytes a second are copied, at shuffle capacity 1. Jobs of tasks: how "
-        "many bytes a second a reduce task copies at most. If you do not give it, copying takes these jobs no "
-        "time of its own",
+        "map and shuffle jobs: how many bytes a second are copied, if `shuffle_capacity` is 1. Jobs of tasks: "
+        "how many bytes a second a reduce task copies at most. If you do not give it, copying takes these jobs "
+        "no time of its own",
     ),
     (
         "map_column",
@@ -59,14 +59,14 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     (
         "map_units",
         15.0,
-        "Google 2011 table as jobs in slots: how many map tasks a job has on average",
+        "Google 2011 table, model `slotted`: how many map tasks a job has on average",
     ),
     (
         "reduce_units",
         15.0,
-        "Google 2011 table as jobs in slots: how much reduce work a job has on average, in slots of time",
+        "Google 2011 table, model `slotted`: how much reduce work a job has on average, in slots of time",
     ),
-    ("tasks", 10, "Google 2011 table as jobs in slots: how many reduce tasks a job has at most"),
+    ("tasks", 10, "Google 2011 table, model `slotted`: how many reduce tasks a job has at most"),
     (
         "reduce_from",
         "shuffled",
