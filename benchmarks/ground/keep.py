@@ -17,30 +17,62 @@ KEPT = Path(__file__).with_name("kept.json")
 PAGE = ROOT / "docs" / "ground.md"
 _HEAD = """# The proving ground
 
-On this page each of our policies competes with the plainest rules that might beat it, the *rivals*. All rules
-run as a user runs them. `python -m benchmarks.ground` prints all tables, and `python -m benchmarks.ground
---keep` also writes this page. `benchmarks/ground/rivals.py` describes the rivals. `benchmarks/instances`
-describes the instances: the text above each table has their names.
+On this page each of our policies competes with the plainest rules that might beat it. These plain rules are
+the *rivals*. Our policies run as a user runs them. `python -m benchmarks.ground` prints all tables, and
+`python -m benchmarks.ground --keep` also writes this page.
 
-In all tables less is better. A table has these columns:
+## How to read the tables
 
-- *first*: our figure when the row was new. It never changes. In brackets stands our figure over that of the
-  best rival of the same measurement. **!** means that a rival wins.
-- *now*: the same at the last measurement.
-- *worst draw*: most instances are drawn at random several times, and figures are means over the draws. This
-  column has the largest ratio in a single draw: ours, now, over the rival that is best on average.
-- *also ours, now*: our other policies and settings. "without" (in the sections on periods) means that
-  the policy is not told how seldom decisions come.
-- *best rival, now*: its name and figure. "right sizes" means that the rule is told how long tasks really take.
-- *floors*: figures that no rule can have in practice: lower bounds, and rules that are told the right sizes.
+In all tables less is better. The text above each table says what its figures are, and which of our policies
+competes ("ours"). It also names the function of `benchmarks/instances` that makes the jobs. The
+[glossary](glossary.md) explains load, stretch, tardiness, sigma and similar words. A table has these
+columns:
+
+- *first*: our figure when the row was new. It never changes. The number in brackets is our figure divided
+  by the figure of the best rival in the same measurement. **!** means that a rival wins.
+- *now*: the same two numbers at the last measurement.
+- *worst draw*: most instances are drawn at random several times, and all figures are means over the draws.
+  In each draw, we divide our figure by that of the rival that is best on average. This column has the
+  largest of these ratios.
+- *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, "auto"
+  the policy `auto`.
+- *best rival, now*: the name of the best rival, and its figure. "right sizes" behind a name means that the
+  rule is told how long tasks really take.
+- *floors*: figures that no rule can have in practice. Some are lower bounds ("bound"). The others are
+  figures of rules that are told the right sizes although a user would not know them.
 - *draws*: how many draws there are.
-- *seconds*: processor seconds of one run, ours / the best rival.
+- *seconds*: processor seconds of one run: ours / the best rival.
 
-Names of rivals have these words. In a loop that decides once a period, *capped* means that no job gets more
-slots than end it within the period, and *left-over* means that slots that nobody then wants end such jobs
-earlier. *steep 0.4* is heSRPT with this exponent, whatever the speed-up really is. *latest start* serves the
-jobs that can all be in time, and of them first the one that has to start first. *apparent cost* serves jobs
-by weight / work, which counts less the later the deadline is.
+These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a few lines. Names in small
+letters are policies of the package: "fifo", "srpt", "flex", and "asrpt", which is for jobs with map and
+reduce tasks.
+
+- *FAIR* gives all jobs equal numbers of slots. The slots that a job cannot use go to the others.
+- *FIFO* serves the job that came first.
+- *SRPT* serves the job with the least work left. The job gets all slots that it can use, then comes the
+  next job.
+- *capped*, behind the name of a rule: the loop holds each decision for a period, and no job gets more slots
+  than it needs to end within the period.
+- *left-over*, behind the name of a rule: the rule is capped, and some slots are then left over. They go to
+  jobs that end within the period, so that these jobs end earlier.
+- *mean of ended tasks* is SRPT for jobs whose task times are not known. It takes the mean time of the job's
+  tasks that have ended.
+- *heSRPT* is a rule for tasks that slow each other down. All jobs get slots, and small jobs get more than
+  large jobs. How much more depends on p, the exponent of the speed-up.
+- *steep 0.4* and *steep 0.7* are heSRPT with 0.4 or 0.7 in place of p, even if the true p is another
+  number.
+- *latest start* in plans orders jobs by the latest time at which they can start and still meet their
+  deadlines. In loops, a set of jobs that can all be in time goes first, in this order.
+- *on-time set* in plans is the rule that is called *latest start* in loops.
+- *apparent cost* serves the job with the largest weight / work first. But the later a job may start and
+  still meet its deadline, the less its weight counts.
+- *Smith* serves the job with the least work / weight first.
+- *srwf* serves the flow with the least work left. Within this flow, the job with the longest path to the
+  end of the flow goes first.
+- *AFS* and *SRSF* are rules for training jobs on GPUs. SRSF serves the job with the least GPU time left.
+  AFS compares jobs two by two, and gives each slot to the job that wins against all others.
+- *price* sets one price for all slots. Each job asks for the number of slots that is cheapest for it, and
+  the price is such that there are slots enough.
 """
 
 

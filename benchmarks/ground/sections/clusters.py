@@ -87,11 +87,12 @@ _SMALL = {
 
 @section(
     "small-runs",
-    "The mean response [s] of six jobs that come at once (`small_run`). The rules are not told "
-    "how long tasks take; in rows with wrong they are told ten times too much or too little. In "
-    "rows with heavy the tasks of a job differ much, and in rows with drift the second half of "
-    "the tasks takes eight times as long. If a row names no p, tasks do not slow each other down "
-    "(p = 1)",
+    "Six jobs come at once (`small_run`). The figures are mean responses [s]. Ours is `auto`. The "
+    'rules are not told how long tasks take, except in the rows "wrong": there they are told ten '
+    "times too much or too little. The tasks of a job take nearly the same time in the rows "
+    '"even", and very different times in the rows "heavy". In the row "drift" the second half of '
+    "the tasks of a job takes eight times as long as the first half. In rows with p tasks slow "
+    "each other down: s tasks together do as much as s^p tasks alone",
 )
 def small_rows(quick: bool) -> Iterator[Row]:
     for kind, options in _SMALL.items():
@@ -121,9 +122,10 @@ _STEEP = ("SRPT, right sizes", "heSRPT, right sizes", "FAIR", "steep 0.4, right 
 
 @section(
     "streams-p",
-    "The mean response [s] of jobs that come at once (`batch`) or one after the other (`stream`, "
-    "`mixed_stream`), if tasks slow each other down: s tasks together do as much as s^p tasks "
-    "alone. All rules know how long tasks take. The rivals know p, and auto has to learn it",
+    "Jobs come at once (`batch`) or one after the other (`stream`, `mixed_stream`). The figures "
+    "are mean responses [s]. Tasks slow each other down: s tasks together do as much as s^p tasks "
+    'alone. In the row "half p = 0.5" this is so for half of the programs only. All rules know '
+    "how long tasks take. The rivals know p, too, and ours, `auto`, has to learn p",
 )
 def streams_rows(quick: bool) -> Iterator[Row]:
     for p in (0.8,) if quick else (1.0, 0.8, 0.5):
@@ -162,10 +164,11 @@ def streams_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "two-phase",
-    "The mean response [s] of 900 jobs with map and reduce tasks (`two_phase`). The rules are not "
-    "told how long tasks take. Sigma is how much the times of the tasks of a job differ. FAIR "
-    "starts reduce tasks when 0.05, 0.8 or all of the maps have ended (FAIR .05, FAIR .8, FAIR "
-    "ended)",
+    "900 jobs have map and reduce tasks (`two_phase`). The figures are mean responses [s]. Ours "
+    "is `auto`. The rules are not told how long tasks take. Sigma says how much the times of the "
+    'tasks of a job differ. The rivals are three settings of FAIR. In "FAIR .05" and "FAIR .8", '
+    'the reduce tasks of a job start when 0.05 or 0.8 of its maps have ended. In "FAIR ended" '
+    "they start when all maps have ended",
 )
 def phases_rows(quick: bool) -> Iterator[Row]:
     for sigma in (1.0,) if quick else (0.0, 0.5, 1.0, 1.5, 2.0):
@@ -191,10 +194,12 @@ def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
 
 @section(
     "reduce-starts",
-    "The mean response [s] of 300 jobs whose reduce tasks copy the output of maps "
-    "(`copying_world`). The rules are not told how long tasks take. Sigma is as in the table "
-    "above. Among the rivals is auto itself with a fixed setting: reduce tasks start when 0.05, "
-    "0.8 or all of the maps have ended (auto .05, auto .8, auto ended)",
+    "300 jobs have reduce tasks that copy the output of maps (`copying_world`). The figures are "
+    "mean responses [s]. Ours is `auto`. The rules are not told how long tasks take. Sigma is as "
+    'in the table above. "copying 3 maps" means that a reduce task copies for three times as long '
+    'as a map task takes on average, and "copying 0.3 of a map" for 0.3 times as long. Among the '
+    "rivals is `auto` itself with a fixed setting: reduce tasks start when 0.05, 0.8 or all of "
+    "the maps have ended (auto .05, auto .8, auto ended)",
 )
 def starts_rows(quick: bool) -> Iterator[Row]:
     for label, copying in (("copying 0.3 of a map", 0), ("copying 3 maps", 1)):
@@ -248,8 +253,9 @@ def _traced_start(rule: str, name: str, cell: int) -> float:
 
 @section(
     "short-histories",
-    "The mean response [s] of 17 to 46 jobs (`short_history`), from which little can be learnt. "
-    "The rules are not told how long tasks take",
+    "Only 17 to 46 jobs come (`short_history`), so little can be learnt from them. The figures "
+    'are mean responses [s]. Ours is `auto`. The rules are not told how long tasks take. "FAIR '
+    'ended" starts reduce tasks when all maps have ended',
 )
 def short_rows(quick: bool) -> Iterator[Row]:
     yield Row(
@@ -264,9 +270,9 @@ def short_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "mixed-speeds",
-    "The mean response [s] on nodes of which half are four times as fast as the others (rates 1 "
-    "and 4), or on nodes of one speed (`mixed_speeds`). The rules are not told how long tasks "
-    "take",
+    'In the rows "rates 1 and 4" half of the nodes are four times as fast as the others, and in '
+    'the row "all alike" all nodes are equally fast. `mixed_speeds` makes the jobs. The figures '
+    "are mean responses [s]. Ours is `auto`. The rules are not told how long tasks take",
 )
 def speeds_rows(quick: bool) -> Iterator[Row]:
     for label, fast in (("rates 1 and 4", 4.0), ("all alike", 1.0)):
@@ -297,8 +303,8 @@ def _single(jobs: int) -> Any:
 
 @section(
     "single-task",
-    "The mean response [s] of jobs of one task each (`single_tasks`). The rules know the program "
-    "of each job, and are not told how long tasks take",
+    "Each job has one task (`single_tasks`). The figures are mean responses [s]. Ours is `auto`. "
+    "The rules know the program of each job, and are not told how long tasks take",
 )
 def single_rows(quick: bool) -> Iterator[Row]:
     for jobs in (2_000,) if quick else (40_000, 200_000):
@@ -313,9 +319,9 @@ def single_rows(quick: bool) -> Iterator[Row]:
 
 @section(
     "changing-times",
-    "The mean response [s] of jobs of ten programs (`changing_times`). From the middle on, the "
-    "tasks of each program take five times as long as before, or a fifth of the time. The rules "
-    "are not told how long tasks take",
+    "Jobs of ten programs come one after the other (`changing_times`). In the second half, the "
+    "tasks of each program take five times as long as before, or a fifth of the time. The figures "
+    "are mean responses [s]. Ours is `auto`. The rules are not told how long tasks take",
 )
 def changing_rows(quick: bool) -> Iterator[Row]:
     yield Row(

@@ -86,11 +86,13 @@ def _row(
 
 @section(
     "loops-period-jobs",
-    "Malleable jobs come one after the other (`held_jobs`), and the loop holds each decision for "
-    "P times 4.59 s. (A job that has its maximum of slots takes 4.59 s on average.) The rows have "
-    "the mean response [s], the mean stretch, the mean tardiness [s] by weight, the weight of "
-    "tardy jobs as a part of all weight, or the largest weighted tardiness [s]. In rows with "
-    "sigma the rules are told sizes that are wrong by sigma",
+    "Jobs come one after the other (`held_jobs`), and the loop holds each decision for a period "
+    "of P times 4.59 s. (A job that has its maximum of slots takes 4.59 s on average.) Ours is "
+    'FLEX, and "without" is FLEX that is not told the period. The first word of a row says what '
+    'its figure is. "response" is the mean response [s], and "stretch" the mean stretch. '
+    '"tardiness" is the mean tardiness [s], each job counted by its weight. "tardy" is the weight '
+    'of tardy jobs, as a part of all weight. "max:tardiness" is the largest tardiness times '
+    "weight [s]. In rows with sigma all rules are told sizes that are wrong by this sigma",
 )
 def jobs_rows(quick: bool) -> Iterator[Row]:
     seeds = range(2) if quick else HELD_SEEDS
@@ -134,7 +136,8 @@ def held_flow(rule: str, seed: int, period: float) -> float:
 @section(
     "loops-period-flows",
     "Flows come one after the other (`held_flows`), and the loop holds each decision for P "
-    "seconds. The rows have the mean response of flows [s]",
+    'seconds. The figures are mean responses of flows [s]. Ours is `FlowEpoch`, and "without" is '
+    "`FlowEpoch` that is not told the period",
 )
 def flows_rows(quick: bool) -> Iterator[Row]:
     for period in (0.5, 5.0) if quick else (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0):

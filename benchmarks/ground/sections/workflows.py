@@ -40,10 +40,9 @@ def _run(rule: str, field: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> fl
 
 @section(
     "flows",
-    "The mean response [s] or the mean stretch of flows that come one after the other: TPC-H "
-    "queries (`tpch_stream`) and scientific workflows (`wf_stream`). The rules know the stages of "
-    "each flow and how long tasks take. The rival srwf serves the flow with the least work left "
-    "first",
+    "Flows come one after the other: TPC-H queries (`tpch_stream`) and scientific workflows "
+    "(`wf_stream`). The figures are mean responses [s] or mean stretches of flows. Ours is "
+    "FlowFlex. The rules know the jobs of each flow and how long tasks take",
 )
 def flows_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
@@ -83,9 +82,9 @@ def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
 
 @section(
     "flow-plans",
-    "The mean response of flows [s] (`tpch_arrivals`). Plans know in advance when flows come; "
-    "loops, such as the rival srwf online, do not. srwf serves the flow with the least work left "
-    "first",
+    "Queries of TPC-H come as flows (`tpch_arrivals`). The figures are mean responses of flows "
+    "[s]. Ours is a plan of FlowFlex, and flowflex-fast is its faster version. A plan knows in "
+    'advance when flows come. The rival "srwf online" is a loop, so it does not know this',
 )
 def flow_plan_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:

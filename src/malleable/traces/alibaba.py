@@ -66,5 +66,5 @@ register(
     "Alibaba DAG",
     lambda head: '"tasks"' in head.line and '"job"' in head.line,
     _read,
-    most="how many flows are read at most; none: all",
+    most="at most so many flows are read; none: all",
 )

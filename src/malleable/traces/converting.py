@@ -27,21 +27,23 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     (
         "task_seconds",
         20.0,
-        "how long a map task takes that reads `block_bytes` [s]; if the trace has work and no tasks: work is "
-        "cut into tasks of about this time (without this option into as many tasks as the job may use slots)",
+        "how long a map task takes that reads `block_bytes` [s]. If the trace has only work and you give this "
+        "option, the work is cut into tasks of about this time. If you do not give it, the work is cut into as "
+        "many tasks as the job may use slots",
     ),
     ("reduce_bytes", 1e9, "how many bytes a reduce task copies, if the trace has only bytes"),
     ("reduce_seconds", 300.0, "how long a reduce task takes that copies `reduce_bytes` [s]"),
     (
         "map_rate",
         64 * 2**20 / 20,
-        "map and shuffle jobs: how many bytes a second all maps together read, at map capacity 1",
+        "map and shuffle jobs: how many bytes a second all maps together read, if `map_capacity` is 1",
     ),
     (
         "shuffle_rate",
         1e9 / 300,
-        "map and shuffle jobs: how many bytes a second are copied, at shuffle capacity 1; tasks: how many "
-        "bytes a second a reduce task copies at most (without this option copying takes no time of its own)",
+        "map and shuffle jobs: how many bytes a second are copied, if `shuffle_capacity` is 1. Jobs of tasks: "
+        "how many bytes a second a reduce task copies at most. If you do not give it, copying takes these jobs "
+        "no time of its own",
     ),
     (
         "map_column",
@@ -53,18 +55,18 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         "sum_disk_request",
         "Google 2011 table: the column that has the shuffle work",
     ),
-    ("least_tasks", 2, "Google 2011 table: jobs with fewer tasks than this are left out"),
+    ("least_tasks", 2, "Google 2011 table: jobs with fewer tasks are left out"),
     (
         "map_units",
         15.0,
-        "Google 2011 table as jobs in slots: how many map tasks a job has on average",
+        "Google 2011 table, model `slotted`: how many map tasks a job has on average",
     ),
     (
         "reduce_units",
         15.0,
-        "Google 2011 table as jobs in slots: how much reduce work a job has on average, in slots of time",
+        "Google 2011 table, model `slotted`: how much reduce work a job has on average, in slots of time",
     ),
-    ("tasks", 10, "Google 2011 table as jobs in slots: how many reduce tasks a job has at most"),
+    ("tasks", 10, "Google 2011 table, model `slotted`: how many reduce tasks a job has at most"),
     (
         "reduce_from",
         "shuffled",

@@ -178,11 +178,11 @@ register(
     _looks,
     _read,
     graphs=(
-        "a file that says which stages of each query wait for which; none: `queries.yaml` "
-        "beside the profiles"
+        "a file that says which stages of a query wait for which other stages; none: "
+        "`queries.yaml` beside the profiles"
     ),
-    size="take the runs on this many GB of data; none: on the least data",
-    cores="take the runs on this many cores; none: on the fewest cores",
+    size="read the runs on so many GB of data; none: the runs on the least data",
+    cores="read the runs on so many cores; none: the runs on the fewest cores",
     gap="mean time from one query to the next [s], drawn from an exponential distribution; 0: all come at once",
     seed="seed of the random times between queries",
 )

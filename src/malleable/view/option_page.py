@@ -12,10 +12,10 @@ from malleable.traces.formats import reading_rows
 _INTRO = """\
 # Options by name
 
-This page lists all options that you give by name. `malleable simulate --options` prints it.
+This page lists all options that you give by name. `malleable simulate --options` prints the page.
 
-The options of the first two tables are for simulated clusters and for your own scheduler. The options of the
-third table are for simulated clusters only. You give them like this:
+The options of the first two tables are for [simulated clusters](cluster.md) and for a [scheduler](scheduler.md)
+of your own. The options of the third table are for simulated clusters only. You give these options like this:
 
 | to | how |
 |---|---|
@@ -25,9 +25,12 @@ third table are for simulated clusters only. You give them like this:
 | a scheduler in Python | `malleable.Scheduler(..., NAME=VALUE)` |
 | a scheduler in C | `malleable_scheduler_new_with(..., "NAME=VALUE NAME=VALUE", ...)` |
 
-In the column "values", `1e12` is a one with twelve zeros. A *minimum* is how many slots a job asks for at
-least. A *target* is how many slots the policy has decided to give a job. The [glossary](glossary.md) explains
-other words.
+In the column "values", `1e12` is a one with twelve zeros. The column "read by" names the policies on which an
+option has an effect.
+
+Words: a *minimum* is how many slots a job asks for at least. A *target* is how many slots the policy has
+decided to give a job. *Map* tasks of a job come first, *reduce* tasks copy what the map tasks have made, and
+work on it. A *block* is the data that a map task reads. The [glossary](glossary.md) explains other words.
 """
 _PARTS = (
     ("policy", "Of policies"),
@@ -35,9 +38,14 @@ _PARTS = (
     ("simulation", "Of the simulated cluster"),
 )
 _READING = """\
-A row of a format is an option of `malleable.read(file, NAME=VALUE)`. A row of the converters is an assumption:
-what `trace.tasks(NAME=VALUE)` and the other converters assume if a trace does not say it. `Trace.assumptions`
-lists the assumptions of one converter. On the command line you give both by `--read NAME=VALUE`.
+A [trace](traces.md) is a file of recorded jobs. The column "of" says to what an option belongs:
+
+- The name of a format: the option is for reading files of this format, `malleable.read(file, NAME=VALUE)`.
+- "converters": the option is an assumption. A *converter*, such as `trace.tasks(NAME=VALUE)`, makes jobs of a
+  trace. If the trace does not say something that the jobs need, the converter assumes it.
+  `Trace.assumptions` lists the assumptions of one converter.
+
+On the command line you give both kinds by `--read NAME=VALUE`.
 """
 
 

@@ -18,33 +18,35 @@ struct PolicyOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit(Option{"hysteresis", 0.0, kWeightRange.most, "", "auto, flex",
-                 "a job that holds more slots than its minimum counts as (1 + hysteresis) times as "
-                 "urgent, so that slots move only if a move gains enough; 0: slots move freely"},
+                 "slots move to another job only if this gains enough: a job counts as (1 + "
+                 "hysteresis) times as urgent while it holds more slots than its minimum; 0: slots "
+                 "move freely"},
           self.hysteresis);
     visit(Option{"effort", 0.0, 0x1p53, "", "auto, flex, flowflex, flowflex-fast",
-                 "how many candidates (schedules) each decision tries after a few fixed orders of "
-                 "the jobs; none: a decision tries no candidates and takes the policy's own order"},
+                 "how many candidates (possible schedules) each decision tries after a few fixed "
+                 "orders of the jobs; none: a decision tries no candidates and takes the policy's "
+                 "own order"},
           self.effort);
     visit(flag("at_least_one", "auto, flex, fair, wdeq",
                "true: the minimum of every job is at least one slot"),
           self.at_least_one);
     visit(flag("by_user", "",
                "true: users share the slots first, then the policy decides for the jobs of each "
-               "user; false: the policy decides for all jobs together; none: true if the cluster "
-               "names users, otherwise false"),
+               "user; false: the policy decides for all jobs together; none: as true if the "
+               "cluster names users, otherwise as false"),
           self.by_user);
     visit(flag("gang", "",
-               "true: minima are gang sizes: a phase of a job runs at least as many tasks as its "
-               "minimum, or none; false: minima are guaranteed"),
+               "true: a phase of a job runs at least as many tasks at once as the minimum of the "
+               "job, or none; false: each job is guaranteed its minimum"),
           self.gang);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",
-                 "this share of the slots of each kind is guaranteed to the jobs, and divided "
-                 "equally among them"},
+                 "this part of the slots of each kind (map, reduce) is guaranteed to the jobs, and "
+                 "divided equally among them"},
           self.pool_minimum);
     visit(Option{"speedup", 0.0, 1.0, "", "asrpt, flex, hesrpt, the simulation",
-                 "how much tasks of a phase do together if they slow each other down; a number p: "
-                 "s tasks do as much as s^p tasks that run alone; a list: what 1, 2, 3 ... tasks "
-                 "do; a job with a speed-up of its own uses its own"},
+                 "for tasks that slow each other down: how much the tasks of a phase do together. "
+                 "A number p: s tasks do as much as s^p tasks that run alone. A list: what 1, 2, 3 "
+                 "... tasks do. A job that has a speed-up of its own uses this speed-up"},
           self.speedup);
   }
   // After options were given by their names: what some of them say of others.

@@ -48,44 +48,45 @@ struct SchedulerOptions : PolicyOptions {
                1.0,
                "",
                "",
-               "reduce tasks of a job may start as soon as this share of its maps has finished; a "
-               "reduce task that starts before the last map has ended holds its slot until then",
+               "reduce tasks of a job may start when this part of its maps has finished. If a "
+               "reduce task starts before the last map has finished, it holds its slot while it "
+               "waits for the maps",
                {},
                0.05},
         self.slow_start);
     visit(flag("early_reduces", "",
-               "if `learn` is true and `slow_start` is 1: reduce tasks may start before the last "
-               "map has ended, if all maps will probably have ended by the time at which a reduce "
-               "task has copied the output that is there"),
+               "true, with `learn` and with `slow_start` 1: a reduce task may start before the "
+               "last map has finished, if this will probably cost nothing: all maps will probably "
+               "have finished when the task has copied the output that is there"),
           self.early_reduces);
     visit(flag("take_back", "",
-               "true: tasks that run can be ended. Then a backup task ends as soon as a ready task "
-               "wants its slot or the other attempt has ended. With `early_reduces`, reduce tasks "
-               "may also start in slots that nothing else wants, and a reduce task that waits for "
-               "maps gives its slot to a ready task that finds none. false: every attempt runs to "
+               "true: running tasks can be ended. A backup task is ended if a ready task wants its "
+               "slot, or if the other attempt has ended. With `early_reduces`, reduce tasks may "
+               "also start in slots that no other task wants. A reduce task that waits for maps "
+               "gives its slot to a ready task that finds no slot. false: every attempt runs to "
                "its end. The default is for simulations; `malleable.Scheduler` has false"),
           self.take_back);
     visit(flag("split_copy", "",
-               "true: copying takes no slot. Reduce tasks of a `Scheduler` then start when you "
-               "call `ready`, and in a simulation when everything is copied; `slow_start` is 0.05 "
-               "unless you give it"),
+               "true: copying takes no slot. In a simulation a reduce task then starts when "
+               "everything is copied. In a `Scheduler` it starts when you call `ready`. Unless you "
+               "give `slow_start`, it is then 0.05"),
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: how long a job leaves free slots to other jobs while it waits "
-                 "for a slot on a node that has one of its blocks"},
+                 "with `replicas`: for so long a job waits for a slot on a node that has one of "
+                 "its blocks, and leaves other slots to other jobs"},
           self.delay);
     visit(Option{"rack_delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: how long a job waits after `delay` for a slot in a rack that "
-                 "has one of its blocks"},
+                 "with `replicas`: for so long a job waits, after `delay`, for a slot in a rack "
+                 "that has one of its blocks"},
           self.rack_delay);
     visit(Option{"replicas", 0.0, 1000.0, "", "",
-                 "on how many nodes the block lies that a map task reads; 0: map tasks have no "
-                 "blocks, so all nodes are equally good"},
+                 "how many nodes have a copy of the block (the data) that a map task reads; 0: map "
+                 "tasks have no blocks, so all nodes are equally good"},
           self.replicas);
     visit(flag("learn", "",
-               "true: the scheduler improves its estimates of task times by the tasks that end, "
-               "here and in earlier runs. The default is true for `malleable.Scheduler` and the C "
-               "interface, and for simulations with `auto`, `gittins` or `estimates='learn'`"),
+               "true: the scheduler corrects its estimates of task times by the tasks that have "
+               "ended, also in earlier runs. The default is true for `malleable.Scheduler` and the "
+               "C interface, and for simulations with `auto`, `gittins` or `estimates='learn'`"),
           self.learn);
     visit(
         Option{
@@ -99,31 +100,32 @@ struct SchedulerOptions : PolicyOptions {
                  "",
                  "if a job has ready tasks and none of its tasks has run for so many seconds, the "
                  "job starts one task before all other jobs, and does not wait for a block. Such "
-                 "jobs hold at most one slot in twenty, and in the long run at most one "
+                 "jobs hold at most one slot in twenty. In the long run they get at most one "
                  "slot-second in a thousand. 0: no job goes first because it has waited",
                  {},
                  0.0},
           self.ageing);
     visit(Option{"period", 0.0, kWeightRange.most, "s", "",
-                 "how many seconds a decision is held: tasks start only at decisions, and if a "
-                 "task ends in between, its slot idles until the next decision, so the scheduler "
-                 "counts the time of a task in whole periods; 0: a free slot gets a task at once"},
+                 "for how many seconds a decision is held. Tasks start only at decisions. If a "
+                 "task ends in between, its slot idles until the next decision, and the scheduler "
+                 "counts this idle time as work. 0: a free slot gets a task at once"},
           self.period);
     visit(
         Option{"assignment", 0.0, 2.0, "", "auto, flex, fair, wdeq, flowflex, hesrpt",
-               "which of the jobs that run below their targets gets a free slot; `ratio`: the job "
-               "with the least running / target; `difference`: the job with the largest target - "
-               "running; `deficit`: the job that has missed the most slot-seconds so far",
+               "which of the jobs below their targets gets a free slot. `ratio`: the job with the "
+               "least running / target. `difference`: the job with the largest target - running. "
+               "`deficit`: the job that has missed the most slot-seconds so far. Here `running` is "
+               "how many tasks of the job run",
                kAssignments},
         self.assignment);
     visit(flag("in_order", "flex",
                "true: free slots fill the target of the first job in the policy's order, then the "
-               "target of the next job; false: they fill all targets evenly"),
+               "target of the second job, and so on; false: they fill all targets evenly"),
           self.in_order);
     visit(Option{"processors", 0.0, 2.0, "", "",
-                 "with `learn`: whether the scheduler expects tasks to slow each other down, "
-                 "before tasks have shown it; `own`: hardly, because each task has a processor of "
-                 "its own; `unknown`: perhaps; `beyond`: probably, because more tasks run than "
+                 "with `learn`: how much the scheduler expects tasks to slow each other down, "
+                 "until tasks have shown it. `own`: hardly, because each task has a processor of "
+                 "its own. `unknown`: perhaps. `beyond`: probably, because more tasks run than "
                  "there are processors",
                  kProcessors},
           self.processors);

@@ -32,8 +32,8 @@ struct ClusterOptions : SchedulerOptions {
                  "seconds from one decision to the next; 0: a decision at every event"},
           self.epoch);
     visit(Option{"heartbeat", 0.0, kNoLimit, "s", "",
-                 "every so many seconds a node has a heartbeat, at which it offers its free slots; "
-                 "0: a node offers a free slot at once"},
+                 "a node offers its free slots every so many seconds, at its heartbeats; 0: a node "
+                 "offers a free slot at once"},
           self.heartbeat);
     visit(
         Option{
@@ -45,27 +45,26 @@ struct ClusterOptions : SchedulerOptions {
                  "each time that another 64th of the maps has ended; 0: whenever a map has ended"},
           self.shuffle_steps);
     visit(Option{"network_epoch", 0.0, kNoLimit, "s", "",
-                 "for large networks: the rates of transfers change only at multiples of so many "
-                 "seconds, so that the simulation takes less time; 0: rates change at once"},
+                 "for large networks: the speeds of transfers change only every so many seconds, "
+                 "so that the simulation takes less time; 0: speeds change at once"},
           self.network_epoch);
     visit(Option{"noise", 0.0, 10.0, "", "",
-                 "how much the times of tasks scatter: the standard deviation of the logarithm of "
-                 "a task's time. The mean time stays the same"},
+                 "how much the times of tasks differ: the standard deviation of the logarithm of a "
+                 "task's time. The mean time stays the same"},
           self.noise);
-    visit(
-        Option{
-            "straggler_share", 0.0, 1.0, "", "",
-            "the share of tasks that are stragglers: they take `straggler_factor` times as long"},
-        self.straggler_share);
+    visit(Option{"straggler_share", 0.0, 1.0, "", "",
+                 "the part of the tasks that are stragglers: tasks that take `straggler_factor` "
+                 "times as long as they should"},
+          self.straggler_share);
     visit(Option{"straggler_factor", 0.0, kNoLimit, "", "",
                  "how many times as long a straggler takes"},
           self.straggler_factor);
     visit(Option{"failure", 0.0, 0.99, "", "", "the probability that an attempt at a task fails"},
           self.failure);
     visit(flag("lose_output", "",
-               "true: if a node leaves, the output of the maps that finished there is lost. If a "
-               "reduce task of their job has not started, or has not copied everything, these maps "
-               "run again"),
+               "true: if a node leaves, the output of the maps that finished there is lost. These "
+               "maps run again if a reduce task of their job has not started, or has not copied "
+               "everything"),
           self.lose_output);
     visit(flag("backups", "",
                "true, with `learn`: if a task will probably run for long, a second attempt at it "
@@ -73,9 +72,9 @@ struct ClusterOptions : SchedulerOptions {
                "end counts"),
           self.backups);
     visit(Option{"inherent", 0.0, 1.0, "", "",
-                 "how long a backup task takes; 0: as long as another task of the phase, drawn at "
-                 "random; 1: as long as the first attempt; in between: the geometric mean of the "
-                 "two with these weights"},
+                 "how long a backup task takes. 0: as long as another task of the phase, drawn at "
+                 "random. 1: as long as the first attempt. In between: a mixture of both times "
+                 "(the geometric mean with these weights)"},
           self.inherent);
   }
 };
