@@ -38,8 +38,9 @@ columns:
   the policy `auto`.
 - *best rival, now*: the name of the best rival, and its figure. "right sizes" behind a name means that the
   rule is told how long tasks really take.
-- *floors*: figures that no rule can have in practice. Some are lower bounds ("bound"). The others are
-  figures of rules that are told the right sizes although a user would not know them.
+- *floors*: figures that show how much could still be gained. Some are lower bounds ("bound"), which no rule
+  can beat. The others are figures of rules that are told the right sizes although a user would not know
+  them. Even such a rule may be worse than ours, because it need not be the best rule for these jobs.
 - *draws*: how many draws there are.
 - *seconds*: processor seconds of one run: ours / the best rival.
 
@@ -71,8 +72,9 @@ reduce tasks.
   end of the flow goes first.
 - *AFS* and *SRSF* are rules for training jobs on GPUs. SRSF serves the job with the least GPU time left.
   AFS compares jobs two by two, and gives each slot to the job that wins against all others.
-- *price* sets one price for all slots. Each job asks for the number of slots that is cheapest for it, and
-  the price is such that there are slots enough.
+- *price* sets one price for all slots. A job pays for its slots as long as it runs, and its time costs
+  something, too. Each job asks for the number of slots with the smallest total cost. The price is just so
+  high that there are slots enough.
 """
 
 
