@@ -36,14 +36,16 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     (
         "map_rate",
         64 * 2**20 / 20,
-        "map and shuffle jobs: how many bytes a second all maps together read, if `map_capacity` is 1",
+        "map and shuffle jobs: how many bytes a second the map station reads at capacity 1 (`map_capacity`, an "
+        "option of the simulation, sets the capacity)",
     ),
     (
         "shuffle_rate",
         1e9 / 300,
-        "map and shuffle jobs: how many bytes a second are copied, if `shuffle_capacity` is 1. Jobs of tasks: "
-        "how many bytes a second a reduce task copies at most. If you do not give it, copying takes these jobs "
-        "no time of its own",
+        "map and shuffle jobs: how many bytes a second the shuffle station copies at capacity 1 "
+        "(`shuffle_capacity` sets the capacity). Jobs of tasks: how many bytes a second a reduce task copies "
+        "at most. If you do not give it, there is no such limit, and copying takes no time unless links are "
+        "limited",
     ),
     (
         "map_column",

@@ -68,8 +68,8 @@ struct SchedulerOptions : PolicyOptions {
           self.take_back);
     visit(flag("split_copy", "",
                "true: copying takes no slot. In a simulation a reduce task then starts when "
-               "everything is copied. In a `Scheduler` it starts when you call `ready`. Unless you "
-               "give `slow_start`, it is then 0.05"),
+               "everything is copied. In a `Scheduler` it starts when you call `ready`. If you do "
+               "not give `slow_start`, then `slow_start` is 0.05"),
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
                  "with `replicas`: for so long a job waits for a slot on a node that has one of "
@@ -98,10 +98,10 @@ struct SchedulerOptions : PolicyOptions {
                  kLatestTime,
                  "s",
                  "",
-                 "if a job has ready tasks and none of its tasks has run for so many seconds, the "
-                 "job starts one task before all other jobs, and does not wait for a block. Such "
-                 "jobs hold at most one slot in twenty. In the long run they get at most one "
-                 "slot-second in a thousand. 0: no job goes first because it has waited",
+                 "if a job has had ready tasks for so many seconds and none of its tasks ran in "
+                 "this time, the job starts one task before all other jobs, and does not wait for "
+                 "a block. Such jobs hold at most one slot in twenty. In the long run they get at "
+                 "most one slot-second in a thousand. 0: no job goes first because it has waited",
                  {},
                  0.0},
           self.ageing);
