@@ -12,8 +12,6 @@ import numpy as np
 
 from malleable import _core
 
-__all__ = ["function", "get_include", "handle", "record"]
-
 _HEADER = "malleable/malleable.h"
 _CODES = {
     "int": ctypes.c_int,

@@ -20,8 +20,7 @@ from malleable.papers.flex import (
 )
 from malleable.papers.flex_cluster import PANELS, gridmix2_jobs, paper_jobs
 from malleable.view.drawing import image_bytes
-from malleable.view.plan_views import json_text
-from malleable.view.text import console_for
+from malleable.view.text import console_for, json_text
 from tests.oracles.best_order import best_order
 from tests.strategies import limits, penalty_columns
 

@@ -10,8 +10,8 @@ from malleable.papers import overlap, reproduce
 from malleable.papers.overlap import PRINTED, cube_root_jobs, generated_jobs
 from malleable.replications import replicate
 from malleable.view.drawing import image_bytes
-from malleable.view.plan_views import json_text
 from malleable.view.simulation_pictures import draw_ratio_over_load
+from malleable.view.text import json_text
 
 
 def test_cube_root_of_the_ratios():

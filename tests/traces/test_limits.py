@@ -262,12 +262,11 @@ def test_every_csv_that_we_write_is_safe_and_read_back(tmp_path):
     cluster = mb.read(io.StringIO(table, newline="")).tasks()
     assert cluster.name == cluster.user == cluster.program == tuple(names)
 
-    from malleable.view.plan_views import pieces_csv
-    from malleable.view.plan_views import pieces_csv as flow_pieces_csv
+    from malleable.view.plan_tables import pieces_csv
 
     harmless(pieces_csv(mb.plan(jobs, 5)))
     flows = mb.Flows([[{"work": 1}]] * count, name=names)
-    harmless(flow_pieces_csv(mb.plan(flows, 5)))
+    harmless(pieces_csv(mb.plan(flows, 5)))
     tandem = mb.MapShuffleJobs([1.0] * count, [1.0] * count, name=names)
     results = (
         mb.simulate(tandem, policy="fcfs"),

@@ -8,7 +8,7 @@ import pytest
 
 import malleable as mb
 from malleable.view.clock import Clock, moment_text
-from malleable.view.plan_views import pieces_csv
+from malleable.view.plan_tables import pieces_csv
 
 NOW = 1767672000.25
 DATE = "2026-01-06 04:00:00 UTC"

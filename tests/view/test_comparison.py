@@ -5,8 +5,7 @@ import pytest
 import malleable as mb
 from malleable.jobs.generate import bimodal_jobs
 from malleable.view.comparison import compare, comparison_table
-from malleable.view.plan_views import json_text
-from malleable.view.text import console_for, plain
+from malleable.view.text import console_for, json_text, plain
 
 
 def test_rows_are_those_of_the_plans():

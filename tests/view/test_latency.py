@@ -22,8 +22,7 @@ from malleable.view.latency_tables import (
     latency_tables,
     read_run,
 )
-from malleable.view.plan_views import json_text
-from malleable.view.text import console_for
+from malleable.view.text import console_for, json_text
 
 
 def test_instances():

@@ -11,8 +11,7 @@ from malleable.cli.streams import note
 from malleable.cli.terminal import adder, show
 from malleable.files.writing import check_targets, write_file
 from malleable.view.drawing import check_drawing
-from malleable.view.plan_views import json_text
-from malleable.view.text import printable
+from malleable.view.text import json_text, printable
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""

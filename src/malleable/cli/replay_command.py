@@ -7,7 +7,7 @@ import argparse
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.terminal import adder
 from malleable.cluster.replay import replay
-from malleable.view.replay_views import replay_table
+from malleable.view.replay_table import replay_table
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from malleable.cli.simulate_cases import option
 from malleable.cli.terminal import adder, busy, counting_bar, duration, reading_arguments
 from malleable.report.facts import POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
-from malleable.report.page import check_engine, page
+from malleable.report.page import check_jinja, page
 from malleable.report.study import Study, study
 from malleable.report.tables import report_parts
 
@@ -102,7 +102,7 @@ def run(asked: argparse.Namespace) -> int:
     """Read files, simulate, and write the page. After Ctrl-C write nothing."""
     outputs = Outputs(asked, tables=("html",), inputs=[*asked.files, asked.cluster])
     if asked.html is not None:
-        check_engine()
+        check_jinja()
     wanted = _asked(asked)
     if len(asked.files) == 1 and is_journal(Path(asked.files[0])):
         with counting_bar("policies") as tell:

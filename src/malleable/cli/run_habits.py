@@ -21,8 +21,6 @@ from malleable.live.output import SUFFIXES, stream_of
 from malleable.live.own_files import open_file
 from malleable.live.protocol import Event
 
-__all__ = ["Halt", "JobLog", "Shown", "halt"]
-
 _HALT = re.compile(r"(now|soon),(fail|success|done)=([1-9]\d{0,8})(%?)", re.ASCII)
 _SHORT = {"1": "soon,fail=1", "2": "now,fail=1"}
 _HEADS = [

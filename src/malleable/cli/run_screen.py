@@ -16,8 +16,6 @@ from malleable.live.ledger import Progress
 from malleable.view.failures import failure_lines, ways_text
 from malleable.view.live import bar, line_text
 
-__all__ = ["MINUTE", "FailureTeller", "ProgressLine", "Screen", "Thrift"]
-
 _WIDTH = 80  # of a terminal that does not say
 _BAR, _LEAST = 30, 6  # columns of a bar, at most and at least
 _WIDE = 60  # columns from which on there is room for one

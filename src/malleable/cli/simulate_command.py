@@ -22,9 +22,9 @@ from malleable.slotted.generate import MapReduceStream
 from malleable.tandem.table import MapShuffleStream
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
-from malleable.view.plan_views import json_text
 from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
+from malleable.view.text import json_text
 
 _MODELS: dict[str, tuple[Any, str, str]] = {
     "tandem": (simulate_tandem, "map and shuffle phases that overlap", "column|FILE"),

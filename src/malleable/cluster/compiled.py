@@ -6,8 +6,6 @@ import functools
 from collections import namedtuple
 from typing import Any
 
-__all__ = ["compiled", "is_compiled"]
-
 _BY_JOB = (
     ("ids", int), ("arrival", float), ("weight", float), ("deadline", float), ("user", int),
     ("size", float), ("attained", float), ("speedup", float),

@@ -25,11 +25,6 @@ from malleable import _core
 from malleable.cluster.nodes import Cluster
 from malleable.files.json import is_number
 
-__all__ = [
-    "EventWriter", "calls_of", "checksum", "cluster_header", "cluster_of", "is_events",
-    "plain_options", "read_events",
-]  # fmt: skip
-
 MAGIC = b"malleable events 1\n"
 CALLS, COLUMNS = _core.EVENT_CALLS, _core.EVENT_COLUMNS
 _TYPES = (np.dtype("<f8"), np.dtype("<i8"), np.dtype("<i4"), np.dtype("u1"))

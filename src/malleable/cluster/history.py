@@ -13,8 +13,6 @@ from malleable.columns import Floats
 from malleable.domain import shown
 from malleable.files.json import is_number, parse_json
 
-__all__ = ["History", "read_history"]
-
 _FORMAT = "malleable history 1"
 _NUMBERS = 3  # of a phase of a program, and of what a user said
 _SPEEDUP = 17  # of a program: tasks that showed it, and logarithms on the grid

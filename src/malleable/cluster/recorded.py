@@ -14,8 +14,6 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import TOLD, ClusterJobs
 from malleable.jobs.table import Floats
 
-__all__ = ["recorded_jobs"]
-
 _PHASES = (("maps", "map_seconds"), ("reduces", "reduce_seconds"))
 
 

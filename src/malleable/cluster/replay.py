@@ -18,8 +18,6 @@ from malleable.cluster.table import ClusterJobs
 from malleable.lines import brief
 from malleable.values import by_value
 
-__all__ = ["Replay", "record_simulation", "replay"]
-
 
 @by_value()
 class Replay(NamedTuple):

@@ -36,8 +36,6 @@ from malleable.objective import of_deadlines
 from malleable.values import Kept, by_value, in_turn
 from malleable.view_hook import as_html
 
-__all__ = ["Scheduler", "SchedulerDecision", "TaskStarts"]
-
 _PROCESSORS = ("own", "unknown", "beyond")
 _MOST_COPIES = 1 << 28  # of blocks placed at once
 _Name = TypeVar("_Name", str, tuple[str, str])

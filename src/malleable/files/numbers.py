@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timezone
 
-__all__ = ["parse_moment", "parse_number"]
-
 
 def parse_number(text: str) -> float:
     """``float(text)`` without Python's digit-grouping underscores; ValueError if not a number."""

@@ -18,8 +18,6 @@ from typing import NamedTuple, Protocol
 
 from malleable.live.ledger import Work
 
-__all__ = ["BackupDecider", "Backups", "Flight"]
-
 _LEAST = 0.5  # gain from which on a backup task is worth a slot that nobody wants
 _OF_TASK = 0.0625
 

@@ -31,8 +31,6 @@ from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.protocol import CallEngine, Event, RemoteValue, Task
 
-__all__ = ["CallJob", "CallRun"]
-
 Asked: TypeAlias = int | Callable[[], object]
 """A job may have more calls; or whatever is to be done."""
 

@@ -21,8 +21,6 @@ from typing import Any
 from malleable.files.json import parse_json
 from malleable.live.own_files import check_parent
 
-__all__ = ["Control", "order", "socket_path"]
-
 _MOST = 1 << 16  # bytes of an order
 _WAITING = 8  # that are connected at once
 _NAMES = 3 * "i"  # of SO_PEERCRED: process, user, group

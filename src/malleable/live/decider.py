@@ -23,8 +23,6 @@ from malleable.live.guard import Guard
 from malleable.live.journal import Decided, Expected
 from malleable.live.ledger import Work
 
-__all__ = ["SchedulerDecider"]
-
 _LEAST = 1e-6  # seconds of a task
 _WINDOW = 8  # tasks, at least, that show how busy processors are
 _IDLE = 0.5  # of what processors can do: with less they are idle

@@ -37,8 +37,6 @@ from malleable.names import ClusterPolicy, ObjectiveName
 
 P = ParamSpec("P")
 T = TypeVar("T")
-__all__ = ["Executor", "ExecutorJob", "Progress"]
-
 _SETTINGS = (
     "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups",
 )  # fmt: skip

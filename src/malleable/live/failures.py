@@ -20,8 +20,6 @@ from malleable.live.output import SUFFIXES, job_folder, output_folder, stream_of
 from malleable.live.own_files import open_file
 from malleable.live.recorded import WORDS
 
-__all__ = ["Failure", "failure", "failures", "quoted", "recalled_jobs", "skipped", "value_text"]
-
 _LINES = 5  # of standard error
 _END = 4096  # bytes at the end of a file in which they are
 _OWN = "MALLEABLE_"

@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 
 from malleable.live.protocol import RemoteValue
 
-__all__ = ["Future"]
-
 T = TypeVar("T")
 
 _PENDING, _RUNNING, _CANCELLED = "PENDING", "RUNNING", "CANCELLED"

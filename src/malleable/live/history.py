@@ -20,8 +20,6 @@ from malleable.live.guard import Guard
 if TYPE_CHECKING:
     from malleable.live.journal import Journal
 
-__all__ = ["Took", "keep_history", "known_history", "learnt"]
-
 _LEAST = 1e-9  # seconds of a task
 
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["code_in"]
-
 
 class _Program(NamedTuple):
     """How a program takes code: behind these letters, or as its first word; letters that take a word."""

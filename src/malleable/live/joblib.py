@@ -29,8 +29,6 @@ from typing import Any
 from malleable.files.advice import library
 from malleable.live.executor import Executor, ExecutorJob
 
-__all__ = ["joblib_backend", "register"]
-
 _AHEAD = "2*n_jobs"  # what joblib and scikit-learn dispatch unless somebody says otherwise
 _MOMENT = 0.02  # seconds
 _lock = threading.Lock()

@@ -35,11 +35,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = [
-    "CANCELLED", "PAUSED", "UNRECORDED", "Job", "check_memory", "check_minima", "checked_settings",
-    "depends_on_files", "described_jobs", "parents_first", "parse_jobs", "read_rows", "recalled", "recorded",
-]  # fmt: skip
-
 UNRECORDED = "unrecorded"
 """In the description of a job of version 1 whose tasks were not recorded: what they were made of."""
 PAUSED, CANCELLED = "paused", "cancelled"

@@ -23,8 +23,6 @@ from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
 from malleable.live.protocol import Task
 from malleable.live.recorded import WORDS
 
-__all__ = ["LOOK", "Decider", "Ledger", "Progress", "Work", "last_end"]
-
 LOOK = 1.0
 """Seconds between two times that others are told what runs."""
 _SHARE = 0.05  # of the time that is spent on expected ends

@@ -25,8 +25,6 @@ from malleable.live.ledger import LOOK, Decider, Ledger, Work
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
 from malleable.live.recorded import IN_VAIN, LOST_AGAIN
 
-__all__ = ["Loop", "TaskDecider"]
-
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from malleable.live.engines.process import nanny
 
-__all__ = ["machine_memory", "other_runs", "processors"]
-
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _PROCESSES = Path("/proc")

@@ -17,8 +17,6 @@ from malleable.live.jobs_file import CANCELLED, PAUSED, checked_settings
 from malleable.live.loop import Loop
 from malleable.live.run import CommandRun
 
-__all__ = ["VERBS", "obey"]
-
 VERBS = ("pause", "resume", "cancel", "set")
 SETTINGS = ("weight", "deadline", "min_slots", "max_slots")
 

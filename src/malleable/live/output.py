@@ -15,15 +15,6 @@ from pathlib import Path
 from malleable.live.journal import Journal, JournalError, Run
 from malleable.live.own_files import make_folder, own_folder
 
-__all__ = [
-    "SUFFIXES",
-    "job_folder",
-    "kept_attempts",
-    "output_folder",
-    "own_output_folder",
-    "stream_of",
-]
-
 _NAME = 40  # characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
 _OF_TASK = re.compile(r"(\d+)\.(\d+)\.(?:out|err)", re.ASCII)

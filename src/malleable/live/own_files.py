@@ -14,8 +14,6 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["check_file", "check_parent", "make_folder", "open_file", "own_folder"]
-
 _OTHERS = 0o077
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINKED = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)

@@ -15,10 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = [
-    "Abilities", "CallEngine", "Engine", "Event", "KillingEngine", "RemoteValue", "Task", "heard",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Abilities:

@@ -11,12 +11,6 @@ from typing import Any, NamedTuple
 from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
 from malleable.files.json import is_number, parse_json
 
-__all__ = [
-    "IN_VAIN", "KINDS", "LOST_AGAIN", "SCHEMA", "SINCE_3", "SINCE_4", "SOUND", "WORDS", "Attempt", "Backups",
-    "Begun", "Counted", "Decided", "Expected", "Flying", "JobRow", "JournalError", "Run", "Tried",
-    "checked_run", "packed", "unpacked",
-]  # fmt: skip
-
 KINDS = ("commands", "calls", "arrays")
 """What the tasks of a run are: commands, calls of a pool, or tasks of a queue that is governed."""
 STATES = ("running", "stopped", "done")

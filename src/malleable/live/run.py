@@ -27,8 +27,6 @@ from malleable.live.output import SUFFIXES, job_folder, own_output_folder, strea
 from malleable.live.own_files import own_folder
 from malleable.live.protocol import Engine, Event, Task
 
-__all__ = ["FAILED", "CommandRun", "work_of"]
-
 FAILED = 3
 """Exit status of a run in which tasks failed."""
 _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty

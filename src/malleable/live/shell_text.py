@@ -19,8 +19,6 @@ from typing import NoReturn
 
 from malleable.live.interpreters import code_in
 
-__all__ = ["BUILT_IN", "FIELD", "HOW", "fill"]
-
 _INNER = r"([A-Za-z_][A-Za-z0-9_]*)?(//|/\.|/|\.|#)?"
 FIELD = re.compile(rf"\{{{_INNER}\}}|\{{(\{{{_INNER}\}})\}}")
 """``{name how}``, groups 1 and 2; the same within two braces is the text of group 3."""

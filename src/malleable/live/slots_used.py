@@ -16,8 +16,6 @@ from collections.abc import Callable
 from malleable.lines import counted
 from malleable.live.protocol import Event
 
-__all__ = ["SlotsUsed"]
-
 _BUSY = 0.65  # of what the processors can do
 _SLOW = 1.3  # seconds of a task over its processor time
 _LEAST = 8  # tasks of a window

@@ -26,8 +26,6 @@ from malleable.live.recorded import WORDS
 
 _NONE = Counted(0, 0.0, 0.0)
 
-__all__ = ["JobStatus", "RunStatus", "run_status"]
-
 
 class JobStatus(NamedTuple):
     """How far a job is.

@@ -20,8 +20,6 @@ from os.path import splitext
 from malleable.live.interpreters import code_in
 from malleable.live.shell_text import BUILT_IN, FIELD, HOW, fill
 
-__all__ = ["Template"]
-
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~{}\n")  # anywhere in the text
 _FIRST = frozenset("=%!")  # in its first word
 _WORDS = frozenset((

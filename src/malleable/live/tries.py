@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from malleable.live.recorded import IN_VAIN, LOST_AGAIN, Attempt, Backups, Begun, Tried
 
-__all__ = ["backups_of", "first_good", "what_became"]
-
 
 def _groups(attempts: Mapping[int, Attempt], begun: Iterable[Begun]) -> list[list[int]]:
     """Numbers of attempts that ran beside each other, of all groups of more than one."""

@@ -22,8 +22,6 @@ from malleable.live.history import Took, learnt
 from malleable.live.jobs_file import UNRECORDED, depends_on_files, parse_jobs, recorded
 from malleable.live.recorded import SCHEMA, JobRow, packed
 
-__all__ = ["convert"]
-
 _KEPT = {
     "session": "id, run, began, at, pid",
     "attempt": "run, job, task, attempt, status, began, seconds, cpu, memory, how",

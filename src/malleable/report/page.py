@@ -1,6 +1,6 @@
 """Facts as one HTML page that needs nothing else: no network, no scripts to be read. Shows figures, makes none.
 
-Names of files, jobs and users are data: the template engine escapes all of them, `charts` what it draws.
+Names of files, jobs and users are data: the templates escape all of them, `charts` what it draws.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from malleable.files.advice import library
 from malleable.report import charts, words
-from malleable.report.run_view import view_of_run
+from malleable.report.run_charts import charts_of_run
 from malleable.report.scenarios import label
 from malleable.report.verdict import near
 from malleable.simulation import own_options
@@ -23,8 +23,8 @@ _ROWS = 20  # of a table of values over time
 EXTRA = "'malleable[report]'"
 
 
-def check_engine() -> None:
-    """ImportError that says how to install it if there is no template engine."""
+def check_jinja() -> None:
+    """ImportError that says how to install it if jinja is missing."""
     library("jinja2", "a page of HTML", EXTRA)
 
 
@@ -61,10 +61,10 @@ def page(facts: Mapping[str, Any]) -> str:
     jinja = library("jinja2", "a page of HTML", EXTRA)
     markup = library("markupsafe", "a page of HTML", EXTRA).Markup
     loader = jinja.FileSystemLoader(_TEMPLATES)
-    engine = jinja.Environment(
+    environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, undefined=jinja.StrictUndefined
     )
-    engine.filters |= {
+    environment.filters |= {
         "as": lambda value, kind: words.FORMATS[kind](value),
         "short": words.short,
         "change": words.change,
@@ -75,10 +75,10 @@ def page(facts: Mapping[str, Any]) -> str:
         "policy_told": lambda policy: words.POLICIES.get(own_options(policy)[0], ""),
         "bar": lambda ratio: markup(charts.bar(ratio)),
     }
-    view = _of_trace(facts) | (view_of_run(facts) if facts["kind"] == "run" else {})
+    view = _of_trace(facts) | (charts_of_run(facts) if facts["kind"] == "run" else {})
     drawn = {name: markup(own) if name.endswith("_chart") else own for name, own in view.items()}
     style, script = ((_TEMPLATES / name).read_text() for name in ("style.css", "script.js"))
-    template = engine.get_template(f"{facts['kind']}.html")
+    template = environment.get_template(f"{facts['kind']}.html")
     text: str = template.render(facts=facts, view=drawn, style=markup(style), script=markup(script))
     return text + "\n"
 

@@ -6,8 +6,6 @@ import re
 import warnings
 from pathlib import Path
 
-__all__ = ["check_part", "is_part", "parts_of"]
-
 _PART = re.compile(r"events_([0-9]{1,9})_")
 
 

@@ -11,7 +11,7 @@ from malleable.view.flow_picture import draw_flows
 from malleable.view.notebook import html
 from malleable.view.packing_picture import draw_packing
 from malleable.view.plan_explain import explain_lines
-from malleable.view.plan_views import plan_dict, plan_frame
+from malleable.view.plan_tables import plan_dict, plan_frame
 from malleable.view.simulation_pictures import (
     draw_grid,
     draw_load,

@@ -10,8 +10,6 @@ from typing import Any
 from malleable.live.failures import Failure
 from malleable.view.text import Column, Table, columns_table, counted, plain, printable, wall_time
 
-__all__ = ["failure_json", "failure_lines", "failure_table", "ways_text"]
-
 _LONGEST = 1000  # characters of a line that is shown; `malleable logs` shows all
 
 

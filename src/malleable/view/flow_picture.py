@@ -15,7 +15,7 @@ from malleable.flows.plan import FlowPlan
 from malleable.jobs.table import Floats, Integers
 from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.packing_picture import MET, MISSED, order_colors, title_of
-from malleable.view.plan_views import plan_clock
+from malleable.view.plan_tables import plan_clock
 from malleable.view.text import counted, printable
 
 _MOST_ROWS = 400  # beyond that, a row per flow and no arrows

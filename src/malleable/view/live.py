@@ -23,11 +23,6 @@ from malleable.view.text import (
     wall_time,
 )
 
-__all__ = [
-    "BACKUPS", "NOT_DONE", "backups_text", "bar", "end_text", "line_text", "plan_json", "plan_table",
-    "status_json", "status_table", "task_text", "time_text",
-]  # fmt: skip
-
 NOT_DONE = "not done"
 """Head of the column of tasks that did not end well."""
 

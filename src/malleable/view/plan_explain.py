@@ -12,7 +12,7 @@ from malleable.jobs.plan import Plan
 from malleable.policies import Policy, policy_of
 from malleable.view.clock import Clock
 from malleable.view.plan_steps import Steps, slots_over_time
-from malleable.view.plan_views import plan_clock
+from malleable.view.plan_tables import plan_clock
 from malleable.view.text import counted, number, printable
 
 

@@ -11,8 +11,6 @@ from malleable.view.clock import Clock
 from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.text import counted, wall_time
 
-__all__ = ["draw_run", "lanes"]
-
 _NAMED = 12  # jobs in the legend
 _BAD = "#d62728"
 

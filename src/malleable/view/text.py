@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,6 +55,15 @@ def plain(content: Any) -> Any:
     if isinstance(content, (list, tuple)):
         return [plain(value) for value in content]
     return content
+
+
+def json_text(content: Any) -> str:
+    """Strict JSON, indented, with a newline at the end; NaN and what is infinite become null."""
+    try:
+        text = json.dumps(content, indent=1, allow_nan=False)
+    except ValueError:
+        text = json.dumps(plain(content), indent=1, allow_nan=False)
+    return text + "\n"
 
 
 def percent(fraction: float | None) -> str:

@@ -30,8 +30,6 @@ from malleable.files.advice import library
 from malleable.live.engines.remote import Outcome, by_value, run_bundle, worded
 from malleable.live.protocol import Abilities, Event, RemoteValue, Task, heard
 
-__all__ = ["Dask"]
-
 _GRAIN = 0.05  # seconds of calls that are sent together
 _TOGETHER = 100  # calls at most
 _TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker

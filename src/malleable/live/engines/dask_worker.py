@@ -13,8 +13,6 @@ from typing import Any
 from malleable.live.engines.process.apart import Children
 from malleable.live.engines.remote import Call, Outcome
 
-__all__ = ["run_apart"]
-
 _NAME = "malleable-children"
 _RUNS = "executing", "long-running"  # states of tasks that run
 

@@ -32,8 +32,6 @@ from malleable.files.advice import library
 from malleable.live.engines.process import errand
 from malleable.live.protocol import Abilities, Event, Task, heard
 
-__all__ = ["HyperQueue"]
-
 _GRAIN = 0.25  # seconds of calls that are sent together
 _STUCK = 2.0 * _GRAIN  # seconds after which those that were not begun are taken back
 _TOGETHER = 500  # calls at most

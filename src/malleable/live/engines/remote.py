@@ -16,11 +16,6 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NoReturn
 
-__all__ = [
-    "Call", "Outcome", "Packing", "by_value", "exit_code", "leave", "outcome", "outcome_of", "run_bundle",
-    "worded",
-]  # fmt: skip
-
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 Call = tuple[bytes, bytes]

@@ -21,8 +21,6 @@ from typing import Any
 from malleable.live.engines.remote import exit_code, leave
 from malleable.live.protocol import Abilities, Event, Task, heard
 
-__all__ = ["Threads"]
-
 _GRAIN = 0.01  # seconds of calls that a thread gets at once
 _STUCK = 2.0 * _GRAIN  # seconds after which the others of a bundle are taken back
 

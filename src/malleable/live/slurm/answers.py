@@ -13,11 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = [
-    "FIELDS", "LEASE", "NOBODY", "STATES", "Array", "Look", "Others", "Queue", "Usable", "accounted",
-    "memory_in", "most_in", "others_in", "rows_in", "tasks_in", "usable_in",
-]  # fmt: skip
-
 LEASE = "malleable-lease"
 """Name of the job that restores what a dead governor left."""
 

@@ -35,8 +35,6 @@ from malleable.live.slurm.answers import (
     usable_in,
 )  # fmt: skip
 
-__all__ = ["Change", "Reply", "Slurm", "SlurmError", "clean"]
-
 COMMANDS: Mapping[str, Sequence[str]] = {
     "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
     "all": ("squeue", "-h", "-a", "-t", STATES, "-o"),

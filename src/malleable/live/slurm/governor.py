@@ -28,8 +28,6 @@ from malleable.live.slurm.lease import Lease, set_back
 from malleable.live.slurm.nice import NiceOrder
 from malleable.live.slurm.place_deciders import PlaceDeciders
 
-__all__ = ["COMMENT", "Governor", "Planned", "Wishes", "wishes_of"]
-
 COMMENT = "malleable"
 """First word of the comment of an array that says what it wants."""
 

@@ -22,8 +22,6 @@ from typing import Protocol
 from malleable.live.slurm.answers import LEASE, Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean
 
-__all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
-
 Saved = Mapping[int, Mapping[str, int]]
 """By array the values before the run: ``Nice``, ``ArrayTaskThrottle``."""
 

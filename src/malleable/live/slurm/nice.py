@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from malleable.live.slurm.answers import Array
 
-__all__ = ["MOST_CHANGES", "NiceOrder"]
-
 MOST_CHANGES = 100
 """Arrays that are moved at one look: what Slurm does in a tenth of a second."""
 

@@ -11,8 +11,6 @@ from malleable.live.history import Took, learnt
 from malleable.live.journal import Decided, Expected
 from malleable.live.ledger import Work
 
-__all__ = ["PlaceDeciders"]
-
 
 class PlaceDeciders:
     """A decider a place; ``make(place)`` makes it when the first job comes there."""

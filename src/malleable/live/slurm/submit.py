@@ -22,8 +22,6 @@ from malleable.live.own_files import own_folder
 from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.governor import COMMENT
 
-__all__ = ["Submitted", "quoted", "submit"]
-
 _PLAIN = re.compile(rb"[A-Za-z0-9_./:=@%+,-]+")
 _LARGEST = 1001  # MaxArraySize where Slurm does not say
 _MEBIBYTE = 1 << 20

@@ -28,8 +28,6 @@ from pathlib import Path
 from malleable.live.engines.process import worker
 from malleable.live.engines.remote import Call, Outcome, by_value, outcome
 
-__all__ = ["Children"]
-
 _TICKET = b"\0"
 _KEEPER = (
     "import sys; sys.path[:] = sys.argv[3:]; "

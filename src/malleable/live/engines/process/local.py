@@ -22,8 +22,6 @@ from malleable.live.engines.process.child import Frames
 from malleable.live.machine import processors
 from malleable.live.protocol import Abilities, Event, Task
 
-__all__ = ["Local"]
-
 _STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
 _READ = 1 << 16
 

@@ -25,8 +25,6 @@ from typing import Any
 from malleable.live.engines.process import worker
 from malleable.live.protocol import Abilities, Event, Task
 
-__all__ = ["Processes"]
-
 _GRAIN = 0.01  # seconds of calls that a worker gets at once
 _STUCK = 2.0 * _GRAIN  # seconds after which the others of a bundle are taken back
 _STOPPING = 10.0  # seconds that the keeper has to kill all that is left

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.domain import ALL_SLOTS
-from malleable.view.plan_views import json_text, pieces_csv
+from malleable.view.plan_tables import pieces_csv
+from malleable.view.text import json_text
 from tests.strategies import MIN_MODES, POLICIES, cases
 
 

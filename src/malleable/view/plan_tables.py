@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -72,15 +71,6 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
         "jobs": _rows(name=_job_names(plan), **ends, penalty=paid, allocation=held),
         **below,
     }
-
-
-def json_text(content: Any) -> str:
-    """Strict JSON, indented, with a newline at the end; NaN and what is infinite become null."""
-    try:
-        text = json.dumps(content, indent=1, allow_nan=False)
-    except ValueError:
-        text = json.dumps(plain(content), indent=1, allow_nan=False)
-    return text + "\n"
 
 
 def pieces_csv(plan: Plan | FlowPlan) -> str:

@@ -10,7 +10,7 @@ from malleable.report import charts, words
 _LINES = ("auto", "fair", "flex", "fifo", "recorded", "other", "bound")
 
 
-def view_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
+def charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Slots and memory by job over time, and ends as they were expected."""
     run = facts["run"]
     told = run["over_time"]
