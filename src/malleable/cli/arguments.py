@@ -1,4 +1,8 @@
-"""The parser. Each command has one file with its arguments, which is imported when you use the command."""
+"""The parser. Each command has one file with its arguments, which is imported when you use the command.
+
+A file ``NAME_command`` has ``arguments(parser)`` and ``run(asked)``. The first paragraph of what ``run``
+says of itself is the command's help, unless ``arguments`` sets another one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,6 @@ from typing import Any, NoReturn
 
 from malleable.cli.version import show_version
 
-# Each is a file ``NAME_command`` with ``arguments(parser)``, which says what runs the command.
 _COMMANDS = {
     "plan": "plan the jobs of a table, or of a trace at one moment",
     "simulate": "simulate policies on jobs that arrive, and compare them",
@@ -59,7 +62,10 @@ class CommandParser(argparse.ArgumentParser):
             stem = _SHARED.get(self._awaited, self._awaited)
             module = importlib.import_module(f"malleable.cli.{stem}_command")
             self._awaited = ""
+            self.set_defaults(run=module.run, usage=self.error)
             module.arguments(self)
+            if self.description is None:
+                self.description = (module.run.__doc__ or "").partition("\n\n")[0]
             manners(self, argparse.SUPPRESS)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

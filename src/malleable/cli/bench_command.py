@@ -32,29 +32,17 @@ Item = TypeVar("Item")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Measure how long decisions take. Between two decisions 1 % of the jobs come, go and change. Or "
-        "compare two runs that were saved by --json."
-    )
     add = adder(parser)
     add("--jobs N,N", "numbers of jobs", default="1000,10000,100000")
-    add(
-        "--policy A,B",
-        f"some of {', '.join(policy_names('jobs', in_loop=True))}",
-        default="flex,fair,fifo",
-    )
+    known = ", ".join(policy_names("jobs", in_loop=True))
+    add("--policy A,B", f"some of {known}", default="flex,fair,fifo")
     add("--objective X,Y", "objectives of flex", default="sum:response,max:stretch")
     instances = "; ".join(f"{name}: {told}" for name, told in INSTANCES.items())
     add("--instance A,B", f"instances. {instances}", default="a,b,c")
     add("--epochs N", "number of decisions of each case", int, 1000)
-    parser.add_argument(
-        "--compare",
-        nargs=2,
-        metavar=("FILE", "FILE"),
-        help="measure nothing: compare a saved run with a later one, and say which differences are no noise",
-    )
+    told = "measure nothing: compare a saved run with a later one, and say which differences are no noise"
+    add("--compare FILE", told, nargs=2)
     output_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def _listed(name: str, text: str, kind: Callable[[str], Item]) -> list[Item]:
@@ -72,7 +60,11 @@ def measured(cases: list[Case], epochs: int) -> Measured:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Measure decisions, and show the times. After Ctrl-C show the rounds that have ended."""
+    """Measure how long decisions take. Between two decisions 1 % of the jobs come, go and change. Or compare
+    two runs that were saved by --json.
+
+    After Ctrl-C the rounds that have ended are shown.
+    """
     outputs = Outputs(asked, inputs=asked.compare or ())
     if asked.compare:
         return _compare(asked.compare, outputs)

@@ -15,16 +15,13 @@ _FILES = re.compile(r"FILE|PATH|JOURNAL|EVENTS")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Print a script with which the shell completes commands and options of this version. In bash: "
-        'eval "$(malleable completion bash)".'
-    )
     parser.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))
-    parser.set_defaults(run=run)
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Write the completion script to standard output."""
+    """Print a script with which the shell completes commands and options of this version. In bash: eval
+    "$(malleable completion bash)".
+    """
     from malleable.cli.arguments import build_parser
 
     shtab = library("shtab", "malleable completion", "'malleable[completion]'")

@@ -48,23 +48,15 @@ _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Compare FLEX, FAIR and FIFO on a generated workload, and on a trace if you name one. Show how long "
-        "a decision takes, and draw the schedules."
-    )
     add = adder(parser)
     add("--trace PATH", "job table or trace (default: none)")
-    add(
-        "--at SECONDS",
-        "plan the jobs of the trace at this time [s] (default: its last arrival)",
-        float,
-    )
+    told = "plan the jobs of the trace at this time [s] (default: its last arrival)"
+    add("--at SECONDS", told, float)
     reading_arguments(parser, phase=True)
     add("--slots N", "slots for the trace (default: as many as give its own load)", int)
     add("--seed", "seed of the generated workload", int, 1)
     add("--output DIR", "folder of pictures", default="out")
     output_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 class _Output:
@@ -117,7 +109,11 @@ class _Workload(NamedTuple):
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Show each part as soon as it is done. After Ctrl-C keep the finished parts."""
+    """Compare FLEX, FAIR and FIFO on a generated workload, and on a trace if you name one. Show how long a
+    decision takes, and draw the schedules.
+
+    Each part is shown as soon as it is done. After Ctrl-C the finished parts are kept.
+    """
     output = _Output(asked)
     trace = _trace(asked) if asked.trace else None
     try:

@@ -17,6 +17,7 @@ from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_argume
 from malleable.cli.run_command import _interrupts
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
+from malleable.cli.terminal import adder
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
@@ -45,56 +46,31 @@ _ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jo
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Let your arrays that wait in Slurm start in an order that makes an objective small. The command "
-        "changes their Nice values. Without --apply it changes nothing, and only shows what it would "
-        "change, and why."
-    )
     parser.epilog = (
         "Ctrl-C ends the command, which first sets back all that it changed. Exit status: 0 success; 1"
         " wrong input; 2 wrong usage; 130 interrupted."
     )
-    add = parser.add_argument
-    add("engine", choices=("slurm",), help="where the arrays wait: slurm")
-    add("--apply", action="store_true", help="make the changes, until Ctrl-C")
-    add("--dry-run", action="store_true", help="show what would be changed (the default)")
-    add(
-        "--name",
-        metavar="PATTERN",
-        help="govern only arrays whose name fits (with * and ?; default: all)",
-    )
-    add("--submitted", action="store_true", help="govern only arrays that malleable submit made")
-    add("--objective", default="sum:response", help=f"{OBJECTIVE} (default: %(default)s)")
-    add("--policy", default="auto", help="how slots are given (default: %(default)s)")
-    add(
-        "--every",
-        type=float,
-        default=5.0,
-        metavar="S",
-        help="look at the queue every S seconds (default: 5)",
-    )
+    add = adder(parser)
+    add("engine", "where the arrays wait: slurm", choices=("slurm",))
+    add("--apply", "make the changes, until Ctrl-C", bool)
+    add("--dry-run", "show what would be changed (the default)", bool)
+    add("--name PATTERN", "govern only arrays whose name fits (with * and ?; default: all)")
+    add("--submitted", "govern only arrays that malleable submit made", bool)
+    add("--objective", OBJECTIVE, default="sum:response")
+    add("--policy", "how slots are given", default="auto")
+    add("--every S", "look at the queue every S seconds", float, "5")
     told = "keep no lease. (A lease is a process of this machine and a job that waits in the queue. If the"
     told += " governor is killed, the lease sets its changes back.)"
-    add("--no-lease", action="store_true", help=told)
-    add(
-        "--lease-seconds",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="the lease sets everything back if the governor has not looked for S seconds (default: 60)",
-    )
-    add("--until-done", action="store_true", help="end when no array is left (default: at Ctrl-C)")
-    add("--as-operator", action="store_true", help="govern the arrays of all users")
-    add(
-        "--users",
-        metavar="FILE",
-        help="with --as-operator: a TOML file of [[user]] with name, minimum, priority",
-    )
-    told = "where to record what happens (default: %(default)s)"
-    add("--journal", metavar="FILE", default=JOURNAL, help=told)
-    add("--record", metavar="FILE", help="write what the scheduler is told, for malleable replay")
+    add("--no-lease", told, bool)
+    told = "the lease sets everything back if the governor has not looked for S seconds"
+    add("--lease-seconds S", told, float, "60")
+    add("--until-done", "end when no array is left (default: at Ctrl-C)", bool)
+    add("--as-operator", "govern the arrays of all users", bool)
+    told = "with --as-operator: a TOML file of [[user]] with name, minimum, priority"
+    add("--users FILE", told)
+    add("--journal FILE", "where to record what happens", default=JOURNAL)
+    add("--record FILE", "write what the scheduler is told, for malleable replay")
     output_arguments(parser)
-    parser.set_defaults(run=run, usage=parser.error)
 
 
 def _chosen(asked: argparse.Namespace, array: Array) -> bool:
@@ -141,7 +117,9 @@ def _places(asked: argparse.Namespace) -> PlaceDeciders:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Show once what the governor would do, or, with ``--apply``, govern until Ctrl-C."""
+    """Let your arrays that wait in Slurm start in an order that makes an objective small. The command changes
+    their Nice values. Without --apply it changes nothing, and only shows what it would change, and why.
+    """
     outputs = Outputs(asked, inputs=[asked.users])
     if asked.apply and asked.dry_run:
         asked.usage("--apply and --dry-run: one of them")

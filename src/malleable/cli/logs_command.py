@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, quiet
+from malleable.cli.terminal import adder
 from malleable.domain import near, shown
 from malleable.live.failures import Failure, failures
 from malleable.live.journal import Journal
@@ -26,37 +27,14 @@ _LOOK = 0.2  # seconds between two looks at files that grow
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Show what tasks of a job printed to standard output, or with --err to standard error. If a task had "
-        "several attempts, the attempt that counts is shown, or else the last. If you name one task that "
-        "failed, the command also says on standard error how it failed, and what its command was."
-    )
     parser.epilog = "The numbers of tasks begin with 0, as in status --failed."
-    add = parser.add_argument
-    add("job", metavar="JOB", help="name of the job")
-    add(
-        "task",
-        metavar="TASK",
-        nargs="?",
-        type=int,
-        help="number of the task (default: all tasks)",
-    )
-    add("--err", action="store_true", help="show standard error instead of standard output")
-    add("--follow", action="store_true", help="show new output until the run has ended")
-    add(
-        "--journal",
-        metavar="FILE",
-        default=JOURNAL,
-        help="journal of the run (default: %(default)s)",
-    )
-    add(
-        "--run",
-        type=int,
-        metavar="N",
-        dest="number",
-        help="number of the run (default: the last)",
-    )
-    parser.set_defaults(run=run)
+    add = adder(parser)
+    add("job JOB", "name of the job")
+    add("task TASK", "number of the task (default: all tasks)", int, nargs="?")
+    add("--err", "show standard error instead of standard output", bool)
+    add("--follow", "show new output until the run has ended", bool)
+    add("--journal FILE", "journal of the run", default=JOURNAL)
+    add("--run N", "number of the run (default: the last)", int, dest="number")
 
 
 class _Reader:
@@ -106,7 +84,12 @@ def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Show the output of tasks. Reads files and the journal, and writes nothing."""
+    """Show what tasks of a job printed to standard output, or with --err to standard error. If a task had
+    several attempts, the attempt that counts is shown, or else the last. If you name one task that failed, the
+    command also says on standard error how it failed, and what its command was.
+
+    It reads files and the journal, and writes nothing.
+    """
     with Journal(asked.journal, write=False) as journal:
         number = journal.run(asked.number).id
         folder, row = _folder(journal, number, asked)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from malleable.cli.status_command import JOURNAL
-from malleable.cli.terminal import show
+from malleable.cli.terminal import adder, show
 from malleable.files.numbers import parse_number
-from malleable.files.reading import (
-    parse_seconds,
-)
+from malleable.files.reading import parse_seconds
 from malleable.live.control import order
 from malleable.live.orders import SETTINGS
 
@@ -36,23 +33,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         f"{_TOLD[verb]} The run must still go on: it is the run that writes to the journal."
     )
-    add = parser.add_argument
-    add("job", metavar="JOB", help="name of the job")
+    add = adder(parser)
+    add("job JOB", "name of the job")
     if verb == "set":
-        known = ", ".join(SETTINGS)
-        add(
-            "settings",
-            metavar="KEY=VALUE",
-            nargs="+",
-            help=f"any of {known}; KEY=none: no limit",
-        )
-    add(
-        "--journal",
-        metavar="FILE",
-        default=JOURNAL,
-        help="journal of the run (default: %(default)s)",
-    )
-    parser.set_defaults(run=partial(run, verb), usage=parser.error)
+        add("settings KEY=VALUE", f"any of {', '.join(SETTINGS)}; KEY=none: no limit", nargs="+")
+    add("--journal FILE", "journal of the run", default=JOURNAL)
+    parser.set_defaults(verb=verb)
 
 
 def _setting(text: str, usage: Any) -> tuple[str, float | int | None]:
@@ -68,10 +54,10 @@ def _setting(text: str, usage: Any) -> tuple[str, float | int | None]:
     return key, int(number) if number.is_integer() else number
 
 
-def run(verb: str, asked: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> int:
     """Give the order to the run, and print its answer."""
-    what: dict[str, Any] = {"do": verb, "job": asked.job}
-    if verb == "set":
+    what: dict[str, Any] = {"do": asked.verb, "job": asked.job}
+    if asked.verb == "set":
         what["settings"] = dict(_setting(text, asked.usage) for text in asked.settings)
     show(order(Path(asked.journal), what))
     return 0

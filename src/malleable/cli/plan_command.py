@@ -40,58 +40,45 @@ _ROWS = 30
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = "Plan the jobs of a table, or of a trace at one moment."
     add = adder(parser)
-    files = "job table, flows or trace, plain or .gz (-: standard input)"
-    parser.add_argument("file", metavar="FILE", help=files)
+    add("file FILE", "job table, flows or trace, plain or .gz (-: standard input)")
     add("--slots N", "number of slots (default for flows: as their file says)", int)
     add("--objective", OBJECTIVE, default="sum:response")
     policies = tuple(dict.fromkeys((*POLICIES, *FLOW_POLICIES)))
-    add(
-        "--policy",
-        "how slots are given (default: flex for jobs, flowflex for flows)",
-        choices=policies,
-    )
-    add(
-        "--effort N",
-        "flex: how many schedules are tried after a few fixed orders of the jobs (default:"
-        f" {DEFAULT_EFFORT}; fewer for more than 2,000 jobs, so that planning takes seconds)",
-        int,
-    )
+    told = "how slots are given (default: flex for jobs, flowflex for flows)"
+    add("--policy", told, choices=policies)
+    told = "flex: how many schedules are tried after a few fixed orders of the jobs (default:"
+    told += f" {DEFAULT_EFFORT}; fewer for more than 2,000 jobs, so that planning takes seconds)"
+    add("--effort N", told, int)
     add("--budget S", "flex: stop the search after this time [s] (default: none)", float)
     add("--period S", "jobs: decide every S seconds, and keep the slots in between", float, 0.0)
     when = adder(parser.add_mutually_exclusive_group())
     when("--now S", "time at which the plan begins [s] (default: 0, or --at)", float)
-    when(
-        "--at SECONDS",
+    told = (
         "begin the plan at this time, with the jobs that have arrived by then (default for a trace:"
-        " its last arrival)",
-        float,
     )
-    add(
-        "--snapshot HOW",
+    when("--at SECONDS", f"{told} its last arrival)", float)
+    told = (
         "how much work is left at --at. recorded (default): as FILE says; if FILE does not say it,"
-        f" each job has all of its work. {', '.join(POLICIES)}: as much as this policy leaves, which is"
-        " simulated on --slots until --at",
-        choices=(RECORDED, *POLICIES),
     )
+    told += f" each job has all of its work. {', '.join(POLICIES)}: as much as this policy leaves, which is"
+    told += " simulated on --slots until --at"
+    add("--snapshot HOW", told, choices=(RECORDED, *POLICIES))
     parser.set_defaults(snapshot=RECORDED)
     reading_arguments(parser, phase=True)
-    add(
-        "--min-mode",
-        "minimum of a job: slots that it always has, or a gang: at least so many slots, or none",
-        default=MIN_MODES[0],
-        choices=MIN_MODES,
-    )
+    told = "minimum of a job: slots that it always has, or a gang: at least so many slots, or none"
+    add("--min-mode", told, default=MIN_MODES[0], choices=MIN_MODES)
     add("--explain", "say why, one line for each job", bool)
     add("--pieces FILE", "write the whole schedule as CSV (-: standard output)")
     add("--plot FILE", "draw the schedule (.png, .svg, .pdf)")
     output_arguments(parser)
-    parser.set_defaults(run=run, usage=parser.error)
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Plan a file of jobs or flows. Write files only if everything else has succeeded."""
+    """Plan the jobs of a table, or of a trace at one moment.
+
+    Files are written only if everything else has succeeded.
+    """
     outputs = Outputs(asked, texts=["pieces"], pictures=["plot"], inputs=[asked.file])
     trace = read_file(asked.file, asked)
     holds_flows = trace.flow is not None

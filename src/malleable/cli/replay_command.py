@@ -12,21 +12,18 @@ from malleable.view.replay_table import replay_table
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Give the events that a scheduler was told (EVENTS) to a new scheduler, and check that it decides the "
-        "same. With --policy, also show what other policies would have decided at each recorded moment. Exit "
-        "status 1 if the new scheduler decides otherwise with the policy of the record."
-    )
     add = adder(parser)
-    parser.add_argument("events", metavar="EVENTS", help="a file that Scheduler(record=...) wrote")
+    add("events EVENTS", "a file that Scheduler(record=...) wrote")
     add("--policy A,B", "other policies (default: only the policy of the record)")
     add("--objective", "objective of the other policies (default: that of the record)")
     output_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Replay a record with each policy that is named; if none is named, with the policy of the record."""
+    """Give the events that a scheduler was told (EVENTS) to a new scheduler, and check that it decides the
+    same. With --policy, also show what other policies would have decided at each recorded moment. Exit status
+    1 if the new scheduler decides otherwise with the policy of the record.
+    """
     outputs = Outputs(asked, inputs=[asked.events])
     names = [None] if asked.policy is None else asked.policy.split(",")
     found = [replay(asked.events, name, objective=asked.objective) for name in names]

@@ -10,7 +10,7 @@ from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.simulate_cases import option
-from malleable.cli.terminal import adder, busy, counting_bar, duration, reading_arguments
+from malleable.cli.terminal import adder, busy, counting_bar, reading_arguments, spread_argument
 from malleable.report.facts import POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
 from malleable.report.page import check_jinja, page
@@ -22,49 +22,33 @@ _MOST_WORKERS = 4
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "What would another policy have done to these jobs, and to which users? FILE is a"
-        " record of a cluster (sacct, SWF, Spark, Rumen, SWIM ...; also several files or a "
-        "folder of one format), a table of jobs, or the journal of a run of malleable. If it is a journal, "
-        "the page also shows the run."
-    )
     add = adder(parser)
-    told = "a trace, a table, a folder, or a journal of runs (-: standard input)"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=told)
+    add(
+        "files FILE",
+        "a trace, a table, a folder, or a journal of runs (-: standard input)",
+        nargs="+",
+    )
     add("--html FILE", "write the page: one file that needs no network")
     add("--title TEXT", "title of the page (default: the names of the files)")
     add("--policy A,B", "policies to compare", default=",".join(POLICIES))
-    add(
-        "--subject NAME",
-        "the policy whose gains and losses are shown (default: auto, or else the last policy)",
-    )
-    add(
-        "--recorded-policy",
-        "the policy that ran when the record was made (default: fair and fifo are both tried)",
-        choices=("fifo", "fair"),
-    )
+    told = "the policy whose gains and losses are shown (default: auto, or else the last policy)"
+    add("--subject NAME", told)
+    told = "the policy that ran when the record was made (default: fair and fifo are both tried)"
+    add("--recorded-policy", told, choices=("fifo", "fair"))
     add("--slots N", "slots of the cluster (default: the most ever in use in the record)", int)
     add("--load L", "instead of --slots: as many slots as make this load", float)
     add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
-    add(
-        "--spread S",
-        "if all jobs come at one time: let them come at random within S seconds",
-        duration,
-    )
+    spread_argument(add)
     add("--quick", "leave out the curves over the load and over wrong sizes", bool)
     add("--loads L,L", "loads of the curve over the load (default: 0.5 to 1.1)")
     add("--draws N", "random draws of wrong sizes", int, 3)
     add("--seed N", "seed of random numbers", int, 0)
-    add(
-        "--read NAME=VALUE",
-        "an option of the trace's format, or an assumption (malleable simulate --options lists both)",
-        action="append",
-    )
+    told = "an option of the trace's format, or an assumption (malleable simulate --options lists both)"
+    add("--read NAME=VALUE", told, action="append")
     add("--run N", "number of the run in a journal (default: the last)", int, dest="number")
     add("--processes N", "simulations side by side (default: one for each processor, up to 4)", int)
     reading_arguments(parser)
     output_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def _asked(asked: argparse.Namespace) -> Asked:
@@ -99,7 +83,12 @@ def _asked(asked: argparse.Namespace) -> Asked:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Read files, simulate, and write the page. After Ctrl-C write nothing."""
+    """What would another policy have done to these jobs, and to which users? FILE is a record of a cluster
+    (sacct, SWF, Spark, Rumen, SWIM ...; also several files or a folder of one format), a table of jobs, or the
+    journal of a run of malleable. If it is a journal, the page also shows the run.
+
+    After Ctrl-C nothing is written.
+    """
     outputs = Outputs(asked, tables=("html",), inputs=[*asked.files, asked.cluster])
     if asked.html is not None:
         check_jinja()

@@ -26,29 +26,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         f"{name:15}  {own.shows} ({own.usual:,} {own.unit}s)" for name, own in FIGURES.items()
     )
     add = adder(parser)
-    parser.add_argument(
-        "name", nargs="?", choices=tuple(FIGURES), metavar="NAME", help="name of a figure above"
-    )
+    add("name NAME", "name of a figure above", nargs="?", choices=tuple(FIGURES))
     add("--list", "list every figure and table of the papers, and why some have no name", bool)
-    add(
-        "--simulations N",
-        "simulations for each point of the figure (default: the number above)",
-        int,
-    )
+    told = "simulations for each point of the figure (default: the number above)"
+    add("--simulations N", told, int)
     add("--processes N", "clusters: simulations side by side (default: 1)", int)
     add("--engine NAME", f"clusters: {ENGINE}")
     add("--quick", "fewer simulations, without the largest experiments", bool)
-    add(
-        "--jobs N",
-        "overlap: generated jobs for each point of the figure (default: the number above)",
-        int,
-    )
+    told = "overlap: generated jobs for each point of the figure (default: the number above)"
+    add("--jobs N", told, int)
     add("--trace FILE", "overlap-fig7: a file of google2011's jobs (default: generated jobs)")
     reading_arguments(parser)
     add("--seed", "seed of the first simulation", int, 0)
     add("--plot FILE", "draw the panels (.png, .svg, .pdf)")
     output_arguments(parser)
-    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -56,7 +47,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.list:
         return Outputs(asked).give(lambda: {"figures": listed()}, [list_table()])
     if asked.name is None:
-        asked.refuse("the following arguments are required: NAME (or --list)")
+        asked.usage("the following arguments are required: NAME (or --list)")
     name, unit = asked.name, FIGURES[asked.name].unit
     for option in ("simulation", "job"):
         if option != unit and getattr(asked, option + "s") is not None:

@@ -20,7 +20,7 @@ from malleable.cli.run_habits import Halt, JobLog, Shown, halt
 from malleable.cli.run_screen import FailureTeller, ProgressLine, Screen, Thrift
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, quiet, watched
-from malleable.cli.terminal import duration, size
+from malleable.cli.terminal import adder, duration, size
 from malleable.cli.watch_command import check_terminal, view
 from malleable.cli.workers import engine_of
 from malleable.domain import check_slots
@@ -71,116 +71,56 @@ _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots",
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = "Run the jobs of FILE, or COMMAND for each line ({}) of standard input."
     parser.epilog = (
         "Exit status: 0 success; 1 wrong input; 2 wrong usage; 3 tasks failed; 130 interrupted. After Ctrl-C "
         "what has ended is kept, and --resume runs the rest. A second Ctrl-C ends running tasks at once."
     )
-    add = parser.add_argument
+    add = adder(parser)
     source_arguments(parser)
-    add(
-        "-j",
-        "--slots",
-        type=int,
-        metavar="N",
-        help="how many tasks run at once (default: one for each processor)",
-    )
-    add("--objective", help=f"{OBJECTIVE} (default: sum:response)")
-    add("--policy", help="how slots are given (default: auto)")
-    told = "where to record what happens (default: %(default)s)"
-    add("--journal", metavar="FILE", default=JOURNAL, help=told)
-    add("--resume", action="store_true", help="go on with the last run of the journal")
-    add(
-        "--rerun-failed",
-        action="store_true",
-        help="go on with the last run, and run failed tasks again",
-    )
-    add(
-        "--durable",
-        action="store_true",
-        help="the journal survives a loss of power, too (default: only a kill)",
-    )
-    told = "memory for all tasks together (default: that of this machine)"
-    add("--memory", type=size, metavar="SIZE", help=told)
-    add(
-        "--engine",
-        metavar="NAME",
-        help=(
-            "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
-            "server; default: on this machine)"
-        ),
-    )
-    told = (
-        "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they are "
-        "ended, too), now,success=1 ... (default: never)"
-    )
-    add("--halt", type=halt, metavar="WHEN", help=told)
-    add("--joblog", metavar="FILE", help="write a line for each task, with GNU parallel's columns")
-    told = "output of tasks: keep it in files, stream it as well when a task ends, or none (default: keep)"
-    add("--output", choices=("keep", "stream", "none"), default="keep", help=told)
-    add("--keep-order", action="store_true", help="stream output in the order of the tasks")
-    add("--watch", action="store_true", help="show a table of all jobs instead of one line")
-    add(
-        "--dry-run",
-        action="store_true",
-        help="show what would run and when it would end, but run nothing",
-    )
-    backups_argument(job_arguments(parser, "end within this time after the start"))
+    add("-j --slots N", "how many tasks run at once (default: one for each processor)", int)
+    add("--objective", f"{OBJECTIVE} (default: sum:response)")
+    add("--policy", "how slots are given (default: auto)")
+    add("--journal FILE", "where to record what happens", default=JOURNAL)
+    add("--resume", "go on with the last run of the journal", bool)
+    add("--rerun-failed", "go on with the last run, and run failed tasks again", bool)
+    add("--durable", "the journal survives a loss of power, too (default: only a kill)", bool)
+    add("--memory SIZE", "memory for all tasks together (default: that of this machine)", size)
+    told = "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
+    add("--engine NAME", f"{told}server; default: on this machine)")
+    told = "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they"
+    add("--halt WHEN", f"{told} are ended, too), now,success=1 ... (default: never)", halt)
+    add("--joblog FILE", "write a line for each task, with GNU parallel's columns")
+    told = "output of tasks: keep it in files, stream it as well when a task ends, or none"
+    add("--output", told, default="keep", choices=("keep", "stream", "none"))
+    add("--keep-order", "stream output in the order of the tasks", bool)
+    add("--watch", "show a table of all jobs instead of one line", bool)
+    add("--dry-run", "show what would run and when it would end, but run nothing", bool)
+    job = job_arguments(parser, "end within this time after the start")
+    told = "a task that runs for long gets a second attempt beside it; the first to end counts"
+    job.add_argument("--backups", action="store_const", const=True, help=told)
     output_arguments(parser)
-    parser.set_defaults(run=run, usage=parser.error)
 
 
 def source_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that name the jobs."""
-    add = parser.add_argument
-    add(
-        "file",
-        metavar="FILE|COMMAND",
-        nargs="?",
-        help="a file of jobs (default: jobs.toml), or a command",
-    )
-    add(
-        "--job",
-        metavar="NAME",
-        help="run one job of this name: COMMAND for each line of standard input",
-    )
+    add = adder(parser)
+    add("file FILE|COMMAND", "a file of jobs (default: jobs.toml), or a command", nargs="?")
+    add("--job NAME", "run one job of this name: COMMAND for each line of standard input")
     parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False)
 
 
 def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._ArgumentGroup:
     """What can be said of the one job of ``--job``; its deadline counts ``since`` something."""
     job = parser.add_argument_group("of the one job")
-    job.add_argument(
-        "--retries",
-        type=int,
-        metavar="N",
-        help="how often a failed task is tried again (default: 0)",
-    )
-    job.add_argument(
-        "--timeout",
-        type=duration,
-        metavar="S",
-        help="end a task after this time, as 90s or 10m (default: none)",
-    )
-    job.add_argument(
-        "--weight", type=float, metavar="W", help="weight in the objective (default: 1)"
-    )
-    job.add_argument("--deadline", type=duration, metavar="S", help=f"{since} (default: none)")
-    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed slots (default: 0)")
-    job.add_argument("--max-slots", type=int, metavar="N", help="the most slots (default: any)")
-    job.add_argument(
-        "--seconds",
-        type=duration,
-        metavar="S",
-        help="how long a task takes, if you know it (default: learnt)",
-    )
+    add = adder(job)
+    add("--retries N", "how often a failed task is tried again (default: 0)", int)
+    add("--timeout S", "end a task after this time, as 90s or 10m (default: none)", duration)
+    add("--weight W", "weight in the objective (default: 1)", float)
+    add("--deadline S", f"{since} (default: none)", duration)
+    add("--min-slots N", "guaranteed slots (default: 0)", int)
+    add("--max-slots N", "the most slots (default: any)", int)
+    add("--seconds S", "how long a task takes, if you know it (default: learnt)", duration)
     return job
-
-
-def backups_argument(parser: argparse._ArgumentGroup) -> None:
-    """Of runs whose engine can end a task."""
-    told = "a task that runs for long gets a second attempt beside it; the first to end counts"
-    parser.add_argument("--backups", action="store_const", const=True, help=told)
 
 
 def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
@@ -225,7 +165,7 @@ def name_command(asked: argparse.Namespace) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Begin a run, or go on with one, and wait until it has ended."""
+    """Run the jobs of FILE, or COMMAND for each line ({}) of standard input."""
     name_command(asked)
     asked.output = "stream" if asked.keep_order else asked.output
     again = asked.resume or asked.rerun_failed

@@ -29,21 +29,15 @@ class Case(NamedTuple):
 
 def overrun_argument(add: Callable[..., str]) -> None:
     """What the models ask in which jobs may have more than was estimated."""
-    overrun = ("first", "bounce")
-    add(
-        "--underestimates",
-        "rank of a job that overruns its estimate: it goes first, or bounces back so that others may pass",
-        default="first",
-        choices=overrun,
-    )
+    told = "rank of a job that overruns its estimate: it goes first, or bounces back so that others may pass"
+    add("--underestimates", told, default="first", choices=("first", "bounce"))
 
 
 def decided_arguments(add: Callable[..., str]) -> None:
     """What the models ask in which a policy decides for slots: of tasks on nodes, and of malleable jobs."""
     add("--slots N", "capacity (number of slots; or give --load)", int)
-    add(
-        "--objective", "what flex and auto make small, as in malleable plan (default: sum:response)"
-    )
+    told = "what flex and auto make small, as in malleable plan (default: sum:response)"
+    add("--objective", told)
     add("--set NAME=VALUE", "set an option by name (--options lists them)", action="append")
     add("--replications N", "simulate with so many seeds; more than one gives intervals", int, 1)
     add("--processes N", "how many simulations run side by side (default: 1)", int)

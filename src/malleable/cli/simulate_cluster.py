@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, option, trace_of
-from malleable.cli.terminal import duration, warnings_as_notes
+from malleable.cli.terminal import spread_argument, warnings_as_notes
 from malleable.cluster.events import is_events
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
@@ -21,25 +21,16 @@ def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
     add("--cluster FILE", "nodes of the cluster, as TOML (or give --slots or --load)")
     decided_arguments(add)
-    spread = "if all jobs come at one time: let them come at random within S seconds"
-    add("--spread S", spread, duration)
-    add(
-        "--read NAME=VALUE",
-        "an option of the trace's format, or an assumption (--options lists both)",
-        action="append",
+    spread_argument(add)
+    told = "an option of the trace's format, or an assumption (--options lists both)"
+    add("--read NAME=VALUE", told, action="append")
+    add("--graphs FILE", "TPC-H profiles: file of query graphs (default: queries.yaml beside FILE)")
+    told = (
+        "run a grid of cases: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1"
     )
-    add(
-        "--graphs FILE",
-        "TPC-H profiles: file of query graphs (default: queries.yaml beside FILE)",
-    )
-    add(
-        "--grid",
-        "run a grid of cases: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1",
-        bool,
-    )
-    add(
-        "--speedups P,P", "run a grid of cases: each of these speed-ups p (s tasks together do s^p)"
-    )
+    add("--grid", told, bool)
+    told = "run a grid of cases: each of these speed-ups p (s tasks together do s^p)"
+    add("--speedups P,P", told)
     add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
     add("--history FILE", "read what earlier runs have learnt of programs (JSON)")
     add("--save-history FILE", "write what the first policy that learns has learnt (JSON)")

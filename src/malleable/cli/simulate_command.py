@@ -59,50 +59,30 @@ def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
     )
     if not models:
         parser.epilog = "malleable simulate --model MODEL --help shows the options of one model."
-    parser.add_argument(
-        "-h",
-        "--help",
-        action="store_true",
-        help="show this help; with --model also the options of this model",
-    )
-    parser.add_argument(
-        "file",
-        nargs="?",
-        metavar="FILE",
-        help="jobs (-: standard input), or recorded events of a scheduler",
-    )
     add = adder(parser)
+    add("-h --help", "show this help; with --model also the options of this model", bool)
+    add("file FILE", "jobs (-: standard input), or recorded events of a scheduler", nargs="?")
     add("--model", "the model (default: that of the file; without a file tandem)", choices=_MODELS)
-    usual = "; ".join(
-        f"{model}: {_MODELS[model][0].DEFAULT_POLICIES}" for model in models or _MODELS
-    )
+    known = [(model, _MODELS[model][0].DEFAULT_POLICIES) for model in models or _MODELS]
+    usual = "; ".join(f"{model}: {policies}" for model, policies in known)
     add("--policy A,B", f"policies to compare (default: {usual})")
     add("--load L", "scale capacities to this load, or the arrivals of generated jobs", float)
     words = dict.fromkeys("|".join(_MODELS[model][2] for model in models or _MODELS).split("|"))
-    add(
-        f"--estimates SIGMA|{'|'.join(words)}",
-        "which sizes policies know. SIGMA: the true sizes with a log-normal error; "
-        + "; ".join(f"{word}: {_ESTIMATES[word]}" for word in words)
-        + " (default: the true sizes)",
-    )
-    add(
-        "--horizon S",
-        "stop at this time [s; slotted: slots] (default: when all jobs have ended)",
-        float,
-    )
+    told = "which sizes policies know. SIGMA: the true sizes with a log-normal error; "
+    told += "; ".join(f"{word}: {_ESTIMATES[word]}" for word in words)
+    add(f"--estimates SIGMA|{'|'.join(words)}", f"{told} (default: the true sizes)")
+    told = "stop at this time [s; slotted: slots] (default: when all jobs have ended)"
+    add("--horizon S", told, float)
     add("--seed", "seed of random numbers", int, 0)
     add("--records FILE", "write one row for each job, CSV or .parquet")
-    pictured = (
-        "draw the distribution of responses; if a grid of cases is run: FLEX over FAIR, or responses over"
-        " the period"
-    )
-    add("--plot FILE", pictured)
+    told = "draw the distribution of responses; if a grid of cases is run: FLEX over FAIR, or responses over"
+    add("--plot FILE", f"{told} the period")
     add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
     reading_arguments(parser)
     output_arguments(parser)
     for model in models:
         _MODELS[model][0].arguments(adder(parser.add_argument_group(model)))
-    parser.set_defaults(run=run, source=None)
+    parser.set_defaults(source=None)
 
 
 def model_parser(model: str | None) -> argparse.ArgumentParser:

@@ -19,11 +19,10 @@ DEFAULT_POLICIES = "flex,fair,fifo"
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
     decided_arguments(add)
-    add(
-        "--effort N",
-        "flex: how many schedules each decision tries (default: none, an order of the jobs decides)",
-        int,
+    told = (
+        "flex: how many schedules each decision tries (default: none, an order of the jobs decides)"
     )
+    add("--effort N", told, int)
     add("--period S", "decide every S seconds (default: at every event)", float)
     add("--untold", "do not tell policies the period", bool)
     add("--periods S,S", "run a grid of cases: each of these periods; --plot draws it")

@@ -30,20 +30,14 @@ _CHUNK = 1 << 16  # jobs between two calls of progress
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    add(
-        "--generate N",
-        "generate the jobs that come in N slots, as in section VII of ASRPT's paper, instead of FILE",
-        int,
-    )
+    told = "generate the jobs that come in N slots, as in section VII of ASRPT's paper, instead of FILE"
+    add("--generate N", told, int)
     add("--setting", "sizes of --generate", default=SETTINGS[0], choices=SETTINGS)
     add("--tasks LOW-HIGH", "reduce tasks of a generated job", default="1-10")
     add("--machines N", "number of machines (default: 100, or as many as make --load)", int)
     add("--non-preemptive", "a reduce task keeps its machine to its end", bool)
-    add(
-        "--slot-seconds S",
-        "length of a slot, for a trace [s] (default: the mean time of a map task; if not known, 20 or 60 s)",
-        float,
-    )
+    told = "length of a slot, for a trace [s] (default: the mean time of a map task; if not known, 20 or 60 s)"
+    add("--slot-seconds S", told, float)
     overrun_argument(add)
     add("--plot-ratio FILE", "draw the efficiency ratio over time")
 

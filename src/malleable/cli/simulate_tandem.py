@@ -18,19 +18,13 @@ DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    add(
-        "--generate N",
-        "generate N jobs as in section 5.3 of the overlap paper, instead of FILE",
-        int,
-    )
+    told = "generate N jobs as in section 5.3 of the overlap paper, instead of FILE"
+    add("--generate N", told, int)
     add("--map-capacity C", "how much map work is done in a second", float, 1.0)
     add("--shuffle-capacity C", "how much shuffle work is done in a second", float, 1.0)
     add("-k N", "k-lps: how many jobs map at once", int, 100)
-    add(
-        "--as-printed",
-        "run policies as the paper prints them: capacity that a job cannot use stays idle",
-        bool,
-    )
+    told = "run policies as the paper prints them: capacity that a job cannot use stays idle"
+    add("--as-printed", told, bool)
     add("--no-overlap", "the phases of a job do not overlap: it shuffles after its map phase", bool)
     add("--effort N", "best: how many schedules it tries (default: 1000)", int)
     overrun_argument(add)

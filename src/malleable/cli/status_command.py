@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.terminal import adder
 from malleable.live.failures import failures
 from malleable.live.journal import Journal
 from malleable.live.status import run_status
@@ -17,37 +18,27 @@ JOURNAL = ".malleable/journal.sqlite"
 
 def journal_arguments(parser: argparse.ArgumentParser) -> None:
     """Which run of which journal."""
-    add = parser.add_argument
-    told = "the journal of the run (default: %(default)s)"
-    add("journal", metavar="JOURNAL", nargs="?", default=JOURNAL, help=told)
-    add(
-        "--run",
-        type=int,
-        metavar="N",
-        dest="number",
-        help="number of the run (default: the last)",
-    )
+    add = adder(parser)
+    add("journal JOURNAL", "the journal of the run", default=JOURNAL, nargs="?")
+    add("--run N", "number of the run (default: the last)", int, dest="number")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Show the jobs of a run: how many slots they have and why, how far they are, and when "
-        "they will probably end."
-    )
+    add = adder(parser)
     journal_arguments(parser)
-    told = (
-        "show tasks that did not end well: what happened, their commands, and the end of "
-        "their standard error"
-    )
-    parser.add_argument("--failed", action="store_true", help=told)
-    parser.add_argument("--plot", metavar="FILE", help="draw tasks over time (PNG, SVG, PDF ...)")
+    told = "show tasks that did not end well: what happened, their commands, and the end of their standard"
+    add("--failed", f"{told} error", bool)
+    add("--plot FILE", "draw tasks over time (PNG, SVG, PDF ...)")
     output_arguments(parser)
-    parser.set_defaults(run=run, usage=parser.error)
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Show how far a run is. Reads the journal, and writes nothing to it."""
+    """Show the jobs of a run: how many slots they have and why, how far they are, and when they will probably
+    end.
+
+    Nothing is written to the journal.
+    """
     outputs = Outputs(asked, pictures=["plot"], inputs=[asked.journal])
     with Journal(asked.journal, write=False) as journal:
         if asked.failed and asked.plot:

@@ -10,6 +10,7 @@ from pathlib import Path
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.run_command import job_arguments, name_command, rows_of, source_arguments
 from malleable.cli.status_command import JOURNAL
+from malleable.cli.terminal import adder
 from malleable.domain import check_slots
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.own_files import check_parent, own_folder
@@ -20,28 +21,21 @@ from malleable.view.text import Column, columns_table, number, printable
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Hand the jobs of FILE over to Slurm, or with --job a COMMAND for each line of "
-        "standard input. Each job "
-        "becomes an array. If a job says that it comes after another job, Slurm starts it after that job. "
-        "Then malleable govern slurm puts the arrays in order."
-    )
-    add = parser.add_argument
+    add = adder(parser)
     source_arguments(parser)
-    add("--cpus", type=int, default=1, metavar="N", help="processors of a task (default: 1)")
-    add("sbatch", metavar="OPTION", nargs="*", help="options for sbatch, after --")
-    told = (
-        "journal; commands and output are kept beside it, so nodes must see its folder "
-        "(default: %(default)s)"
-    )
-    add("--journal", metavar="FILE", default=JOURNAL, help=told)
+    add("--cpus N", "processors of a task", int, 1)
+    add("sbatch OPTION", "options for sbatch, after --", nargs="*")
+    told = "journal; commands and output are kept beside it, so nodes must see its folder"
+    add("--journal FILE", told, default=JOURNAL)
     job_arguments(parser, "end within this time from now on")
     output_arguments(parser)
-    parser.set_defaults(run=run, usage=parser.error)
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Submit jobs to Slurm, and show which arrays they became."""
+    """Hand the jobs of FILE over to Slurm, or with --job a COMMAND for each line of standard input. Each job
+    becomes an array. If a job says that it comes after another job, Slurm starts it after that job. Then
+    malleable govern slurm puts the arrays in order.
+    """
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
     name_command(asked)
     jobs = parse_jobs(*rows_of(asked))

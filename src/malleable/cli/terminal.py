@@ -190,18 +190,20 @@ def duration(text: str) -> float:
 def adder(to: Any) -> Callable[..., str]:
     """A function that adds options to a parser or a group, and gives the name of their attribute.
 
-    ``add(words, told, kind, default, **how)``: the option and what stands for its value
-    (``"--slots N"``), its help, which a default is added to, and the type of the value; bool: it takes
-    none. ``how`` is argparse's.
+    ``add(words, told, kind, default, **how)``: the names of the option, or the attribute of an argument
+    without an option, and what stands for its value (``"-j --slots N"``, ``"file FILE"``); its help, which
+    a default is added to; and the type of the value (bool: it takes none). ``how`` is argparse's.
     """
 
     def add(words: str, told: str = "", kind: Any = None, default: Any = None, **how: Any) -> str:
-        option, _, value = words.partition(" ")
-        how |= {"metavar": value} if value else {}
+        parts = words.split()
+        names = [part for part in parts if part[0] == "-"] or parts[:1]
+        if value := " ".join(parts[len(names) :]):
+            how["metavar"] = value
         how |= {"action": "store_true"} if kind is bool else {"type": kind, "default": default}
         if default is not None:
             told += " (default: %(default)s)" if told else "default: %(default)s"
-        name: str = to.add_argument(option, help=told, **how).dest
+        name: str = to.add_argument(*names, help=told, **how).dest
         return name
 
     return add
@@ -213,8 +215,13 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     if phase:
         add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))
     add("--skip-bad", "leave out malformed records of a trace, with a warning", bool)
-    most = f"refuse files with more data, unpacked (default: {MAX_SIZE >> 30}G)"
-    parser.add_argument("--max-size", type=size, default=MAX_SIZE, metavar="SIZE", help=most)
+    add("--max-size SIZE", "refuse files with more data, unpacked", size, f"{MAX_SIZE >> 30}G")
+
+
+def spread_argument(add: Callable[..., str]) -> None:
+    """For jobs of which nobody knows when they come."""
+    told = "if all jobs come at one time: let them come at random within S seconds"
+    add("--spread S", told, duration)
 
 
 def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:

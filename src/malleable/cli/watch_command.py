@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from malleable.cli.status_command import journal_arguments
 from malleable.cli.streams import console, quiet, ready
+from malleable.cli.terminal import adder
 from malleable.live.journal import Journal
 from malleable.live.status import RunStatus, run_status
 from malleable.view.live import status_table
@@ -38,19 +39,8 @@ def _every(text: str) -> float:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Show the table of malleable status again and again, until the run has ended. Ctrl-C ends the table, "
-        "not the run."
-    )
     journal_arguments(parser)
-    parser.add_argument(
-        "--every",
-        type=_every,
-        default=1.0,
-        metavar="S",
-        help="show the table every S seconds (default: %(default)s)",
-    )
-    parser.set_defaults(run=run)
+    adder(parser)("--every S", "show the table every S seconds", _every, 1.0)
 
 
 def check_terminal() -> None:
@@ -99,7 +89,11 @@ def view(passing: bool = False) -> Iterator[View]:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Show how far a run is, again and again, until Ctrl-C. Writes nothing to the journal."""
+    """Show the table of malleable status again and again, until the run has ended. Ctrl-C ends the table, not
+    the run.
+
+    Nothing is written to the journal.
+    """
     pressed: list[int] = []
 
     def press(number: int, frame: object) -> None:
