@@ -5,7 +5,7 @@ The core reads plain columns without this (bindings/columns.hpp); whatever else 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -228,9 +228,6 @@ def rows_of(index: npt.ArrayLike, count: int) -> Integers:
     return rows
 
 
-def bools_of(field: str, values: npt.ArrayLike, count: int) -> Any:
-    """True or False, one entry a job or one that is spread, as bytes."""
-    array = array_of(field, values)
-    if array.dtype.kind != "b":
-        raise ValueError(f"{field}: expected True or False")
-    return np.ascontiguousarray(_spread(field, array, count, ""), dtype=np.uint8)
+def attributes(rows: Sequence[Any], *names: str) -> dict[str, Any]:
+    """Columns of what each of these objects says under a name."""
+    return {name: [getattr(row, name) for row in rows] for name in names}

@@ -262,6 +262,15 @@ def _until(stop: threading.Event, entered: int, total: int) -> None:
         raise KeyboardInterrupt
 
 
+def _threads(executor: Any, workers: int | None) -> int:
+    """How many threads simulate; ValueError beside an executor."""
+    if workers is None:
+        return 1
+    if executor is not None:
+        raise ValueError("workers: an executor has workers of its own")
+    return check_whole("workers", workers, 1)
+
+
 def replicate(
     make: Callable[..., Any],
     seeds: Iterable[int],
@@ -332,9 +341,7 @@ def replicate(
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must be between 0 and 1")
-    if executor is not None and workers is not None:
-        raise ValueError("workers: an executor has workers of its own")
-    threads = 1 if workers is None else check_whole("workers", workers, 1)
+    threads = _threads(executor, workers)
     policies = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     tasks = list(product(_points({} if grid is None else grid), seeds))
     options.setdefault("records", False)

@@ -108,11 +108,7 @@ def simulate(
     {'max-srpt': 3.3, 'k-lps': 6.8}
     """
     if isinstance(jobs, (str, os.PathLike)):
-        try:
-            jobs, ran_on = recorded_jobs(jobs)
-        except ValueError as error:
-            told = "a path here is a file of events; mb.read(path) reads traces and tables"
-            raise ValueError(f"{error} ({told})") from None
+        jobs, ran_on = _of_events(jobs)
         if options.get("cluster") is None and options.get("load") is None:
             options["cluster"] = ran_on
     run, _, converter, default = _MODELS[_model_of(jobs, model)]
@@ -120,13 +116,7 @@ def simulate(
         jobs = getattr(jobs, converter)()
     if isinstance(jobs, Jobs) and "objective" in options:
         warn_without_deadlines(parse_objective(options["objective"], len(jobs)), jobs)
-    if policy is None:
-        policy = default
-    names: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
-    if not names:
-        raise ValueError("policy: at least one")
-    if len({policy_name(name) for name in names}) < len(names):
-        raise ValueError(f"policy = {names!r}: one of them occurs twice")
+    names = _names(default if policy is None else policy)
     # A generator would move on from policy to policy; a seed drawn from it does not.
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
     if seed is None:
@@ -139,6 +129,24 @@ def simulate(
         if not part.complete:
             break
     return merged(parts)
+
+
+def _of_events(path: str | os.PathLike[str]) -> tuple[ClusterJobs, Cluster]:
+    try:
+        return recorded_jobs(path)
+    except ValueError as error:
+        told = "a path here is a file of events; mb.read(path) reads traces and tables"
+        raise ValueError(f"{error} ({told})") from None
+
+
+def _names(policy: Any) -> list[Any]:
+    """The policies; ValueError for none, and for one that occurs twice."""
+    names = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+    if not names:
+        raise ValueError("policy: at least one")
+    if len({policy_name(name) for name in names}) < len(names):
+        raise ValueError(f"policy = {names!r}: one of them occurs twice")
+    return names
 
 
 def own_options(policy: Any) -> tuple[Any, dict[str, Any]]:

@@ -5,7 +5,7 @@ import pytest
 
 import malleable as mb
 from tests.cluster.cluster_runs import nodes
-from tests.cluster.test_scheduler import Copied, Engine, instance
+from tests.cluster.task_engine import Copied, Engine, instance
 from tests.oracles import ranked_tasks
 
 SERVICE = ("las", "gittins", "psbs")

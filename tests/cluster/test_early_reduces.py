@@ -9,7 +9,7 @@ import pytest
 import malleable as mb
 from benchmarks.instances import copying_world
 from tests.cluster.cluster_runs import nodes, run
-from tests.cluster.test_scheduler import Copied, Engine
+from tests.cluster.task_engine import Copied, Engine
 
 CLUSTER = mb.Cluster([{"map_slots": 8, "reduce_slots": 4}])
 

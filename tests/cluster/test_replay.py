@@ -9,7 +9,7 @@ import malleable as mb
 from malleable.cluster.events import COLUMNS, EventWriter, cluster_header
 from malleable.cluster.recorded import recorded_jobs
 from tests.cluster.cluster_runs import nodes
-from tests.cluster.test_scheduler import FLOWS, POLICIES, Engine, instance
+from tests.cluster.task_engine import FLOWS, POLICIES, Engine, instance
 
 
 def recorded(path, policy, cluster, **options):

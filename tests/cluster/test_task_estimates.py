@@ -9,7 +9,7 @@ import pytest
 
 import malleable as mb
 from tests.cluster.cluster_runs import BUILT_IN, nodes
-from tests.cluster.test_scheduler import Copied, Engine, instance
+from tests.cluster.task_engine import Copied, Engine, instance
 
 ONE = {"cluster": mb.Cluster([{"slots": 40}])}
 

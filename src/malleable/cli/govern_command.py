@@ -22,7 +22,8 @@ from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
 from malleable.live.history import known_history
-from malleable.live.journal import Journal, take_lock
+from malleable.live.journal import Journal
+from malleable.live.journal_file import take_lock
 from malleable.live.ledger import Progress
 from malleable.live.own_files import OURS, own_folder
 from malleable.live.slurm.answers import Array, Look

@@ -178,8 +178,11 @@ def run(asked: argparse.Namespace) -> int:
         check_terminal()
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
-    if again:
-        return _go_on(asked, memory, outputs)
+    return (_go_on if again else _begin)(asked, memory, outputs)
+
+
+def _begin(asked: argparse.Namespace, memory: float, outputs: Outputs) -> int:
+    """A new run, or what it would be."""
     rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
     check_memory(jobs, memory)

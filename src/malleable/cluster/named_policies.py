@@ -66,6 +66,12 @@ def _takes_time(function: Any) -> bool:
     return len(needed) == 2
 
 
+def check_generic(policy: Any, generic: bool) -> None:
+    """ValueError for a policy of flows on a cluster whose maps and reduces have slots of their own."""
+    if isinstance(policy, str) and policy.startswith("flowflex") and not generic:
+        raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
+
+
 def core_policy(
     policy: Any,
     goal: Objective,

@@ -160,18 +160,22 @@ def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = []
     total = 0
     for where, node in _entries("node", nodes, _NODE):
-        slots, maps, reduces = node.pop("slots"), node["map_slots"], node["reduce_slots"]
-        if slots is not None and not maps is reduces is None:
-            raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
-        if slots is None and maps is None:
-            raise ValueError(f"{where}: 'slots' or 'map_slots' is missing")
         total += node["count"]
         if total > _MOST_NODES:
             raise ValueError(f"{where}.count = {node['count']}: more than {_MOST_NODES:,} nodes")
         name = f"type{len(groups)}" if node["name"] is None else node["name"]
-        own = {"name": name, "map_slots": slots or maps or 0, "reduce_slots": reduces or 0}
-        groups.append({**node, **own})
+        groups.append({**_with_both_slots(where, node), "name": name})
     return groups
+
+
+def _with_both_slots(where: str, node: dict[str, Any]) -> dict[str, Any]:
+    """The group with slots of both kinds, without ``slots``, which stand for both."""
+    slots, maps, reduces = node.pop("slots"), node["map_slots"], node["reduce_slots"]
+    if slots is not None and not maps is reduces is None:
+        raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
+    if slots is None and maps is None:
+        raise ValueError(f"{where}: 'slots' or 'map_slots' is missing")
+    return {**node, "map_slots": slots or maps or 0, "reduce_slots": reduces or 0}
 
 
 def _numbered(names: Sequence[str]) -> tuple[list[str], Integers]:

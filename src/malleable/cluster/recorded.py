@@ -145,33 +145,33 @@ def _changed(
 def _table(jobs: list[_Job], cluster: Cluster) -> ClusterJobs:
     order = sorted(range(len(jobs)), key=lambda row: jobs[row].arrival)
     place = {row: k for k, row in enumerate(order)}
-    jobs_in_order = [jobs[row] for row in order]
-    names = list(cluster.users)
-
-    def column(name: str) -> list[Any]:
-        return [getattr(job, name) for job in jobs_in_order]
-
-    more: dict[str, Any] = {}
-    if any(job.user for job in jobs) or names:
-        more["user"] = [
-            names[job.user] if job.user < len(names) else f"user-{job.user}"
-            for job in jobs_in_order
-        ]
-    if any(job.program >= 0 for job in jobs):
-        more["program"] = [
-            f"program-{job.program}" if job.program >= 0 else f"job-{k}"
-            for k, job in enumerate(jobs_in_order)
-        ]
-    if any(job.speedup is not None for job in jobs):
-        more["speedup"] = column("speedup")
-    if len({job.flow for job in jobs}) < len(jobs):
-        more["flow"] = [f"{call}-{number}" for call, number in column("flow")]
-        more["after"] = [[place[other] for other in job.after] for job in jobs_in_order]
-    told = {
-        name: [job.told[name] for job in jobs_in_order] for name in TOLD if name in jobs[0].told
+    jobs = [jobs[row] for row in order]
+    told: dict[str, Any] = {
+        name: [job.told[name] for job in jobs] for name in TOLD if name in jobs[0].told
     }
+    told["arrival"] = [job.arrival for job in jobs]
+    if len({job.flow for job in jobs}) < len(jobs):
+        told["flow"] = [f"{call}-{number}" for call, number in (job.flow for job in jobs)]
+        told["after"] = [[place[other] for other in job.after] for job in jobs]
     return ClusterJobs(
-        map_seconds=[job.seconds(0) for job in jobs_in_order],
-        reduce_seconds=[job.seconds(1) for job in jobs_in_order],
-        **{**told, "arrival": column("arrival"), **more},
+        map_seconds=[job.seconds(0) for job in jobs],
+        reduce_seconds=[job.seconds(1) for job in jobs],
+        **told,
+        **_optional(jobs, list(cluster.users)),
     )
+
+
+def _optional(jobs: list[_Job], users: list[str]) -> dict[str, Any]:
+    """Speed-ups, and users and programs, which a record knows by numbers, as far as there are any."""
+    found: dict[str, Any] = {}
+    if any(job.speedup is not None for job in jobs):
+        found["speedup"] = [job.speedup for job in jobs]
+    if users or any(job.user for job in jobs):
+        known = dict(enumerate(users))
+        found["user"] = [known.get(job.user, f"user-{job.user}") for job in jobs]
+    if any(job.program >= 0 for job in jobs):
+        found["program"] = [
+            f"program-{job.program}" if job.program >= 0 else f"job-{k}"
+            for k, job in enumerate(jobs)
+        ]
+    return found

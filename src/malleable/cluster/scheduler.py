@@ -16,6 +16,7 @@ from malleable.cluster.events import EventWriter, checksum, cluster_header, plai
 from malleable.cluster.history import History, read_history
 from malleable.cluster.matching import AdaptiveMatching
 from malleable.cluster.named_policies import (
+    check_generic,
     checked_options,
     core_policy,
     exponents_of,
@@ -192,8 +193,7 @@ class Scheduler(Kept):
     ) -> None:
         place = cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
         name = policy_name(policy)
-        if name.startswith("flowflex") and not place.generic:
-            raise ValueError(f"{name}: needs a cluster with generic slots (nodes with 'slots')")
+        check_generic(policy, place.generic)
         self._cluster = place
         self._policy, self._objective = policy, objective
         shared = bool(place.users) if by_user is None else bool(by_user)

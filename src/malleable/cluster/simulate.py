@@ -14,6 +14,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
+    check_generic,
     checked_options,
     core_policy,
     exponents_of,
@@ -225,18 +226,13 @@ def run(
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
     seed = seed_of(rng)
-    unknown = isinstance(estimates, str)
-    if unknown and learn is False:
-        raise ValueError("learn = False: cannot be used with estimates = 'learn'")
-    learns = learn if learn is not None else unknown or _learns(policy)
-    settings = _settings(place, options, checked_flag("learn", learns), trace, seed)
+    learns = _learning(learn, estimates, policy)
+    settings = _settings(place, options, learns, trace, seed)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     settings |= policy_settings(hysteresis, effort, at_least_one, shared)
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
-    end = math.inf if horizon is None else float(horizon)
-    if not end >= 0.0:
-        raise ValueError(f"horizon = {horizon}: must be at least 0")
+    end = _end(horizon)
     goal = goal_of(objective, len(jobs))
     _check_gangs(jobs, place, settings.get("gang", False))
     known = None if history is None or not learns else read_history(history)
@@ -244,13 +240,11 @@ def run(
     columns, users = _jobs(jobs, place, policy, programs)
     if goal.kind() is None:
         columns["kind"] = _kinds(jobs, goal)
-    else:
-        _check_deadlines(jobs, goal)
+    _check_deadlines(jobs, goal)
     exponents = exponents_of(jobs.speedup, settings, len(jobs))
     if exponents is not None:
         columns["speedup"] = exponents
-    if isinstance(policy, str) and policy.startswith("flowflex") and not place.generic:
-        raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
+    check_generic(policy, place.generic)
     simulation = _core.ClusterSimulation(
         place.columns(),
         columns,
@@ -265,14 +259,7 @@ def run(
     complete, series = advance(simulation, jobs, place, end, progress)
     timing = {name: time.perf_counter() - began, **_latencies(name, simulation.latency())}
     found = simulation.records()
-    traced = None
-    of_tasks: dict[str, Any] = {}
-    if trace == "batches":
-        of_tasks = {"batches": {name: simulation.batches()}}
-    elif trace:
-        traced = simulation.trace()
-        tasks = task_records(traced, name, jobs.arrival)
-        of_tasks = {"trace": {name: traced}, "tasks": tasks}
+    traced, of_tasks = _of_tasks(simulation, name, trace, jobs)
     return SimulationResult(
         model="cluster",
         records=records_of(jobs, name, found, traced) if records is None or records else None,
@@ -300,6 +287,36 @@ def _history(
 def _tellers(users: list[str]) -> list[str]:
     """Who says sizes: a table without users has one, of no name."""
     return users or [""]
+
+
+def _end(horizon: float | None) -> float:
+    end = math.inf if horizon is None else float(horizon)
+    if not end >= 0.0:
+        raise ValueError(f"horizon = {horizon}: must be at least 0")
+    return end
+
+
+def _learning(learn: bool | None, estimates: Any, policy: Any) -> bool:
+    """Whether policies see estimates that are learnt."""
+    unknown = isinstance(estimates, str)
+    if unknown and learn is False:
+        raise ValueError("learn = False: cannot be used with estimates = 'learn'")
+    return checked_flag("learn", unknown or _learns(policy) if learn is None else learn)
+
+
+def _of_tasks(
+    simulation: Any, name: str, trace: bool | str, jobs: ClusterJobs
+) -> tuple[Any, dict[str, Any]]:
+    """Starts and ends of tasks if they were kept, and what the result has of tasks."""
+    if trace == "batches":
+        return None, {"batches": {name: simulation.batches()}}
+    if not trace:
+        return None, {}
+    traced = simulation.trace()
+    return traced, {
+        "trace": {name: traced},
+        "tasks": task_records(traced, name, jobs.arrival),
+    }
 
 
 def _learns(policy: Any) -> bool:

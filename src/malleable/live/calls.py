@@ -85,6 +85,12 @@ class CallJob:
         self.digests.pop(number, None)
         return self.futures.pop(number, None)
 
+    def drop_call(self, number: int) -> None:
+        """Nothing is known of a call any more."""
+        self.digests.pop(number, None)
+        self.futures.pop(number, None)
+        self.never.pop(number, None)
+
     def forget(self, number: int) -> None:
         """A call was cancelled by a client."""
         self.run.ask(lambda: self._drop(number))
@@ -247,42 +253,24 @@ class CallRun:
         """
         if os.getpid() != self._pid:
             raise RuntimeError(f"this pool belongs to process {self._pid}")
-        packed: bytes | Call | None = None
-        error: BaseException | None = None
-        if self.pickled or self.journal:
-            try:
-                packed = self._pickle(call)
-            except Exception as raised:
-                error = raised if self.pickled else None
-        most = self.engine.abilities.largest
-        parts = (packed,) if isinstance(packed, bytes) else packed or ()
-        size = sum(map(len, parts))
-        if 0 < most < size:
-            error = ValueError(f"{size:,} bytes, more than the {most:,} that a call may have")
+        packed, error = self._packed(call)
         with self._lock:
-            if self.broken:
-                raise type(self.broken)(*self.broken.args)
-            if self._closing:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            if job.closed_by:
-                raise RuntimeError(f"job {job.work.name!r} takes no more calls: {job.closed_by}")
+            self._check_open(job)
             number = job.count
             future: Future[Any] = Future(packed if self.pickled else call, number, job.forget)
+            job.drop_call(number)  # of a submit that was interrupted
             kept: bytes | None = None
-            job.digests.pop(number, None)  # of a submit that was interrupted
             if error is None and packed is not None and self.journal:
+                parts = (packed,) if isinstance(packed, bytes) else packed
                 digest = blake2b(b"".join(parts), digest_size=16).digest()
-                if job.kept is not None:
-                    kept = job.kept_value(number, digest)
+                kept = job.kept_value(number, digest)
                 job.digests[number] = digest
             if error is None and kept is None:
                 if number <= job.tried:
                     self._asked.append(lambda: self._try_again(job.row, number))
-                job.never.pop(number, None)
                 job.futures[number] = future
             else:
                 job.digests.pop(number, None)
-                job.futures.pop(number, None)
                 job.never[number] = error is None
             job.count = number + 1
         self._asked.append(job.row)
@@ -293,6 +281,30 @@ class CallRun:
         elif kept is not None:
             _finish(future, kept)
         return future
+
+    def _check_open(self, job: CallJob) -> None:
+        """RuntimeError if the job takes no more calls."""
+        if self.broken:
+            raise type(self.broken)(*self.broken.args)
+        if self._closing:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        if job.closed_by:
+            raise RuntimeError(f"job {job.work.name!r} takes no more calls: {job.closed_by}")
+
+    def _packed(self, call: Any) -> tuple[bytes | Call | None, BaseException | None]:
+        """A call as a worker or the journal takes it, and why a worker cannot take it."""
+        if not (self.pickled or self.journal):
+            return None, None
+        try:
+            packed = self._pickle(call)
+        except Exception as raised:
+            return None, raised if self.pickled else None
+        most = self.engine.abilities.largest
+        size = len(packed) if isinstance(packed, bytes) else sum(map(len, packed))
+        if 0 < most < size:
+            told = f"{size:,} bytes, more than the {most:,} that a call may have"
+            return packed, ValueError(told)
+        return packed, None
 
     def _not_pickled(
         self, job: CallJob, number: int, function: Any, error: BaseException

@@ -18,6 +18,7 @@ import numpy as np
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
+from malleable.columns import attributes
 from malleable.domain import MOST_SLOTS
 from malleable.live.guard import Guard
 from malleable.live.journal import Decided, Expected
@@ -131,10 +132,7 @@ class SchedulerDecider:
             [self._waiting(work) for work in works],
             [max(work.seconds, _LEAST) if work.seconds else 0.0 for work in works],
             arrival=np.fmin([work.arrival for work in works], now),
-            weight=[work.weight for work in works],
-            deadline=[work.deadline for work in works],
-            user=[work.user for work in works],
-            program=[work.program for work in works],
+            **attributes(works, "weight", "deadline", "user", "program"),
             **more,
         )
 

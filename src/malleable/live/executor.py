@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from functools import partial
 from itertools import islice
@@ -202,6 +202,22 @@ class ExecutorJob:
         self._job.close("it was closed")
 
 
+def _check_workers(threads: bool, engine: CallEngine | None, own: Mapping[str, Any]) -> None:
+    """ValueError for settings of workers that do not go together, TypeError for what is no function."""
+    if engine is not None:
+        for name in (name for name, value in own.items() if value is not None):
+            raise ValueError(f"{name}: the engine's own")
+        if engine.abilities.calls == "none":
+            raise ValueError("engine: runs commands only")
+    if own["initializer"] is not None and not callable(own["initializer"]):
+        raise TypeError("initializer must be a callable")
+    most = own["max_tasks_per_child"]
+    if threads and not own["mp_context"] is most is None:
+        raise ValueError("mp_context, max_tasks_per_child: for processes only")
+    if most is not None:
+        check_whole("max_tasks_per_child", most, 1, 2**53)
+
+
 class Executor(futures.Executor):
     """A pool of ``concurrent.futures`` for several jobs under an objective.
 
@@ -292,26 +308,11 @@ class Executor(futures.Executor):
         resume: bool = False,
         engine: CallEngine | None = None,
     ) -> None:
-        workers = {
-            "slots": slots,
-            "mp_context": mp_context,
-            "initializer": initializer,
-            "max_tasks_per_child": max_tasks_per_child,
-        }
-        for name, value in workers.items():
-            if value is not None and engine is not None:
-                raise ValueError(f"{name}: the engine's own")
-        if initializer is not None and not callable(initializer):
-            raise TypeError("initializer must be a callable")
-        if threads and (mp_context is not None or max_tasks_per_child is not None):
-            raise ValueError("mp_context, max_tasks_per_child: for processes only")
-        if max_tasks_per_child is not None:
-            check_whole("max_tasks_per_child", max_tasks_per_child, 1, 2**53)
+        own = {"slots": slots, "mp_context": mp_context, "initializer": initializer}
+        _check_workers(threads, engine, own | {"max_tasks_per_child": max_tasks_per_child})
         if journal is None and (resume or durable):
             raise ValueError("resume, durable: need a journal")
         if engine is not None:
-            if engine.abilities.calls == "none":
-                raise ValueError("engine: runs commands only")
             slots = engine.slots
         elif slots is None:
             slots = processors()

@@ -337,30 +337,39 @@ class Ledger:
             work = self.jobs[row]
             if not math.isnan(work.ended):
                 continue
-            if not work.here and not work.cancelled and (work.left or not work.open):
-                outlook = self._outlook(row)
-                if outlook == "dead":
-                    self.cancel(row, "skipped")
-                elif outlook == "free":
-                    if math.isnan(work.began):
-                        work.began = self.now if math.isnan(work.came) else work.came
-                    self._due = True
-                    if work.left:
-                        work.here = True
-                        came.append(row)
+            if self._begin_job(row, work):
+                came.append(row)
             if work.open and work.left == 0:
                 self._idle.add(row)
             came_once = work.cancelled or not math.isnan(work.began)
             if came_once and not work.open and work.left == 0:
-                work.ended = self.now if math.isnan(work.last) else work.last
-                work.slots = 0
-                if work.here:
-                    self.decider.gone(row, self.now)
-                    self._due = True
-                self._ended += 1
+                self._end_job(row, work)
                 rows += self._children.get(row, ())
         if came:
             self.decider.came(came, [self.jobs[row] for row in came], self.now)
+
+    def _begin_job(self, row: int, work: Work) -> bool:
+        """A job comes if it waits for no other one any more; whether it does, and has tasks to run."""
+        if work.here or work.cancelled or not (work.left or not work.open):
+            return False
+        outlook = self._outlook(row)
+        if outlook == "dead":
+            self.cancel(row, "skipped")
+        if outlook != "free":
+            return False
+        if math.isnan(work.began):
+            work.began = self.now if math.isnan(work.came) else work.came
+        self._due = True
+        work.here = work.left > 0
+        return work.here
+
+    def _end_job(self, row: int, work: Work) -> None:
+        work.ended = self.now if math.isnan(work.last) else work.last
+        work.slots = 0
+        if work.here:
+            self.decider.gone(row, self.now)
+            self._due = True
+        self._ended += 1
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
         """Whether a job may run, or ever will, by the jobs that it is after."""

@@ -14,11 +14,13 @@ from malleable.domain import near, shown
 from malleable.lines import printable
 from malleable.live.decider import SchedulerDecider
 from malleable.live.jobs_file import CANCELLED, PAUSED, checked_settings
+from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.run import CommandRun
 
 VERBS = ("pause", "resume", "cancel", "set")
 SETTINGS = ("weight", "deadline", "min_slots", "max_slots")
+_UNSET = {"deadline": math.inf, "max_slots": None}  # what may be none, and what a job then has
 
 
 def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[str, Any]) -> str:
@@ -58,27 +60,26 @@ def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, setti
     work = loop.jobs[row]
     if not isinstance(settings, dict) or not settings:
         raise ValueError("set: nothing to set; write weight=3 or the like")
-    none = {
-        key: settings[key] for key in ("deadline", "max_slots") if settings.get(key, "") is None
-    }
-    given = {key: value for key, value in settings.items() if key not in none}
-    for key in [key for key, value in given.items() if value is None]:
-        raise ValueError(f"{key} = none: expected a number")
-    now = {key: getattr(work, key) for key in ("min_slots", "max_slots") if getattr(work, key)}
-    kept = {key: value for key, value in now.items() if key not in settings}
-    found = checked_settings({**kept, **given}, SETTINGS)
+    found = _checked(work, settings)
     if found.get("min_slots", 0) > run.run.slots:
         told = f"min_slots = {found['min_slots']}: above the {run.run.slots} slots of the run"
         raise ValueError(told)
     run.change(row, {key: found.get(key) for key in settings})
-    defaults = {"deadline": math.inf, "max_slots": None}
+    words = []
     for key in settings:
-        setattr(work, key, found.get(key, defaults.get(key)))
+        setattr(work, key, found.get(key, _UNSET.get(key)))
+        unit = " s" if key == "deadline" else ""
+        words.append(f"{key} = {found[key]:g}{unit}" if key in found else f"{key} = none")
     decider.terms(row, loop.now)
     loop.decide_soon()
-    unit = {"deadline": " s"}
-    words = ", ".join(
-        f"{key} = {'none' if key in none else f'{found[key]:g}' + unit.get(key, '')}"
-        for key in settings
-    )
-    return f"{printable(work.name)}: {words}"
+    return f"{printable(work.name)}: {', '.join(words)}"
+
+
+def _checked(work: Work, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """New settings of a job, without those that are none from now on, beside the limits that it keeps."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    for key in (key for key in settings if key not in given and key not in _UNSET):
+        raise ValueError(f"{key} = none: expected a number")
+    limits = {key: getattr(work, key) for key in ("min_slots", "max_slots") if key not in settings}
+    kept = {key: value for key, value in limits.items() if value}
+    return checked_settings({**kept, **given}, SETTINGS)

@@ -127,13 +127,21 @@ class CommandRun:
         of_run |= {"dropped": self._skipped, "left": self._ended_beside}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
-        place = {job.name: row for row, job in enumerate(self.jobs)}
-        counted = self.journal.counted(self.number)
-        backups = self.journal.backups(self.number)
         for row, last in self._last.items():
             if row >= len(self.jobs) or last >= len(self.jobs[row]):
                 told = f"table attempt, run {self.number}: task {last} of job {row}, which is not there"
                 raise JournalError(f"{self.journal.path}: {told}")
+        self._add_jobs(loop)
+        self._recall_tasks(loop, decider)
+        for row, job in enumerate(self.jobs):
+            if job.held == CANCELLED and not self._again:
+                loop.cancel(row)
+        return loop
+
+    def _add_jobs(self, loop: Loop) -> None:
+        place = {job.name: row for row, job in enumerate(self.jobs)}
+        counted = self.journal.counted(self.number)
+        backups = self.journal.backups(self.number)
         for row, job in enumerate(self.jobs):
             work = self._work(row, job, [place[name] for name in job.after])
             _recall(work, counted.get(row), backups.get(row))
@@ -143,6 +151,9 @@ class CommandRun:
                 self.hold(row, "")
             else:
                 work.paused = job.held == PAUSED
+
+    def _recall_tasks(self, loop: Loop, decider: SchedulerDecider) -> None:
+        """What earlier sessions ended, or tried."""
         took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
         for row, number, task in self.journal.tried(self.number):
             if task.good or (not self._again and task.over(self.jobs[row].retries)):
@@ -156,10 +167,6 @@ class CommandRun:
         for row, seconds in took.items():
             for each in seconds if loop.jobs[row].left else ():  # what is over teaches at its end
                 decider.ended(row, each)
-        for row, job in enumerate(self.jobs):
-            if job.held == CANCELLED and not self._again:
-                loop.cancel(row)
-        return loop
 
     def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
         environment = {**job.environment, "MALLEABLE_JOB": job.name}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import NoReturn
 
 from malleable.live.interpreters import code_in
@@ -416,37 +417,43 @@ class _Reader:
 
     def named(self, assigned: list[_Word], words: list[_Word]) -> None:
         """Refuses what could be evaluated; ``env`` before what could be built in."""
-        name, rest = words[0], words[1:]
-        if name.text == "exec" and not name.quoted and rest:
-            name, rest = rest[0], rest[1:]
-        own = [k for k, word in enumerate(assigned) if not word.literal]
+        behind_exec = words[0].text == "exec" and not words[0].quoted and len(words) > 1
+        name, *rest = words[behind_exec:]
+        filled = list(dropwhile(lambda word: word.literal, assigned))  # and what comes behind
         self.check(*code_in([name.text, *(word.text for word in rest)]))
+        self.check_program(name)
+        if "/" in name.text:  # no shell has a path built in
+            self.quote(name)
+            if filled and not name.literal:
+                self.refuse("a variable before a program whose name is one, too")
+        elif name is words[0] and self.is_built_in(name, rest, filled):
+            return
+        if "/" not in name.text and not filled:  # else it is there, or comes below
+            self.out[name.at] = "env " + self.out[name.at]
+        if filled:
+            odd = any(word.special or word.braces for word in filled)
+            if odd or name is not words[0]:
+                self.refuse(f"{_shown(filled[0].text)}: beside exec, *, ?, [, ~ or braces")
+            self.out[filled[0].at] = "env " + self.out[filled[0].at]
+
+    def is_built_in(self, name: _Word, rest: list[_Word], before: list[_Word]) -> bool:
+        """Whether what the shell has built in is run; then with good arguments, and no values before it."""
+        if name.text not in BUILT_IN or name.quoted:
+            return False
+        why = BUILT_IN[name.text](rest)
+        self.check(name.text, why or "")
+        if why is not None and before:
+            self.refuse(f"{_shown(before[0].text)} before {name.text}")
+        return why is not None
+
+    def check_program(self, name: _Word) -> None:
+        """Refuses what is not surely the name of a program, or built in and harmless."""
         if name.text in _CODE:
             self.unknown(name.text)
         plain = _PATH if "/" in name.text else _PROGRAM
         known = name.text in BUILT_IN and not name.quoted
         if not known and (name.special or name.braces or not plain.fullmatch(name.text)):
             self.refuse(f"{_shown(name.text)} is no plain name of a program (./{{}} is one)")
-        if "/" in name.text:  # no shell has a path built in
-            self.quote(name)
-            if own and not name.literal:
-                self.refuse("a variable before a program whose name is one, too")
-        elif name.text in BUILT_IN and name is words[0] and not name.quoted:
-            why = BUILT_IN[name.text](rest)
-            self.check(name.text, why or "")
-            if why is not None and own:
-                self.refuse(f"{_shown(assigned[own[0]].text)} before {name.text}")
-            if why is not None:
-                return
-        if "/" not in name.text and not own:  # else it is there, or comes below
-            self.out[name.at] = "env " + self.out[name.at]
-        if own:
-            if name is not words[0] or any(
-                word.special or word.braces for word in assigned[own[0] :]
-            ):
-                self.refuse(f"{_shown(assigned[own[0]].text)}: beside exec, *, ?, [, ~ or braces")
-            first = assigned[own[0]].at
-            self.out[first] = "env " + self.out[first]
 
     # Words.
 

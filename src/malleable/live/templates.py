@@ -67,24 +67,30 @@ class Template:
         if "\0" in "".join(self.parts):
             raise ValueError("command: has a NUL character")
         self.names = tuple(names)
+        fields = self._fields(valued)
+        self.append = valued and not self.names and not fields
+        self.shell = self.text and _needs_shell(self.parts[0])
+        self._line: tuple[str, list[re.Match[str]]] | None = None
+        if not self.shell:
+            self._check_code()
+        elif self.append or any(field[2] != "#" for field in fields):
+            self._line = fill(self.parts[0], self.append)
+        elif any(field.string[: field.start()].endswith("$") for field in fields):
+            raise ValueError("command: $ before a field")
+
+    def _check_code(self) -> None:
+        marks = [FIELD.sub(_mark, part) for part in self._words()] + ["\0"] * self.append
+        program, why = code_in(marks, whole=not self.text)
+        if why:
+            raise ValueError(f"command: {program} {why}; {HOW}")
+
+    def _fields(self, valued: bool) -> list[re.Match[str]]:
+        """All that are no text; ValueError for one that has no value."""
         found = (match for part in self.parts for match in FIELD.finditer(part))
         fields = [match for match in found if not match[3]]
         for field in fields:
             self._check(field, valued)
-        self.append = valued and not self.names and not fields
-        self.shell = self.text and _needs_shell(self.parts[0])
-        values = self.append or any(field[2] != "#" for field in fields)
-        self._line: tuple[str, list[re.Match[str]]] | None = None
-        if self.shell and values:
-            self._line = fill(self.parts[0], self.append)
-            return
-        if self.shell and any(field.string[: field.start()].endswith("$") for field in fields):
-            raise ValueError("command: $ before a field")
-        if not self.shell:
-            marks = [FIELD.sub(_mark, part) for part in self._words()] + ["\0"] * self.append
-            program, why = code_in(marks, whole=not self.text)
-            if why:
-                raise ValueError(f"command: {program} {why}; {HOW}")
+        return fields
 
     def _check(self, field: re.Match[str], valued: bool) -> None:
         name = field[1]

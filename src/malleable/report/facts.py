@@ -69,27 +69,38 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
     subject = asked.subject or ("auto" if "auto" in policies else policies[-1])
     if subject not in policies:
         policies.append(subject)
-    wanted = runs.base_scenarios(study, policies)
-    compared = _compared(study, asked)
-    known = {each.policy for each in wanted}
-    wanted += runs.base_scenarios(study, [name for name in compared if name not in known])
-    wanted += runs.rigid_scenarios(study, compared)
-    names = [each.policy for each in wanted if each.key[0] == "base"]
     curve = not asked.quick and math.isfinite(study.load)
-    if curve:
-        in_curve = [name for name in names if is_fair(name) or name in (subject, "fifo")]
-        wanted += runs.load_scenarios(study, in_curve, asked.loads)
-    if not asked.quick:
-        unsure = [name for name in policies if name in (subject, "flex")]
-        wanted += runs.error_scenarios(study, unsure, asked.sigmas, asked.draws, asked.seed)
     found, complete = runs.run_all(
-        wanted, study.cluster, seed=asked.seed, workers=asked.workers, progress=progress
+        _scenarios(study, asked, policies, subject, curve),
+        study.cluster,
+        seed=asked.seed,
+        workers=asked.workers,
+        progress=progress,
     )
     made = _Made(study, asked, subject, found, policies)
     told: dict[str, Any] = plain(
         {**made.head(), **made.body(), "complete": complete, "curve": made.curve(curve)}
     )
     return told
+
+
+def _scenarios(
+    study: Study, asked: Asked, policies: Sequence[str], subject: str, curve: bool
+) -> list[runs.Scenario]:
+    """All simulations that the page needs."""
+    wanted = runs.base_scenarios(study, policies)
+    compared = _compared(study, asked)
+    known = {each.policy for each in wanted}
+    wanted += runs.base_scenarios(study, [name for name in compared if name not in known])
+    names = [each.policy for each in wanted]
+    wanted += runs.rigid_scenarios(study, compared)
+    if curve:
+        in_curve = [name for name in names if is_fair(name) or name in (subject, "fifo")]
+        wanted += runs.load_scenarios(study, in_curve, asked.loads)
+    if not asked.quick:
+        unsure = [name for name in policies if name in (subject, "flex")]
+        wanted += runs.error_scenarios(study, unsure, asked.sigmas, asked.draws, asked.seed)
+    return wanted
 
 
 def _compared(study: Study, asked: Asked) -> list[str]:
@@ -122,13 +133,15 @@ class _Made:
             if (schedule := self.base[name].schedule) is not None
         }
         self.rows = self._table()
-        if study.schedule is not None and study.waits_tell:
-            self.baseline: str | None = RECORDED
-        else:
-            self.baseline = self.fair
-        if self.baseline is None or self.baseline == subject:
-            others = [name for name in self.shown if name != subject]
-            self.baseline = others[0] if others else None
+        self.baseline = self._baseline()
+
+    def _baseline(self) -> str | None:
+        """What the subject is compared with: the record, FAIR at its best, or the first other policy."""
+        if self.study.schedule is not None and self.study.waits_tell:
+            return RECORDED
+        if self.fair not in (None, self.subject):
+            return self.fair
+        return next((name for name in self.shown if name != self.subject), None)
 
     def head(self) -> dict[str, Any]:
         """What the page is about."""

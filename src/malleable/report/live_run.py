@@ -20,6 +20,7 @@ import numpy as np
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
+from malleable.columns import attributes
 from malleable.domain import MOST_SLOTS
 from malleable.lines import counted
 from malleable.live.failures import Failure, failures
@@ -154,16 +155,15 @@ def _study(path: str, run: _Run) -> Study:
         own + [_usual(run, k, seconds)] * run.status.jobs[k].left for k, own in enumerate(seconds)
     ]
     slots = max(1, min(run.status.slots, MOST_SLOTS))
+    users = ["user"] if any(job.user for job in run.jobs) else []
+    told_of = ["weight", "deadline", "name", *users]
     jobs = ClusterJobs(
         [len(own) for own in seconds],
         seconds,
         arrival=run.comes,
-        weight=[job.weight for job in run.jobs],
-        deadline=[job.deadline for job in run.jobs],
         min_map_slots=[min(job.min_slots, slots) for job in run.jobs],
         after=run.after if any(run.after) else None,
-        user=[job.user for job in run.jobs] if any(job.user for job in run.jobs) else None,
-        name=[job.name for job in run.jobs],
+        **attributes(run.jobs, *told_of),
     )
     cluster = Cluster([{"name": "node", "slots": slots}])
     groups = {"user": jobs.user} if jobs.user else {}
@@ -482,11 +482,9 @@ def _add(
     table = ClusterJobs(
         [len(job) for job in jobs],
         [job.seconds for job in jobs],
-        weight=[job.weight for job in jobs],
-        deadline=[job.deadline for job in jobs],
         after=[[place[parent] for parent in run.after[k] if parent in place] for k in rows],
         program=[job.called for job in jobs],
-        user=[job.user for job in jobs],
+        **attributes(jobs, "weight", "deadline", "user"),
     )
     most = [max(1, MOST_SLOTS if job.max_slots is None else job.max_slots) for job in jobs]
     parents = [[known[p] for p in run.after[k] if p in known] for k in rows]

@@ -174,12 +174,17 @@ def _read(
     if cut:
         piece = duration(given["task_seconds"])
         found.assumed.append(f"Jobs have work, but no tasks: it is cut into tasks of {piece}.")
-    rows = trace.task_rows()
     stated = {**trace.options} | trace.assumptions("tasks") | given
     for name, value in stated.items():
         if value is not None:
             shown = number(value) if isinstance(value, (int, float)) else str(value)
             found.assumed.append(f"{name} = {shown}")
+    _tell_rows(found, trace, trace.task_rows())
+    return found
+
+
+def _tell_rows(found: _Read, trace: Trace, rows: Any) -> None:
+    """What is known of these rows of a trace: groups, and the record; and what is left out."""
     groups = {"user": trace.user, "program": trace.program, **trace.groups}
     found.groups = {
         kind: [values[row] for row in rows.tolist()]
@@ -204,7 +209,6 @@ def _read(
             "The log knows no waits. Its submit times may be start times: then jobs come when there is room, "
             "and every policy looks better than it would be."
         )
-    return found
 
 
 def _source(path: str) -> Any:

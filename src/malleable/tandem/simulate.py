@@ -339,12 +339,17 @@ def run(
         summary["tried"] = plan.tried
     if estimates is None and overlap:
         summary |= _guarantee(policy, jobs, at_speed)
-    kept = None
-    if keep and isinstance(jobs, MapShuffleJobs):
-        alone = np.maximum(*_at_speed((jobs.map, jobs.shuffle), capacity))
-        kept = queue_records("tandem", policy, jobs, queue.take_records(), alone)
+    kept = _records(policy, jobs, capacity, queue) if keep else None
     parts = {policy: summary}, {policy: queue.slowdown()}, {policy: seconds}
     return SimulationResult("tandem", kept, *parts, complete and plan.complete, series=series)
+
+
+def _records(policy: str, jobs: _Jobs, capacity: tuple[float, float], queue: Any) -> Any:
+    """One row a job of a table; a stream keeps none."""
+    if not isinstance(jobs, MapShuffleJobs):
+        return None
+    alone = np.maximum(*_at_speed((jobs.map, jobs.shuffle), capacity))
+    return queue_records("tandem", policy, jobs, queue.take_records(), alone)
 
 
 def _check_policy(policy: str, jobs: _Jobs) -> None:

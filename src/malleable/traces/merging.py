@@ -91,6 +91,24 @@ def _column(traces: Sequence[Trace], name: str) -> Any:
     return np.array(listed) if arrays else listed
 
 
+def _add_widths(phases: list[Any], has: Sequence[set[str]]) -> None:
+    """Where only some phases know how wide tasks are, those of the others have one slot."""
+    for k, own in enumerate(has):
+        if "width" not in own and "task" in own:
+            phases[k] = replace(phases[k], width=np.ones(len(phases[k].task)))
+            own.add("width")
+
+
+def _check_alike(traces: Sequence[Trace], has: Sequence[set[str]]) -> None:
+    """ValueError where traces do not know the same of their tasks."""
+    for trace, own in zip(traces, has, strict=True):
+        for field in sorted(own ^ has[0]):
+            raise ValueError(
+                f"{trace.where}: {'knows' if field in own else 'does not know'} the {field} of tasks, unlike"
+                f" {traces[0].where}: read them apart"
+            )
+
+
 def _joined(traces: Sequence[Trace], name: str) -> Phase | None:
     phases = [getattr(trace, name) for trace in traces]
     if all(phase is None for phase in phases):
@@ -100,16 +118,8 @@ def _joined(traces: Sequence[Trace], name: str) -> Phase | None:
         for phase in phases
     ]
     if any("width" in own for own in has):
-        for k, own in enumerate(has):
-            if "width" not in own and "task" in own:
-                phases[k] = replace(phases[k], width=np.ones(len(phases[k].task)))
-                own.add("width")
-    for trace, own in zip(traces, has, strict=True):
-        for field in sorted(own ^ has[0]):
-            raise ValueError(
-                f"{trace.where}: {'knows' if field in own else 'does not know'} the {field} of tasks, unlike"
-                f" {traces[0].where}: read them apart"
-            )
+        _add_widths(phases, has)
+    _check_alike(traces, has)
     made: dict[str, Any] = {
         field: np.concatenate([getattr(phase, field) for phase in phases])
         for field in has[0] - {"offset"}

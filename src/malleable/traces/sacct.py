@@ -171,7 +171,8 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, bool]:
     return start, end, end if math.isnan(ended) else ended, runs
 
 
-def _read(file: File) -> Trace:
+def _submitted(file: File) -> tuple[list[str], list[list[_Element]]]:
+    """The columns of a file, and the parts of each job by the time of its submission."""
     jobs: dict[str, dict[str, _Element]] = {}
     with closing(file.lines()) as lines:
         names = next(lines)[1].lstrip("\ufeff").strip().split("|")
@@ -183,16 +184,23 @@ def _read(file: File) -> Trace:
     file.settle(len(jobs))
     listed = [list(job.values()) for job in jobs.values()]
     listed.sort(key=lambda job: min(one.submit for one in job))
+    return names, listed
+
+
+def _finish(job: list[_Element]) -> float:
+    """When all parts of a job had ended; NaN if one has not."""
+    return float(np.max([one.ended for one in job if one.tasks] or [math.nan]))
+
+
+def _read(file: File) -> Trace:
+    names, listed = _submitted(file)
     return Trace(
         arrival=np.array([min(one.submit for one in job) for job in listed]),
         map=_phase(listed),
         name=[job[0].job for job in listed],
         user=[job[0].user for job in listed],
         program=[job[0].program for job in listed],
-        # NaN if a part of the job has not ended.
-        finish=np.array(
-            [np.max([one.ended for one in job if one.tasks] or [math.nan]) for job in listed]
-        ),
+        finish=np.array(list(map(_finish, listed))),
         groups={
             field.lower(): [job[0].groups[k] for job in listed]
             for k, field in enumerate(_GROUPS)

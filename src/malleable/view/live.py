@@ -175,7 +175,7 @@ def plan_table(
     return columns_table(title, range(len(jobs)), columns, left=2)
 
 
-def line_text(progress: Progress, rate: float, end: Expected, width: int | None = None) -> str:
+def line_text(progress: Progress, rate: float, end: Expected, width: float = math.inf) -> str:
     """A run in a line: per cent, counts, tasks that end a second, and the time that is left.
 
     What matters least is left out where it would be wider than ``width``.
@@ -185,28 +185,38 @@ def line_text(progress: Progress, rate: float, end: Expected, width: int | None 
     over = done + sum(job.failed for job in jobs)
     again = sum(job.retried for job in jobs)
     paused = sum(job.paused for job in jobs)
-    early, late = (lasting(each - progress.now) for each in (end.early, end.late))
-    spread = f" ({early} to {late})" if early != late else ""
-    if early.partition(" ")[2] == late.partition(" ")[2]:  # one unit for both
-        spread = spread.replace(early, early.partition(" ")[0], 1)
     parts = {
         "share": f"{100 * over // total if total else 100} %",
         "done": f"{done:,} of {total:,} done",
         "ways": ways_text(jobs),
         "retried": f"{again:,} retried" if again else "",
         "running": f"{progress.running:,} running",
-        "rate": f"{rate:.3g}/s" if rate >= 1.0 else f"{60 * rate:.2g}/min" if rate else "",
+        "rate": _rate_text(rate),
         "paused": f"{paused} paused" if paused else "",
-        "left": f"{lasting(end.at - progress.now)} left" if over < total else "",
-        "spread": spread if over < total else "",
     }
+    if over < total:
+        parts["left"] = f"{lasting(end.at - progress.now)} left"
+        parts["spread"] = _left_between(end.early - progress.now, end.late - progress.now)
     for less in ("", "retried", "rate", "spread", "running"):
         parts.pop(less, None)
         spread = parts.get("spread", "")
         text = ", ".join(text for key, text in parts.items() if text and key != "spread") + spread
-        if width is None or len(text) <= width:
+        if len(text) <= width:
             break
     return text
+
+
+def _rate_text(rate: float) -> str:
+    return f"{rate:.3g}/s" if rate >= 1.0 else f"{60 * rate:.2g}/min" if rate else ""
+
+
+def _left_between(early: float, late: float) -> str:
+    """The range of the time that is left, in parentheses; empty: there is none."""
+    first, last = lasting(early), lasting(late)
+    amount, _, unit = first.partition(" ")
+    if first == last:
+        return ""
+    return f" ({amount if last.partition(' ')[2] == unit else first} to {last})"
 
 
 def bar(share: float, width: int, plain: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.replications import Replications
+from malleable.replications import Interval, Replications
 from malleable.result import SimulationResult
 from malleable.slotted.simulate import efficiency_over_time
 from malleable.slotted.table import MapReduceJobs
@@ -123,9 +123,7 @@ def draw_load(result: SimulationResult) -> Any:
     figure = new_figure(7.0, 1.4 + 1.9 * len(panels))
     rows = figure.subplots(len(panels), 1, sharex=True)
     for axes, name in zip(rows, panels, strict=True):
-        _draw_series(
-            axes, name, {policy: own[name] for policy, own in result.series.items()}, edges
-        )
+        _draw_series(axes, name, result.series, edges)
     _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
     label_times(rows[-1], clock, unit)
     if clock.origin:
@@ -139,7 +137,7 @@ def _draw_series(axes: Any, name: str, series: Mapping[str, Any], edges: Mapping
     scale, top = (1, None) if name == "jobs" else (100, 105)
     for k, (policy, own) in enumerate(series.items()):
         width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
-        axes.stairs(scale * own, edges[policy], baseline=None, label=policy, linewidth=width)
+        axes.stairs(scale * own[name], edges[policy], baseline=None, label=policy, linewidth=width)
     axes.set(ylabel=_PANELS[name], ylim=(0, top))
     axes.grid(alpha=0.3)
 
@@ -199,9 +197,8 @@ def draw_periods(found: Replications) -> Any:
     figure = new_figure(1.0 + 4.4 * len(shown), 3.8)
     for axes, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
         for policy in found.policies:
-            own = [summary[period][policy].get(name) for period in periods]
-            means = np.array([math.nan if each is None else each.mean for each in own])
-            half = np.array([0.0 if each is None else each.half for each in own])
+            own = [summary[period][policy].get(name, Interval(math.nan, 0.0)) for period in periods]
+            means, half = np.array(own).T
             error = np.minimum(np.nan_to_num(half), 0.9 * np.abs(means))
             axes.errorbar(
                 periods, means, yerr=error if error.any() else None, label=policy, **_POINTS

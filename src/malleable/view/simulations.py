@@ -381,47 +381,61 @@ def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -
     """Responses at every point, FLEX over FAIR, and where FLEX loses."""
     policies = [name for name in found.policies if name not in rivals]
     columns, axes = policies[:_INTERVALS], list(found.points[0])
-    rows: dict[str, list[tuple[str, ...]]] = {metric: [] for metric in _OF_GRID}
-    losses = []
-    for point in found.points:
-        own = found.at(**point)
-        ratio, summary = gain(own), own.summary
-        named = {
-            name: value if isinstance(value, str) else f"{value:g}" for name, value in point.items()
-        }
-        for metric, cells in rows.items():
-            shown = [_cell(summary[name], metric) for name in columns]
-            cells.append((*named.values(), *shown, *_of_best_fair(summary, metric, rivals)))
-        rows["mean_response"][-1] += (interval_cell(ratio),)
-        if ratio.mean > 1.0:
-            where = ", ".join(f"{_AXES.get(axis, axis)} = {named[axis]}" for axis in axes)
-            best = min(summary, key=lambda policy: _mean(summary, policy))
-            losses.append(f"{where} ({ratio.mean:.3f} x, {best} wins)")
-    heads = (
-        *(_AXES.get(axis, axis) for axis in axes),
-        *columns,
-        *(["best FAIR"] if rivals else []),
-    )
-    words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
-    told = ", ".join(words[axis] for axis in axes if axis in words)
-    parts: list[Any] = [
-        f"responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"
-    ]
-    if rivals:
-        parts.append(
-            f"best FAIR: of fair{_tried(rivals)} the one with the least mean at that point"
-        )
+    at_points = [(point, found.at(**point)) for point in found.points]
+    heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, *(["best FAIR"] * bool(rivals)))
+    parts: list[Any] = _grid_words(found, rivals)
     for metric, title in _OF_GRID.items():
         more = (f"{SUBJECT} / {REFERENCE}",) if metric == "mean_response" else ()
-        parts.append(table(title, (*heads, *more), rows[metric][:most]))
-    if most is not None and len(found.points) > most:
-        parts.append(f"and {counted(len(found.points) - most, 'point')} more")
+        rows = [_grid_row(*each, metric, columns, rivals) for each in at_points[:most]]
+        parts.append(table(title, (*heads, *more), rows))
+    if hidden := len(found.points) - len(found.points[:most]):
+        parts.append(f"and {counted(hidden, 'point')} more")
     if len(policies) > len(columns):
         parts.append(f"and {', '.join(policies[_INTERVALS:])}: see --json")
-    if SUBJECT in found.policies and best_fair(found.at(**found.points[0]).summary):
+    if SUBJECT in found.policies and best_fair(at_points[0][1].summary):
+        losses = [_loss(*each) for each in at_points if gain(each[1]).mean > 1.0]
         where = "at " + ", ".join(losses) if losses else "nowhere on this grid"
         parts.append(f"FLEX loses to FAIR in the mean {where}")
     return parts
+
+
+def _grid_row(
+    point: Mapping[str, Any],
+    own: Replications,
+    metric: str,
+    columns: Sequence[str],
+    rivals: Sequence[str],
+) -> list[str]:
+    """The cells of a metric at a point; behind mean responses also that of FLEX over FAIR's."""
+    cells = [
+        *map(_axis_text, point.values()),
+        *(_cell(own.summary[name], metric) for name in columns),
+    ]
+    cells += _of_best_fair(own.summary, metric, rivals)
+    return [*cells, interval_cell(gain(own))] if metric == "mean_response" else cells
+
+
+def _grid_words(found: Replications, rivals: Sequence[str]) -> list[str]:
+    """What the tables of a grid say above."""
+    words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
+    told = ", ".join(words[axis] for axis in found.points[0] if axis in words)
+    lines = [f"responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"]
+    if rivals:
+        lines.append(
+            f"best FAIR: of fair{_tried(rivals)} the one with the least mean at that point"
+        )
+    return lines
+
+
+def _axis_text(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _loss(point: Mapping[str, Any], own: Replications) -> str:
+    """A point of a grid at which FLEX loses to FAIR, and the policy that wins there."""
+    where = (f"{_AXES.get(axis, axis)} = {_axis_text(value)}" for axis, value in point.items())
+    best = min(own.summary, key=lambda policy: _mean(own.summary, policy))
+    return f"{', '.join(where)} ({gain(own).mean:.3f} x, {best} wins)"
 
 
 def _of_best_fair(summary: Summary, metric: str, rivals: Sequence[str]) -> list[str]:

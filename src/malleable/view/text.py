@@ -182,17 +182,22 @@ class Table:
             for k in every
         ]
         every = self._without_spare(every, least, width)
-        key = every[:1]  # what every table begins with: words, on no more than half the width
-        for k in [k for k in every[1:-1] if k < self.left]:
-            if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width // 2:
-                break
-            key.append(k)
+        key = self._key(every, least, width // 2)
         rest = every[len(key) :]
         parts = _packed(key, rest, least, width, len(rest))
         # As many tables as that takes, with about as many columns each.
         even = _packed(key, rest, least, width, -(-len(rest) // max(len(parts), 1)))
         parts = even if len(even) == len(parts) else parts
         return [(part, _spread(part, least, cells, full, width)) for part in parts or [key]]
+
+    def _key(self, every: list[int], least: list[int], width: int) -> list[int]:
+        """What every table begins with: the first columns of words that fit, at least one."""
+        key = every[:1]
+        for k in [k for k in every[1:-1] if k < self.left]:
+            if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width:
+                break
+            key.append(k)
+        return key
 
     def _without_spare(self, every: list[int], least: list[int], width: int) -> list[int]:
         """As many columns as fit if spare ones are left out, the first ones first; all if none fit."""

@@ -12,7 +12,7 @@ ended. A look costs O(arrays) here, and what the schedulers take.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -202,15 +202,7 @@ class Governor(Ledger):
         own = {number: each for number, each in chosen.items() if not each.over}
         self.look = replace(look, arrays=own)
         self._memory = {place: self.look.memory(place) for place in look.usable}
-        for number, array in own.items():
-            row = self._row_of.get(number)
-            if row is None or (self._back(row, array) and not array.dead):
-                row = self._come(array)  # also one that has ended, and tasks of which were put back
-            self._count(row, array)
-        for number, row in list(self._row_of.items()):
-            if number not in own:
-                failed = chosen[number].failed if number in chosen else {}
-                self._miss(number, row, failed)
+        self._hear(own, chosen)
         self._time()
         for place in {array.place for array in own.values()}:
             self._places.resize(place, self.look.slots(place), now)
@@ -222,6 +214,18 @@ class Governor(Ledger):
             self._account()
         self.queue.soon = self._rest()
         self._due = self._fresh = True
+
+    def _hear(self, own: Mapping[int, Array], chosen: Mapping[int, Array]) -> None:
+        """Counts the tasks of arrays that are in the queue, and of arrays that are not any more."""
+        for number, array in own.items():
+            row = self._row_of.get(number)
+            if row is None or (self._back(row, array) and not array.dead):
+                row = self._come(array)  # also one that has ended, and tasks of which were put back
+            self._count(row, array)
+        for number, row in list(self._row_of.items()):
+            if number not in own:
+                failed = chosen[number].failed if number in chosen else {}
+                self._miss(number, row, failed)
 
     def _rest(self) -> float:
         """Seconds until the next look: few while arrays come, or one ends soon."""
@@ -367,19 +371,12 @@ class Governor(Ledger):
 
     def _plan(self, place: str, order: NiceOrder) -> dict[int, int]:
         arrays = self.look.arrays
-        slots = self.look.slots(place)
         here = [array for array in arrays.values() if array.place == place]
         free = [array for array in here if array.pending and not array.blocked]
         nices = {number: nice for number, (nice, _) in self._own.items()}
         order.see(free, nices)
         known = {array.number for array in free}
-        rows = self._places.ahead(place, self.now, self._turnover(slots))
-        ranked = [self._seen[row].number for row in rows]
-        front = [arrays[number] for number in ranked if number in known]
-        # A minimum is kept by standing first, under a cap at what the scheduler gives.
-        front.sort(key=lambda array: not self._capped(array, len(free)))
-        first = set(ranked)
-        rest = [array for array in free if array.number not in first]
+        front, rest = self._ranked(place, free)
         moves = order.moves(front, rest, nices)
         ordered = front + sorted(rest, key=lambda array: -array.priority)
         others = [array for array in here if array.number not in known]
@@ -391,6 +388,17 @@ class Governor(Ledger):
             nice = moves.get(array.number, array.nice)
             self.planned.append(Planned(array, work.slots, why, nice, throttle))
         return moves
+
+    def _ranked(self, place: str, free: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+        """Arrays whose tasks would start next, in that order, and all others of these."""
+        turnover = self._turnover(self.look.slots(place))
+        ahead = self._places.ahead(place, self.now, turnover)
+        ranked = [self._seen[row].number for row in ahead]
+        known = {array.number: array for array in free}
+        front = [known[number] for number in ranked if number in known]
+        # A minimum is kept by standing first, under a cap at what the scheduler gives.
+        front.sort(key=lambda array: not self._capped(array, len(free)))
+        return front, [array for array in free if array.number not in ranked]
 
     def _turnover(self, slots: int) -> int:
         """Slots that come free within some looks."""

@@ -13,6 +13,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,6 +86,21 @@ def _check(jobs: Sequence[Job]) -> None:
                 raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
 
 
+def _largest_array(engine: Slurm) -> int:
+    largest = engine.ask_config().get("MaxArraySize", "")
+    return int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
+
+
+def _written(job: Job, folder: Path) -> Path:
+    """A file with the commands of a job, a line each."""
+    folder.mkdir(mode=0o700)
+    file = (folder / "commands").absolute()
+    with file.open("wb") as out:
+        for number in range(len(job)):
+            out.write((" ".join(map(quoted, job.arguments(number))) + "\n").encode())
+    return file
+
+
 def submit(
     engine: Slurm, jobs: Sequence[Job], folder: Path, options: Sequence[str] = (), cpus: int = 1
 ) -> list[Submitted]:
@@ -108,8 +124,7 @@ def submit(
         One was not taken; those before it were, and are named.
     """
     _check(jobs)
-    largest = engine.ask_config().get("MaxArraySize", "")
-    most = int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
+    most = _largest_array(engine)
     own_folder(folder)
     done: dict[str, Submitted] = {}
     now = time.time()
@@ -118,29 +133,29 @@ def submit(
         row, job = next(each for each in left if all(name in done for name in each[1].after))
         left.remove((row, job))
         own = folder / job_folder(row, job.name)
-        own.mkdir(mode=0o700)
-        file = (own / "commands").absolute()
-        with file.open("wb") as out:
-            for number in range(len(job)):
-                out.write((" ".join(map(quoted, job.arguments(number))) + "\n").encode())
+        file = _written(job, own)
         parents = [str(number) for name in job.after for number in done[name].arrays]
-        cap = max(1, job.max_slots // cpus) if job.max_slots else 0
+        most_at_once = f"%{max(1, job.max_slots // cpus)}" if job.max_slots else ""
+        common = [
+            f"--job-name={job.name}", f"--comment={_wishes(job, now)}", f"--chdir={job.folder}",
+            f"--cpus-per-task={cpus}",
+            *([f"--dependency=afterok:{':'.join(parents)}"] if parents else []),
+            *([f"--mem={math.ceil(job.memory / _MEBIBYTE)}M"] if job.memory else []),
+        ]  # fmt: skip
         arrays: list[int] = []
         for first in range(0, len(job), most):
             last = min(first + most, len(job)) - first - 1
+            streams = _pattern(own, first)
             words = [
-                f"--job-name={job.name}", f"--array=0-{last}{f'%{cap}' if cap else ''}",
-                f"--comment={_wishes(job, now)}", f"--chdir={job.folder}",
-                f"--output={_pattern(own, first)}.out", f"--error={_pattern(own, first)}.err",
-                f"--cpus-per-task={cpus}",
-                *([f"--dependency=afterok:{':'.join(parents)}"] if parents else []),
-                *([f"--mem={math.ceil(job.memory / _MEBIBYTE)}M"] if job.memory else []),
-                *options,
-            ]  # fmt: skip
+                f"--array=0-{last}{most_at_once}",
+                f"--output={streams}.out",
+                f"--error={streams}.err",
+            ]
+            words += [*common, *options]
             try:
                 arrays.append(engine.submit(words, _script(job, file, first)))
             except SlurmError as error:
-                taken = [n for each in done.values() for n in each.arrays] + arrays
+                taken = [*chain(*(each.arrays for each in done.values())), *arrays]
                 before = f"; handed over before: {', '.join(map(str, taken))}" if taken else ""
                 raise SlurmError(f"job {job.name!r}: {error}{before}") from None
         done[job.name] = Submitted(job.name, len(job), arrays)

@@ -79,9 +79,14 @@ def receive(connection: socket) -> Any:
     return marshal.loads(read(connection, int.from_bytes(read(connection, HEAD), "little")))
 
 
-def _ends(what: str, places: list[int], place: int) -> bool:
-    """Whether a message ends the command at this place, and not only what was not begun."""
-    return what == "end" or (what == "kill" and places == [place])
+def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
+    """Whether the next message ends the command at this place; if it is about this work, the rest goes back."""
+    what, about, *places = receive(connection)
+    if about != number:
+        return False  # it came late
+    while left:
+        send(connection, ("returned", left.pop()[0]))
+    return bool(what == "end" or (what == "kill" and places == [place]))
 
 
 def run_command(
@@ -114,14 +119,8 @@ def run_command(
             ready = select.select([connection.fileno(), ended], [], [], wait)[0]
             if ended in ready:
                 break
-            if ready:
-                what, about, *places = receive(connection)
-                if about != number:
-                    continue  # it came late
-                while left:
-                    send(connection, ("returned", left.pop()[0]))
-                if not _ends(what, places, place):
-                    continue
+            if ready and not _ends(connection, number, place, left):
+                continue
             late = late or not (ready or asked)
             signal_all(pid, SIGKILL if asked else SIGTERM)
             asked, until = True, time.monotonic() + grace

@@ -1,0 +1,194 @@
+"""The file of a journal: its lock, its owner and modes, its version, and errors that name it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from malleable.lines import printable
+from malleable.live.own_files import check_file, check_parent, open_file
+from malleable.live.recorded import SCHEMA, SINCE_3, SINCE_4, JournalError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+VERSION = 4
+_APPLICATION = 0x6D616C6C  # "mall", in the header of the file
+_LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
+_OWNER = 100  # bytes of a lock, at most
+_SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
+
+
+@contextlib.contextmanager
+def telling(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:
+        full = "disk is full" in str(error)
+        hint = "; what was recorded is kept, --resume goes on" if full else ""
+        raise JournalError(f"{path}: {error}{hint}") from None
+
+
+def take_lock(path: Path, owner: str) -> IO[str]:
+    """A file that one process holds until the file is closed or the process ends; the file names the process.
+
+    Raises
+    ------
+    BlockingIOError
+        Who has it, in words.
+    ValueError
+        What is there is no lock of one's own.
+    """
+    lock = os.fdopen(open_file(path, os.O_CREAT | os.O_RDWR), "r+", errors="replace")
+    if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be emptied
+        lock.close()
+        raise ValueError(f"{path}: a lock has to be here, and this is no lock")
+    for _ in range(_LOOKS):
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.truncate(0)
+            lock.write(owner[:_OWNER])
+            lock.flush()
+            return lock
+        time.sleep(_LOOK)
+    with lock:
+        raise BlockingIOError(printable(lock.read(_OWNER).strip()) or "unknown")
+
+
+class JournalFile:
+    """A file that is open; see `malleable.live.journal.Journal`."""
+
+    def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
+        self.path = Path(path)
+        self._lock: IO[str] | None = None
+        try:
+            self._own(write)
+            with telling(self.path):
+                self._open(write, durable)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, ValueError):
+                raise JournalError(str(error)) from None
+            raise
+
+    def _own(self, write: bool) -> None:
+        """The lock, and the files' owner and modes."""
+        if not write and not os.path.lexists(self.path):
+            raise JournalError(f"{self.path}: no journal there")
+        check_parent(self.path.absolute().parent)
+        if write:
+            try:
+                self._lock = take_lock(self._lock_path(), str(os.getpid()))
+            except BlockingIOError as owner:
+                told = f"{self.path}: another run writes to it (process {owner})"
+                raise JournalError(told) from None
+        self._look_at_files(False)
+        if write and not self.path.exists():
+            os.close(open_file(self.path, os.O_CREAT | os.O_RDWR))
+
+    def _look_at_files(self, closed: bool) -> None:
+        for side in ("", *_SIDES):
+            check_file(self.path.with_name(self.path.name + side), closed)
+
+    def _lock_path(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
+
+    def _open(self, write: bool, durable: bool) -> None:
+        mode = "rw" if write else "ro"
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        # One thread at a time uses it: the executor's.
+        options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+        self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
+        self._base.execute("pragma trusted_schema = off")
+        application, version, pages = (
+            self._base.execute(f"pragma {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "page_count")
+        )
+        if write and application == 0 and not pages:
+            self._base.execute("pragma journal_mode = wal")
+            self._base.executescript(
+                f"begin; pragma application_id = {_APPLICATION};"
+                f" pragma user_version = {VERSION}; {SCHEMA} commit;"
+            )
+            version = VERSION
+        elif application != _APPLICATION:
+            raise JournalError(f"{self.path}: not a journal of runs")
+        self._look_at_files(True)  # only now: another file keeps its mode
+        if version in (1, 2, 3):
+            self._convert(version, write)
+        elif version != VERSION:
+            raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
+        if write:
+            self._base.execute("pragma journal_mode = wal")  # somebody may have changed it
+            self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
+            self._base.execute("begin")
+
+    def _convert(self, version: int, write: bool) -> None:
+        """From an earlier version: all of it or nothing."""
+        from malleable.live.version_1 import convert
+
+        if not write:  # the file stays as it is
+            copied = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            with contextlib.closing(self._base) as base:
+                base.backup(copied)
+            self._base = copied
+        self._base.execute("begin immediate")
+        if version == 1:
+            convert(self._base)
+        else:
+            if version == 2:
+                self._base.execute("alter table run add column rule text not null default ''")
+                self._base.execute(SINCE_3)
+            self._base.execute(SINCE_4)
+        self._base.execute(f"pragma user_version = {VERSION}")
+        self._base.execute("commit")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _do(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        with telling(self.path):
+            return self._base.execute(statement, values)
+
+    def _each(self, query: str, *values: Any) -> Iterator[Any]:
+        """Rows, read as they are asked for."""
+        with telling(self.path):
+            cursor = self._base.execute(query, values)
+            while (row := cursor.fetchone()) is not None:
+                yield row
+
+    def written(self) -> bool:
+        """Whether a process writes to it now."""
+        try:
+            with os.fdopen(open_file(self._lock_path(), os.O_RDONLY)) as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (OSError, ValueError) as error:
+            return isinstance(error, BlockingIOError)
+        return False
+
+    def commit(self) -> None:
+        """Keep all records from now on."""
+        with telling(self.path):
+            self._base.execute("commit")
+            self._base.execute("begin")
+
+    def close(self) -> None:
+        """Keep all records; the next run may write."""
+        base = self.__dict__.pop("_base", None)
+        if base is not None:
+            with contextlib.suppress(sqlite3.DatabaseError):
+                if base.in_transaction:
+                    base.execute("commit")
+            base.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
