@@ -55,6 +55,10 @@ class Request(NamedTuple):
         penalties = goal.penalties(table, penalty)
         return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
 
+    def told(self) -> dict[str, Any]:
+        """Those that a plan tells."""
+        return {"slots": self.slots, "policy": self.policy, "now": self.now}
+
     def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
         """Call the core. Returns what it decides, and the seconds that this took."""
         began = time.perf_counter()
@@ -64,7 +68,7 @@ class Request(NamedTuple):
 
 @by_value(without=("timing",))
 class BasePlan:
-    """The schedule that a policy made; ``result`` is the core's, whose entries become attributes."""
+    """The schedule that a policy made: what the core decided, and what is ``told`` of it, as attributes."""
 
     slots: int
     objective: str
@@ -84,22 +88,9 @@ class BasePlan:
     timing: dict[str, float]
 
     def __init__(
-        self,
-        slots: int,
-        objective: Objective,
-        policy: str,
-        now: float,
-        result: Mapping[str, Any],
-        penalty: Floats,
-        seconds: float,
+        self, decided: Mapping[str, Any], goal: Objective, seconds: float, **told: Any
     ) -> None:
-        vars(self).update(result)
-        self.slots = slots
-        self.objective = objective.text
-        self.policy = policy
-        self.now = now
-        self.penalty = penalty
-        self.timing = {"seconds": seconds}
+        vars(self).update(decided, objective=goal.text, timing={"seconds": seconds}, **told)
 
     def _meet(self, deadline: Floats, completion: Floats) -> None:
         self.met = met_deadlines(deadline, completion, self.penalty)

@@ -132,6 +132,12 @@ class BaseEpoch(Kept):
             rows = ids_of(ids)
             self._core.update(rows, columns_of(columns, len(rows)))
 
+    def _tell(self, call: Any, ids: npt.ArrayLike) -> None:
+        try:
+            call(ids)
+        except TypeError:  # no plain ids
+            call(ids_of(ids))
+
     def finish(self, ids: npt.ArrayLike) -> None:
         """Tell jobs that have ended; their slots are free.
 
@@ -140,10 +146,7 @@ class BaseEpoch(Kept):
         ids : array_like of int, shape (n,)
             As the epoch's ``add`` returned them.
         """
-        try:
-            self._core.finish(ids)
-        except TypeError:
-            self._core.finish(ids_of(ids))
+        self._tell(self._core.finish, ids)
 
     def remove(self, ids: npt.ArrayLike) -> None:
         """Forget jobs that will not end here: they were cancelled, or went elsewhere.
@@ -153,10 +156,7 @@ class BaseEpoch(Kept):
         ids : array_like of int, shape (n,)
             As the epoch's ``add`` returned them.
         """
-        try:
-            self._core.remove(ids)
-        except TypeError:
-            self._core.remove(ids_of(ids))
+        self._tell(self._core.remove, ids)
 
 
 class PlannedEpoch(BaseEpoch):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.streams import note
-from malleable.cli.terminal import adder, progress_bar
+from malleable.cli.terminal import adder, listed, progress_bar
 from malleable.policies import policy_names
 from malleable.view.latency import (
     INSTANCES,
@@ -27,8 +26,6 @@ from malleable.view.latency_tables import (
     read_run,
 )
 
-Item = TypeVar("Item")
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
@@ -43,13 +40,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "measure nothing: compare a saved run with a later one, and say which differences are no noise"
     add("--compare FILE", told, nargs=2)
     output_arguments(parser)
-
-
-def _listed(name: str, text: str, kind: Callable[[str], Item]) -> list[Item]:
-    try:
-        return [kind(one.strip()) for one in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--{name} {text}: numbers, with commas between them") from None
 
 
 def measured(cases: list[Case], epochs: int) -> Measured:
@@ -69,10 +59,10 @@ def run(asked: argparse.Namespace) -> int:
     if asked.compare:
         return _compare(asked.compare, outputs)
     cases = cases_of(
-        _listed("instance", asked.instance, str),
-        sorted(set(_listed("jobs", asked.jobs, int))),
-        _listed("policy", asked.policy, str),
-        _listed("objective", asked.objective, str),
+        listed("instance", asked.instance, str),
+        sorted(set(listed("jobs", asked.jobs, int))),
+        listed("policy", asked.policy, str),
+        listed("objective", asked.objective, str),
     )
     found = measured(cases, asked.epochs)
     if not found.cases:

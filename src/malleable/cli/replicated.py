@@ -9,7 +9,7 @@ from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
 from malleable.cli.simulate_cases import Case
-from malleable.cli.terminal import progress_bar
+from malleable.cli.terminal import listed, progress_bar
 from malleable.cli.workers import workers
 from malleable.replications import replicate
 from malleable.simulation import other_fairs
@@ -34,10 +34,7 @@ def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
         if text is not None and beside and getattr(asked, beside) is not None:
             raise ValueError(f"--{name}: cannot be used with --{beside}")
         if text is not None:
-            try:
-                axes[varied] = [float(part) for part in text.split(",")]
-            except ValueError:
-                raise ValueError(f"--{name} {text}: numbers with commas between them") from None
+            axes[varied] = listed(name, text, float)
         elif usual and getattr(asked, "grid", False):
             axes[varied] = list(usual)
     return axes

@@ -10,7 +10,14 @@ from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.simulate_cases import option
-from malleable.cli.terminal import adder, busy, counting_bar, reading_arguments, spread_argument
+from malleable.cli.terminal import (
+    adder,
+    busy,
+    counting_bar,
+    listed,
+    reading_arguments,
+    spread_argument,
+)
 from malleable.report.facts import POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
 from malleable.report.page import check_jinja, page
@@ -54,10 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def _asked(asked: argparse.Namespace) -> Asked:
     loads = Asked.loads
     if asked.loads is not None:
-        try:
-            loads = tuple(float(part) for part in asked.loads.split(","))
-        except ValueError:
-            raise ValueError(f"--loads {asked.loads}: numbers with commas between them") from None
+        loads = tuple(listed("loads", asked.loads, float))
         for load in loads:
             if not 0.0 < load < 100.0:
                 raise ValueError(f"--loads {asked.loads}: loads are above 0 and below 100")

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from malleable.cli.streams import (
@@ -57,39 +58,29 @@ def _print(on: Console, part: Table | str) -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
-    """A bar on standard error if it is a terminal.
-
-    Yields ``advance(label, total)``, which moves it on by one of ``total`` steps.
-    """
+def _bar(what: str) -> Iterator[Callable[..., None]]:
+    """What changes a bar on standard error with the time left; nothing if that is no terminal."""
     if not watched(sys.stderr):
-        yield lambda label, total: None
+        yield lambda **change: None
         return
     from rich.progress import Progress
 
     with Progress(console=console(sys.stderr), transient=True) as progress:
-        task = progress.add_task(what, total=None)
+        yield partial(progress.update, progress.add_task(what, total=None))
 
-        def advance(label: str, total: int) -> None:
-            progress.update(task, advance=1, total=total, description=label)
 
-        yield advance
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
+    """A bar; yields ``advance(label, total)``, which moves it on by one of ``total`` steps."""
+    with _bar(what) as change:
+        yield lambda label, total: change(advance=1, total=total, description=label)
 
 
 @contextmanager
 def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error with the time left, if it is a terminal.
-
-    Yields ``tell(done, total)``, which several threads may call.
-    """
-    if not watched(sys.stderr):
-        yield lambda done, total: None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console(sys.stderr), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    """A bar; yields ``tell(done, total)``, which several threads may call."""
+    with _bar(what) as change:
+        yield lambda done, total: change(completed=done, total=total)
 
 
 @contextmanager
@@ -171,20 +162,28 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
                 progress.update(task, completed=done, total=total)
 
 
-def size(text: str) -> int:
-    """Bytes, as an argument says them."""
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _argument(parse: Callable[[str], Result]) -> Callable[[str], Result]:
+    """A type of arguments, with the errors of what parses them."""
+
+    def parsed(text: str) -> Result:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
 
 
-def duration(text: str) -> float:
-    """Seconds, as an argument says them."""
+size, duration = _argument(parse_size), _argument(parse_seconds)
+"""Bytes and seconds, as arguments say them."""
+
+
+def listed(name: str, text: str, kind: Callable[[str], Result]) -> list[Result]:
+    """What the option of a name says, with commas between the parts; ValueError unless all are numbers."""
     try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        return [kind(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{name} {text}: numbers with commas between them") from None
 
 
 def adder(to: Any) -> Callable[..., str]:

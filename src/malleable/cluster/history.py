@@ -44,17 +44,9 @@ class History(NamedTuple):
     ) -> History:
         """Of programs and users in the order of their rows, of which the last ones may have none."""
         programs, people = list(names), list(users)
-        common, maps, reduces, said_maps, said_reduces, speedup = numbers
-        return cls(
-            programs,
-            people,
-            common,
-            _filled(maps, len(programs)),
-            _filled(reduces, len(programs)),
-            _filled(said_maps, len(people)),
-            _filled(said_reduces, len(people)),
-            _filled(speedup, len(programs)),
-        )
+        common, *rows = numbers
+        p, u = len(programs), len(people)
+        return cls(programs, people, common, *map(_filled, rows, (p, p, u, u, p)))
 
     def numbers(self, users: Iterable[str] | None = None) -> tuple[Floats, ...]:
         """As the core takes them; ``users``: these, in this order, are its users."""
@@ -78,13 +70,8 @@ class History(NamedTuple):
     def plain(self) -> dict[str, Any]:
         """In JSON's types, without users that said nothing and without speed-ups that no task has shown."""
         programs: list[dict[str, Any]] = []
-        for (program, user), maps, reduces, speedup in zip(
-            self.names,
-            self.maps.tolist(),
-            self.reduces.tolist(),
-            self.speedup.tolist(),
-            strict=True,
-        ):
+        shown = (rows.tolist() for rows in (self.maps, self.reduces, self.speedup))
+        for (program, user), maps, reduces, speedup in zip(self.names, *shown, strict=True):
             own = {"program": program, "user": user, "map": maps, "reduce": reduces}
             programs.append(own | ({"speedup": speedup} if any(speedup) else {}))
         rows = zip(self.users, self.said_maps.tolist(), self.said_reduces.tolist(), strict=True)

@@ -390,7 +390,8 @@ class FlowEpoch(PlannedEpoch):
         if len(codes):
             goal = Objective.of_codes(goal.aggregate, codes)
         flows = Flows.of_core(table, ids, job_names)
-        plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
+        told = {"slots": self.slots, "policy": self._policy, "now": now, "penalty": paid}
+        plan = FlowPlan(result, goal, took, flows=flows, **told)
         if not self._guaranteed:
             plan.guarantee = None
         return plan

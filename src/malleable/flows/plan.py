@@ -82,28 +82,20 @@ class FlowPlan(BasePlan):
     (array([6.]), 'ok')
     """
 
+    flows: Flows
     speed: float
     literal_value: float
     flow_completion: Floats
 
     def __init__(
-        self,
-        flows: Flows,
-        slots: int,
-        objective: Objective,
-        policy: str,
-        now: float,
-        result: Mapping[str, Any],
-        penalty: Floats,
-        seconds: float,
+        self, decided: Mapping[str, Any], goal: Objective, seconds: float, **told: Any
     ) -> None:
-        super().__init__(slots, objective, policy, now, result, penalty, seconds)
-        self.flows = flows
-        self._meet(flows.deadline, self.flow_completion)
+        super().__init__(decided, goal, seconds, **told)
+        self._meet(self.flows.deadline, self.flow_completion)
         self.guarantee: tuple[tuple[float, float], ...] | None = None
-        late = bool(len(flows)) and bool(np.any(flows.arrival > now))
-        if policy_of("flows", policy).guaranteed and not late:
-            self.guarantee = _guarantee(objective, now)
+        late = bool(np.any(self.flows.arrival > self.now))
+        if policy_of("flows", self.policy).guaranteed and not late:
+            self.guarantee = _guarantee(goal, self.now)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, speed {self.speed:.4g})"
@@ -193,4 +185,4 @@ def plan_flows(
         warm = permutation_of("order", order, len(flows))
     result, seconds = asked.run(_core.plan_flows, flows, warm)
     paid = asked.penalties.of_jobs(result["flow_completion"])
-    return FlowPlan(flows, asked.slots, goal, policy, asked.now, result, paid, seconds)
+    return FlowPlan(result, goal, seconds, flows=flows, penalty=paid, **asked.told())

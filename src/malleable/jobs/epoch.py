@@ -398,16 +398,6 @@ class Epoch(PlannedEpoch):
         goal = self._goal
         if len(codes) > 1 or codes[0] != goal.kinds[0]:
             goal = Objective.of_codes(goal.aggregate, codes)
-        return Plan(
-            jobs,
-            self.slots,
-            goal,
-            self._policy,
-            decision.now,
-            self._min_mode,
-            result,
-            paid,
-            took,
-            live=True,
-            period=self._core.period,
-        )
+        told = {"slots": self.slots, "policy": self._policy, "now": decision.now, "penalty": paid}
+        told |= {"min_mode": self._min_mode, "period": self._core.period, "live": True}
+        return Plan(result, goal, took, jobs=jobs, **told)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from malleable import _core
 from malleable.base_plan import BasePlan, Request
-from malleable.columns import Floats
 from malleable.domain import WEIGHT, check_amount, check_count, refuse
 from malleable.jobs.check import check_schedule
 from malleable.jobs.table import Jobs, check_min_mode
@@ -84,26 +83,14 @@ class Plan(BasePlan):
     small: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
 
-    def __init__(
-        self,
-        jobs: Jobs,
-        slots: int,
-        objective: Objective,
-        policy: str,
-        now: float,
-        min_mode: str,
-        result: Mapping[str, Any],
-        penalty: Floats,
-        seconds: float,
-        live: bool = False,
-        period: float = 0.0,
-    ) -> None:
-        super().__init__(slots, objective, policy, now, result, penalty, seconds)
-        self.live = live
-        self.period = period
-        self.jobs = jobs
-        self.min_mode = min_mode
-        self._meet(jobs.deadline, self.completion)
+    jobs: Jobs
+    min_mode: str
+    period: float
+    live: bool
+
+    def __init__(self, *decided: Any, **told: Any) -> None:
+        super().__init__(*decided, **told)
+        self._meet(self.jobs.deadline, self.completion)
 
     def validate(self) -> None:
         """Check the schedule by code that shares nothing with the solvers.
@@ -147,8 +134,8 @@ def plan_jobs(
     else:
         result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
     paid = asked.penalties.of_jobs(result["completion"])
-    told = asked.slots, goal, policy, asked.now, min_mode
-    return Plan(jobs, *told, result, paid, seconds, period=held)
+    told = {"min_mode": min_mode, "period": held, "live": False}
+    return Plan(result, goal, seconds, jobs=jobs, penalty=paid, **asked.told(), **told)
 
 
 def _plan_held(
