@@ -237,11 +237,7 @@ def flow_time_bounds(
     preemptive: bool,
 ) -> tuple[int, int]: ...
 def srpt_finish(
-    arrival: _Integers,
-    map: _Integers,
-    task_offset: _Integers,
-    task: _Integers,
-    machines: int,
+    arrival: _Integers, map: _Integers, task_offset: _Integers, task: _Integers, machines: int
 ) -> tuple[_Integers, int]: ...
 def overlap_makespan(map: _Floats, shuffle: _Floats) -> tuple[_Integers, _Floats]: ...
 def overlap_batch_bound(map: _Floats, shuffle: _Floats) -> float: ...
@@ -375,11 +371,7 @@ class Scheduler:
     def tell(self, what: str, columns: dict[str, Any], now: float) -> int: ...
     def observe(self, ids: _Integers, columns: dict[str, Any], now: float) -> None: ...
     def update(
-        self,
-        ids: _Integers,
-        users: list[tuple[float, float]],
-        columns: dict[str, Any],
-        now: float,
+        self, ids: _Integers, users: list[tuple[float, float]], columns: dict[str, Any], now: float
     ) -> None: ...
     def set_users(
         self, users: _Integers, people: list[tuple[float, float]], now: float
@@ -611,12 +603,7 @@ def plan_flows(
     hysteresis: float = ...,
 ) -> dict[str, Any]: ...
 def flow_chains(flows: Flows, slots: int) -> dict[str, Any]: ...
-def deadline_greedy(
-    flows: Flows,
-    slots: int,
-    now: float,
-    order: _Integers,
-) -> dict[str, Any]: ...
+def deadline_greedy(flows: Flows, slots: int, now: float, order: _Integers) -> dict[str, Any]: ...
 def wrap_around(
     flows: Flows,
     slots: int,
@@ -628,12 +615,7 @@ def wrap_around(
     end: _Floats,
     held: _Integers,
 ) -> dict[str, Any]: ...
-def ready_list(
-    flows: Flows,
-    slots: int,
-    now: float,
-    rank: _Integers,
-) -> dict[str, Any]: ...
+def ready_list(flows: Flows, slots: int, now: float, rank: _Integers) -> dict[str, Any]: ...
 def min_cost_flow(
     volume: _Floats,
     time: _Floats,

@@ -231,10 +231,7 @@ def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
 
 
 def floats(
-    field: str,
-    values: Any,
-    limits: _core.Range | None = None,
-    shape: tuple[int, ...] | None = None,
+    field: str, values: Any, limits: _core.Range | None = None, shape: tuple[int, ...] | None = None
 ) -> npt.NDArray[np.float64]:
     """Contiguous float64, the same array where it is that; of a shape and in range if they are given."""
     array = np.asarray(as_numbers(field, values), dtype=np.float64, order="C")

@@ -11,14 +11,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.columns import Integers, columns_of, count_of, given, ids_of
 from malleable.lines import counted
-from malleable.objective import (
-    KINDS,
-    Objective,
-    Penalty,
-    PenaltyLike,
-    kinds_of,
-    parse_objective,
-)
+from malleable.objective import KINDS, Objective, Penalty, PenaltyLike, kinds_of, parse_objective
 from malleable.policies import policy_of
 from malleable.values import Kept, by_value
 from malleable.view_hook import as_html
@@ -47,12 +40,7 @@ class BaseDecision:
     """What a class of decisions has beside that, in the order of its arguments."""
 
     def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        *more: Any,
+        self, now: float, ids: Integers, slots: Integers, changed: npt.NDArray[np.bool_], *more: Any
     ) -> None:
         self.now = now
         self.ids = ids

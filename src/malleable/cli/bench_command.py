@@ -9,14 +9,7 @@ from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.streams import note
 from malleable.cli.terminal import adder, listed, progress_bar
 from malleable.policies import policy_names
-from malleable.view.latency import (
-    INSTANCES,
-    Case,
-    Measured,
-    cases_of,
-    measure,
-    rounds_of,
-)
+from malleable.view.latency import INSTANCES, Case, Measured, cases_of, measure, rounds_of
 from malleable.view.latency_tables import (
     compare_runs,
     comparison_dict,

@@ -14,13 +14,7 @@ from malleable.cli.bench_command import measured
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import take_snapshot
 from malleable.cli.streams import note
-from malleable.cli.terminal import (
-    adder,
-    progress_bar,
-    read_file,
-    reading_arguments,
-    show,
-)
+from malleable.cli.terminal import adder, progress_bar, read_file, reading_arguments, show
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import bimodal_jobs
 from malleable.jobs.table import Jobs, check_slots

@@ -27,12 +27,7 @@ from malleable.planning import plan
 from malleable.policies import idle_effort
 from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
-from malleable.view.plan_tables import (
-    pieces_csv,
-    plan_columns,
-    plan_dict,
-    plan_headline,
-)
+from malleable.view.plan_tables import pieces_csv, plan_columns, plan_dict, plan_headline
 from malleable.view.text import columns_table, counted, fields_of
 
 _ROWS = 30

@@ -12,13 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from malleable.cli.streams import (
-    AbandonedError,
-    console,
-    note,
-    quiet,
-    watched,
-)
+from malleable.cli.streams import AbandonedError, console, note, quiet, watched
 from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size
 from malleable.traces import Trace, read
 from malleable.view.text import Table, printable

@@ -37,10 +37,7 @@ class History(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        names: Iterable[tuple[str, str]],
-        users: Iterable[str],
-        numbers: tuple[Floats, ...],
+        cls, names: Iterable[tuple[str, str]], users: Iterable[str], numbers: tuple[Floats, ...]
     ) -> History:
         """Of programs and users in the order of their rows, of which the last ones may have none."""
         programs, people = list(names), list(users)

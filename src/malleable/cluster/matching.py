@@ -198,9 +198,7 @@ def match_classes(
             best = mu[row, first].max()
             used[row] = (mu[row, first] == best) & (best > 0.0)
     return ClassMatching(
-        growth,
-        np.ascontiguousarray(share[:, member]),
-        np.ascontiguousarray(used[:, member]),
+        growth, np.ascontiguousarray(share[:, member]), np.ascontiguousarray(used[:, member])
     )
 
 
@@ -333,9 +331,7 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
         bound = 0.0 if k < classes else 1.0
         solver.changeRowBounds(k, bound, bound)
     solver.changeColsCost(
-        count + 1,
-        np.arange(count + 1, dtype=np.int32),
-        np.append(rank.reshape(-1), 0.0),
+        count + 1, np.arange(count + 1, dtype=np.int32), np.append(rank.reshape(-1), 0.0)
     )
     solver.setOptionValue("simplex_strategy", 4)
     if solved():

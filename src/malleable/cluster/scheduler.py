@@ -654,11 +654,7 @@ class Scheduler(Kept):
 
     @in_turn
     def set_slots(
-        self,
-        nodes: npt.ArrayLike,
-        slots: npt.ArrayLike,
-        *,
-        now: float | None = None,
+        self, nodes: npt.ArrayLike, slots: npt.ArrayLike, *, now: float | None = None
     ) -> None:
         """Set slots of nodes.
 
@@ -1088,10 +1084,7 @@ def _by_phase(
     if array.ndim == 2 and array.shape != (count, 2):
         raise ValueError(f"{name} has shape {array.shape}, expected ({count}, 2)")
     maps, reduces = (array[:, 0], array[:, 1]) if array.ndim == 2 else (array, 0)
-    return {
-        f"{key}_maps": read(name, maps, count),
-        f"{key}_reduces": read(name, reduces, count),
-    }
+    return {f"{key}_maps": read(name, maps, count), f"{key}_reduces": read(name, reduces, count)}
 
 
 def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers]:

@@ -50,10 +50,7 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
         else:
             tables.append(np.empty(0) if own is None else own)
     offset = np.concatenate([[0], np.cumsum([len(own) for own in tables])])
-    return {
-        "rate_offset": offset.astype(np.int64),
-        "rates": np.concatenate([*tables, np.empty(0)]),
-    }
+    return {"rate_offset": offset.astype(np.int64), "rates": np.concatenate([*tables, np.empty(0)])}
 
 
 def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
@@ -313,10 +310,7 @@ def _of_tasks(
     if not trace:
         return None, {}
     traced = simulation.trace()
-    return traced, {
-        "trace": {name: traced},
-        "tasks": task_records(traced, name, jobs.arrival),
-    }
+    return traced, {"trace": {name: traced}, "tasks": task_records(traced, name, jobs.arrival)}
 
 
 def _learns(policy: Any) -> bool:
@@ -325,11 +319,7 @@ def _learns(policy: Any) -> bool:
 
 
 def _settings(
-    place: Cluster,
-    options: Mapping[str, Any],
-    learn: bool,
-    trace: Any,
-    seed: int,
+    place: Cluster, options: Mapping[str, Any], learn: bool, trace: Any, seed: int
 ) -> dict[str, Any]:
     """Options as the core takes them."""
     settings = checked_options({**place.options, **options})

@@ -55,8 +55,7 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     pieces.refuse((first == np.inf) & (flows.work > unseen), lambda _: "never runs")
     wrong = (done - flows.work > allowed) | (flows.work - done > allowed + unseen)
     pieces.refuse(
-        wrong & (first < np.inf),
-        lambda row: f"{done[row]} slot-seconds done of {flows.work[row]}",
+        wrong & (first < np.inf), lambda row: f"{done[row]} slot-seconds done of {flows.work[row]}"
     )
 
     # When a job has ended: by its last piece, or with its parents where it has none; where work is

@@ -186,10 +186,7 @@ def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
 
 
 def _advance(
-    loop: _core.HeldLoop,
-    jobs: Jobs,
-    last: float,
-    progress: Callable[[int, int], None] | None,
+    loop: _core.HeldLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
 ) -> bool:
     """Make all calls up to ``last``; whether that was done before Ctrl-C."""
     try:

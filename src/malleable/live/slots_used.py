@@ -34,11 +34,7 @@ class SlotsUsed:
     """
 
     def __init__(
-        self,
-        slots: int,
-        processors: int,
-        say: Callable[[str], object],
-        clock: Callable[[], float],
+        self, slots: int, processors: int, say: Callable[[str], object], clock: Callable[[], float]
     ) -> None:
         self._slots, self._processors = slots, processors
         self._say, self._clock = say, clock

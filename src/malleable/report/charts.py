@@ -30,10 +30,7 @@ class Paper(NamedTuple):
     named: bool
 
 
-_PAPERS = (
-    Paper("wide", 760, 64, 118, 300, 7, True),
-    Paper("narrow", 380, 56, 14, 260, 4, False),
-)
+_PAPERS = (Paper("wide", 760, 64, 118, 300, 7, True), Paper("narrow", 380, 56, 14, 260, 4, False))
 """A page has each chart twice, and shows the one that fits."""
 
 

@@ -435,10 +435,7 @@ class _Retold:
             ids |= zip(rows, _add(self._scheduler, run, rows, ids, when), strict=True)
 
     def _tell_tasks(
-        self,
-        good: Mapping[tuple[int, int], float],
-        began: Mapping[int, Sequence[float]],
-        at: float,
+        self, good: Mapping[tuple[int, int], float], began: Mapping[int, Sequence[float]], at: float
     ) -> None:
         """Tasks that began since the last time, at the time when they did on average, and that ended."""
         fresh = {k: [each for each in own if each > self._now] for k, own in began.items()}

@@ -82,13 +82,7 @@ def short(name: str, most: int = _LONG) -> str:
     return f"{name[:half]}…{name[-half:]}"
 
 
-FORMATS = {
-    "duration": duration,
-    "share": share,
-    "count": count,
-    "amount": amount,
-    "size": size,
-}
+FORMATS = {"duration": duration, "share": share, "count": count, "amount": amount, "size": size}
 
 
 class Column(NamedTuple):

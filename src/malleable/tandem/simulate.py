@@ -13,15 +13,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.columns import Floats
 from malleable.domain import check_count, check_whole, checked_choice, checked_positive, refuse
-from malleable.feeding import (
-    PART,
-    Part,
-    Source,
-    kept_records,
-    queue_records,
-    seed_of,
-    warn_of_load,
-)
+from malleable.feeding import PART, Part, Source, kept_records, queue_records, seed_of, warn_of_load
 from malleable.policies import policy_of
 from malleable.result import SimulationResult
 from malleable.size_errors import UNDERESTIMATES

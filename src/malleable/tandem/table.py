@@ -10,14 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.columns import Floats, floats_of, given, names_of, rows_of
-from malleable.domain import (
-    WEIGHT,
-    WORK,
-    Table,
-    check_moments,
-    check_whole,
-    checked_positive,
-)
+from malleable.domain import WEIGHT, WORK, Table, check_moments, check_whole, checked_positive
 from malleable.lines import counted
 from malleable.values import by_value
 from malleable.view_hook import as_html

@@ -259,11 +259,7 @@ def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
 
 
 def read(
-    source: Source | Any,
-    *,
-    skip_bad: bool = False,
-    max_size: int | None = MAX_SIZE,
-    **options: Any,
+    source: Source | Any, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE, **options: Any
 ) -> Trace:
     """Read a trace or a table of jobs of any known format.
 

@@ -15,21 +15,10 @@ from typing import IO, Any, TypeAlias
 from malleable.domain import shown
 from malleable.files.csv import csv_rows, csv_text, without_apostrophe
 from malleable.files.numbers import parse_moment, parse_number
-from malleable.files.reading import (
-    MAX_SIZE,
-    Source,
-    as_text,
-    open_bytes,
-    telling_of,
-)
+from malleable.files.reading import MAX_SIZE, Source, as_text, open_bytes, telling_of
 from malleable.files.writing import write_file
 from malleable.jobs.table import ALL_SLOTS, Jobs
-from malleable.traces.arrow_columns import (
-    PARQUET_MAGIC,
-    frame_columns,
-    is_frame,
-    parquet_columns,
-)
+from malleable.traces.arrow_columns import PARQUET_MAGIC, frame_columns, is_frame, parquet_columns
 from malleable.traces.formats import File, Head, register, register_frames
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace

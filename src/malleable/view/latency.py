@@ -122,10 +122,7 @@ class Measured(NamedTuple):
 
 
 def measure(
-    cases: Sequence[Case],
-    *,
-    epochs: int = 1000,
-    progress: Callable[[], object] = lambda: None,
+    cases: Sequence[Case], *, epochs: int = 1000, progress: Callable[[], object] = lambda: None
 ) -> Measured:
     """Time decisions of all cases while jobs come, go and change.
 

@@ -14,14 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from malleable.files.reading import open_text
-from malleable.view.latency import (
-    INSTANCES,
-    SHARE,
-    EpochLatency,
-    Measured,
-    machine,
-    most_bytes,
-)
+from malleable.view.latency import INSTANCES, SHARE, EpochLatency, Measured, machine, most_bytes
 from malleable.view.text import Column, Table, columns_table, fields_of, wall_time
 
 CERTAINTY = 0.99

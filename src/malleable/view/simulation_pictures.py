@@ -30,10 +30,7 @@ _PANELS = {
 
 
 def _curves(
-    curves: Mapping[str, tuple[Any, Any]],
-    look: Mapping[str, Any],
-    size: Any = None,
-    **labels: Any,
+    curves: Mapping[str, tuple[Any, Any]], look: Mapping[str, Any], size: Any = None, **labels: Any
 ) -> Any:
     """A figure with one panel: a curve a policy, labels and scales; ``size`` of the legend's letters."""
     figure = new_figure(6.0, 4.0)

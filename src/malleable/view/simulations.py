@@ -522,5 +522,5 @@ def constants_lines(constants: EfficiencyConstants, preemptive: bool) -> list[st
         return [f"load {constants.load:.3f}: {which} promises nothing at load 1 or more"]
     return [
         f"load {constants.load:.3f}, B1 {constants.b1:,.6g} slots, B2 {constants.b2:,.6g} slots^2: in the"
-        f" long run {which} promises every work-conserving policy a ratio below {promised:.3g}",
+        f" long run {which} promises every work-conserving policy a ratio below {promised:.3g}"
     ]

@@ -256,8 +256,7 @@ class Keeper:
     def end(self) -> None:
         """Kills all that is left."""
         kill_all(
-            lambda: descendants(self._pid),
-            lambda: [os.waitpid(pid, 0) for pid in ended_children()],
+            lambda: descendants(self._pid), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
         )
 
 
