@@ -7,8 +7,12 @@
 // Many jobs with steps alone: latest start of those who can be on time together by the prices of
 // work by due time (kernel on_time_prices), the others behind them by work over what they pay.
 // Prices are made anew when an eighth of the jobs have changed, or the time that they look at
-// has moved on; in between, a changed job is placed by the prices that are there. Of few jobs the
-// test is made job by job (kernel on_time_set, by way of an instance).
+// has moved on: by a sample in which each job stands for as many as its share of work and minima
+// says, so that a thousandth of the jobs adds up to what all of them ask for. A price can only put
+// a job off, so each begins with the key of its first step, and only those that may get slots by
+// their keys are asked for their prices: the decision is the one that all prices would make. One
+// pass over the keys, and O(1) for each job that was in question. Of few jobs all ask for prices;
+// of fewer still the test is made job by job (kernel on_time_set, by way of an instance).
 #include <algorithm>
 #include <cmath>
 
@@ -22,12 +26,22 @@ namespace {
 
 // Of so many jobs with steps the on-time set is made job by job.
 constexpr std::size_t kFewSteps = 4000;
-// Up to so many, prices are made for every decision.
+// Up to so many, all ask for prices, which are made for every decision.
 constexpr std::size_t kPricedAnew = 10'000;
+constexpr double kAsking = 16'384;  // times that jobs of more ask
+// Keys are looked at as far as they could use so many times the slots, as some will rise; if too
+// many did, so many times further.
+constexpr double kSpare = 1.25, kFurther = 4.0;
 constexpr double kChanged = 0.125, kMoved = 1.0 / 64.0;  // of the jobs, of the times looked at
 constexpr std::size_t kSample = 2048;
 constexpr double kLate = 1e100;  // keys of jobs that are to be late begin there
 constexpr double kFirst = -1e300;
+
+MALLEABLE_VECTOR_CLONES
+void subtract(const double* from, std::size_t n, double less, double* into) {
+#pragma omp simd
+  for (std::size_t r = 0; r < n; ++r) into[r] = from[r] - less;
+}
 
 MALLEABLE_VECTOR_CLONES
 void apparent_costs(const double* lead, const double* start, std::size_t n, double now,
@@ -43,10 +57,13 @@ void apparent_costs(const double* lead, const double* start, std::size_t n, doub
 
 // Which keys decide now.
 Epoch::Keys Epoch::keys_now() const {
-  if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) {
-    return Keys::kSmith;
-  }
+  if (options_.policy != EpochPolicy::kFlex) return Keys::kSmith;
   const auto count = [&](Kind kind) { return of_kind_[static_cast<std::size_t>(kind)]; };
+  if (options_.aggregate != Aggregate::kSum) {
+    std::uint64_t lines = 0;
+    for (std::size_t k = 0; k < std::size(kKinds); ++k) lines += kKinds[k].steady ? of_kind_[k] : 0;
+    return lines == id_.size() ? Keys::kLevel : Keys::kSmith;
+  }
   const std::uint64_t steps = count(Kind::kTardy) + count(Kind::kSla);
   if (steps + count(Kind::kTardiness) == 0) return Keys::kSmith;
   return steps == id_.size() ? Keys::kLatestStart : Keys::kApparentCost;
@@ -75,12 +92,11 @@ double Epoch::latest_start(std::size_t row, double due) const {
 }
 
 // The first end behind `after` that saves something and can still be reached.
-void Epoch::aim(std::size_t row, double after) {
-  lead_[row] = kInfinity;
-  start_[row] = -kInfinity;
+Epoch::Aim Epoch::aim(std::size_t row, double after) const {
+  Aim found{kInfinity, -kInfinity};
   if (!(work_[row] > 0.0)) {
-    lead_[row] = kFirst;
-    return;
+    found.lead = kFirst;
+    return found;
   }
   double cost = 0.0;
   const auto try_end = [&](double due, double pays, bool jumps) {
@@ -88,7 +104,7 @@ void Epoch::aim(std::size_t row, double after) {
     if (!(pays > 0.0) || !(due < kInfinity) || (jumps && (start < now_ || due <= after))) {
       return false;
     }
-    start_[row] = start;
+    found.start = start;
     cost = pays;
     return true;
   };
@@ -104,88 +120,142 @@ void Epoch::aim(std::size_t row, double after) {
   } else if (const double size = info(kind).per_size ? size_[row] : 1.0; size > 0.0) {
     cost = weight_[row] / size;
   }
-  if (!(cost > 0.0)) return;
-  lead_[row] = std::log(work_[row] / cost);
+  if (!(cost > 0.0)) return found;
+  found.lead = std::log(work_[row] / cost);
   if (options_.hysteresis > 0.0 && given_[row] > static_cast<std::int64_t>(low_[row])) {
-    lead_[row] -= std::log1p(options_.hysteresis);
+    found.lead -= std::log1p(options_.hysteresis);
   }
+  return found;
 }
 
-OnTimePrices::Job Epoch::asked(std::size_t row) const {
+OnTimePrices::Job Epoch::asked(std::size_t row, const Aim& aim) const {
   const double high = low_[row] + room_[row];
-  return {work_[row], low_[row], high, start_[row] + work_[row] / high, lead_[row]};
+  return {work_[row], low_[row], high, aim.start + work_[row] / high, aim.lead};
+}
+
+// The least key that a row can have, whatever the prices: that of its first step.
+void Epoch::hope(std::size_t row) {
+  const Aim first = aim(row, -kInfinity);
+  start_[row] = first.lead < kInfinity && first.lead != kFirst ? first.start : first.lead;
+  key_[row] = start_[row] - on_time_.now();
+  settled_[row] = 0;
 }
 
 // The key of a row by the prices that are there.
-void Epoch::place(std::size_t row) {
-  aim(row, -kInfinity);
-  if (!(lead_[row] < kInfinity) || lead_[row] == kFirst) {
-    key_[row] = lead_[row];
+double Epoch::placed(std::size_t row) const {
+  Aim now = aim(row, -kInfinity);
+  if (!(now.lead < kInfinity) || now.lead == kFirst) return now.lead;
+  const double first = now.lead;
+  for (std::size_t round = 0; now.lead < kInfinity; ++round) {
+    const OnTimePrices::Job job = asked(row, now);
+    if (on_time_.in(job, round)) return now.start - on_time_.now();
+    if (round + 1 >= on_time_.rounds()) break;
+    now = aim(row, job.due);
+  }
+  return kLate * std::exp(std::clamp(first, -200.0, 200.0));
+}
+
+// Its latest start has passed, so that it aims at its next step.
+bool Epoch::outdated(std::size_t row) const {
+  return key_[row] < now_ - on_time_.now() && work_[row] > 0.0;
+}
+
+// Those who ask for prices: all of few; of many so many that each stands for the same part of the
+// work and the minima, and more than once if it has several such parts.
+void Epoch::pick_asking() {
+  const std::size_t n = id_.size();
+  asking_.clear();
+  const auto ask = [&](std::size_t r, double times) {
+    asking_.push_back({static_cast<Index>(r), times, aim(r, -kInfinity)});
+  };
+  if (n <= kPricedAnew) {
+    for (std::size_t r = 0; r < n; ++r) ask(r, 1.0);
     return;
   }
-  const double first = lead_[row];
-  for (std::size_t round = 0; lead_[row] < kInfinity; ++round) {
-    const OnTimePrices::Job job = asked(row);
-    if (on_time_.in(job, round)) {
-      key_[row] = start_[row] - on_time_.now();
-      return;
-    }
-    if (round + 1 >= on_time_.rounds()) break;
-    aim(row, job.due);
+  const double total = sum_of(work_);
+  const double by_work = total > 0.0 ? 1.0 / total : 0.0;
+  const double by_low = minima_ > 0.0 ? 1.0 / minima_ : 0.0;
+  const double each = ((by_work > 0.0 ? 1.0 : 0.0) + (by_low > 0.0 ? 1.0 : 0.0)) / kAsking;
+  double sum = 0.5 * each, counted = 0.0;
+  for (std::size_t r = 0; r < n; ++r) {
+    const double size = work_[r] * by_work + low_[r] * by_low;
+    sum += size;
+    if (sum - counted < each) continue;
+    const double parts = std::floor((sum - counted) / each);
+    counted += parts * each;
+    ask(r, parts * each / size);
   }
-  lead_[row] = kInfinity;
-  start_[row] = -kInfinity;
-  key_[row] = kLate * std::exp(std::clamp(first, -200.0, 200.0));
 }
 
 // Jobs ask for their first steps, those that are refused for the next, and so on.
 void Epoch::make_prices() {
-  const std::size_t n = id_.size();
-  std::vector<OnTimePrices::Job> sample;
-  for (std::size_t r = 0; r < n; ++r) aim(r, -kInfinity);
-  for (std::size_t r = 0; r < n; r += n / kSample + 1) {
-    if (start_[r] > -kInfinity) sample.push_back(asked(r));
+  pick_asking();
+  const std::size_t n = id_.size(), every = n <= kPricedAnew ? n / kSample + 1 : 1;
+  sample_.clear();
+  for (std::size_t k = 0; k < asking_.size(); k += every) {
+    const Asking& one = asking_[k];
+    if (one.aim.start > -kInfinity) sample_.push_back(asked(one.row, one.aim));
   }
-  on_time_.begin(now_, static_cast<double>(slots_), sample, sum_of(work_));
-  for (std::size_t r = 0; minima_ > 0.0 && r < n; ++r) {
-    if (low_[r] > 0.0 && work_[r] > 0.0) on_time_.take_minimum(work_[r], low_[r]);
+  on_time_.begin(now_, static_cast<double>(slots_), sample_, sum_of(work_));
+  for (const auto& [row, times, first] : asking_) {
+    if (low_[row] > 0.0 && work_[row] > 0.0) {
+      on_time_.take_minimum(times * work_[row], times * low_[row]);
+    }
   }
-  std::vector<Index> asking;
-  for (std::size_t r = 0; r < n; ++r) {
-    const bool waits = start_[r] > -kInfinity;
-    key_[r] = waits ? kLate * std::exp(std::clamp(lead_[r], -200.0, 200.0)) : lead_[r];
-    if (waits) asking.push_back(static_cast<Index>(r));
-  }
-  while (!asking.empty() && on_time_.rounds() < OnTimePrices::kRounds) count_demand(asking);
-  for (const Index r : asking) {
-    lead_[r] = kInfinity;
-    start_[r] = -kInfinity;
-  }
+  std::erase_if(asking_, [](const Asking& one) { return one.aim.start == -kInfinity; });
+  while (!asking_.empty() && on_time_.rounds() < OnTimePrices::kRounds) count_demand();
+  subtract(start_.data(), n, on_time_.now(), key_.data());
+  std::fill(settled_.begin(), settled_.end(), std::uint8_t{0});
   changes_ = 0;
 }
 
 // One round: leaves those that ask again.
-void Epoch::count_demand(std::vector<Index>& asking) {
-  for (const Index r : asking) on_time_.ask(asked(r));
+void Epoch::count_demand() {
+  for (const Asking& one : asking_) {
+    OnTimePrices::Job job = asked(one.row, one.aim);
+    for (double* part : {&job.work, &job.low, &job.high}) *part *= one.times;
+    on_time_.ask(job);
+  }
   on_time_.close();
   std::size_t left = 0;
-  for (const Index r : asking) {
-    const OnTimePrices::Job job = asked(r);
-    if (on_time_.in(job, on_time_.rounds() - 1)) {
-      key_[r] = start_[r] - on_time_.now();
-      continue;
-    }
-    aim(r, job.due);
-    if (start_[r] > -kInfinity) asking[left++] = r;
+  for (Asking one : asking_) {
+    const OnTimePrices::Job job = asked(one.row, one.aim);
+    if (on_time_.in(job, on_time_.rounds() - 1)) continue;
+    one.aim = aim(one.row, job.due);
+    if (one.aim.start > -kInfinity) asking_[left++] = one;
   }
-  asking.resize(left);
+  asking_.resize(left);
 }
 
-// Those whose latest start has passed aim at their next step.
-void Epoch::move_on() {
-  const double now = now_ - on_time_.now();
+// Rows that may get slots by their keys get those that prices give them, until the ones that keep
+// theirs can use all slots.
+void Epoch::settle_first() {
+  const double slack = static_cast<double>(slots_) - minima_;
+  double kept = 0.0, asked = kSpare * slack;
+  for (bool again = true; again && kept < slack; asked *= kFurther) {
+    again = false;
+    kept = 0.0;
+    selection_.cover(key_, room_, asked, [&](Index r) {
+      const double before = key_[r];
+      if (outdated(r)) hope(r);
+      if (!settled_[r]) {
+        key_[r] = placed(r);
+        settled_[r] = 1;
+      }
+      if (key_[r] == before) {
+        kept += room_[r];
+      } else {
+        again = true;
+      }
+    });
+  }
+}
+
+// Those that placed() gives, without a trace.
+void Epoch::keys_of_all(std::vector<double>& key) const {
+  key.resize(id_.size());
   for (std::size_t r = 0; r < id_.size(); ++r) {
-    if (key_[r] < now && work_[r] > 0.0 && start_[r] < now_) place(r);
+    key[r] = settled_[r] && !outdated(r) ? key_[r] : placed(r);
   }
 }
 
@@ -195,7 +265,8 @@ void Epoch::make_waiting_keys() {
     const bool anew = n <= kPricedAnew || on_time_.empty() ||
                       static_cast<double>(changes_) > kChanged * static_cast<double>(n) ||
                       now_ - on_time_.now() > kMoved * on_time_.span();
-    anew ? make_prices() : move_on();
+    if (anew) make_prices();
+    settle_first();
     return;
   }
   const double total = sum_of(work_);
@@ -211,7 +282,9 @@ void Epoch::make_waiting_keys() {
   for (std::size_t r = 0; r < n; ++r) {
     if (kind_[r] != Kind::kTardy && !info(kind_[r]).uses_sla) continue;
     if (start_[r] < now_ && start_[r] > -kInfinity) {
-      aim(r, -kInfinity);
+      const Aim next = aim(r, -kInfinity);
+      lead_[r] = next.lead;
+      start_[r] = next.start;
     }
     const double wait = std::max(0.0, start_[r] - now_);
     key_[r] = rounded_key(lead_[r] + spread + wait / patience);
