@@ -462,7 +462,8 @@ void Epoch::state(State& s) {
   s(kind_, of_kind_, exponent_, rates_, curved_);
   s(program_, work_then_, programs_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
-  s(keys_, lead_, start_, settled_, on_time_, changes_, level_, line_level_);
+  s(keys_, lead_, start_, on_time_, changes_, level_, line_level_);
+  s(settled_, priced_, rolling_, rolled_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (concave()) s(concave_);

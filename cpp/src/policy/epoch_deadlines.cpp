@@ -8,11 +8,13 @@
 // work by due time (kernel on_time_prices), the others behind them by work over what they pay.
 // Prices are made anew when an eighth of the jobs have changed, or the time that they look at
 // has moved on: by a sample in which each job stands for as many as its share of work and minima
-// says, so that a thousandth of the jobs adds up to what all of them ask for. A price can only put
-// a job off, so each begins with the key of its first step, and only those that may get slots by
-// their keys are asked for their prices: the decision is the one that all prices would make. One
-// pass over the keys, and O(1) for each job that was in question. Of few jobs all ask for prices;
-// of fewer still the test is made job by job (kernel on_time_set, by way of an instance).
+// says, so that a hundredth of a million jobs adds up to what all of them ask for. A price can only
+// put a job off, so each begins with the key of its first step, and only those that may get slots
+// by their keys are asked for their prices, always the latest ones. A job that was put off begins
+// again when it changes and, in turn with all others, once within a quarter of the time that prices
+// look at: until then it may wait although newer prices would let it in. One pass over the keys, and
+// O(1) for each job in question. Of few jobs all ask for prices, at every decision; of fewer still
+// the test is made job by job (kernel on_time_set, by way of an instance).
 #include <algorithm>
 #include <cmath>
 
@@ -33,14 +35,15 @@ constexpr double kAsking = 16'384;  // times that jobs of more ask
 // many did, so many times further.
 constexpr double kSpare = 1.25, kFurther = 4.0;
 constexpr double kChanged = 0.125, kMoved = 1.0 / 64.0;  // of the jobs, of the times looked at
+constexpr double kForgotten = 0.25;  // of these times: within so much all begin again
 constexpr std::size_t kSample = 2048;
 constexpr double kLate = 1e100;  // keys of jobs that are to be late begin there
 constexpr double kFirst = -1e300;
 
 MALLEABLE_VECTOR_CLONES
-void subtract(const double* from, std::size_t n, double less, double* into) {
+void shifted(double more, const double* to, std::size_t n, double* into) {
 #pragma omp simd
-  for (std::size_t r = 0; r < n; ++r) into[r] = from[r] - less;
+  for (std::size_t r = 0; r < n; ++r) into[r] = to[r] + more;
 }
 
 MALLEABLE_VECTOR_CLONES
@@ -189,6 +192,8 @@ void Epoch::pick_asking() {
 
 // Jobs ask for their first steps, those that are refused for the next, and so on.
 void Epoch::make_prices() {
+  const bool all = id_.size() <= kPricedAnew || on_time_.empty();
+  const double before = on_time_.now();
   pick_asking();
   const std::size_t n = id_.size(), every = n <= kPricedAnew ? n / kSample + 1 : 1;
   sample_.clear();
@@ -204,8 +209,14 @@ void Epoch::make_prices() {
   }
   std::erase_if(asking_, [](const Asking& one) { return one.aim.start == -kInfinity; });
   while (!asking_.empty() && on_time_.rounds() < OnTimePrices::kRounds) count_demand();
-  subtract(start_.data(), n, on_time_.now(), key_.data());
-  std::fill(settled_.begin(), settled_.end(), std::uint8_t{0});
+  if (all) {
+    shifted(-on_time_.now(), start_.data(), n, key_.data());
+    std::fill(settled_.begin(), settled_.end(), std::uint8_t{0});
+    rolled_ = now_;
+  } else {
+    shifted(before - on_time_.now(), key_.data(), n, key_.data());
+  }
+  priced_ = static_cast<std::uint8_t>(priced_ % 255 + 1);
   changes_ = 0;
 }
 
@@ -227,6 +238,19 @@ void Epoch::count_demand() {
   asking_.resize(left);
 }
 
+// In turn, rows begin again with the key of their first step.
+void Epoch::forget_some() {
+  const std::size_t n = id_.size();
+  const double share = std::min(1.0, (now_ - rolled_) / (kForgotten * on_time_.span()));
+  const auto count = static_cast<std::size_t>(share * static_cast<double>(n));
+  if (count == 0) return;
+  rolled_ = now_;
+  for (std::size_t k = 0; k < count; ++k) {
+    rolling_ = rolling_ + 1 < n ? rolling_ + 1 : 0;
+    if (settled_[rolling_] != 0) hope(rolling_);
+  }
+}
+
 // Rows that may get slots by their keys get those that prices give them, until the ones that keep
 // theirs can use all slots.
 void Epoch::settle_first() {
@@ -238,11 +262,11 @@ void Epoch::settle_first() {
     selection_.cover(key_, room_, asked, [&](Index r) {
       const double before = key_[r];
       if (outdated(r)) hope(r);
-      if (!settled_[r]) {
+      if (settled_[r] != priced_) {
         key_[r] = placed(r);
-        settled_[r] = 1;
+        settled_[r] = priced_;
       }
-      if (key_[r] == before) {
+      if (key_[r] <= before + kUnseen * std::fabs(before)) {
         kept += room_[r];
       } else {
         again = true;
@@ -255,7 +279,7 @@ void Epoch::settle_first() {
 void Epoch::keys_of_all(std::vector<double>& key) const {
   key.resize(id_.size());
   for (std::size_t r = 0; r < id_.size(); ++r) {
-    key[r] = settled_[r] && !outdated(r) ? key_[r] : placed(r);
+    key[r] = settled_[r] != 0 && !outdated(r) ? key_[r] : placed(r);
   }
 }
 
@@ -266,6 +290,7 @@ void Epoch::make_waiting_keys() {
                       static_cast<double>(changes_) > kChanged * static_cast<double>(n) ||
                       now_ - on_time_.now() > kMoved * on_time_.span();
     if (anew) make_prices();
+    forget_some();
     settle_first();
     return;
   }

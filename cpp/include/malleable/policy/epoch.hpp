@@ -227,6 +227,7 @@ class alignas(kLine) Epoch {
   void pick_asking();
   void make_prices();
   void count_demand();
+  void forget_some();
   void settle_first();
   void make_waiting_keys();
   void keys_of_all(std::vector<double>& key) const;
@@ -327,7 +328,10 @@ class alignas(kLine) Epoch {
   // Where keys wait for deadlines: the logarithm of work over what it pays, and the latest start
   // of what it aims at. Where lines make a level: the slope, and the time at which it is 0.
   std::vector<double> lead_, start_;
-  std::vector<std::uint8_t> settled_;  // the key is that of the prices
+  std::vector<std::uint8_t> settled_;  // by which prices the key is; 0: none yet
+  std::uint8_t priced_ = 0;            // the number of the prices
+  std::size_t rolling_ = 0;            // the row that is next to forget its prices,
+  double rolled_ = 0.0;                // and when the ones before it did
   std::vector<Asking> asking_;
   std::vector<OnTimePrices::Job> sample_;
   Keys keys_ = Keys::kSmith;
