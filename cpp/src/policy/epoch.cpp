@@ -302,6 +302,7 @@ bool Epoch::decide_fair() {
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   if (options_.predictable) return decide_told();
+  if (decide_by_level()) return;
   build_instance(work_);
   built_ = true;
   const Problem& problem = set_kept_aside();
@@ -371,16 +372,14 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
     decide_for_period();
   } else if (by_key_) {
     decide_by_key();
-  } else if (!decide_fair() && !decide_by_level()) {
+  } else if (!decide_fair()) {
     decide_by_instance();
   }
   touched_.clear();
   for (std::size_t k = 0; k < affected_.size(); ++k) {
-    if (k + kFetchAhead < affected_.size()) {
-      const Index next = affected_[k + kFetchAhead].row;
-      fetch(&given_[next]);
-      fetch(&changed_[next]);
-    }
+    const Index next = affected_[std::min(k + kFetchAhead, affected_.size() - 1)].row;
+    fetch(&given_[next]);
+    fetch(&changed_[next]);
     const auto [row, before] = affected_[k];
     changed_[row] = given_[row] != before;
     marked_[row] = 0;

@@ -12,9 +12,9 @@
 // put a job off, so each begins with the key of its first step, and only those that may get slots
 // by their keys are asked for their prices, always the latest ones. A job that was put off begins
 // again when it changes and, in turn with all others, once within a quarter of the time that prices
-// look at: until then it may wait although newer prices would let it in. One pass over the keys, and
-// O(1) for each job in question. Of few jobs all ask for prices, at every decision; of fewer still
-// the test is made job by job (kernel on_time_set, by way of an instance).
+// look at: until then it may wait although newer prices would let it in. One pass over the keys,
+// and O(1) for each job in question. Of few jobs all ask for prices, at every decision; of fewer
+// still the test is made job by job (kernel on_time_set, by way of an instance).
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,7 @@ constexpr std::size_t kFewSteps = 4000;
 constexpr std::size_t kPricedAnew = 10'000;
 constexpr double kAsking = 16'384;  // times that jobs of more ask
 // Keys are looked at as far as they could use so many times the slots, as some will rise; if too
-// many did, so many times further.
+// many did, so many times further, then so many times as far again.
 constexpr double kSpare = 1.25, kFurther = 4.0;
 constexpr double kChanged = 0.125, kMoved = 1.0 / 64.0;  // of the jobs, of the times looked at
 constexpr double kForgotten = 0.25;  // of these times: within so much all begin again
@@ -255,8 +255,9 @@ void Epoch::forget_some() {
 // theirs can use all slots.
 void Epoch::settle_first() {
   const double slack = static_cast<double>(slots_) - minima_;
-  double kept = 0.0, asked = kSpare * slack;
-  for (bool again = true; again && kept < slack; asked *= kFurther) {
+  double kept = 0.0, asked = kSpare * slack, further = 1.0;
+  for (bool again = true; again && kept < slack; asked *= further) {
+    further *= kFurther;
     again = false;
     kept = 0.0;
     selection_.cover(key_, room_, asked, [&](Index r) {

@@ -5,10 +5,11 @@
 // The work forced before a time t falls with the level L and is convex in it, so a Newton step at
 // any t ends at or below the least level: steps go up from below. One pass at the time that was
 // full before gives such a step. A pass over cells of time (256 for each doubling) then adds up, by
-// cell, where what is forced turns: this gives the excess over S t at all borders, and a bound of it
-// within each cell. No time that a lower level does not overload is overloaded by a higher one. So
-// only cells whose bound is above 0 remain; what jobs force there is one line in t and L for all but
-// those that turn in or near these cells, and these alone are sorted, once for each Newton step.
+// cell, where what is forced turns: this gives the excess over S t at all borders, and a bound of
+// it within each cell. No time that a lower level does not overload is overloaded by a higher one.
+// So only cells whose bound is above 0 remain; what jobs force there is one line in t and L for all
+// but those that turn in or near these cells, and these alone are sorted, once for each Newton
+// step.
 //
 // O(J) for each of the passes, of which there are three or four from a level that is near, and some
 // ten otherwise; O(T log T) for the T jobs that turn near the full times.
