@@ -32,7 +32,7 @@ constexpr std::size_t kFewSteps = 4000;
 constexpr std::size_t kPricedAnew = 10'000;
 constexpr double kAsking = 16'384;  // times that jobs of more ask
 // Keys are looked at as far as they could use so many times the slots, as some will rise; if too
-// many did, so many times further, then so many times as far again.
+// many did, so many times further.
 constexpr double kSpare = 1.25, kFurther = 4.0;
 constexpr double kChanged = 0.125, kMoved = 1.0 / 64.0;  // of the jobs, of the times looked at
 constexpr double kForgotten = 0.25;  // of these times: within so much all begin again
@@ -255,9 +255,8 @@ void Epoch::forget_some() {
 // theirs can use all slots.
 void Epoch::settle_first() {
   const double slack = static_cast<double>(slots_) - minima_;
-  double kept = 0.0, asked = kSpare * slack, further = 1.0;
-  for (bool again = true; again && kept < slack; asked *= further) {
-    further *= kFurther;
+  double kept = 0.0, asked = kSpare * slack;
+  for (bool again = true; again && kept < slack; asked *= kFurther) {
     again = false;
     kept = 0.0;
     selection_.cover(key_, room_, asked, [&](Index r) {
