@@ -83,9 +83,9 @@ void Epoch::reset_all(std::span<const std::int64_t> ids) {
   }
 }
 
-// The slots beyond minima, in order of key; what changed since the last decision by key goes back
-// to its minimum first.
-void Epoch::select(std::span<const double> key) {
+// Slots beyond minima go to the jobs in chosen_; what changed since the last decision by key goes
+// back to its minimum first.
+void Epoch::give_chosen() {
   // Where most rows are to be looked at, in their order.
   if (all_touched_ || 4 * (winners_.size() + touched_.size()) > id_.size()) {
     for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
@@ -94,9 +94,6 @@ void Epoch::select(std::span<const double> key) {
     reset_all(touched_);
   }
   winners_.clear();
-  chosen_.clear();
-  selection_.run(key, room_, static_cast<double>(slots_) - minima_,
-                 [&](Index r, double slots) { chosen_.push_back({r, slots}); });
   for (std::size_t k = 0; k < chosen_.size(); ++k) {
     if (k + kFetchAhead < chosen_.size()) {
       const Index next = chosen_[k + kFetchAhead].row;
@@ -111,8 +108,20 @@ void Epoch::select(std::span<const double> key) {
   all_touched_ = false;
 }
 
+// In order of key.
+void Epoch::select(std::span<const double> key) {
+  chosen_.clear();
+  selection_.run(key, room_, static_cast<double>(slots_) - minima_,
+                 [&](Index r, double slots) { chosen_.push_back({r, slots}); });
+  give_chosen();
+}
+
 void Epoch::decide_by_key() {
-  if (keys_ != Keys::kSmith) make_waiting_keys();
+  if (keys_ == Keys::kLatestStart) {
+    select_on_time();
+    return;
+  }
+  if (keys_ == Keys::kApparentCost) make_apparent_costs();
   select(key_);
 }
 

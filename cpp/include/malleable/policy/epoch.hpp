@@ -215,21 +215,26 @@ class alignas(kLine) Epoch {
     Index row;
     double times;
     Aim aim;
+    OnTimePrices::Job job;
   };
   Keys keys_now() const;
   void look_up_keys();
   double latest_start(std::size_t row, double due) const;
   Aim aim(std::size_t row, double after) const;
   OnTimePrices::Job asked(std::size_t row, const Aim& aim) const;
-  void hope(std::size_t row);
-  double placed(std::size_t row) const;
+  Aim hope(std::size_t row);
+  double placed(std::size_t row, Aim first) const;
+  void settle(std::size_t row);
+  template <typename RowAt>
+  void fetch_terms(std::size_t k, std::size_t count, RowAt row_at) const;
   bool outdated(std::size_t row) const;
-  void pick_asking();
+  void pick_asking(double total);
   void make_prices();
   void count_demand();
   void forget_some();
-  void settle_first();
-  void make_waiting_keys();
+  void settle_outdated();
+  void select_on_time();
+  void make_apparent_costs();
   void keys_of_all(std::vector<double>& key) const;
   bool waits_by_key() const;
   // epoch_levels.cpp
@@ -289,6 +294,7 @@ class alignas(kLine) Epoch {
   void reset(std::size_t row);
   void reset_all(std::span<const std::int64_t> ids);
   void select(std::span<const double> key);
+  void give_chosen();
   void build_instance(std::span<const double> left);  // problem_ and penalties_
   void make_order();                                  // into order_
   void look_up();                                     // what the policy promises
@@ -333,6 +339,7 @@ class alignas(kLine) Epoch {
   std::size_t rolling_ = 0;            // the row that is next to forget its prices,
   double rolled_ = 0.0;                // and when the ones before it did
   std::vector<Asking> asking_;
+  std::vector<Index> outdated_;
   std::vector<OnTimePrices::Job> sample_;
   Keys keys_ = Keys::kSmith;
   OnTimePrices on_time_;
