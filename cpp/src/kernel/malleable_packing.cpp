@@ -30,6 +30,9 @@ struct MalleablePacking::Trace {
 
 namespace {
 
+// Steps of loops over jobs that are scattered over memory.
+constexpr std::size_t kAhead = 16;
+
 struct Extent {
   double shortest, longest;  // of the times that jobs with work take alone
 };
@@ -61,7 +64,13 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
   rows_.resize(n + 1);
   Index count = 0;
   double before = 0.0, behind = minima;
-  for (const Index j : order) {
+  for (std::size_t p = 0; p < n; ++p) {
+    if (p + kAhead < n) {
+      for (const auto* column : {&problem.work, &problem.low, &problem.high}) {
+        fetch(&(*column)[order[p + kAhead]]);
+      }
+    }
+    const Index j = order[p];
     const double work = problem.work[j], low = problem.low[j];
     if (work == 0.0) continue;
     // A job is promoted at the latest when the work before it is done by what the minima behind
@@ -92,7 +101,6 @@ void MalleablePacking::simulate_into(std::span<double> completion) {
     return true;
   };
   simulate(done, NoTrace{});
-  constexpr std::size_t kAhead = 16;
   for (std::size_t k = 0; k < n; ++k) {
     if (k + kAhead < n) fetch(&completion[ended_[k + kAhead]]);
     completion[ended_[k]] = end_[k];

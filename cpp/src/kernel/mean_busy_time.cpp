@@ -9,6 +9,7 @@
 
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/fetch.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -151,6 +152,10 @@ void list_lower_ends(const Problem& problem, std::span<const Index> order,
                      std::span<const double> low, double minima, double horizon, Events& events) {
   double before = 0.0, behind = minima;
   for (std::size_t p = 0; p < order.size(); ++p) {
+    if (p + kFetchAhead < order.size()) {
+      fetch(&problem.work[order[p + kFetchAhead]]);
+      fetch(&low[order[p + kFetchAhead]]);
+    }
     const Index j = order[p];
     before += problem.work[j];
     if (!(low[j] > 0.0)) continue;
@@ -185,6 +190,13 @@ double MeanBusyTime::relax(const Problem& problem) {
   double integral = 0.0;  // of what has been left of that job's work since then
   bool opened = false;
   const auto open = [&] {  // the frontier's job leaves the jobs behind
+    if (frontier + kFetchAhead < n) {
+      const Index next = order_[frontier + kFetchAhead];
+      fetch(&problem.work[next]);
+      fetch(&problem.high[next]);
+      fetch(&low_[next]);
+      fetch(&busy_[next]);
+    }
     const Index j = order_[frontier];
     if (low_[j] > 0.0) {
       done -= std::min(problem.work[j], low_[j] * time);

@@ -1,6 +1,11 @@
 #include "malleable/kernel/priority_selection.hpp"
 
 namespace malleable {
+namespace {
+
+constexpr std::size_t kSample = 1024;
+
+}  // namespace
 
 double PrioritySelection::collect(std::span<const double> key, std::span<const double> room,
                                   double slack, double limit) {
@@ -33,26 +38,63 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
   return total;
 }
 
-// A key below which jobs with about `slack` room lie, from a sample.
-double PrioritySelection::guess(std::span<const double> key, std::span<const double> room,
-                                double slack) {
-  constexpr std::size_t kSample = 1024;
-  const std::size_t n = key.size();
-  if (n <= 2 * kSample) return kInfinity;
+// Some of many keys of jobs with room, in order; all of few.
+void PrioritySelection::draw(std::span<const double> key, std::span<const double> room) {
+  const std::size_t n = key.size(), count = std::min(n, kSample);
   sample_.clear();
-  double wanted = 0.0;
-  for (std::size_t k = 0; k < kSample; ++k) {
+  for (std::size_t k = 0; k < count; ++k) {
     // Scattered, so that sorted or periodic tables are sampled fairly.
-    const auto j = static_cast<std::size_t>((k * 0x9e3779b97f4a7c15u >> 11) % n);
+    const std::size_t j =
+        count < n ? static_cast<std::size_t>((k * 0x9e3779b97f4a7c15u >> 11) % n) : k;
     if (room[j] > 0.0) sample_.push_back({key[j], static_cast<Index>(j), room[j]});
   }
   std::sort(sample_.begin(), sample_.end(), before);
+}
+
+// A key below which jobs with about `slack` room lie, from a sample.
+double PrioritySelection::guess(std::span<const double> key, std::span<const double> room,
+                                double slack) {
+  const std::size_t n = key.size();
+  if (n <= 2 * kSample) return kInfinity;
+  draw(key, room);
+  double wanted = 0.0;
   const double share = slack * 1.1 * static_cast<double>(kSample) / static_cast<double>(n);
   for (const Candidate& candidate : sample_) {
     wanted += candidate.room;
     if (wanted > share) return candidate.key;
   }
   return kInfinity;
+}
+
+// The jobs with room whose keys lie above the one and not above the other.
+void PrioritySelection::gather(std::span<const double> key, std::span<const double> room,
+                               double above, double limit) {
+  candidates_.clear();
+  constexpr std::size_t kBlock = 16;
+  const std::size_t n = key.size();
+  for (std::size_t j = 0; j < n; j += kBlock) {
+    const std::size_t end = std::min(n, j + kBlock);
+    int hits = 0;
+    for (std::size_t k = j; k < end; ++k) hits |= key[k] <= limit;
+    if (hits == 0) continue;
+    for (std::size_t k = j; k < end; ++k) {
+      const bool in = key[k] <= limit && (key[k] > above || above == -kInfinity);
+      if (in && room[k] > 0.0) candidates_.push_back({key[k], static_cast<Index>(k), room[k]});
+    }
+  }
+}
+
+// A larger limit: some jobs in a thousand more, then some times as many.
+double PrioritySelection::further(std::span<const double> key, std::span<const double> room,
+                                  double limit) {
+  constexpr std::size_t kMore = 8, kTimes = 4;
+  draw(key, room);
+  const auto inside = static_cast<std::size_t>(
+      std::upper_bound(sample_.begin(), sample_.end(), limit,
+                       [](double value, const Candidate& one) { return value < one.key; }) -
+      sample_.begin());
+  const std::size_t next = limit > threshold_ ? kTimes * (inside + kMore) : inside + kMore;
+  return next < sample_.size() ? sample_[next].key : kInfinity;
 }
 
 // Collects up to a limit that is raised until the candidates can use all the slack.

@@ -9,13 +9,11 @@
 
 #include "malleable/kernel/live_waterline.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/fetch.hpp"
 #include "malleable/policy/registry.hpp"
 
 namespace malleable {
 namespace {
-
-// Of fewer jobs the whole order is made at once.
-constexpr std::size_t kManyLevels = 20'000;
 
 void check_held(const EpochOptions& options, double period) {
   check_amount("period", period, kWeightRange);
@@ -69,34 +67,62 @@ bool Epoch::keyed() const {
 void Epoch::reset(std::size_t row) {
   if (!marked_[row]) {
     marked_[row] = 1;
-    before_[row] = given_[row];
-    affected_.push_back(static_cast<Index>(row));
+    affected_.push_back({static_cast<Index>(row), given_[row]});
   }
   given_[row] = static_cast<std::int64_t>(low_[row]);
 }
 
-void Epoch::give(std::size_t row, double slots) {
-  reset(row);
-  given_[row] += static_cast<std::int64_t>(slots);
-  winners_.push_back(id_[row]);
+void Epoch::reset_all(std::span<const std::int64_t> ids) {
+  constexpr std::size_t kAhead = 2 * kFetchAhead;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (k + kAhead < ids.size()) fetch_place(ids[k + kAhead]);
+    if (k + kFetchAhead < ids.size()) {
+      if (const Index row = find(ids[k + kFetchAhead]); row != kNone) fetch_row(row);
+    }
+    if (const Index row = find(ids[k]); row != kNone) reset(row);
+  }
 }
 
-void Epoch::decide_by_key() {
-  if (keys_ != Keys::kSmith) make_waiting_keys();
+// Slots beyond minima go to the jobs in chosen_; what changed since the last decision by key goes
+// back to its minimum first.
+void Epoch::give_chosen() {
   // Where most rows are to be looked at, in their order.
   if (all_touched_ || 4 * (winners_.size() + touched_.size()) > id_.size()) {
     for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
   } else {
-    for (const auto* ids : {&winners_, &touched_}) {
-      for (const std::int64_t id : *ids) {
-        if (const Index row = find(id); row != kNone) reset(row);
-      }
-    }
+    reset_all(winners_);
+    reset_all(touched_);
   }
   winners_.clear();
-  selection_.run(key_, room_, static_cast<double>(slots_) - minima_,
-                 [&](Index r, double slots) { give(r, slots); });
+  for (std::size_t k = 0; k < chosen_.size(); ++k) {
+    if (k + kFetchAhead < chosen_.size()) {
+      const Index next = chosen_[k + kFetchAhead].row;
+      fetch_row(next);
+      fetch(&id_[next]);
+    }
+    const auto [row, slots] = chosen_[k];
+    reset(row);
+    given_[row] += static_cast<std::int64_t>(slots);
+    winners_.push_back(id_[row]);
+  }
   all_touched_ = false;
+}
+
+// In order of key.
+void Epoch::select(std::span<const double> key) {
+  chosen_.clear();
+  selection_.run(key, room_, static_cast<double>(slots_) - minima_,
+                 [&](Index r, double slots) { chosen_.push_back({r, slots}); });
+  give_chosen();
+}
+
+void Epoch::decide_by_key() {
+  if (keys_ == Keys::kLatestStart) {
+    select_on_time();
+    return;
+  }
+  if (keys_ == Keys::kApparentCost) make_apparent_costs();
+  select(key_);
 }
 
 void Epoch::build_instance(std::span<const double> left) {
@@ -282,35 +308,10 @@ bool Epoch::decide_fair() {
   return true;
 }
 
-// A maximum: by the deadlines of the optimal level, ties by longest path, which a selection sees as
-// the last digits. Who is where behind those who get slots is looked up when it is asked for.
-bool Epoch::share_by_level(const Problem& problem) {
-  constexpr double kLess = 0.01;  // the level seldom falls by as much
-  if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kMax) return false;
-  if (options_.effort || options_.hysteresis > 0.0 || problem.gang || has_strict()) return false;
-  const std::size_t n = id_.size();
-  if (n < kManyLevels || &problem != &problem_) return false;
-  rank_.resize(n);
-  const double before = level_ - kLess * std::fabs(level_);
-  level_ = flex_.own_level(problem, penalties_, before, rank_);
-  double free = problem.slots;
-  rest_.resize(n);
-  for (std::size_t r = 0; r < n; ++r) {
-    const double path = problem.work[r] / problem.high[r], due = rank_[r];
-    if (due < kInfinity) rank_[r] = due - kSameTime * std::fabs(due) * path / (path + 1.0);
-    share_[r] = problem.low[r];
-    free -= problem.low[r];
-    rest_[r] = problem.high[r] - problem.low[r];
-  }
-  selection_.reset();
-  selection_.run(rank_, rest_, free, [&](Index r, double slots) { share_[r] += slots; });
-  order_.clear();
-  return true;
-}
-
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   if (options_.predictable) return decide_told();
+  if (decide_by_level()) return;
   build_instance(work_);
   built_ = true;
   const Problem& problem = set_kept_aside();
@@ -384,10 +385,14 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
     decide_by_instance();
   }
   touched_.clear();
-  for (const Index r : affected_) {
-    changed_[r] = given_[r] != before_[r];
-    marked_[r] = 0;
-    if (options_.hysteresis > 0.0 && changed_[r]) held_anew_.push_back(id_[r]);
+  for (std::size_t k = 0; k < affected_.size(); ++k) {
+    const Index next = affected_[std::min(k + kFetchAhead, affected_.size() - 1)].row;
+    fetch(&given_[next]);
+    fetch(&changed_[next]);
+    const auto [row, before] = affected_[k];
+    changed_[row] = given_[row] != before;
+    marked_[row] = 0;
+    if (options_.hysteresis > 0.0 && changed_[row]) held_anew_.push_back(id_[row]);
   }
   note_programs();
 }
@@ -411,6 +416,11 @@ void Epoch::recall() {
   }
   build_instance(work_);
   order_.resize(id_.size());
+  if (keys_ == Keys::kLatestStart) {
+    keys_of_all(rank_);
+    sorter_.sort(rank_, order_);
+    return;
+  }
   sorter_.sort(key_, order_);
 }
 
@@ -460,7 +470,8 @@ void Epoch::state(State& s) {
   s(kind_, of_kind_, exponent_, rates_, curved_);
   s(program_, work_then_, programs_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
-  s(keys_, lead_, start_, on_time_, changes_, level_);
+  s(keys_, lead_, start_, on_time_, changes_, level_, line_level_);
+  s(settled_, priced_, rolling_, rolled_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (concave()) s(concave_);
@@ -468,7 +479,6 @@ void Epoch::state(State& s) {
   if (!s.reading()) return;
   look_up();
   seen_.assign(id_.size(), {});
-  before_.assign(id_.size(), 0);
   for (auto* column : {&changed_, &marked_}) column->assign(id_.size(), 0);
   built_ = false;
   find_rows();

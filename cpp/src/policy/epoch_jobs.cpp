@@ -61,12 +61,18 @@ void Epoch::set_key(std::size_t row) {
     case Keys::kSmith:
       key_[row] = smith_key(row);
       break;
-    case Keys::kApparentCost:
-      aim(row, -kInfinity);
+    case Keys::kApparentCost: {
+      const Aim first = aim(row, -kInfinity);
+      lead_[row] = first.lead;
+      start_[row] = first.start;
       break;
+    }
     case Keys::kLatestStart:
       ++changes_;
-      if (!on_time_.empty()) place(row);
+      hope(row);
+      break;
+    case Keys::kLevel:
+      set_line(row);
       break;
   }
 }
@@ -114,7 +120,8 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   const std::size_t rows = id_.size() + jobs.size();
   for (auto* column : {&low_, &room_, &key_, &lead_, &start_}) column->resize(rows, 0.0);
   seen_.resize(rows);
-  for (auto* column : {&given_, &before_}) column->resize(rows, 0);
+  given_.resize(rows, 0);
+  settled_.resize(rows, 0);
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
@@ -275,7 +282,8 @@ void Epoch::each_column(Close close) {
     close(*column);
   }
   for (auto* column : {&id_, &min_slots_, &max_slots_}) close(*column);
-  for (auto* column : {&given_, &before_}) close(*column);
+  close(given_);
+  close(settled_);
   close(sla_);
   close(seen_);
   close(done_);

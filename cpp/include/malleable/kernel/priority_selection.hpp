@@ -4,7 +4,7 @@
 // key until it is used up. The jobs that get slack are those below a threshold key, found by one
 // pass around the last threshold (it moves little between epochs) and a partial sort of the few
 // candidates near it. O(J) expected with one pass over key and room; equal keys go to the lower
-// index.
+// index. Keys may also be floors that are made exact only where that decides.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +33,13 @@ class PrioritySelection {
   void cover(std::span<const double> key, std::span<const double> room, double slack, Take take);
   void expect(double threshold) { threshold_ = threshold; }
 
+  // As run(), in order of key, while keys are floors: settle(j) makes key[j] exact and returns it.
+  // Called for the jobs with room whose floors lie below the last key that gets slots, and for no
+  // others. O(J) for each pass, and O(log J) for each of those jobs.
+  template <typename Settle, typename Give>
+  void run_settled(std::span<const double> key, std::span<const double> room, double slack,
+                   Settle settle, Give give);
+
   // Forget the threshold of the last call.
   void reset() { threshold_ = -kInfinity; }
   void state(State& s) { s(threshold_); }
@@ -49,7 +56,11 @@ class PrioritySelection {
   // Collects the jobs with room and key <= limit; returns their room together.
   double collect(std::span<const double> key, std::span<const double> room, double slack,
                  double limit);
+  void draw(std::span<const double> key, std::span<const double> room);
   double guess(std::span<const double> key, std::span<const double> room, double slack);
+  void gather(std::span<const double> key, std::span<const double> room, double above,
+              double limit);
+  double further(std::span<const double> key, std::span<const double> room, double limit);
   double widen(std::span<const double> key, std::span<const double> room, double slack,
                double& limit);
   double first_limit(std::span<const double> key, std::span<const double> room, double slack) {
@@ -69,6 +80,37 @@ void PrioritySelection::cover(std::span<const double> key, std::span<const doubl
   double limit = first_limit(key, room, slack);
   widen(key, room, slack, limit);
   for (const Candidate& candidate : candidates_) take(candidate.job);
+}
+
+template <typename Settle, typename Give>
+void PrioritySelection::run_settled(std::span<const double> key, std::span<const double> room,
+                                    double slack, Settle settle, Give give) {
+  const auto after = [](const Candidate& a, const Candidate& b) { return before(b, a); };
+  double limit = threshold_, above = -kInfinity;
+  while (slack > 0.0 && above < kInfinity) {
+    limit = further(key, room, limit);
+    gather(key, room, above, limit);
+    std::make_heap(candidates_.begin(), candidates_.end(), after);
+    while (slack > 0.0 && !candidates_.empty()) {
+      std::pop_heap(candidates_.begin(), candidates_.end(), after);
+      Candidate& first = candidates_.back();
+      if (const double own = settle(first.job); own > first.key) {
+        first.key = own;
+        if (own <= limit) {
+          std::push_heap(candidates_.begin(), candidates_.end(), after);
+        } else {
+          candidates_.pop_back();  // seen again by a later pass
+        }
+        continue;
+      }
+      const double slots = std::min(slack, first.room);
+      give(first.job, slots);
+      slack -= slots;
+      threshold_ = first.key;
+      candidates_.pop_back();
+    }
+    above = limit;
+  }
 }
 
 template <typename Give>

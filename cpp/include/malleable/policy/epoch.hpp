@@ -22,11 +22,13 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/linear_level.hpp"
 #include "malleable/kernel/on_time_prices.hpp"
 #include "malleable/kernel/period_levels.hpp"
 #include "malleable/kernel/period_prices.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/slot_periods.hpp"
+#include "malleable/model/fetch.hpp"
 #include "malleable/model/held_steps.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/named_rows.hpp"
@@ -187,6 +189,16 @@ class alignas(kLine) Epoch {
     const Page& page = pages_[static_cast<std::size_t>(id) / kPage];
     return page.rows.empty() ? kNone : page.rows[static_cast<std::size_t>(id) % kPage];
   }
+  MALLEABLE_INLINE void fetch_place(std::int64_t id) const {
+    if (id < 0 || id >= next_id_) return;
+    const Page& page = pages_[static_cast<std::size_t>(id) / kPage];
+    if (!page.rows.empty()) fetch(&page.rows[static_cast<std::size_t>(id) % kPage]);
+  }
+  MALLEABLE_INLINE void fetch_row(std::size_t row) const {
+    fetch(&marked_[row]);
+    fetch(&given_[row]);
+    fetch(&low_[row]);
+  }
   void check_now(double now) const;
   std::span<const Index> check_changes(std::span<const std::int64_t> ids, const Changes& changes);
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);
@@ -195,18 +207,40 @@ class alignas(kLine) Epoch {
   double smith_key(std::size_t row) const;
   void set_key(std::size_t row);
   // epoch_deadlines.cpp
-  enum class Keys : std::uint8_t { kSmith, kApparentCost, kLatestStart };
+  enum class Keys : std::uint8_t { kSmith, kApparentCost, kLatestStart, kLevel };
+  struct Aim {  // the logarithm of work over what it pays, and the latest start for it
+    double lead, start;
+  };
+  struct Asking {  // for prices, as so many of its like
+    Index row;
+    double times;
+    Aim aim;
+    OnTimePrices::Job job;
+  };
   Keys keys_now() const;
   void look_up_keys();
   double latest_start(std::size_t row, double due) const;
-  void aim(std::size_t row, double after);
-  OnTimePrices::Job asked(std::size_t row) const;
-  void place(std::size_t row);
+  Aim aim(std::size_t row, double after) const;
+  OnTimePrices::Job asked(std::size_t row, const Aim& aim) const;
+  Aim hope(std::size_t row);
+  double placed(std::size_t row, Aim first) const;
+  void settle(std::size_t row);
+  template <typename RowAt>
+  void fetch_terms(std::size_t k, std::size_t count, RowAt row_at) const;
+  bool outdated(std::size_t row) const;
+  void pick_asking(double total);
   void make_prices();
-  void count_demand(std::vector<Index>& asking);
-  void move_on();
-  void make_waiting_keys();
+  void count_demand();
+  void forget_some();
+  void settle_outdated();
+  void select_on_time();
+  void make_apparent_costs();
+  void keys_of_all(std::vector<double>& key) const;
   bool waits_by_key() const;
+  // epoch_levels.cpp
+  void set_line(std::size_t row);
+  bool decide_by_level();
+  bool share_by_level(const Problem& problem);
   void erase(std::size_t row);
   void close_gaps();
   void tidy_steps();
@@ -254,12 +288,13 @@ class alignas(kLine) Epoch {
   Concave::Task concave_task() const;
   void decide_concave(const Problem& beside);
   void decide_by_order(const Problem& problem, std::span<const Index> order);
-  bool share_by_level(const Problem& problem);
   const Problem& set_kept_aside();
   // What a job without work keeps until it is removed: an estimate that runs out stops nothing.
   std::int64_t kept_by(std::size_t row) const { return std::max<std::int64_t>(1, min_slots_[row]); }
   void reset(std::size_t row);
-  void give(std::size_t row, double slots);
+  void reset_all(std::span<const std::int64_t> ids);
+  void select(std::span<const double> key);
+  void give_chosen();
   void build_instance(std::span<const double> left);  // problem_ and penalties_
   void make_order();                                  // into order_
   void look_up();                                     // what the policy promises
@@ -297,8 +332,15 @@ class alignas(kLine) Epoch {
   // Derived: the minimum (0 for FIFO), what it may get beyond that, its priority.
   std::vector<double> low_, room_, key_;
   // Where keys wait for deadlines: the logarithm of work over what it pays, and the latest start
-  // of what it aims at.
+  // of what it aims at. Where lines make a level: the slope, and the time at which it is 0.
   std::vector<double> lead_, start_;
+  std::vector<std::uint8_t> settled_;  // by which prices the key is; 0: none yet
+  std::uint8_t priced_ = 0;            // the number of the prices
+  std::size_t rolling_ = 0;            // the row that is next to forget its prices,
+  double rolled_ = 0.0;                // and when the ones before it did
+  std::vector<Asking> asking_;
+  std::vector<Index> outdated_;
+  std::vector<OnTimePrices::Job> sample_;
   Keys keys_ = Keys::kSmith;
   OnTimePrices on_time_;
   std::uint64_t changes_ = 0;  // of rows since the prices were made
@@ -306,11 +348,20 @@ class alignas(kLine) Epoch {
   double minima_ =
       0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
   bool minima_stale_ = false;
-  // The last decision, what it was before, and the ids where that may differ from the minimum.
-  LineVector<std::int64_t> given_, before_;
+  // The last decision, the ids where that may differ from the minimum, and what it was before.
+  LineVector<std::int64_t> given_;
   LineVector<std::uint8_t> changed_, marked_;
   LineVector<std::int64_t> winners_, touched_, held_anew_;
-  LineVector<Index> affected_;
+  struct Affected {
+    Index row;
+    std::int64_t before;
+  };
+  struct Chosen {
+    Index row;
+    double slots;
+  };
+  LineVector<Affected> affected_;
+  LineVector<Chosen> chosen_;
   std::vector<std::size_t> gaps_;  // rows that are gone
   bool all_touched_ = true;
   bool by_key_ = false;  // how the last decision was made
@@ -326,6 +377,7 @@ class alignas(kLine) Epoch {
 
   NamedRows named_;
   PrioritySelection selection_;
+  LinearLevel line_level_;
   Waterline waterline_;
   Flex flex_;
   Baseline baseline_;
