@@ -24,9 +24,9 @@ namespace {
 constexpr std::size_t kFewSteps = 4000;
 // Up to so many, prices are made for every decision.
 constexpr std::size_t kPricedAnew = 10'000;
-constexpr double kChanged = 0.125, kMoved = 1.0 / 64.0;  // of the jobs, of the times looked at
+constexpr double kChangedPart = 0.125, kMoved = 1.0 / 64.0;  // of the jobs, of the times looked at
 constexpr std::size_t kSample = 2048;
-constexpr double kLate = 1e100;  // keys of jobs that are to be late begin there
+constexpr double kLateKey = 1e100;  // keys of jobs that are to be late begin there
 constexpr double kFirst = -1e300;
 
 MALLEABLE_VECTOR_CLONES
@@ -135,7 +135,7 @@ void Epoch::place(std::size_t row) {
   }
   lead_[row] = kInfinity;
   start_[row] = -kInfinity;
-  key_[row] = kLate * std::exp(std::clamp(first, -200.0, 200.0));
+  key_[row] = kLateKey * std::exp(std::clamp(first, -200.0, 200.0));
 }
 
 // Jobs ask for their first steps, those that are refused for the next, and so on.
@@ -153,7 +153,7 @@ void Epoch::make_prices() {
   std::vector<Index> asking;
   for (std::size_t r = 0; r < n; ++r) {
     const bool waits = start_[r] > -kInfinity;
-    key_[r] = waits ? kLate * std::exp(std::clamp(lead_[r], -200.0, 200.0)) : lead_[r];
+    key_[r] = waits ? kLateKey * std::exp(std::clamp(lead_[r], -200.0, 200.0)) : lead_[r];
     if (waits) asking.push_back(static_cast<Index>(r));
   }
   while (!asking.empty() && on_time_.rounds() < OnTimePrices::kRounds) count_demand(asking);
@@ -193,7 +193,7 @@ void Epoch::make_waiting_keys() {
   const std::size_t n = id_.size();
   if (keys_ == Keys::kLatestStart) {
     const bool anew = n <= kPricedAnew || on_time_.empty() ||
-                      static_cast<double>(changes_) > kChanged * static_cast<double>(n) ||
+                      static_cast<double>(changes_) > kChangedPart * static_cast<double>(n) ||
                       now_ - on_time_.now() > kMoved * on_time_.span();
     anew ? make_prices() : move_on();
     return;
