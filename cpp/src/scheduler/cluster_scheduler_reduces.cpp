@@ -28,8 +28,8 @@ constexpr double kLikelyInTime = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
 // The same for a slot that nobody wants. Nothing is lost there at any chance; but the smaller it
 // is, the more tasks start in vain and are ended again.
 constexpr double kHope = 0.1;
-constexpr std::size_t kFewMaps =
-    8;  // so many maps that run are looked at whenever one starts or ends
+// So many maps that run are looked at whenever one starts or ends.
+constexpr std::size_t kFewMaps = 8;
 // Else again after this part of what could be copied, of a map's mean time or of its age.
 constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
 
