@@ -42,18 +42,17 @@ struct SchedulerOptions : PolicyOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     PolicyOptions::each(self, visit);
-    visit(
-        Option{"slow_start",
-               0.0,
-               1.0,
-               "",
-               "",
-               "reduce tasks of a job may start when this part of its maps has finished. If a "
-               "reduce task starts before the last map has finished, it holds its slot while it "
-               "waits for the maps",
-               {},
-               0.05},
-        self.slow_start);
+    visit(Option{"slow_start",
+                 0.0,
+                 1.0,
+                 "",
+                 "",
+                 "reduce tasks of a job may start when this part of its maps has finished. If a "
+                 "reduce task starts before the last map has finished, it holds its slot while it "
+                 "waits for the maps",
+                 {},
+                 0.05},
+          self.slow_start);
     visit(flag("early_reduces", "",
                "true, with `learn` and with `slow_start` 1: a reduce task may start before the "
                "last map has finished, if this will probably cost nothing: all maps will probably "
