@@ -16,7 +16,7 @@ export MPLBACKEND := Agg
 # Compiled modules are kept: the hundreds of programs that tests start begin in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all demo test install develop docs links lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
+.PHONY: all demo test install develop docs links lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-configure fuzz-long tidy \
   package sdist-test wheel environments slurm plugins full format clean
 
 all: test
@@ -77,18 +77,20 @@ pytest: develop
 freeze: develop
 	$(BIN)/python -m tests.frozen.record $(FROZEN)
 
-# Random tables through the core under AddressSanitizer and UBSan.
-sanitize: develop
-	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_SANITIZE=ON >/dev/null
-	$(BIN)/cmake --build build/sanitize --target unit_tests
-	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(CORES)
+# What is compiled for these and then thrown away: many sources at once.
+TOGETHER := -DMALLEABLE_TOGETHER=10
+
+# Random tables through the core under AddressSanitizer and UBSan, in the library that `make fuzz` has as well: of clang
+# where there is one, and of GCC with `FUZZ_COMPILER=`.
+sanitize: fuzz-configure
+	$(BIN)/cmake --build $(FUZZ) --target unit_tests
+	$(BIN)/ctest --test-dir $(FUZZ) --output-on-failure -j $(CORES)
 
 # The threads tests under ThreadSanitizer: of the core, and from Python with an extension built for it.
 TSAN := build/tsan
 tsan: develop
 	$(BIN)/cmake -S . -B $(TSAN) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DMALLEABLE_SANITIZE_THREADS=ON \
+	  $(TOGETHER) -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DMALLEABLE_SANITIZE_THREADS=ON \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
 	$(BIN)/cmake --build $(TSAN) --target test_turn _core
@@ -100,7 +102,7 @@ CLANG := build/clang
 CLANG_TESTS := tests/test_frozen.py tests/jobs tests/embed
 clang-test: develop
 	$(BIN)/cmake -S . -B $(CLANG) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DCMAKE_CXX_COMPILER=clang++ \
+	  $(TOGETHER) -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DCMAKE_CXX_COMPILER=clang++ \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
 	$(BIN)/cmake --build $(CLANG) --target unit_tests _core
@@ -126,11 +128,13 @@ fuzz-long: fuzz-build
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --runs $(FUZZ_RUNS) \
 	  --simulation-runs $(FUZZ_SIMULATION_RUNS) --seed $(FUZZ_LONG_SEED)
 
-fuzz-build: develop
+fuzz-build: fuzz-configure
 	@$(PIP) install 'atheris>=2.3' || echo 'No atheris here: targets in Python use a mutator of our own.'
-	$(BIN)/cmake -S . -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	  -DMALLEABLE_BUILD_FUZZ=ON $(if $(FUZZ_COMPILER),-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER)) >/dev/null
 	$(BIN)/cmake --build $(FUZZ)
+
+fuzz-configure: develop
+	$(BIN)/cmake -S . -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja $(TOGETHER) \
+	  -DMALLEABLE_BUILD_FUZZ=ON -DMALLEABLE_BUILD_TESTS=ON $(if $(FUZZ_COMPILER),-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER)) >/dev/null
 
 tidy: develop unit
 	$(BIN)/clang-tidy -p $(BUILD) --quiet $(filter cpp/src/%.cpp,$(CPP))
@@ -167,6 +171,7 @@ full: lint types unit plugins sanitize tsan $(if $(shell command -v clang++),cla
 	MALLEABLE_FULL=1 MALLEABLE_KILLS=200 MALLEABLE_COMMANDS=100000 MALLEABLE_TEMPLATES=500 MALLEABLE_BROWSER=1 \
 	  $(BIN)/python -m pytest -n $(CORES)
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
+	$(if $(FUZZ_COMPILER),$(MAKE) sanitize FUZZ_COMPILER=)
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --only journals --simulation-runs $(FUZZ_JOURNALS) --seed 3
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion report all'

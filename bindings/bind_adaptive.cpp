@@ -31,7 +31,7 @@ ClassMatcher matcher_of(py::object solve) {
   };
 }
 
-AdaptiveOptions options_of(const py::dict& given) {
+AdaptiveOptions adaptive_options_of(const py::dict& given) {
   AdaptiveOptions options;
   options.by_slots = given["by_slots"].cast<bool>();
   options.fallback = given["fallback"].cast<bool>();
@@ -84,7 +84,7 @@ void bind_adaptive(py::module_& module) {
   py::class_<BoundAdaptive, BoundPolicy>(module, "ClusterAdaptive")
       .def(py::init([](const py::dict& options, py::object solve, bool grouped, bool placement) {
              return std::make_unique<BoundAdaptive>(
-                 options_of(options), matcher_of(std::move(solve)), grouped, placement);
+                 adaptive_options_of(options), matcher_of(std::move(solve)), grouped, placement);
            }),
            py::arg("options"), py::arg("solve"), py::arg("grouped"), py::arg("placement"))
       .def(

@@ -61,7 +61,7 @@ void take_permutation(std::span<const std::int64_t> rows, std::size_t count, Wor
   }
 }
 
-std::vector<std::int64_t> integers(const std::vector<double>& slots) {
+std::vector<std::int64_t> whole_numbers(const std::vector<double>& slots) {
   return {slots.begin(), slots.end()};
 }
 
@@ -92,7 +92,7 @@ py::tuple resource_allocation(const Jobs& jobs, std::int64_t slots, double now, 
     result = own.allocation.run(problem, penalties, aggregate_of(is_max), {}, effort, own.chosen,
                                 given ? &table : nullptr);
   }
-  return py::make_tuple(to_numpy(integers(own.chosen)), result.value, result.lower_bound,
+  return py::make_tuple(to_numpy(whole_numbers(own.chosen)), result.value, result.lower_bound,
                         result.exact);
 }
 
@@ -133,7 +133,7 @@ Integers waterline(const Jobs& jobs, std::int64_t slots, bool weighted, bool gan
     py::gil_scoped_release release;
     Waterline().allocate(problem, weighted ? table.weight : std::span<const double>(), given);
   }
-  return to_numpy(integers(given));
+  return to_numpy(whole_numbers(given));
 }
 
 }  // namespace

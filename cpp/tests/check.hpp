@@ -59,11 +59,20 @@ inline bool near(double a, double b, double margin) {
 
 using Random = std::mt19937_64;
 
+// GCC says so by a macro, Clang by a question that GCC does not know.
+#if defined(__SANITIZE_ADDRESS__)
+#define MALLEABLE_ADDRESSES_WATCHED 1
+#elif defined(__has_feature)
+#define MALLEABLE_ADDRESSES_WATCHED __has_feature(address_sanitizer)
+#else
+#define MALLEABLE_ADDRESSES_WATCHED 0
+#endif
+
 // Runs body(random) `count` times (fewer under a sanitizer, MALLEABLE_TRIALS times as many where
 // that is set), each time from a seed of its own.
 template <typename Body>
 void trials(std::uint64_t seed, std::size_t count, Body body) {
-#ifdef __SANITIZE_ADDRESS__
+#if MALLEABLE_ADDRESSES_WATCHED
   count = count / 5 + 1;
 #endif
   if (const char* times = std::getenv("MALLEABLE_TRIALS")) {

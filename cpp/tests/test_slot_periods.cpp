@@ -1,3 +1,5 @@
+#include <queue>
+
 #include "instances.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 
@@ -17,26 +19,28 @@ Problem random_problem(Random& random, double period) {
   return problem;
 }
 
-// One slot at a time, to the largest gain.
+// One slot at a time, to the largest gain. What a slot gains falls with the slots that a job has.
 double hand_out_slowly(const Problem& problem, double period, const Doubles& value,
                        const SpeedupView& speedup, Doubles& slots) {
+  const auto gain = [&](std::size_t j) {
+    const double a = slots[j], work = problem.work[j];
+    if (a == 0.0 || a >= problem.high[j] || speedup.at(j, a) * period < work) return 0.0;
+    return value[j] * work / speedup.at(j, a) - value[j] * work / speedup.at(j, a + 1.0);
+  };
   double left = problem.slots;
-  for (const double a : slots) left -= a;
-  for (; left > 0.0; left -= 1.0) {
-    double most = 0.0;
-    std::size_t best = problem.size();
-    for (std::size_t j = 0; j < problem.size(); ++j) {
-      const double a = slots[j], work = problem.work[j];
-      if (a == 0.0 || a >= problem.high[j] || speedup.at(j, a) * period < work) continue;
-      const double gain =
-          value[j] * work / speedup.at(j, a) - value[j] * work / speedup.at(j, a + 1.0);
-      if (gain > most * (1.0 + 1e-9)) {
-        most = gain;
-        best = j;
-      }
-    }
-    if (best == problem.size()) break;
+  std::priority_queue<std::pair<double, std::size_t>> gains;
+  const auto ask = [&](std::size_t j) {
+    if (const double next = gain(j); next > 0.0) gains.emplace(next, j);
+  };
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    left -= slots[j];
+    ask(j);
+  }
+  for (; left > 0.0 && !gains.empty(); left -= 1.0) {
+    const std::size_t best = gains.top().second;
+    gains.pop();
     slots[best] += 1.0;
+    ask(best);
   }
   return left;
 }

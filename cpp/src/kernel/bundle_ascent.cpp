@@ -16,7 +16,7 @@ constexpr std::size_t kMoves = 120;
 constexpr double kLoose = 1e-3;
 constexpr double kNothing = 1e-6;  // of the value: a gain that is not worth an evaluation
 constexpr double kWorthAMove = 0.1, kGood = 0.5;  // of what was predicted
-constexpr std::size_t kPatience = 6;              // evaluations until the step is halved
+constexpr std::size_t kIdleEvaluations = 6;       // evaluations until the step is halved
 constexpr std::size_t kAtFirst = 4, kLater = 2;   // coordinates that join together
 constexpr int kTries = 40;
 constexpr double kFirstStep = 0.1;  // of the way to the goal
@@ -206,7 +206,7 @@ void BundleAscent::tell(std::span<const double> point, double value,
     activate(kLater);
   } else {
     height_.push_back(value - rise(gradient));
-    if (++idle_ > kPatience) {
+    if (++idle_ > kIdleEvaluations) {
       step_ /= 2.0;
       idle_ = 0;
     }

@@ -13,34 +13,34 @@ using Event = EventCalendar::Event;
 // most buckets stay empty.
 constexpr int kSparse = 3;
 constexpr std::size_t kMostRanked = 64;  // beyond this a comparison sort is faster
-constexpr std::size_t kFew = 24;         // so many are kept in order whatever their buckets
+constexpr std::size_t kFewEvents = 24;   // so many are kept in order whatever their buckets
 
 bool earlier(const Event& a, const Event& b) {
   return a.time != b.time ? a.time < b.time : a.position < b.position;
 }
 bool later(const Event& a, const Event& b) { return earlier(b, a); }
 
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kRankLanes = 8;
 
 // How many of the `count` times lie before each. Reads and ranks up to the next multiple of eight,
 // where infinite times stand. False if some are equal. O(count^2).
 MALLEABLE_VECTOR_CLONES
 bool rank_times(const double* times, std::size_t count, std::uint32_t* rank) {
-  std::int64_t sum[kLanes] = {};
-  for (std::size_t k = 0; k < count; k += kLanes) {
-    std::int64_t before[kLanes] = {};
-    for (std::size_t first = 0; first < count; first += kLanes) {
+  std::int64_t sum[kRankLanes] = {};
+  for (std::size_t k = 0; k < count; k += kRankLanes) {
+    std::int64_t before[kRankLanes] = {};
+    for (std::size_t first = 0; first < count; first += kRankLanes) {
 #pragma GCC unroll 8
-      for (std::size_t i = first; i < first + kLanes; ++i) {
+      for (std::size_t i = first; i < first + kRankLanes; ++i) {
         const double time = times[i];
 #pragma omp simd
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        for (std::size_t lane = 0; lane < kRankLanes; ++lane) {
           before[lane] += time < times[k + lane] ? 1 : 0;
         }
       }
     }
 #pragma omp simd
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    for (std::size_t lane = 0; lane < kRankLanes; ++lane) {
       rank[k + lane] = static_cast<std::uint32_t>(before[lane]);
       sum[lane] += k + lane < count ? before[lane] : 0;
     }
@@ -102,7 +102,7 @@ EventCalendar::State EventCalendar::insert(Event* at, double time, double slots,
                                            Index job) {
   const Event event{time, slots, position, job};
   const auto live = static_cast<std::size_t>(end_ - at);
-  if (live >= kFew && heap_.empty()) {
+  if (live >= kFewEvents && heap_.empty()) {
     // Those of later buckets go back.
     const std::int64_t front = scale_.bucket(at->time);
     if (front < current_) {
@@ -175,7 +175,7 @@ void EventCalendar::take(std::size_t bucket) {
     last = link_[block];
     free_[--used_] = block;
   }
-  std::fill_n(&times_[size], kLanes, kInfinity);
+  std::fill_n(&times_[size], kRankLanes, kInfinity);
   waiting_ -= size;
   Event* const run = &run_[1];
   end_ = run + size;

@@ -23,7 +23,7 @@ constexpr std::array<double, kScatters> kLikely{0.02, 0.05, 0.1,  0.2,  0.25,
                                                 0.13, 0.1,  0.07, 0.05, 0.03};
 // If tasks were quite alike (the least scatter), those that are left differ by so much, all
 // together.
-constexpr double kApart = 0.02;
+constexpr double kMiddlesApart = 0.02;
 // Means that are tried for each, on both sides of the middle.
 constexpr std::size_t kMeans = 61;
 constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
@@ -431,7 +431,7 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
       const bool changes = uniform(random) < request.jump;
       const auto [k, middle] =
           late ? beliefs.draw_late(row, random) : beliefs.draw(row, random, normal);
-      taken[row].middle = k == 0 ? middle + kApart * normal(random) : middle;
+      taken[row].middle = k == 0 ? middle + kMiddlesApart * normal(random) : middle;
       taken[row].deviation = kScatter[k];
       taken[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
     }

@@ -13,7 +13,7 @@ namespace {
 
 // Roundings of a time that may add up in a place of a profile.
 constexpr double kClock = 8.0 * std::numeric_limits<double>::epsilon();
-constexpr std::size_t kFew = 256;  // changes that a comparison sort takes no longer for
+constexpr std::size_t kFewChanges = 256;  // changes that a comparison sort takes no longer for
 
 }  // namespace
 
@@ -27,7 +27,7 @@ double WorkProfiles::at(std::size_t row, double t) const {
 }
 
 void FlowBound::sort_changes() {
-  if (changes_.size() < kFew) {
+  if (changes_.size() < kFewChanges) {
     std::sort(changes_.begin(), changes_.end(),
               [](const Change& a, const Change& b) { return a.time < b.time; });
     return;

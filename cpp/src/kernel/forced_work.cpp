@@ -13,9 +13,9 @@ namespace {
 
 // Sums of work forced before t are off by a few roundings of S t. A level passes where the excess
 // is between 0 and 2 kRounding S t: rounding then cannot lift a bound, whatever the scale of t.
-constexpr int kRounds = 60;     // of the search for a level, from below
-constexpr int kOwnRounds = 12;  // the same where penalties are known by their values only
-constexpr int kHalvings = 200;  // of a bracket of levels
+constexpr int kRounds = 60;          // of the search for a level, from below
+constexpr int kOwnRounds = 12;       // the same where penalties are known by their values only
+constexpr int kLevelHalvings = 200;  // of a bracket of levels
 
 // A deadline from problem.now, stretched within its tolerance.
 double due_at(const Problem& problem, double latest, double stretch) {
@@ -411,7 +411,7 @@ ForcedWork::Excess::Next ForcedWork::Excess::further(double x) const {
 double ForcedWork::halve(const Problem& problem, const Penalties& penalties, double low, double to,
                          double stretch, Window window) {
   double high = to;
-  for (int step = 0; step < kHalvings; ++step) {
+  for (int step = 0; step < kLevelHalvings; ++step) {
     if (high - low <= kSameTime * std::max(std::fabs(low), std::fabs(high)))
       return std::min(high, to);
     const double middle = low + (high - low) / 2.0;

@@ -11,8 +11,8 @@ namespace {
 
 // Choices of a period that are looked at altogether (some seconds), and by one step at most.
 constexpr double kChoices = 6e7, kMostOfStep = 3e8;
-constexpr std::size_t kSteps = 600;
-constexpr int kPatience = 12;  // steps without a better bound before steps become shorter
+constexpr std::size_t kMostSteps = 600;
+constexpr int kStuckSteps = 12;  // steps without a better bound before steps become shorter
 
 }  // namespace
 
@@ -202,7 +202,7 @@ double HeldPrices::run(const Problem& problem, const Penalties& penalties, doubl
   if (!(work <= kMostOfStep) || !(latest / period <= kMostOfStep / 30.0)) return -kInfinity;
   start(problem, penalties, completion);
   const std::size_t steps =
-      std::clamp<std::size_t>(static_cast<std::size_t>(kChoices / (work + 1.0)), 1, kSteps);
+      std::clamp<std::size_t>(static_cast<std::size_t>(kChoices / (work + 1.0)), 1, kMostSteps);
   double best = -kInfinity, share = 1.0;
   int stuck = 0;
   for (std::size_t step = 0; step < steps; ++step) {
@@ -211,7 +211,7 @@ double HeldPrices::run(const Problem& problem, const Penalties& penalties, doubl
       best = bound;
       best_price_ = price_;
       stuck = 0;
-    } else if (++stuck == kPatience) {
+    } else if (++stuck == kStuckSteps) {
       share /= 2.0;
       stuck = 0;
       price_ = best_price_;

@@ -31,12 +31,12 @@ std::uint64_t ordered(double key) {
                  (std::uint64_t{1} << 63));
 }
 
-struct Extent {
+struct FiniteExtent {
   double least, most;  // of the keys below infinity
 };
 
 MALLEABLE_VECTOR_CLONES
-Extent finite_extent(const double* keys, std::size_t n) {
+FiniteExtent finite_extent(const double* keys, std::size_t n) {
   double least = kInfinity, most = -kInfinity;
 #pragma omp simd reduction(min : least) reduction(max : most)
   for (std::size_t i = 0; i < n; ++i) {
@@ -64,7 +64,7 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   }
   // Infinite keys share a head of their own, lest they blur the differences among the others.
   const std::uint64_t never = ordered(kInfinity);
-  const Extent extent = finite_extent(keys.data(), n);
+  const FiniteExtent extent = finite_extent(keys.data(), n);
   const std::uint64_t least = std::min(ordered(extent.least), never - 1);
   const std::uint64_t most = std::max(ordered(extent.most), least);
   const auto [head_width, digit] = digits_for(n);
@@ -84,8 +84,8 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   }
   // Entries are about to be scattered over memory that has long left the near caches: fetching it
   // in order is quicker than line by line when each is first written (measured).
-  constexpr std::size_t kLine = 64 / sizeof(Entry);
-  for (std::size_t i = 0; i < n; i += kLine) to_[i].index = 0;
+  constexpr std::size_t kEntriesOfLine = 64 / sizeof(Entry);
+  for (std::size_t i = 0; i < n; i += kEntriesOfLine) to_[i].index = 0;
   for (int p = 0; p < passes; ++p) {
     std::uint32_t* count = &counts_[static_cast<std::size_t>(p) * radix];
     std::uint32_t at = 0;

@@ -37,13 +37,13 @@ void LiveWaterline::close_gaps() {
 
 namespace {
 
-struct Sum {
+struct LevelSum {
   double slots = 0.0;  // at a level
   double more = 0.0;   // that one level more would take
 };
 
 MALLEABLE_VECTOR_CLONES
-Sum at(const double* low, const double* room, std::size_t n, double level) {
+LevelSum at(const double* low, const double* room, std::size_t n, double level) {
   double slots = 0.0, more = 0.0;
 #pragma omp simd reduction(+ : slots, more)
   for (std::size_t row = 0; row < n; ++row) {
@@ -67,7 +67,7 @@ WholeLevel whole_level(std::span<const double> low, std::span<const double> room
   double below = 0.0, above = slots + 1.0;
   double level = std::isfinite(from) ? std::min(from, slots) : 0.0;
   for (bool halve = false;; halve = !halve) {
-    const Sum sum = sum_at(level);
+    const LevelSum sum = sum_at(level);
     const double error = slots - sum.slots;
     if (error >= 0.0 && error < sum.more) return {level, error, true};
     (error >= 0.0 ? below : above) = level;

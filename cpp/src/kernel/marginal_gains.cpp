@@ -7,11 +7,11 @@ namespace malleable {
 namespace {
 
 // Of what a job has, the part that it takes in one step where every whole number is a corner.
-constexpr double kPart = 1.0 / 32.0;
+constexpr double kStepPart = 1.0 / 32.0;
 // With more slots a job, most are given at one price at once.
 constexpr double kManySlots = 2.0;
 // Halvings of the logarithm of a price; a few slots more or less are left to single steps.
-constexpr int kPriceSteps = 40;
+constexpr int kPriceHalvings = 40;
 constexpr double kClose = 1e-3;
 
 }  // namespace
@@ -39,7 +39,7 @@ MarginalGains::Step MarginalGains::next(const Ask& ask, std::size_t k) const {
   const double p = speedup_.power(row);
   const double least = gang       ? std::max(1.0, ask.jobs.low[k])
                        : p == 1.0 ? high
-                       : p > 0.0  ? has + std::max(1.0, std::floor(has * kPart))
+                       : p > 0.0  ? has + std::max(1.0, std::floor(has * kStepPart))
                                   : std::max(1.0, has);
   const double to = std::min(high, least);
   if (!(to > has)) return {};
@@ -91,7 +91,7 @@ double MarginalGains::start_high(const Ask& ask, double free) {
   double high = std::log(dearest), low = std::log(cheapest) - std::log(ask.jobs.slots) - 40.0;
   high_.resize(n);
   bool found = false;
-  for (int step = 0; step < kPriceSteps && high - low > kClose; ++step) {
+  for (int step = 0; step < kPriceHalvings && high - low > kClose; ++step) {
     const double middle = low + (high - low) / 2.0, price = std::exp(middle);
     double asked = 0.0;
     for (std::size_t k = 0; k < n && asked - before <= free; ++k) {

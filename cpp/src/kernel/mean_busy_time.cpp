@@ -73,12 +73,12 @@ void quick_prices(const QuickColumns& jobs, std::size_t n) {
   }
 }
 
-struct Extent {
+struct PositiveExtent {
   double least, most;  // of the positive values; least > most if there is none
 };
 
 MALLEABLE_VECTOR_CLONES
-Extent positive_extent(const double* values, std::size_t n) {
+PositiveExtent positive_extent(const double* values, std::size_t n) {
   double least = kInfinity, most = 0.0;
 #pragma omp simd reduction(min : least) reduction(max : most)
   for (std::size_t j = 0; j < n; ++j) {
@@ -374,7 +374,7 @@ double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalt
     offsets += sum_of({offset, count});
     alones += sum_of({alone, count});
     constants += sum_of({constant, count});
-    const Extent extent = positive_extent(density, count);
+    const PositiveExtent extent = positive_extent(density, count);
     least = std::min(least, extent.least);
     most = std::max(most, extent.most);
   }

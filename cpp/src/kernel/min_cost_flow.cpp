@@ -11,10 +11,10 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kTogether = 4;  // cells of a level that make one of the level above
-constexpr int kHotRounds = 4;         // between two rounds over all flows
-constexpr int kFresh = 20;            // times that prices are taken from the tree anew
-constexpr std::size_t kBlock = 64;    // flows that are priced before their best arcs enter
+constexpr std::size_t kCellsAbove = 4;       // cells of a level that make one of the level above
+constexpr int kHotRounds = 4;                // between two rounds over all flows
+constexpr int kFresh = 20;                   // times that prices are taken from the tree anew
+constexpr std::size_t kPricedTogether = 64;  // flows that are priced before their best arcs enter
 
 MALLEABLE_VECTOR_CLONES
 double least_sum(const double* time, const double* price, double first, double slope,
@@ -175,9 +175,9 @@ bool MinCostFlow::improve() {
   for (int since = 0; !spent();) {
     ++rounds_;
     next_hot_.clear();
-    for (std::size_t block = 0; block < hot_.size(); block += kBlock) {
+    for (std::size_t block = 0; block < hot_.size(); block += kPricedTogether) {
       candidates_.clear();
-      for (std::size_t i = block; i < std::min(hot_.size(), block + kBlock); ++i) {
+      for (std::size_t i = block; i < std::min(hot_.size(), block + kPricedTogether); ++i) {
         const Index cell = best_cell(hot_[i]);
         if (cell == kNone) continue;
         const Arc arc = arc_to(hot_[i], cell);
@@ -294,11 +294,11 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
     order_.push_back(j);
     portions_.push_back({j, 0, volume[j]});
   }
-  std::size_t above = kTogether;
-  while (above < fine_cells_) above *= kTogether;
+  std::size_t above = kCellsAbove;
+  while (above < fine_cells_) above *= kCellsAbove;
   // Shifts of prices gather rounding: what looks optimal is looked at again with fresh prices.
   while (above > 1) {
-    const std::size_t stride = above / kTogether;
+    const std::size_t stride = above / kCellsAbove;
     set_level(time, stride);
     last_pivot_ = pivots_ + std::min(limits.pivots, most_pivots(cells_, flows_));
     last_round_ = rounds_ + std::min(limits.rounds, most_rounds(cells_));

@@ -11,9 +11,9 @@ namespace malleable {
 namespace {
 
 // For every so many jobs, rounding may add kRounding of all work to what is forced.
-constexpr double kOverJobs = 4096.0;
+constexpr double kRoundedJobs = 4096.0;
 // Steps that the average completions remember, and where those who give up end, in last times.
-constexpr double kMemory = 20.0, kGaveUp = 1.2;
+constexpr double kMeanMemory = 20.0, kGaveUpEnd = 1.2;
 // Of more times few have a price at the optimum, and steps along gradients blur those.
 constexpr std::size_t kFewTimes = 128;
 
@@ -136,7 +136,7 @@ bool PriceBound::begin(const Problem& problem, const Penalties& penalties,
   if (!pick_times(penalties, earliest, completion, total / problem.slots, times)) return false;
   if (times_.empty()) return false;
   index_times();
-  rounding_ = 2.0 * kRounding * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
+  rounding_ = 2.0 * kRounding * std::max(1.0, static_cast<double>(n) / kRoundedJobs) * total;
   options_.clear();
   offset_.assign(1, 0);
   low_.assign(n, 0.0);
@@ -208,7 +208,8 @@ std::size_t PriceBound::choose(std::size_t j, double& cost) const {
 // The bound at the present multipliers, and its gradient.
 double PriceBound::evaluate() {
   const std::size_t m = times_.size(), n = problem_->size();
-  const double weight = 1.0 / std::min(++evaluations_, kMemory), latest = kGaveUp * times_.back();
+  const double weight = 1.0 / std::min(++evaluations_, kMeanMemory),
+               latest = kGaveUpEnd * times_.back();
   sum_prices(multiplier_);
   // f at t_k is the sum of level + ramp t_k over all that begins before k.
   std::fill(level_.begin(), level_.end(), 0.0);

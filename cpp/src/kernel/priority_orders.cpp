@@ -21,7 +21,7 @@ double due_of(const Problem& problem, const Penalties& penalties, std::size_t j,
 }
 
 // A job tries so many steps in a row: a penalty of one's own may have any number of them.
-constexpr int kSteps = 16;
+constexpr int kStepsInARow = 16;
 
 // As many times as let a set of so many jobs take a tenth of a second, and for decisions about one
 // of 10,000 jobs a millisecond.
@@ -322,7 +322,7 @@ void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
     if (!(from < own)) return;
     if (own < kInfinity) set_.drop(j, own);
     double d = from;
-    for (int step = 0; step < kSteps && d < own; ++step) {
+    for (int step = 0; step < kStepsInARow && d < own; ++step) {
       if (set_.add(j, d)) {
         target_[j] = d;
         return;

@@ -11,21 +11,21 @@ namespace malleable {
 namespace {
 
 // So many tasks count in full: models are never quite right, and more tasks would make them sure.
-constexpr double kTold = 2'000.0;
+constexpr double kToldEnough = 2'000.0;
 // Of models before any phase has ended, which count as so many phases.
 constexpr std::array<double, kLevelModels> kWeight = {0.5, 0.3, 0.1, 0.1};
 constexpr double kWeightPhases = 4.0;
-constexpr double kSame = 1e-6;  // logarithms of chances that differ by rounding
+constexpr double kSameChance = 1e-6;  // logarithms of chances that differ by rounding
 // All programs are looked at anew each time at first, and while they are few, and then when so much
 // more was said; so many times over, as each is judged by what is believed of the others.
-constexpr double kFirst = 10.0, kFew = 8.0, kMore = 1.1;
-constexpr int kRounds = 3;
+constexpr double kFirstNews = 10.0, kFewShown = 8.0, kMore = 1.1;
+constexpr int kBeliefRounds = 3;
 // If phases of so many tasks of a program have shown p, only each second one is looked at, of twice
 // as many each third, and so on: what is believed hardly moves by then, and a look costs some 50 us
 // a task. Programs share that number, but each has so many of its own at least.
 constexpr double kShown = 2'000.0, kOwnShown = 300.0;
 
-double in_part(double told) { return kTold / std::max(kTold, told); }
+double in_part(double told) { return kToldEnough / std::max(kToldEnough, told); }
 
 // Of logarithms, whatever their level.
 SpeedupCurve chances_of(SpeedupCurve logs) {
@@ -38,7 +38,7 @@ SpeedupCurve chances_of(SpeedupCurve logs) {
 
 bool says_something(const SpeedupCurve& logs) {
   const auto [least, most] = std::minmax_element(logs.begin(), logs.end());
-  return *most - *least > kSame;
+  return *most - *least > kSameChance;
 }
 
 }  // namespace
@@ -141,7 +141,8 @@ void SpeedupBelief::close(const ModelCurves& curves, double tasks, std::vector<d
                           std::int64_t program) {
   say(curves, said, program);
   // Equal curves say nothing.
-  if (std::any_of(said.begin(), said.end(), [](double log) { return std::fabs(log) > kSame; })) {
+  if (std::any_of(said.begin(), said.end(),
+                  [](double log) { return std::fabs(log) > kSameChance; })) {
     told_ += tasks;
     row(program).told += tasks;
   }
@@ -184,7 +185,7 @@ void SpeedupBelief::look_at_all(const SpeedupCurve& first) {
   sum_ = {};
   shown_ = 0.0;
   for (const std::size_t place : spoke_) programs_[place].shown = false;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kBeliefRounds; ++round) {
     for (const std::size_t place : spoke_) look_at(programs_[place], first);
   }
   everybody_ = {};
@@ -209,7 +210,7 @@ void SpeedupBelief::believe(const SpeedupCurve& beside) {
   }
   pooled_ = chances_of(logs);
   const SpeedupCurve first = chances_of(first_);
-  if (news_ <= kFirst || shown_ <= kFew || news_ >= kMore * looked_) {
+  if (news_ <= kFirstNews || shown_ <= kFewShown || news_ >= kMore * looked_) {
     look_at_all(first);
   } else {
     look_at(row(touched_), first);

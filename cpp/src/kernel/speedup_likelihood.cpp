@@ -10,8 +10,8 @@ namespace malleable {
 namespace {
 
 // Standard deviations: a grid in which each is so many times the one before.
-constexpr std::size_t kScatters = 14;
-constexpr double kFinest = 0.004, kCoarser = 1.6;
+constexpr std::size_t kGridScatters = 14;
+constexpr double kFinestScatter = 0.004, kCoarser = 1.6;
 // A curve over the grid that is so bent at its top, and as by so many times the tasks at most, is
 // summed as that of a normal sample.
 constexpr double kBent = 1.0, kAlike = 1.5;
@@ -22,7 +22,7 @@ constexpr double kWalk = 0.15;
 // The standard deviation of how much a level climbs over a phase.
 constexpr double kClimb = 2.0;
 // Times that differ by so little are the same one.
-constexpr double kTogether = 1e-9;
+constexpr double kSameBegin = 1e-9;
 constexpr double kGolden = 0.618;
 
 // The part of a normal density that depends on what was seen.
@@ -34,9 +34,9 @@ double log_density(double off, double variance) {
 // know theirs better than the grid does, and a p must not be better because the grid suits it.
 // Around the grid's top their logarithm is taken for -a u - b exp(-2 u), u being that of the
 // standard deviation, as a normal sample has it; where it is not like that, for what the grid says.
-double log_mean(const std::array<double, kScatters>& logs, double tasks) {
+double log_mean(const std::array<double, kGridScatters>& logs, double tasks) {
   const auto top = std::max_element(logs.begin(), logs.end());
-  const double most = *top, all = std::log(static_cast<double>(kScatters));
+  const double most = *top, all = std::log(static_cast<double>(kGridScatters));
   if (top != logs.begin() && top + 1 != logs.end()) {
     const double h = std::log(kCoarser), below = most - *(top - 1), above = most - *(top + 1);
     const double b = (below + above) / (2.0 * std::cosh(2.0 * h) - 2.0);
@@ -79,7 +79,7 @@ void spread(std::span<EndedTask> tasks, Order& order) {
   for (std::size_t first = 0, next = 0; first < tasks.size(); first = next) {
     const double began = tasks[first].began;
     while (next < tasks.size() &&
-           tasks[next].began - began <= kTogether * std::max(1.0, std::fabs(began))) {
+           tasks[next].began - began <= kSameBegin * std::max(1.0, std::fabs(began))) {
       ++next;
     }
     const std::size_t count = next - first;
@@ -167,10 +167,10 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
   spread(tasks, order);
   const auto n = static_cast<double>(tasks.size());
   const double chance = std::max(kLeastJumps, kJumps / n);
-  std::array<std::array<SpeedupCurve, kScatters>, kLevelModels> by_scatter;
+  std::array<std::array<SpeedupCurve, kGridScatters>, kLevelModels> by_scatter;
   SpeedupCurve density{};
-  double s = kFinest;
-  for (std::size_t k = 0; k < kScatters; ++k, s *= kCoarser) {
+  double s = kFinestScatter;
+  for (std::size_t k = 0; k < kGridScatters; ++k, s *= kCoarser) {
     Line constant(s, 0.0), climbing(s, kClimb);
     Jumps jumping(s, 0.0, chance), walking(s, kWalk * s, chance);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -199,8 +199,8 @@ ModelCurves speedup_likelihood(std::span<EndedTask> tasks) {
   }
   for (std::size_t m = 0; m < kLevelModels; ++m) {
     for (std::size_t g = 0; g < kSpeedups; ++g) {
-      std::array<double, kScatters> logs;
-      for (std::size_t k = 0; k < kScatters; ++k) logs[k] = by_scatter[m][k][g];
+      std::array<double, kGridScatters> logs;
+      for (std::size_t k = 0; k < kGridScatters; ++k) logs[k] = by_scatter[m][k][g];
       found[m][g] = density[g] + log_mean(logs, n);
     }
   }

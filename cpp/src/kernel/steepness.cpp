@@ -7,11 +7,11 @@ namespace malleable {
 namespace {
 
 // How much more of 1 - x is best for each part of the slots that coming work needs.
-constexpr double kComing = 2.25;
+constexpr double kComingWeight = 2.25;
 // Equal shares are never best, as sizes tell something.
 constexpr double kMostRest = 0.7;
 // 1 - x falls so from one steepness to the next; the last one is the order.
-constexpr std::size_t kSteps = 14;
+constexpr std::size_t kSteepnesses = 14;
 constexpr double kStep = 0.8;
 // What an x that is too large or too small costs: in a batch, and more where work keeps coming.
 constexpr double kOver = 0.11, kUnder = 0.075, kMoreOver = 0.1, kMoreUnder = -0.04;
@@ -21,22 +21,22 @@ constexpr double kOver = 0.11, kUnder = 0.075, kMoreOver = 0.1, kMoreUnder = -0.
 constexpr std::uint64_t kLeast = 64;
 constexpr double kAhead = 4.0;
 // What the last job to leave counts for is multiplied by this at each that leaves after it.
-constexpr double kKept = 1.0 - 1.0 / 256.0;
+constexpr double kRemembered = 1.0 - 1.0 / 256.0;
 
 }  // namespace
 
 double steepness(const SpeedupCurve& chances, double load) {
   const double part = std::min(1.0, 2.0 * load);
   const double over = kOver + kMoreOver * part, under = kUnder + kMoreUnder * part;
-  const double step = -std::log(kStep), most = step * static_cast<double>(kSteps - 1);
+  const double step = -std::log(kStep), most = step * static_cast<double>(kSteepnesses - 1);
   SpeedupCurve best;  // -log(1 - x)
   for (std::size_t g = 0; g < kSpeedups; ++g) {
-    const double rest = (1.0 - speedup_at(g)) * (1.0 + kComing * load);
+    const double rest = (1.0 - speedup_at(g)) * (1.0 + kComingWeight * load);
     best[g] = rest <= 0.0 ? most : std::min(most, -std::log(std::min(rest, kMostRest)));
   }
   std::size_t chosen = 0;
   double least = 0.0;
-  for (std::size_t k = 0; k < kSteps; ++k) {
+  for (std::size_t k = 0; k < kSteepnesses; ++k) {
     double cost = 0.0;
     for (std::size_t g = 0; g < kSpeedups; ++g) {
       const double off = step * static_cast<double>(k) - best[g];
@@ -47,7 +47,7 @@ double steepness(const SpeedupCurve& chances, double load) {
       least = cost;
     }
   }
-  return chosen + 1 == kSteps ? 1.0 : 1.0 - std::pow(kStep, static_cast<double>(chosen));
+  return chosen + 1 == kSteepnesses ? 1.0 : 1.0 - std::pow(kStep, static_cast<double>(chosen));
 }
 
 void ComingLoad::came(double now, double work) {
@@ -60,8 +60,8 @@ void ComingLoad::came(double now, double work) {
 void ComingLoad::left(double work, double took) {
   if (present_ > 0) --present_;
   there_ = present_ == 0 ? 0.0 : std::max(0.0, there_ - work);
-  believed_ = kKept * believed_ + work;
-  took_ = kKept * took_ + took;
+  believed_ = kRemembered * believed_ + work;
+  took_ = kRemembered * took_ + took;
 }
 
 std::uint64_t ComingLoad::later(std::uint64_t first, double time) const {

@@ -13,11 +13,11 @@ namespace malleable {
 namespace {
 
 constexpr double kNearly = kCount / 10.0;  // slots that the shares may miss: no fraction shows it
-constexpr std::size_t kLanes = 4;
+constexpr std::size_t kRateLanes = 4;
 // Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
 // the levels on either side ends when no level lies between them: 64 times for each half of a
 // level.
-constexpr int kNewtonSteps = 64, kSteps = kNewtonSteps + 2 * 66;
+constexpr int kNewtonSteps = 64, kAllSteps = kNewtonSteps + 2 * 66;
 
 // high + low, with twice the digits of a double: shares of 2^50 slots still have fractions.
 struct Precise {
@@ -74,7 +74,7 @@ struct AtLevel {
 
 AtLevel look_at(const Sharers& all, const Precise& level) {
   AtLevel found;
-  Precise rates[kLanes];  // parts of a sum that need not wait for each other
+  Precise rates[kRateLanes];  // parts of a sum that need not wait for each other
   std::size_t lane = 0;
   for (const Index j : all.jobs) {
     const Precise wanted = all.share_of(j, level);
@@ -87,12 +87,12 @@ AtLevel look_at(const Sharers& all, const Precise& level) {
     } else if (all.weight.empty()) {
       rates[0].high += 1.0;
     } else {
-      Precise& rate = rates[lane++ % kLanes];
+      Precise& rate = rates[lane++ % kRateLanes];
       rate = plus(rate, all.weight[j]);
     }
   }
   found.rate = rates[0];
-  for (std::size_t k = 1; k < kLanes; ++k) {
+  for (std::size_t k = 1; k < kRateLanes; ++k) {
     found.rate = plus(plus(found.rate, rates[k].high), rates[k].low);
   }
   return found;
@@ -102,7 +102,7 @@ AtLevel look_at(const Sharers& all, const Precise& level) {
 // the bottom may pass the solution where the slope grows; then they come back from above.
 Precise level_for(const Sharers& all, double capacity, Precise level) {
   Precise below, above{kInfinity};
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kAllSteps; ++step) {
     const AtLevel at = look_at(all, level);
     const double water = capacity - at.fixed;
     const double error = -minus(times(level, at.rate.high), water) - level.high * at.rate.low;

@@ -71,7 +71,7 @@ void validate_after(const ClusterJobsView& jobs) {
   }
 }
 
-constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;
+constexpr std::int64_t kMostNodeSlots = std::int64_t{1} << 20;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
 
 }  // namespace
@@ -94,8 +94,8 @@ void validate(const ClusterView& cluster) {
   check_length("storage", cluster.storage.size(), n, "rate");
   check_length("link", cluster.link.size(), n, "rate");
   check_amounts("rate", cluster.rate, kRateRange);
-  check_counts("map_slots", cluster.map_slots, kMostOnNode);
-  check_counts("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostOnNode);
+  check_counts("map_slots", cluster.map_slots, kMostNodeSlots);
+  check_counts("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostNodeSlots);
   check_counts("type", cluster.type, static_cast<std::int64_t>(n) - 1);
   check_counts("rack", cluster.rack, static_cast<std::int64_t>(n) - 1);
   for (const auto& [field, values] :

@@ -1,18 +1,12 @@
 #include "malleable/model/option.hpp"
 
 #include <charconv>
-#include <cstdio>
 
 #include "malleable/model/domain.hpp"
+#include "malleable/model/error.hpp"
 
 namespace malleable {
 namespace {
-
-std::string shown(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
 
 template <typename T>
 std::optional<T> parsed(std::string_view text) {

@@ -9,8 +9,8 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kLook = 16;  // jobs that are asked for a local block
-constexpr double kTurns = 8.0;     // most places of a node in a class's ring of blocks
+constexpr std::size_t kAskedJobs = 16;  // jobs that are asked for a local block
+constexpr double kTurns = 8.0;          // most places of a node in a class's ring of blocks
 
 }  // namespace
 
@@ -183,7 +183,7 @@ Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* b
   const Job& own = jobs_[job];
   if (now >= own.stamp[pool] + options_.patience) return job;
   const auto& queue = users_[own.user].queue[pool][own.job_class];
-  for (std::size_t k = 1; k < std::min(queue.size(), kLook); ++k) {
+  for (std::size_t k = 1; k < std::min(queue.size(), kAskedJobs); ++k) {
     const bool here = blocks->has_blocks(queue[k]) && blocks->find(queue[k], node) != kNone;
     if (here) return queue[k];
   }

@@ -17,7 +17,7 @@ constexpr double kSamePart = 1.0 / 16.0;
 constexpr double kUnsure = 0.5;
 
 // What a first slot comes at there (kernel/steep_shares), for p from 0.5 to 0.9.
-constexpr double kFirst = 0.3;
+constexpr double kFirstSlot = 0.3;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
   if (!follows_objective_ || time_matters_) return 0.0;
   const double part = part_[pool][job];
   if (part <= 0.0) return key(state, job, pool);
-  return (running > 0 ? static_cast<double>(running) + 0.5 : kFirst) / part;
+  return (running > 0 ? static_cast<double>(running) + 0.5 : kFirstSlot) / part;
 }
 
 double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {

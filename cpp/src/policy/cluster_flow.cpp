@@ -9,12 +9,12 @@ namespace malleable {
 namespace {
 
 // So many unfinished jobs are planned in every decision; FlowEpoch compares lists of as many.
-constexpr std::int64_t kFewJobs = 300;
+constexpr std::int64_t kPlannedJobs = 300;
 // Tasks that take no time are work all the same.
 constexpr double kLeastWork = 1e-9;
 // Ranks of a flow's jobs, of the flow's price: closer than prices of two flows are as a rule. A
 // rank of infinity would mean none.
-constexpr double kApart = 1e-12, kHighestPrice = 1e9;
+constexpr double kRanksApart = 1e-12, kHighestFlowPrice = 1e9;
 
 bool is_guessed(const ClusterState& state, Index job, Phase p) {
   return state.believed[2 * job + p] <= 0.0 && state.jobs.tasks[p][job] > 0;
@@ -244,13 +244,13 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
 
 // Whether flows of the side stand by prices that are kept, without an order of all.
 bool ClusterFlow::priced(const Side& side) const {
-  return steady_ && !literal() && options_.effort == 0 && side.jobs > kFewJobs;
+  return steady_ && !literal() && options_.effort == 0 && side.jobs > kPlannedJobs;
 }
 
 void ClusterFlow::order_flows(const ClusterState& state, Side& side, std::int64_t slots) {
   if (literal()) {
     begin_plan(state, side, slots);
-  } else if (side.jobs <= kFewJobs || options_.effort > 0) {
+  } else if (side.jobs <= kPlannedJobs || options_.effort > 0) {
     compare_lists(state, side, slots);
   } else {
     look_at_touched(state, side, slots);
@@ -287,8 +287,8 @@ void ClusterFlow::rank(Side& side, Answer& answer) {
   }
   const std::span<const double> prices = side.front.keys(side.exponent);
   for (const Index number : all ? side.flows : looked_at_) {
-    const double price = std::min(prices[at_[number]], kHighestPrice);
-    put_flow(number, price, kApart * std::max(1.0, std::fabs(price)));
+    const double price = std::min(prices[at_[number]], kHighestFlowPrice);
+    put_flow(number, price, kRanksApart * std::max(1.0, std::fabs(price)));
   }
 }
 
@@ -322,7 +322,7 @@ double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
     if (&flow == &own || flow.line.empty() || price(flow) <= mine) continue;
     rank = std::min(rank, rank_[flow.line.front()]);
   }
-  return rank < kInfinity ? rank - kApart : rank;
+  return rank < kInfinity ? rank - kRanksApart : rank;
 }
 
 // The rank; where users have shares, places in their orders as numbers above 0.

@@ -20,7 +20,7 @@ constexpr double kNearlyLinear = 0.99;
 constexpr std::size_t kMostWithRules = 2000;
 // Halvings of a price between 1e-18 and 1. Any price will do for a bound, and around the best one
 // it hardly changes.
-constexpr int kPriceSteps = 24;
+constexpr int kBoundHalvings = 24;
 constexpr std::size_t kMostWeights = 32;
 constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
 constexpr OrderRule kRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith, OrderRule::kModifiedDue,
@@ -52,7 +52,7 @@ double most_together(const Problem& problem, const SpeedupView& speedup) {
   }
   double least = std::min(each * problem.slots, alone);
   double low = std::log(1e-18), high = std::log(each);
-  for (int step = 0; step < kPriceSteps; ++step) {
+  for (int step = 0; step < kBoundHalvings; ++step) {
     const double middle = low + (high - low) / 2.0, price = std::exp(middle);
     double asked = 0.0, made = price * problem.slots;
     for (std::size_t j = 0; j < n; ++j) {

@@ -32,11 +32,11 @@ namespace {
 constexpr std::size_t kFewSteps = 4000;
 // Up to so many, all ask for prices, which are made for every decision.
 constexpr std::size_t kPricedAnew = 10'000;
-constexpr double kAsking = 8192;                         // times that jobs of more ask
-constexpr double kChanged = 0.125, kMoved = 1.0 / 16.0;  // of the jobs, of the times looked at
+constexpr double kAsking = 8192;                             // times that jobs of more ask
+constexpr double kChangedPart = 0.125, kMoved = 1.0 / 16.0;  // of the jobs, of the times looked at
 constexpr double kForgotten = 0.25;  // of these times: within so much all begin again
 constexpr std::size_t kSample = 2048;
-constexpr double kLate = 1e100;  // keys of jobs that are to be late begin there
+constexpr double kLateKey = 1e100;  // keys of jobs that are to be late begin there
 constexpr double kFirst = -1e300;
 
 MALLEABLE_VECTOR_CLONES
@@ -148,7 +148,7 @@ double Epoch::placed(std::size_t row, Aim now) const {
     if (round + 1 >= on_time_.rounds()) break;
     now = aim(row, job.due);
   }
-  return kLate * std::exp(std::clamp(first, -200.0, 200.0));
+  return kLateKey * std::exp(std::clamp(first, -200.0, 200.0));
 }
 
 void Epoch::settle(std::size_t row) {
@@ -285,7 +285,7 @@ void Epoch::settle_outdated() {
 void Epoch::select_on_time() {
   const std::size_t n = id_.size();
   const bool anew = n <= kPricedAnew || on_time_.empty() ||
-                    static_cast<double>(changes_) > kChanged * static_cast<double>(n) ||
+                    static_cast<double>(changes_) > kChangedPart * static_cast<double>(n) ||
                     now_ - on_time_.now() > kMoved * on_time_.span();
   if (anew) make_prices();
   forget_some();

@@ -30,7 +30,7 @@ constexpr std::size_t kClocked = 20'000;
 constexpr std::size_t kKeptWarm = 200'000;
 
 // For those who share the slots with strict deadlines, in times of the plan that is there.
-constexpr double kTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
+constexpr double kPlanTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out: the on-time set is at least as good, order by order.
@@ -208,7 +208,7 @@ bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Ag
   std::vector<double> completion;
   const double before = evaluate(penalties, aggregate, plan.completion);
   double least = before;
-  for (const double times : kTimes) {
+  for (const double times : kPlanTimes) {
     if (strict_.pure() && times < kInfinity) continue;
     strict_.due(0.5, due_);
     for (std::size_t j = 0; times < kInfinity && j < n; ++j) {

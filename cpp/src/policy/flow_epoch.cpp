@@ -12,7 +12,7 @@ namespace {
 
 // So many jobs that have not ended are listed for every order, which takes about as long as to
 // compare the orders of 1,000 flows as jobs.
-constexpr std::size_t kFewJobs = 300;
+constexpr std::size_t kListedJobs = 300;
 
 }  // namespace
 
@@ -226,7 +226,7 @@ void FlowEpoch::relax_flows() {
 // The order of flows that have come by what it is worth, beside the last one: sorted_.
 void FlowEpoch::order_by_value() {
   const std::size_t f = arrived_.size();
-  const bool few = table_.open_jobs() <= kFewJobs || options_.effort;
+  const bool few = table_.open_jobs() <= kListedJobs || options_.effort;
   if (few) {
     build_table(arrived_, columns_);
     flow_problem_.build(columns_.flows.view(), slots_, now_);

@@ -10,7 +10,7 @@ namespace malleable {
 namespace {
 
 // Mean times of a flow on all slots after which being early no longer counts.
-constexpr double kPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
+constexpr double kAllPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
 constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // where every order takes long
 constexpr double kFewExponents[] = {0.0, 0.4, 0.8};
 
@@ -105,7 +105,7 @@ void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
     orders_.apply(rule, flows, penalties, earliest_, trial_);
     consider(flows, penalties, Aggregate::kSum, order);
   }
-  const std::span<const double> all = kPatience, few = kFewPatience;
+  const std::span<const double> all = kAllPatience, few = kFewPatience;
   for (const double exponent : kFewExponents) {
     for (const double patience : *exact_ ? all : few) {
       try_keys(flows, penalties, exponent, patience, order);

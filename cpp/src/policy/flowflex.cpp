@@ -21,10 +21,10 @@ constexpr double kFlowShare = 0.4;  // of the search: over orders of flows; the 
 constexpr int kPursuits = 12;       // levels that a maximum is tried for
 constexpr std::uint64_t kStepNodes = 200'000;
 
-constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
-constexpr OrderRule kSumRules[] = {OrderRule::kModifiedDue, OrderRule::kOnTimeSet,
-                                   OrderRule::kSmith,       OrderRule::kApparentCost,
-                                   OrderRule::kLeastSlack,  OrderRule::kShortestPath};
+constexpr OrderRule kLinearFlowRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
+constexpr OrderRule kSumFlowRules[] = {OrderRule::kModifiedDue, OrderRule::kOnTimeSet,
+                                       OrderRule::kSmith,       OrderRule::kApparentCost,
+                                       OrderRule::kLeastSlack,  OrderRule::kShortestPath};
 
 }  // namespace
 
@@ -225,7 +225,7 @@ void FlowFlex::orders(const FlowPlan& plan, std::vector<std::vector<Index>>& ord
 void FlowFlex::relaxed_orders() {
   bound_.relax(relaxed_);
   const std::span<const OrderRule> rules =
-      penalties_->linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
+      penalties_->linear() ? std::span<const OrderRule>(kLinearFlowRules) : kSumFlowRules;
   std::vector<Index> order(problem_->flows());
   for (const OrderRule rule : rules) {
     if (tries_ == 0) return;

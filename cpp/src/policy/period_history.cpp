@@ -8,11 +8,11 @@
 namespace malleable {
 namespace {
 
-constexpr double kArrivals = 500.0, kJobs = 200.0;
+constexpr double kArrivals = 500.0, kJobsRemembered = 200.0;
 // Fewer arrivals do not show a load: sizes differ too much.
 constexpr double kFewArrivals = 50.0;
 // What a small spread is believed ahead of a large one, as a logarithm a unit.
-constexpr double kTrust = 6.0;
+constexpr double kSmallSpread = 6.0;
 // Odds of a job whose size was not an estimate at all.
 constexpr double kStray = 1e-6;
 
@@ -33,7 +33,8 @@ void PeriodHistory::finish(double estimate, double least, double most) {
   const double below = least > 0.0 ? std::log(least / estimate) - 1e-6 : -1e300;
   for (std::size_t k = 0; k < kSpreads.size(); ++k) {
     const double part = normal_above(-above / kSpreads[k]) - normal_above(-below / kSpreads[k]);
-    likelihood_[k] = likelihood_[k] * (1.0 - 1.0 / kJobs) + std::log(std::max(part, 0.0) + kStray);
+    likelihood_[k] =
+        likelihood_[k] * (1.0 - 1.0 / kJobsRemembered) + std::log(std::max(part, 0.0) + kStray);
   }
 }
 
@@ -55,7 +56,7 @@ double PeriodHistory::spread() const {
   double highest = -1e300, sum = 0.0, total = 0.0;
   std::array<double, kSpreads.size()> belief{};
   for (std::size_t k = 0; k < kSpreads.size(); ++k) {
-    belief[k] = likelihood_[k] - kTrust * kSpreads[k];
+    belief[k] = likelihood_[k] - kSmallSpread * kSpreads[k];
     highest = std::max(highest, belief[k]);
   }
   for (std::size_t k = 0; k < kSpreads.size(); ++k) {

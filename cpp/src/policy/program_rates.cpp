@@ -9,7 +9,7 @@ namespace {
 constexpr double kBelieved = 0.8;  // p before anything is seen
 constexpr double kPart = 1.0 / 3.0;
 // Beliefs that move by less stay as they are.
-constexpr double kSame = 0.01;
+constexpr double kSameRate = 0.01;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool ProgramRates::observe(std::int64_t program, std::int64_t slots, double work
   }
   place->work += work;
   place->seconds += seconds;
-  if (!(std::fabs(place->rate() - place->believed) > kSame * place->believed)) return false;
+  if (!(std::fabs(place->rate() - place->believed) > kSameRate * place->believed)) return false;
   place->believed = place->rate();
   return true;
 }

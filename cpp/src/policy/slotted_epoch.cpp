@@ -13,7 +13,7 @@
 namespace malleable {
 namespace {
 
-void check_counts(const char* field, std::span<const std::int64_t> values, std::size_t count) {
+void check_task_counts(const char* field, std::span<const std::int64_t> values, std::size_t count) {
   if (values.empty()) return;
   if (values.size() != count) throw std::invalid_argument(std::string(field) + ": one entry a job");
   for (std::size_t k = 0; k < count; ++k) {
@@ -35,9 +35,9 @@ void check_slots(std::int64_t slots) {
 }
 
 void check(const SlottedEpoch::Columns& columns, std::size_t count) {
-  check_counts("maps", columns.maps, count);
-  check_counts("reduces", columns.reduces, count);
-  check_counts("running", columns.running, count);
+  check_task_counts("maps", columns.maps, count);
+  check_task_counts("reduces", columns.reduces, count);
+  check_task_counts("running", columns.running, count);
   check_work("map_left", columns.map_left, count);
   check_work("reduce_left", columns.reduce_left, count);
 }

@@ -10,12 +10,12 @@ namespace malleable {
 namespace {
 
 // Prices of slots rise by this for each job behind, where jobs keep coming (policy/concave).
-constexpr double kSteep = 3.0;
-constexpr int kPriceSteps = 40;
+constexpr double kSteepPrices = 3.0;
+constexpr int kKeyHalvings = 40;
 constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9;
 constexpr double kMostKey = 1e280;
 // Arrivals that are remembered, how many make a load, and the load beyond which nothing is known.
-constexpr std::size_t kRecent = 2000, kFew = 20;
+constexpr std::size_t kRecentArrivals = 2000, kFew = 20;
 constexpr double kMostLoad = 0.7;
 // Jobs that ended whose slips are remembered; what is believed before, and how much that weighs;
 // a slip below which nothing is learnt, and the most that is.
@@ -73,7 +73,7 @@ void ToldEnds::look_up(const Task& task) {
   row_.resize(list_.size());
   for (std::size_t k = 0; k < list_.size(); ++k) row_[k] = row_of.at(list_[k].id);
   const double mean = value > 0.0 ? value / count : 1.0;
-  const double steep = 1.0 + (kSteep - 1.0) * task.coming / (1.0 + task.coming);
+  const double steep = 1.0 + (kSteepPrices - 1.0) * task.coming / (1.0 + task.coming);
   slot_price_ = steep / std::max(1.0, problem.slots);
   price_ = slot_price_ * (count / 2.0 + task.coming);
   key_.assign(n, 0.0);
@@ -103,7 +103,7 @@ double ToldEnds::asked(const Task& task, Index row, double price) const {
 double ToldEnds::price_of_all(const Task& task, std::size_t newcomers) const {
   double low = std::log(kLowestPrice), high = std::log(kHighestPrice);
   const std::size_t n = task.problem.size();
-  for (int step = 0; step < kPriceSteps; ++step) {
+  for (int step = 0; step < kKeyHalvings; ++step) {
     const double middle = low + (high - low) / 2.0;
     double all = 0.0;
     for (std::size_t j = 0; j < n && newcomers > 0; ++j) {
@@ -165,7 +165,7 @@ void ToldEnds::note(const Task& task, Index row) {
   if (!started_ || !(task.problem.now > began_)) return;
   const Arrival arrival{task.problem.now, task.problem.work[row],
                         key_[row] / std::max(task.value[row], kTiny)};
-  keep(recent_, next_recent_, kRecent, arrival);
+  keep(recent_, next_recent_, kRecentArrivals, arrival);
 }
 
 void ToldEnds::learn(const Entry& entry, double now) {
@@ -188,7 +188,8 @@ double ToldEnds::median_slip() const {
 // The load of recent arrivals that pass who has this key.
 double ToldEnds::passing(const Task& task, double key) const {
   if (recent_.size() < kFew) return 0.0;
-  const double since = recent_.size() < kRecent ? began_ : recent_[next_recent_ % kRecent].now;
+  const double since =
+      recent_.size() < kRecentArrivals ? began_ : recent_[next_recent_ % kRecentArrivals].now;
   const double span = task.problem.now - since;
   if (!(span > 0.0)) return 0.0;
   double work = 0.0;

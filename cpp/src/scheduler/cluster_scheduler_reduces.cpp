@@ -24,11 +24,12 @@ namespace {
 
 // The chance of all maps to end in time for an early start; less if a task that starts in vain can
 // be ended.
-constexpr double kLikely = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
+constexpr double kLikelyInTime = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
 // The same for a slot that nobody wants. Nothing is lost there at any chance; but the smaller it
 // is, the more tasks start in vain and are ended again.
 constexpr double kHope = 0.1;
-constexpr std::size_t kFew = 8;  // so many maps that run are looked at whenever one starts or ends
+// So many maps that run are looked at whenever one starts or ends.
+constexpr std::size_t kFewMaps = 8;
 // Else again after this part of what could be copied, of a map's mean time or of its age.
 constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
 
@@ -63,7 +64,7 @@ void ClusterScheduler::map_began(Index job, std::int64_t count, double when) {
         later == began.end() || (later != began.begin() && when - *(later - 1) < *later - when);
     began.erase(before ? later - 1 : later);
   }
-  if (began.size() > kFew) return;
+  if (began.size() > kFewMaps) return;
   jobs_[job].look = 0.0;
   if (jobs_[job].early > 0) calm_ = 0.0;
 }
@@ -98,7 +99,7 @@ void ClusterScheduler::look_at_chances(Index job) {
   for (const double began : own.began) ages_.push_back(state_.now - began);
   const auto waiting = static_cast<double>(maps.waiting);
   // Of jobs whose reduce tasks could be ended the least chance is looked for.
-  const double likely = takes_back_ ? kLikelyEnough : kLikely;
+  const double likely = takes_back_ ? kLikelyEnough : kLikelyInTime;
   const double enough = own.early > 0 ? 0.0 : own.foreseen ? kEven : likely;
   own.soon = chance_of_ends(ages_, waiting, times, there, enough);
   if (takes_back_) own.hope = chance_of_ends(ages_, waiting, times, all, kHope);
@@ -113,7 +114,7 @@ void ClusterScheduler::look_at_chances(Index job) {
 void ClusterScheduler::follow_chances(Index job) {
   Job& own = jobs_[job];
   const PhaseState& reduces = state_.phases[2 * job + 1];
-  if (own.soon >= (takes_back_ ? kLikelyEnough : kLikely) && !reduces.ready) {
+  if (own.soon >= (takes_back_ ? kLikelyEnough : kLikelyInTime) && !reduces.ready) {
     make_ready(job, kReduce);
     own.foreseen = true;
   } else if (own.soon < kEven && own.foreseen && takes_back_) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSizeOrders = 9;
 // Of the search: vain candidates a job before a leap, and moves of a leap.
-constexpr std::int64_t kPatience = 16;
+constexpr std::int64_t kVainCandidates = 16;
 constexpr int kLeap = 4;
 
 std::vector<Index> sorted_by(std::span<const double> key) {
@@ -128,7 +128,7 @@ void TandemBatch::search(std::int64_t candidates) {
   for (std::int64_t k = 0; k < candidates && value_ > lower_bound_; ++k) {
     ++tried_;
     // Where nothing has helped for long, several moves at once lead away from the best orders.
-    const bool leap = stale_ > kPatience * static_cast<std::int64_t>(count);
+    const bool leap = stale_ > kVainCandidates * static_cast<std::int64_t>(count);
     const bool from_best = leap && !best_map_order_.empty();
     map_trial_ = from_best ? best_map_order_ : map_order_;
     shuffle_trial_ = from_best ? best_shuffle_order_ : shuffle_order_;
