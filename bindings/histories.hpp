@@ -28,7 +28,8 @@ inline TaskEstimates::History history_of(const py::tuple& numbers) {
     const auto given = numbers[k].cast<Array<double>>();
     return std::vector<double>(given.data(), given.data() + given.size());
   };
-  return {copied(0), {copied(1), copied(2)}, {copied(3), copied(4)}, copied(5), {copied(6), copied(7)}};
+  return {
+      copied(0), {copied(1), copied(2)}, {copied(3), copied(4)}, copied(5), {copied(6), copied(7)}};
 }
 
 }  // namespace malleable::bindings

@@ -64,7 +64,7 @@ std::unique_ptr<Owned<malleable_scheduler>> scheduler_of(const malleable_cluster
 
 constexpr std::size_t kNumbersOfProgram = 3,
                       kNumbersOfSpeedup = 1 + kSpeedups,  // of a history, see TaskEstimates
-                      kNumbersOfChange = TaskEstimates::kOfChange;
+    kNumbersOfChange = TaskEstimates::kOfChange;
 
 // A column of every phase that is told, or zeros.
 void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_t n,
@@ -484,11 +484,12 @@ int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
       return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(count));
     };
     const std::size_t said = (all.size() - counted) / 2, users = sums + speedups;
-    of.scheduler.recall({part(0, sums),
-                         {copied("maps", maps, rows), copied("reduces", reduces, rows)},
-                         {part(users, said), part(users + said, said)},
-                         part(sums, speedups),
-                         {part(users + 2 * said, changes), part(users + 2 * said + changes, changes)}});
+    of.scheduler.recall(
+        {part(0, sums),
+         {copied("maps", maps, rows), copied("reduces", reduces, rows)},
+         {part(users, said), part(users + said, said)},
+         part(sums, speedups),
+         {part(users + 2 * said, changes), part(users + 2 * said + changes, changes)}});
   });
 }
 

@@ -287,10 +287,7 @@ double quantile(std::span<double> sorted, double part) {
 class Beliefs {
  public:
   explicit Beliefs(std::span<const LeftPhase> phases)
-      : phases_(phases),
-        of_(phases.size(), kNobody),
-        late_(of_),
-        scatter_(phases.size()) {
+      : phases_(phases), of_(phases.size(), kNobody), late_(of_), scatter_(phases.size()) {
     std::array<double, kScatters> all{};
     for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
     for (std::size_t row = 0; row < phases.size(); ++row) {
@@ -311,7 +308,9 @@ class Beliefs {
     }
   }
   // How likely it is that times have changed, so that the last tasks say more than all.
-  double changed(std::size_t row) const { return late_[row] == kNobody ? 0.0 : phases_[row].changed; }
+  double changed(std::size_t row) const {
+    return late_[row] == kNobody ? 0.0 : phases_[row].changed;
+  }
   // The same as below by the last tasks alone.
   std::pair<std::size_t, double> draw_late(std::size_t row, Random& random) const {
     const Belief& own = own_[late_[row]];

@@ -95,8 +95,9 @@ LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double s
     TaskSums before = all, rest = found.late;
     before.remove(found.late);
     rest.remove(oldest);
-    const double level = rest.near_level(slope), apart = before.near_level(slope) - level;
-    if (rest.count > 0.5 && (oldest.near_level(slope) - level) / apart > kMixed) {
+    const bool mixed = oldest.count > 1.5 && rest.count >= oldest.count;
+    const double level = mixed ? rest.level(slope) : 0.0;
+    if (mixed && (oldest.level(slope) - level) / (before.level(slope) - level) > kMixed) {
       found.late = rest;
       --found.parts;
     }
@@ -108,7 +109,7 @@ LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double s
 }
 
 double draw_near(const TaskSums& all, double x, double y, double slope, double scatter,
-                  double most) {
+                 double most) {
   if (all.count == 0.0) return y;
   const double square = with_known(all.near_square(slope), all.count, scatter);
   const double far = most * std::sqrt(square / (all.count + kKnown));

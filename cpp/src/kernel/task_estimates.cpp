@@ -79,7 +79,6 @@ LogMean either(double chance, const LogMean& a, const LogMean& b) {
           chance * a.variance + rest * b.variance + chance * rest * apart * apart};
 }
 
-
 }  // namespace
 
 namespace {
@@ -573,8 +572,8 @@ TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTa
     const double xy = of.xy - of.x * of.y / of.count;
     const double xx = std::max(0.0, of.xx - of.x * of.x / of.count);
     const double yy = std::max(0.0, of.yy - of.y * of.y / of.count);
-    found.add({xx, xy + rest * xx, std::max(0.0, yy + rest * (2.0 * xy + rest * xx)),
-               of.count - 1.0});
+    found.add(
+        {xx, xy + rest * xx, std::max(0.0, yy + rest * (2.0 * xy + rest * xx)), of.count - 1.0});
   };
   if (seen.together) return found;
   if (!change.likely()) {
@@ -628,7 +627,6 @@ void TaskEstimates::keep_late(Group& own, const LevelChange& found) {
   own.latest.keep(found.parts);
 }
 
-
 bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen,
                           double tasks) {
   const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
@@ -659,19 +657,18 @@ bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
             {log_of(part.seconds / part.count) - slower, part.level(1.0 - of_group), part.count,
              0.0, Within{}});
   };
-  if (found.likely()) {
+  if (found.chance > kSure) {
     TaskSums first = seen;
     first.remove(found.late);
     const Runs own = group(p, told.group).runs;
     const double level = first.level(1.0 - of_group);
     const double apart = found.late.level(1.0 - of_group) - level;
-    const bool as_before =
-        own.n == 0.0 || std::fabs(own.mean - level) < 0.5 * std::fabs(apart);
+    const bool as_before = own.n == 0.0 || std::fabs(own.mean - level) < 0.5 * std::fabs(apart);
     add(first);
     add(found.late);
     if (as_before) {
-      Group& own = group(p, told.group);
-      keep_late(own, {1.0, own.latest.back(0), 1});
+      Group& runs = group(p, told.group);
+      keep_late(runs, {1.0, runs.latest.back(0), 1});
     }
   } else {
     add(seen);
@@ -766,8 +763,9 @@ void see_all(const See& see, bool any, Numbers&... numbers) {
   (see(numbers, any), ...);
 }
 
-// What histories of earlier versions lack: they did not count changes of programs, nor errors of users by themselves; they
-// said p by a mean alone, and before that not how sure it was, nor counted work.
+// What histories of earlier versions lack: they did not count changes of programs, nor errors of
+// users by themselves; they said p by a mean alone, and before that not how sure it was, nor
+// counted work.
 constexpr std::size_t kErrors = 6, kLikelihood = kErrors + 1 + kSpeedups * (1 + kLevelModels),
                       kCounts = 2 * kWorkClasses;
 

@@ -10,10 +10,10 @@
 // standard deviations away from the level (Huber 1964), and a change shows in several values.
 //
 // The latest values are kept as sums over parts that grow with their age: two parts together have
-// at most half as many values as all later ones. Changes are looked for between parts only (exponential
-// histograms: Datar, Gionis, Indyk, Motwani 2002; for changes: Bifet and Gavalda 2007). A part in
-// which a change lies has values of both levels, and is left to those before. A value
-// costs O(parts), and so does a look. Memory: at most kParts sums.
+// at most half as many values as all later ones. Changes are looked for between parts only
+// (exponential histograms: Datar, Gionis, Indyk, Motwani 2002; for changes: Bifet and Gavalda
+// 2007). A part in which a change lies has values of both levels, and is left to those before. A
+// value costs O(parts), and so does a look. Memory: at most kParts sums.
 #pragma once
 
 #include <cstddef>
@@ -80,6 +80,6 @@ LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double s
                         double scatter, const TaskSums& newest = {});
 // y, or what counts in its place if it is more than `most` standard deviations off.
 double draw_near(const TaskSums& all, double x, double y, double slope, double scatter,
-                  double most = 2.5);
+                 double most = 2.5);
 
 }  // namespace malleable

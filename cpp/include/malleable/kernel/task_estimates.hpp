@@ -144,8 +144,8 @@ class TaskEstimates {
     void add(const Within& more, double sign = 1.0);
     void state(State& s) { s(xx, xy, yy, freedom); }
   };
-  // A run of a program: the logarithm of the mean of its tasks' seconds, the mean of the logarithms,
-  // how many tasks they are, and what it counts as in looks for changes.
+  // A run of a program: the logarithm of the mean of its tasks' seconds, the mean of the
+  // logarithms, how many tasks they are, and what it counts as in looks for changes.
   struct Run {
     double log = 0.0, level = 0.0, tasks = 0.0, near = 0.0;
     // Sums of squares of tasks around their level, or around both if times changed.
