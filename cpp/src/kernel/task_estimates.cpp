@@ -582,6 +582,10 @@ TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTa
   }
   TaskSums before = seen;
   before.remove(change.late);
+  // Some of them may belong to the other level.
+  before.y = before.c;
+  before.xy = before.xc;
+  before.yy = before.cc;
   see(before);
   see(change.late);
   return found;
