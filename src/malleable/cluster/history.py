@@ -74,7 +74,15 @@ class History(NamedTuple):
             of = [rows.get(name, -1) for name in users]
             none = np.zeros((1, _NUMBERS))
             said = np.vstack([said[0], none])[of], np.vstack([said[1], none])[of]
-        return (self.common, self.maps, self.reduces, *said, self.speedup, self.map_changes, self.reduce_changes)
+        return (
+            self.common,
+            self.maps,
+            self.reduces,
+            *said,
+            self.speedup,
+            self.map_changes,
+            self.reduce_changes,
+        )
 
     def with_users(self, others: History) -> History:
         """With what ``others`` knows of users that are not in this one."""
