@@ -152,14 +152,10 @@ def _stack(rows: list[Floats], width: int) -> Floats:
     return np.array(rows).reshape(-1, width)
 
 
-def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
-    """A history as `Scheduler.history` says it, or a file of that; ValueError if it is none."""
-    if isinstance(history, Mapping):
-        found: Any = history
-    else:
-        found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
-    if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
-        raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
+def _programs(
+    found: Mapping[str, Any],
+) -> tuple[dict[tuple[str, str], None], dict[str, list[Floats]]]:
+    """Programs and users in their order, and rows of their columns."""
     names: dict[tuple[str, str], None] = {}
     rows: dict[str, list[Floats]] = {column: [] for column in ("map", "reduce", *_OTHERS)}
     for field, own in _entries(found, "programs"):
@@ -174,6 +170,18 @@ def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
         # Histories of earlier versions lack some of the others.
         for column, width in _OTHERS.items():
             rows[column].append(_row(f"{field}.{column}", own.get(column, [0.0] * width), width))
+    return names, rows
+
+
+def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
+    """A history as `Scheduler.history` says it, or a file of that; ValueError if it is none."""
+    if isinstance(history, Mapping):
+        found: Any = history
+    else:
+        found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
+    if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
+        raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
+    names, rows = _programs(found)
     users: dict[str, None] = {}
     said: dict[str, list[Floats]] = {"map": [], "reduce": []}
     for field, own in _entries({"users": []} | dict(found), "users"):
