@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -232,11 +233,6 @@ void linear_excess(const LinearColumns& jobs, std::size_t n, double now, double 
     for (std::size_t lane = 0; lane < kLanes; ++lane) add(j + lane, lane);
   }
   for (; j < n; ++j) add(j, j % kLanes);
-}
-
-double sum_lanes(const double* lanes) {
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 namespace malleable {
 namespace {
 
-constexpr int kRounds = 60;     // passes over cells
-constexpr int kOwnRounds = 60;  // Newton steps within a window
-constexpr int kFine = 8;        // 2^8 cells for each doubling of time,
-constexpr int kDoublings = 16;  // and so many doublings
+constexpr int kCellRounds = 60;   // passes over cells
+constexpr int kLevelSteps = 60;  // Newton steps within a window
+constexpr int kFine = 8;          // 2^8 cells for each doubling of time,
+constexpr int kDoublings = 16;    // and so many doublings
 constexpr int kShift = 52 - kFine;
 constexpr std::size_t kCells = std::size_t{kDoublings} << kFine;
 constexpr std::size_t kBlock = 512;
@@ -22,15 +22,15 @@ constexpr std::size_t kMostWindows = 4;
 // An excess of this share of S t is too much for windows: first a step over all jobs.
 constexpr double kNear = 1e-5;
 // Levels are looked at in windows up to so many times what the bounds of excesses ask for.
-constexpr double kReach = 4.0;
+constexpr double kWindow = 4.0;
 // [of S t] What counts as rounding (kernel/forced_work).
 constexpr double kAllowed = 2.0 * kRounding;
 
-struct Columns {
+struct LineColumns {
   const double *work, *low, *room, *at, *slope;
 };
 
-Columns columns_of(const LinearLevel::Jobs& jobs, std::size_t first = 0) {
+LineColumns columns_of(const LinearLevel::Jobs& jobs, std::size_t first = 0) {
   return {jobs.work.data() + first, jobs.low.data() + first, jobs.room.data() + first,
           jobs.at.data() + first, jobs.slope.data() + first};
 }
@@ -49,7 +49,8 @@ struct Lanes {
 // What is forced before t at a level, how fast that falls with it; what a job pays that ends as
 // early as it can alone, at most; and the least work and slope.
 MALLEABLE_VECTOR_CLONES
-void add_up(const Columns& jobs, std::size_t n, double now, double t, double level, Lanes* sums) {
+void add_up(const LineColumns& jobs, std::size_t n, double now, double t, double level,
+            Lanes* sums) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     sums->forced[lane] = sums->fall[lane] = 0.0;
     sums->alone[lane] = -kInfinity;
@@ -79,11 +80,6 @@ void add_up(const Columns& jobs, std::size_t n, double now, double t, double lev
   for (; j < n; ++j) add(j, j % kLanes);
 }
 
-double sum_lanes(const double* lanes) {
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-}
-
 // Where what jobs force turns: up at `first` by `rise`, down at `second` by `drop`; `steep` is how
 // fast it falls with the level in between.
 struct Turns {
@@ -91,7 +87,8 @@ struct Turns {
 };
 
 MALLEABLE_VECTOR_CLONES
-void list_turns(const Columns& jobs, std::size_t n, double now, double level, const Turns& turns) {
+void list_turns(const LineColumns& jobs, std::size_t n, double now, double level,
+                const Turns& turns) {
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) {
     const double work = jobs.work[j], low = jobs.low[j], room = jobs.room[j], high = low + room;
@@ -280,7 +277,7 @@ bool LinearLevel::settle(const Jobs& jobs, double cap) {
   const double base = level_;
   for (const Window& window : windows_) {
     if (!gather(jobs, window, base, cap)) return false;
-    for (int round = 0; round < kOwnRounds && level_ < cap; ++round) {
+    for (int round = 0; round < kLevelSteps && level_ < cap; ++round) {
       const Peak top = peak(window, level_);
       if (!(top.excess > 0.0 && top.fall > 0.0)) break;
       const double before = level_;
@@ -297,7 +294,7 @@ std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double n
   now_ = now;
   if (jobs.size() == 0 || !start(jobs, near)) return std::nullopt;
   const double minima = sum_of(jobs.low);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCellRounds; ++round) {
     spread(jobs, level_);
     const Peak top = look(minima);
     if (windows_.empty()) return level_;
@@ -308,7 +305,7 @@ std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double n
       full_ = now_ + top.time;
       continue;
     }
-    const double cap = level_ + kReach * reach_ + kAmple * std::max(std::fabs(level_), 1e-9);
+    const double cap = level_ + kWindow * reach_ + kAmple * std::max(std::fabs(level_), 1e-9);
     if (!settle(jobs, cap)) return std::nullopt;
     if (level_ < cap) return level_;
     if (!(level_ > before)) return std::nullopt;

@@ -31,7 +31,7 @@ struct MalleablePacking::Trace {
 namespace {
 
 // Steps of loops over jobs that are scattered over memory.
-constexpr std::size_t kAhead = 16;
+constexpr std::size_t kFetched = 16;
 
 struct Extent {
   double shortest, longest;  // of the times that jobs with work take alone
@@ -65,9 +65,9 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
   Index count = 0;
   double before = 0.0, behind = minima;
   for (std::size_t p = 0; p < n; ++p) {
-    if (p + kAhead < n) {
+    if (p + kFetched < n) {
       for (const auto* column : {&problem.work, &problem.low, &problem.high}) {
-        fetch(&(*column)[order[p + kAhead]]);
+        fetch(&(*column)[order[p + kFetched]]);
       }
     }
     const Index j = order[p];
@@ -102,7 +102,7 @@ void MalleablePacking::simulate_into(std::span<double> completion) {
   };
   simulate(done, NoTrace{});
   for (std::size_t k = 0; k < n; ++k) {
-    if (k + kAhead < n) fetch(&completion[ended_[k + kAhead]]);
+    if (k + kFetched < n) fetch(&completion[ended_[k + kFetched]]);
     completion[ended_[k]] = end_[k];
   }
 }

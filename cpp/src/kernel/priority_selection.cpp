@@ -3,7 +3,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kSample = 1024;
+constexpr std::size_t kSampledKeys = 1024;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
 
 // Some of many keys of jobs with room, in order; all of few.
 void PrioritySelection::draw(std::span<const double> key, std::span<const double> room) {
-  const std::size_t n = key.size(), count = std::min(n, kSample);
+  const std::size_t n = key.size(), count = std::min(n, kSampledKeys);
   sample_.clear();
   for (std::size_t k = 0; k < count; ++k) {
     // Scattered, so that sorted or periodic tables are sampled fairly.
@@ -55,10 +55,10 @@ void PrioritySelection::draw(std::span<const double> key, std::span<const double
 double PrioritySelection::guess(std::span<const double> key, std::span<const double> room,
                                 double slack) {
   const std::size_t n = key.size();
-  if (n <= 2 * kSample) return kInfinity;
+  if (n <= 2 * kSampledKeys) return kInfinity;
   draw(key, room);
   double wanted = 0.0;
-  const double share = slack * 1.1 * static_cast<double>(kSample) / static_cast<double>(n);
+  const double share = slack * 1.1 * static_cast<double>(kSampledKeys) / static_cast<double>(n);
   for (const Candidate& candidate : sample_) {
     wanted += candidate.room;
     if (wanted > share) return candidate.key;

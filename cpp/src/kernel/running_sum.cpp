@@ -16,7 +16,7 @@ double add_up(const double* terms, std::size_t n) {
     for (std::size_t lane = 0; lane < 8; ++lane) sum[lane] += terms[j + lane];
   }
   for (; j < n; ++j) sum[j % 8] += terms[j];
-  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+  return sum_lanes(sum);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 // Of fewer jobs the whole order is made at once.
 constexpr std::size_t kManyLevels = 20'000;
-constexpr double kSteepest = 1e200;  // slope that levels are found by
+constexpr double kSteepestLine = 1e200;  // slope that levels are found by
 
 // A deadline that a selection takes for earlier where the job needs longer.
 inline double with_path(double due, double path) {
@@ -43,7 +43,7 @@ void Epoch::set_line(std::size_t row) {
   const Kind kind = kind_[row];
   double slope = weight_[row];
   if (info(kind).per_size) {
-    slope = size_[row] > slope / kSteepest ? slope / size_[row] : 0.0;
+    slope = size_[row] > slope / kSteepestLine ? slope / size_[row] : 0.0;
   }
   lead_[row] = slope;
   start_[row] = kind == Kind::kLateness     ? deadline_[row]

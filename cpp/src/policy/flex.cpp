@@ -38,11 +38,11 @@ constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet,   OrderRule::kFittingS
                                    OrderRule::kSpareSet,    OrderRule::kSmith,
                                    OrderRule::kModifiedDue, OrderRule::kApparentCost};
 // The same, if there are so many jobs that a short budget may end the list: the best come first. As
-// many as kSure are tried in any case.
+// many as kSureRules are tried in any case.
 constexpr OrderRule kSumRulesOfMany[] = {OrderRule::kApparentCost, OrderRule::kSpareSet,
                                          OrderRule::kSmith, OrderRule::kModifiedDue,
                                          OrderRule::kOnTimeSet};
-constexpr std::size_t kSure = 2;
+constexpr std::size_t kSureRules = 2;
 
 std::span<const OrderRule> rules_for(const Penalties& penalties, std::size_t jobs) {
   if (penalties.linear()) return kLinearRules;
@@ -352,7 +352,7 @@ void Flex::try_rules(const Task& task) {
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const OrderRule rule = rules[k];
     if (rule == OrderRule::kFittingSet && problem.size() > kManyStepped) continue;
-    if (many && k >= kSure && over(task)) return;
+    if (many && k >= kSureRules && over(task)) return;
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
     if ((rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) && !problem.gang) {

@@ -8,4 +8,10 @@ namespace malleable {
 
 double sum_of(std::span<const double> terms);
 
+// Eight running sums together.
+inline double sum_lanes(const double* lanes) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
 }  // namespace malleable
