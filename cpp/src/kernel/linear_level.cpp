@@ -11,10 +11,10 @@
 namespace malleable {
 namespace {
 
-constexpr int kCellRounds = 60;   // passes over cells
+constexpr int kCellRounds = 60;  // passes over cells
 constexpr int kLevelSteps = 60;  // Newton steps within a window
-constexpr int kFine = 8;          // 2^8 cells for each doubling of time,
-constexpr int kDoublings = 16;    // and so many doublings
+constexpr int kFine = 8;         // 2^8 cells for each doubling of time,
+constexpr int kDoublings = 16;   // and so many doublings
 constexpr int kShift = 52 - kFine;
 constexpr std::size_t kCells = std::size_t{kDoublings} << kFine;
 constexpr std::size_t kBlock = 512;
