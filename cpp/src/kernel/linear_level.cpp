@@ -30,12 +30,12 @@ struct LineColumns {
   const double *work, *low, *room, *at, *slope;
 };
 
-LineColumns columns_of(const LinearLevel::Jobs& jobs, std::size_t first = 0) {
+LineColumns line_columns(const LinearLevel::Jobs& jobs, std::size_t first = 0) {
   return {jobs.work.data() + first, jobs.low.data() + first, jobs.room.data() + first,
           jobs.at.data() + first, jobs.slope.data() + first};
 }
 
-inline double due_at(double at, double slope, double level, double now) {
+inline double line_due(double at, double slope, double level, double now) {
   const double latest = at + level / slope;
   return latest + tolerance(latest) - now;
 }
@@ -49,8 +49,8 @@ struct Lanes {
 // What is forced before t at a level, how fast that falls with it; what a job pays that ends as
 // early as it can alone, at most; and the least work and slope.
 MALLEABLE_VECTOR_CLONES
-void add_up(const LineColumns& jobs, std::size_t n, double now, double t, double level,
-            Lanes* sums) {
+void add_forced(const LineColumns& jobs, std::size_t n, double now, double t, double level,
+                Lanes* sums) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     sums->forced[lane] = sums->fall[lane] = 0.0;
     sums->alone[lane] = -kInfinity;
@@ -59,7 +59,7 @@ void add_up(const LineColumns& jobs, std::size_t n, double now, double t, double
   const auto add = [&](std::size_t j, std::size_t lane) {
     const double work = jobs.work[j], low = jobs.low[j], high = low + jobs.room[j];
     const double at = jobs.at[j], slope = jobs.slope[j];
-    const double due = due_at(at, slope, level, now);
+    const double due = line_due(at, slope, level, now);
     const double left = due > t ? due - t : 0.0;
     const double least = low * t;
     const double head = least < work ? least : work;
@@ -92,7 +92,7 @@ void list_turns(const LineColumns& jobs, std::size_t n, double now, double level
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) {
     const double work = jobs.work[j], low = jobs.low[j], room = jobs.room[j], high = low + room;
-    const double due = due_at(jobs.at[j], jobs.slope[j], level, now);
+    const double due = line_due(jobs.at[j], jobs.slope[j], level, now);
     const bool enough = work <= low * due;  // its minimum is
     const double last = high * due - work;
     const double up = room > 0.0 ? (last > 0.0 ? last : 0.0) / room : (due > 0.0 ? due : 0.0);
@@ -113,7 +113,7 @@ bool LinearLevel::start(const Jobs& jobs, double near) {
   if (!(t > 0.0 && t < end)) t = 0.5 * end;
   Lanes sums;
   const double tried = std::isfinite(near) ? near : 0.0;
-  add_up(columns_of(jobs), jobs.size(), now_, t, tried, &sums);
+  add_forced(line_columns(jobs), jobs.size(), now_, t, tried, &sums);
   if (!(*std::min_element(sums.least, sums.least + kLanes) > 0.0)) return false;
   level_ = *std::max_element(sums.alone, sums.alone + kLanes);
   const double fall = sum_lanes(sums.fall);
@@ -143,7 +143,7 @@ void LinearLevel::spread(const Jobs& jobs, double level) {
                     turn_[4].data()};
   for (std::size_t begin = 0; begin < jobs.size(); begin += kBlock) {
     const std::size_t n = std::min(kBlock, jobs.size() - begin);
-    list_turns(columns_of(jobs, begin), n, now_, level, turns);
+    list_turns(line_columns(jobs, begin), n, now_, level, turns);
     for (std::size_t j = 0; j < n; ++j) {
       if (const std::size_t k = cell_of(turns.first[j]); k < kCells) {
         Cell& cell = cells_[k];
@@ -203,7 +203,7 @@ bool LinearLevel::gather(const Jobs& jobs, Window window, double level, double c
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const double work = jobs.work[j], low = jobs.low[j], high = low + jobs.room[j];
     const double at = jobs.at[j], slope = jobs.slope[j];
-    const double due = due_at(at, slope, level, now_), later = due_at(at, slope, cap, now_);
+    const double due = line_due(at, slope, level, now_), later = line_due(at, slope, cap, now_);
     if (later < from || work <= low * from) {
       others_.work += work;  // done before the window
     } else if (work >= low * until && work - high * (due - until) <= low * until) {
@@ -240,7 +240,7 @@ LinearLevel::Peak LinearLevel::peak(Window window, double level) {
   };
   for (std::size_t j = 0; j < work_.size(); ++j) {
     const double work = work_[j], low = low_[j], high = high_[j];
-    const double due = due_at(at_[j], slope_[j], level, now_);
+    const double due = line_due(at_[j], slope_[j], level, now_);
     turn(0.0, low, 0.0);
     if (work <= low * due) {
       turn(work / low, -low, 0.0);

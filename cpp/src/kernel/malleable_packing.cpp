@@ -38,7 +38,7 @@ struct Extent {
 };
 
 MALLEABLE_VECTOR_CLONES
-Extent alone(const double* work, const double* high, std::size_t n) {
+Extent times_alone(const double* work, const double* high, std::size_t n) {
   double shortest = kInfinity, longest = 0.0;
 #pragma omp simd reduction(min : shortest) reduction(max : longest)
   for (std::size_t j = 0; j < n; ++j) {
@@ -54,7 +54,7 @@ Extent alone(const double* work, const double* high, std::size_t n) {
 void MalleablePacking::load(const Problem& problem, std::span<const Index> order) {
   const std::size_t n = problem.size();
   assert(order.size() == n);
-  const auto [shortest, longest] = alone(problem.work.data(), problem.high.data(), n);
+  const auto [shortest, longest] = times_alone(problem.work.data(), problem.high.data(), n);
   const double total = sum_of(problem.work), minima = sum_of(problem.low);
   shortest_ = shortest;
   // The scheme wastes no slot that somebody can use, so it ends by then.

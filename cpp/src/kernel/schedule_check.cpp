@@ -171,8 +171,8 @@ void check_endless(const JobsView& jobs, const JobPromises& of, std::size_t j, c
 }
 
 // Work, and the end that is told of it.
-void check_work(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
-                double told) {
+void check_work_done(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
+                     double told) {
   const double work = jobs.work[j];
   if (work == 0.0) return check_idle(jobs, of, j, sum, told);
   if (!std::isfinite(told)) return check_endless(jobs, of, j, sum);
@@ -328,7 +328,7 @@ void check_schedule(const JobsView& jobs, const JobPromises& promises, const Pie
     });
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    check_work(jobs, promises, j, sums[j], completion[j]);
+    check_work_done(jobs, promises, j, sums[j], completion[j]);
   }
   check_capacity(changes, promises.slots);
   each_held(changes, [&](std::size_t j, double from, double until, std::int64_t held) {

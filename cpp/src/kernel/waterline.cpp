@@ -26,13 +26,13 @@ struct Precise {
   auto operator<=>(const Precise&) const = default;
 };
 
-Precise sum_of(double a, double b) {
+Precise precise_sum(double a, double b) {
   const double sum = a + b, part = sum - a;
   return {sum, (a - (sum - part)) + (b - part)};
 }
 Precise plus(const Precise& a, double b) {
-  const Precise sum = sum_of(a.high, b);
-  return sum_of(sum.high, sum.low + a.low);
+  const Precise sum = precise_sum(a.high, b);
+  return precise_sum(sum.high, sum.low + a.low);
 }
 Precise times(const Precise& a, double b) {
   const double product = a.high * b;
@@ -41,7 +41,7 @@ Precise times(const Precise& a, double b) {
 Precise over(double a, const Precise& b) {
   const double quotient = a / b.high;
   const double rest = std::fma(-quotient, b.high, a) - quotient * b.low;
-  return sum_of(quotient, rest / b.high);
+  return precise_sum(quotient, rest / b.high);
 }
 double minus(const Precise& a, double b) { return (a.high - b) + a.low; }
 
@@ -51,7 +51,7 @@ Precise middle_of(const Precise& below, const Precise& above) {
   const auto low = std::bit_cast<std::uint64_t>(below.high);
   const auto high = std::bit_cast<std::uint64_t>(above.high);
   if (high > low + 1) return {std::bit_cast<double>(low + (high - low) / 2), 0.0};
-  return sum_of(below.high, ((above.high - below.high) + (above.low + below.low)) / 2.0);
+  return precise_sum(below.high, ((above.high - below.high) + (above.low + below.low)) / 2.0);
 }
 
 // Jobs that share slots at one level; `weight` may be empty (all 1).

@@ -12,8 +12,8 @@
 namespace malleable {
 namespace {
 
-void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t most,
-                  std::int64_t least = 0) {
+void check_count_range(const char* field, std::span<const std::int64_t> values, std::int64_t most,
+                       std::int64_t least = 0) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (values[k] < least || values[k] > most) {
       throw FieldError(field, k, static_cast<long long>(values[k]),
@@ -94,10 +94,10 @@ void validate(const ClusterView& cluster) {
   check_length("storage", cluster.storage.size(), n, "rate");
   check_length("link", cluster.link.size(), n, "rate");
   check_amounts("rate", cluster.rate, kRateRange);
-  check_counts("map_slots", cluster.map_slots, kMostNodeSlots);
-  check_counts("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostNodeSlots);
-  check_counts("type", cluster.type, static_cast<std::int64_t>(n) - 1);
-  check_counts("rack", cluster.rack, static_cast<std::int64_t>(n) - 1);
+  check_count_range("map_slots", cluster.map_slots, kMostNodeSlots);
+  check_count_range("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostNodeSlots);
+  check_count_range("type", cluster.type, static_cast<std::int64_t>(n) - 1);
+  check_count_range("rack", cluster.rack, static_cast<std::int64_t>(n) - 1);
   for (const auto& [field, values] :
        {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link}}) {
     check_bandwidths(field, values);
@@ -108,7 +108,7 @@ void validate(const ClusterView& cluster) {
   }
   const auto racks = static_cast<std::int64_t>(cluster.rack_link.size());
   check_bandwidths("rack_link", cluster.rack_link);
-  if (racks > 0) check_counts("rack", cluster.rack, racks - 1);
+  if (racks > 0) check_count_range("rack", cluster.rack, racks - 1);
 }
 
 namespace {
@@ -129,7 +129,7 @@ void validate_columns(const ClusterJobsView& jobs) {
           if (column.range != nullptr) check_amounts(column.name, values, *column.range);
         } else if constexpr (std::is_same_v<T, std::int64_t>) {
           if (column.most < column.least) return;
-          check_counts(column.name, values, column.most, column.least);
+          check_count_range(column.name, values, column.most, column.least);
         }
       },
       jobs);
@@ -192,13 +192,14 @@ void validate(const ClusterJobsView& jobs) {
     const Kind kind = kind_of(jobs.kind[j]);
     if (info(kind).needs_deadline) check_needed_deadline(kind, j, jobs.deadline_of(j));
   }
-  check_counts("flow", jobs.flow, static_cast<std::int64_t>(n));
-  check_counts("group", jobs.group, kMostRows);
+  check_count_range("flow", jobs.flow, static_cast<std::int64_t>(n));
+  check_count_range("group", jobs.group, kMostRows);
   if (!jobs.after_offset.empty()) validate_after(jobs);
   if (!jobs.rate_offset.empty()) validate_speedups(jobs);
   const std::size_t users = jobs.user_priority.size();
   check_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
-  check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
+  check_count_range("user", jobs.user,
+                    users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
 }
 
 void validate_rates(std::span<const double> rates, std::size_t row) {

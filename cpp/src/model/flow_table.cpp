@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-void check_length(const char* field, std::size_t entries, std::size_t wanted, const char* of) {
+void check_entries(const char* field, std::size_t entries, std::size_t wanted, const char* of) {
   if (entries == 0 || entries == wanted) return;
   throw std::invalid_argument(std::string(field) + " has " + std::to_string(entries) +
                               " entries but there are " + std::to_string(wanted) + " " + of);
@@ -57,9 +57,9 @@ void FlowTable::check_additions(const Additions& added, bool custom) const {
     throw std::invalid_argument("kind has " + std::to_string(added.kind.size()) +
                                 " entries but there are " + std::to_string(f) + " flows");
   }
-  check_length("tasks", added.tasks.size(), n, "jobs");
-  check_length("continues", added.continues.size(), n, "jobs");
-  check_length("name", added.name.size(), n, "jobs");
+  check_entries("tasks", added.tasks.size(), n, "jobs");
+  check_entries("continues", added.continues.size(), n, "jobs");
+  check_entries("name", added.name.size(), n, "jobs");
   check_tasks(added.tasks, task_work_);
   check_continues(flows, added.continues);
   const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
@@ -194,11 +194,11 @@ void FlowTable::change(Flow& flow, const Changes& changes, std::size_t k) {
 
 void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
                        const Changes& changes, std::vector<Index>& touched) {
-  check_length("work", changes.work.size(), jobs.size(), "ids");
-  check_length("tasks", changes.tasks.size(), jobs.size(), "ids");
-  check_length("max_slots", changes.max_slots.size(), jobs.size(), "ids");
-  check_length("weight", changes.weight.size(), flows.size(), "flows");
-  check_length("deadline", changes.deadline.size(), flows.size(), "flows");
+  check_entries("work", changes.work.size(), jobs.size(), "ids");
+  check_entries("tasks", changes.tasks.size(), jobs.size(), "ids");
+  check_entries("max_slots", changes.max_slots.size(), jobs.size(), "ids");
+  check_entries("weight", changes.weight.size(), flows.size(), "flows");
+  check_entries("deadline", changes.deadline.size(), flows.size(), "flows");
   const std::span<const Index> rows = open_rows(jobs);
   const std::span<const Index> of_flows = named_flows_.of(
       flows, flows_.size(), [this](std::int64_t id) { return find_flow(id); }, "flows",

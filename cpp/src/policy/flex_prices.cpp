@@ -70,7 +70,7 @@ bool worth_packing(const PointStage& stage, std::size_t jobs, bool ended) {
   return ended || jobs <= kManyStepped;
 }
 
-bool rises(const Penalties& penalties) {
+bool any_rises(const Penalties& penalties) {
   const auto slope = penalties.slope();
   return std::any_of(slope.begin(), slope.end(), [](double s) { return s > 0.0; });
 }
@@ -212,7 +212,7 @@ void Flex::try_prices(const Task& task) {
     consider(order);
   };
   aim(few);
-  if (!rises(task.penalties)) {
+  if (!any_rises(task.penalties)) {
     try_points(task);
     return;
   }

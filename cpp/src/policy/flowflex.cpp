@@ -11,7 +11,7 @@
 namespace malleable {
 namespace {
 
-bool reaches(double value, double bound) { return value <= bound + kOptimal * std::fabs(bound); }
+bool is_optimal(double value, double bound) { return value <= bound + kOptimal * std::fabs(bound); }
 
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
@@ -32,7 +32,7 @@ std::uint64_t default_flow_effort(std::size_t jobs) {
   return std::clamp<std::uint64_t>(4'000'000 / (jobs + 1), 20, kFlowEffort);
 }
 
-bool FlowFlex::reached() const { return reaches(scores_[0].value, lower_); }
+bool FlowFlex::reached() const { return is_optimal(scores_[0].value, lower_); }
 
 // For those who would rather not be asked at all.
 const std::function<bool()>* FlowFlex::late_if_timed() const {
@@ -171,7 +171,7 @@ void FlowFlex::pursue(FlowRecipe& top, Score& best, std::uint64_t& left) {
       top = std::move(recipe);
     }
     if (!met) low = level;
-    if (reaches(best.value, low)) return;
+    if (is_optimal(best.value, low)) return;
     level = low + (best.value - low) / 2.0;
   }
 }
@@ -183,13 +183,13 @@ void FlowFlex::search(std::uint64_t& left) {
   keys_.begin(*problem_);
   if (aggregate_ == Aggregate::kMax) {
     pursue(top, best, left);
-    if (!reaches(best.value, lower_)) {
+    if (!is_optimal(best.value, lower_)) {
       bound_.deadlines(*penalties_, lower_, due_);
       search_.aim(due_);
       best = search_.score(top);
     }
   }
-  if (!reaches(best.value, lower_)) {
+  if (!is_optimal(best.value, lower_)) {
     Score found = search_.score(recipes_[0]);
     const auto share = static_cast<std::uint64_t>(kFlowShare * static_cast<double>(left));
     left -= search_.improve(recipes_, found, share, lower_, late_);
@@ -198,7 +198,7 @@ void FlowFlex::search(std::uint64_t& left) {
       top = recipes_[0];
     }
   }
-  if (!reaches(best.value, lower_)) {
+  if (!is_optimal(best.value, lower_)) {
     std::vector<Index> rank(problem_->jobs());
     FlowRecipe recipe = top;
     if (top.scheduler == FlowScheduler::kSlack) {

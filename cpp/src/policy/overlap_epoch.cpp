@@ -25,12 +25,12 @@ void check_left(const char* field, std::span<const double> values) {
   }
 }
 
-void check_capacity(std::size_t station, std::int64_t slots) {
+void check_station(std::size_t station, std::int64_t slots) {
   if (slots >= 0 && slots <= kMostSlots) return;
   throw FieldError("slots", station, static_cast<long long>(slots), "must be from 0 to 2^50");
 }
 
-void check_slots(const char* field, std::span<const double> values) {
+void check_most_slots(const char* field, std::span<const double> values) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (!(values[k] >= 1.0) || values[k] != std::floor(values[k])) {
       throw FieldError(field, k, values[k], "must be a whole number, at least 1, or infinite");
@@ -56,8 +56,8 @@ double OverlapEpoch::Parts::add(Row row, double quota, double most, Bound bound)
 
 OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
     : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {
-  check_capacity(0, options.map_slots);
-  check_capacity(1, options.shuffle_slots);
+  check_station(0, options.map_slots);
+  check_station(1, options.shuffle_slots);
   set_period(options.period);
 }
 
@@ -81,8 +81,8 @@ void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
   length("max_map_slots", columns.max_map_slots);
   length("max_shuffle_slots", columns.max_shuffle_slots);
   check_amounts("ready", columns.ready, kLeftRange);
-  check_slots("max_map_slots", columns.max_map_slots);
-  check_slots("max_shuffle_slots", columns.max_shuffle_slots);
+  check_most_slots("max_map_slots", columns.max_map_slots);
+  check_most_slots("max_shuffle_slots", columns.max_shuffle_slots);
 }
 
 OverlapEpoch::Row OverlapEpoch::add_row() {
@@ -475,8 +475,8 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
   if (period) check_amount("period", *period, kWeightRange);
   const std::int64_t map_slots = new_map_slots.value_or(options_.map_slots);
   const std::int64_t shuffle_slots = new_shuffle_slots.value_or(options_.shuffle_slots);
-  check_capacity(0, map_slots);
-  check_capacity(1, shuffle_slots);
+  check_station(0, map_slots);
+  check_station(1, shuffle_slots);
   if (latest_arrival_ > now && latest_stale_) find_latest();
   if (latest_arrival_ > now) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
