@@ -49,8 +49,8 @@ struct Lanes {
 // What is forced before t at a level, how fast that falls with it; what a job pays that ends as
 // early as it can alone, at most; and the least work and slope.
 MALLEABLE_VECTOR_CLONES
-void add_forced(const LineColumns& jobs, std::size_t n, double now, double t, double level,
-                Lanes* sums) {
+void add_forced_lines(const LineColumns& jobs, std::size_t n, double now, double t, double level,
+                      Lanes* sums) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     sums->forced[lane] = sums->fall[lane] = 0.0;
     sums->alone[lane] = -kInfinity;
@@ -113,7 +113,7 @@ bool LinearLevel::start(const Jobs& jobs, double near) {
   if (!(t > 0.0 && t < end)) t = 0.5 * end;
   Lanes sums;
   const double tried = std::isfinite(near) ? near : 0.0;
-  add_forced(line_columns(jobs), jobs.size(), now_, t, tried, &sums);
+  add_forced_lines(line_columns(jobs), jobs.size(), now_, t, tried, &sums);
   if (!(*std::min_element(sums.least, sums.least + kLanes) > 0.0)) return false;
   level_ = *std::max_element(sums.alone, sums.alone + kLanes);
   const double fall = sum_lanes(sums.fall);

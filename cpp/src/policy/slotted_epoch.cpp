@@ -23,7 +23,7 @@ void check_task_counts(const char* field, std::span<const std::int64_t> values, 
   }
 }
 
-void check_left(const char* field, std::span<const double> values, std::size_t count) {
+void check_work_left(const char* field, std::span<const double> values, std::size_t count) {
   if (values.empty()) return;
   if (values.size() != count) throw std::invalid_argument(std::string(field) + ": one entry a job");
   check_amounts(field, values, kLeftRange);
@@ -38,8 +38,8 @@ void check(const SlottedEpoch::Columns& columns, std::size_t count) {
   check_task_counts("maps", columns.maps, count);
   check_task_counts("reduces", columns.reduces, count);
   check_task_counts("running", columns.running, count);
-  check_left("map_left", columns.map_left, count);
-  check_left("reduce_left", columns.reduce_left, count);
+  check_work_left("map_left", columns.map_left, count);
+  check_work_left("reduce_left", columns.reduce_left, count);
 }
 
 }  // namespace
