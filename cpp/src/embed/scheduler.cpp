@@ -427,7 +427,7 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
 
 // Behind the sums over all phases `common` has p by program, what users said, first of maps, and
 // programs' changes, first of maps. One number more says how many a program has of these: without
-// it the numbers behind the sums would be even in number, as they are in histories of earlier
+// it the numbers behind those of p would be even in number, as they are in histories of earlier
 // versions.
 int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, int64_t room,
                                 int64_t* numbers, double* maps, double* reduces,
@@ -472,7 +472,7 @@ int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
     const std::size_t sums = std::min(all.size(), of.scheduler.history().common.size());
     // Histories of earlier versions end with the sums.
     const std::size_t speedups = all.size() > sums ? known * kNumbersOfSpeedup : 0;
-    const bool changing = all.size() > sums && (all.size() - sums) % 2 != 0;
+    const bool changing = all.size() > sums + speedups && (all.size() - sums - speedups) % 2 != 0;
     const std::size_t changes = changing ? known * kNumbersOfChange : 0;
     const std::size_t counted = sums + speedups + 2 * changes + (changing ? 1 : 0);
     if (all.size() < counted || (all.size() - counted) % 2 != 0) {
