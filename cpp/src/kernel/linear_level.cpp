@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kCellRounds = 60;  // passes over cells
 constexpr int kLevelSteps = 60;  // Newton steps within a window
-constexpr int kFine = 8;         // 2^8 cells for each doubling of time,
+constexpr int kCellBits = 8;     // 2^8 cells for each doubling of time,
 constexpr int kDoublings = 16;   // and so many doublings
-constexpr int kShift = 52 - kFine;
-constexpr std::size_t kCells = std::size_t{kDoublings} << kFine;
+constexpr int kShift = 52 - kCellBits;
+constexpr std::size_t kCells = std::size_t{kDoublings} << kCellBits;
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kMostWindows = 4;
 // An excess of this share of S t is too much for windows: first a step over all jobs.
