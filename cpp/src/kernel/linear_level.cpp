@@ -225,7 +225,7 @@ bool LinearLevel::gather(const Jobs& jobs, Window window, double level, double c
 
 // Within the window, at a level.
 LinearLevel::Peak LinearLevel::peak(Window window, double level) {
-  const auto [from, until] = window;
+  const double from = window.from, until = window.until;
   double excess = others_.work - others_.fall * (level - base_) + others_.rate * from;
   double rate = others_.rate - slots_, fall = others_.fall;
   turns_.clear();
