@@ -8,7 +8,7 @@ constexpr std::size_t kSampledKeys = 1024;
 }  // namespace
 
 double PrioritySelection::collect(std::span<const double> key, std::span<const double> room,
-                                  double slack, double limit) {
+                                  double slack, double limit, double from) {
   candidates_.clear();
   double total = 0.0, most = -kInfinity;
   const std::size_t n = key.size();
@@ -20,7 +20,7 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
     for (std::size_t k = 0; k < kBlock; ++k) hits |= key[j + k] <= limit;
     if (hits == 0) continue;
     for (std::size_t k = j; k < j + kBlock; ++k) {
-      if (key[k] <= limit && room[k] > 0.0) {
+      if (key[k] <= limit && key[k] >= from && room[k] > 0.0) {
         candidates_.push_back({key[k], static_cast<Index>(k), room[k]});
         total += room[k];
         most = std::max(most, key[k]);
@@ -30,7 +30,7 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
     if (total > slack && limit >= most) limit = std::nextafter(most, -kInfinity);
   }
   for (; j < n; ++j) {
-    if (key[j] <= limit && room[j] > 0.0) {
+    if (key[j] <= limit && key[j] >= from && room[j] > 0.0) {
       candidates_.push_back({key[j], static_cast<Index>(j), room[j]});
       total += room[j];
     }
@@ -64,24 +64,6 @@ double PrioritySelection::guess(std::span<const double> key, std::span<const dou
     if (wanted > share) return candidate.key;
   }
   return kInfinity;
-}
-
-// The jobs with room whose keys lie above the one and not above the other.
-void PrioritySelection::gather(std::span<const double> key, std::span<const double> room,
-                               double above, double limit) {
-  candidates_.clear();
-  constexpr std::size_t kBlock = 16;
-  const std::size_t n = key.size();
-  for (std::size_t j = 0; j < n; j += kBlock) {
-    const std::size_t end = std::min(n, j + kBlock);
-    int hits = 0;
-    for (std::size_t k = j; k < end; ++k) hits |= key[k] <= limit;
-    if (hits == 0) continue;
-    for (std::size_t k = j; k < end; ++k) {
-      const bool in = key[k] <= limit && (key[k] > above || above == -kInfinity);
-      if (in && room[k] > 0.0) candidates_.push_back({key[k], static_cast<Index>(k), room[k]});
-    }
-  }
 }
 
 // A larger limit: some jobs in a thousand more, then some times as many.

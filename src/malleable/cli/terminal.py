@@ -212,7 +212,7 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
 
 
 def spread_argument(add: Callable[..., str]) -> None:
-    """For jobs of which nobody knows when they come."""
+    """``--spread``, for tables without arrival times."""
     told = "if all jobs come at one time: let them come at random within S seconds"
     add("--spread S", told, duration)
 

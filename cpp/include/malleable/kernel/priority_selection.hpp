@@ -53,13 +53,12 @@ class PrioritySelection {
   static bool before(const Candidate& a, const Candidate& b) {
     return a.key != b.key ? a.key < b.key : a.job < b.job;
   }
-  // Collects the jobs with room and key <= limit; returns their room together.
+  // Collects the jobs with room and from <= key <= limit, or as many as need it to use up the
+  // slack; returns their room together.
   double collect(std::span<const double> key, std::span<const double> room, double slack,
-                 double limit);
+                 double limit, double from = -kInfinity);
   void draw(std::span<const double> key, std::span<const double> room);
   double guess(std::span<const double> key, std::span<const double> room, double slack);
-  void gather(std::span<const double> key, std::span<const double> room, double above,
-              double limit);
   double further(std::span<const double> key, std::span<const double> room, double limit);
   double widen(std::span<const double> key, std::span<const double> room, double slack,
                double& limit);
@@ -85,11 +84,12 @@ void PrioritySelection::cover(std::span<const double> key, std::span<const doubl
 template <typename Settle, typename Give>
 void PrioritySelection::run_settled(std::span<const double> key, std::span<const double> room,
                                     double slack, Settle settle, Give give) {
+  if (!(slack > 0.0) || key.empty()) return;
   const auto after = [](const Candidate& a, const Candidate& b) { return before(b, a); };
-  double limit = threshold_, above = -kInfinity;
-  while (slack > 0.0 && above < kInfinity) {
+  double limit = threshold_, from = -kInfinity;
+  do {
     limit = further(key, room, limit);
-    gather(key, room, above, limit);
+    collect(key, room, kInfinity, limit, from);  // all of them, as keys may rise
     std::make_heap(candidates_.begin(), candidates_.end(), after);
     while (slack > 0.0 && !candidates_.empty()) {
       std::pop_heap(candidates_.begin(), candidates_.end(), after);
@@ -109,8 +109,8 @@ void PrioritySelection::run_settled(std::span<const double> key, std::span<const
       threshold_ = first.key;
       candidates_.pop_back();
     }
-    above = limit;
-  }
+    from = std::nextafter(limit, kInfinity);
+  } while (slack > 0.0 && limit < kInfinity);
 }
 
 template <typename Give>
