@@ -122,6 +122,7 @@ TEST(the_last_tasks_speak_where_times_changed) {
   request.jump = 0.0;
   const ExpectedEnd before = expected_ends(jobs, request)[0];
   phase.late = {8.0, std::log(80.0), 0.0};
+  phase.changed = 0.999;
   const ExpectedEnd now = expected_ends(jobs, request)[0];
   CHECK_NEAR(now.at, 900.0, 50.0);  // ten times 80 s, from 100 s on
   CHECK(now.late - now.early < 200.0);
@@ -129,6 +130,7 @@ TEST(the_last_tasks_speak_where_times_changed) {
   // Tasks that differ as much as that all the time have not changed.
   phase.all = {40.0, std::log(10.0), 40.0 * 1.5 * 1.5};
   phase.late = {8.0, std::log(15.0), 8.0 * 1.5 * 1.5};
+  phase.changed = 0.01;
   const ExpectedEnd noisy = expected_ends(jobs, request)[0];
   phase.late = {};
   const ExpectedEnd plain = expected_ends(jobs, request)[0];

@@ -91,19 +91,91 @@ TEST(users_are_believed_as_far_as_they_were_right) {
   CHECK(of(2).mean - 1.0 > 3.0 * (of(1).mean - 1.0));
 }
 
-// A program that becomes five times slower: its estimate is within a fifth after 30 runs.
+// One run of program 0, of so many tasks of so many seconds each.
+void run_program(TaskEstimates& estimates, double seconds, double tasks = 1.0) {
+  SeenTasks seen;
+  seen.finished(tasks, seconds, seconds);
+  const TaskEstimates::Told told{0.0, 0};
+  estimates.learn(kMap, told, estimates.prior(kMap, told), seen, tasks);
+}
+
+double expected_of_program(const TaskEstimates& estimates) {
+  return estimates.seconds(kMap, estimates.prior(kMap, {0.0, 0}));
+}
+
+// A program that becomes five times slower or faster: its estimate is within a fifth after 30
+// tasks, however many runs there were before; and again when it goes back.
 TEST(a_program_that_changes) {
+  for (const double after : {50.0, 2.0}) {
+    for (const int before : {100, 500}) {
+      for (const int tasks : {1, 10, 30}) {
+        TaskEstimates estimates;
+        for (int k = 0; k < before; ++k) run_program(estimates, k % 2 ? 9.0 : 11.0);
+        for (int k = 0; k < 30; k += tasks) run_program(estimates, after, tasks);
+        CHECK_NEAR(expected_of_program(estimates), after, 0.2 * after);
+        for (int k = 0; k < 30; ++k) run_program(estimates, 10.0);
+        CHECK_NEAR(expected_of_program(estimates), 10.0, 2.0);
+      }
+    }
+  }
+}
+
+// One task that took five times as long is no change, and neither are tasks that differ as much all
+// the time.
+TEST(a_program_with_stragglers_has_not_changed) {
   TaskEstimates estimates;
-  const auto run = [&](double seconds) {
+  for (int k = 0; k < 100; ++k) run_program(estimates, 10.0);
+  run_program(estimates, 50.0);
+  CHECK_NEAR(expected_of_program(estimates), 10.0, 1.0);
+  TaskEstimates noisy;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  for (int k = 0; k < 1000; ++k) run_program(noisy, 10.0 * std::exp(normal(random) - 0.5));
+  CHECK_NEAR(expected_of_program(noisy), 10.0, 1.5);
+}
+
+// A history that is saved in the middle of a change, after each run.
+TEST(a_program_that_changes_between_histories) {
+  TaskEstimates estimates;
+  for (int k = 0; k < 100; ++k) run_program(estimates, k % 2 ? 9.0 : 11.0);
+  for (int k = 0; k < 30; ++k) {
+    TaskEstimates again;
+    again.recall(estimates.history());
+    run_program(again, 50.0);
+    estimates = again;
+  }
+  CHECK_NEAR(expected_of_program(estimates), 50.0, 5.0);
+  // A history of versions that did not look for changes.
+  TaskEstimates::History old = estimates.history();
+  old.changes[kMap].clear();
+  old.changes[kReduce].clear();
+  TaskEstimates again;
+  again.recall(old);
+  CHECK_NEAR(expected_of_program(again), 50.0, 5.0);
+  for (const std::size_t k : {1, 2, 4, 6}) {
+    TaskEstimates::History wrong = estimates.history();
+    wrong.changes[kMap][k] = -1.0;
+    CHECK_THROWS(again.recall(wrong), "history");
+  }
+  old = estimates.history();
+  old.changes[kMap].pop_back();
+  CHECK_THROWS(again.recall(old), "changes of a program");
+}
+
+// Phases of 20 tasks, the second half of which takes eight times as long: after the first ones the
+// mean is expected again.
+TEST(a_program_whose_phases_all_change) {
+  TaskEstimates estimates;
+  const TaskEstimates::Told told{0.0, 0};
+  for (int k = 0; k < 30; ++k) {
     SeenTasks seen;
-    seen.finished(1.0, seconds, seconds);
-    const TaskEstimates::Told told{0.0, 0};
-    estimates.learn(kMap, told, estimates.prior(kMap, told), seen, 1.0);
-  };
-  for (int k = 0; k < 500; ++k) run(k % 2 ? 9.0 : 11.0);
-  for (int k = 0; k < 30; ++k) run(50.0);
-  const double now = estimates.seconds(kMap, estimates.prior(kMap, {0.0, 0}));
-  CHECK(now > 40.0 && now < 60.0);
+    for (int task = 0; task < 20; ++task) seen.finished(1.0, task < 10 ? 1.0 : 8.0, 1.0 + task);
+    estimates.learn(kMap, told, estimates.prior(kMap, told), seen, 20.0);
+    const double expected = expected_of_program(estimates);
+    if (k == 0) CHECK_NEAR(expected, 8.0, 1.6);
+    if (k > 5) CHECK_NEAR(expected, 4.5, 1.2);
+  }
+  CHECK(estimates.scatter(kMap) < 0.15);  // around both levels
 }
 
 // Users who are wrong by a factor in the same way are corrected; those who are wrong at random are
@@ -209,17 +281,25 @@ TEST(short_tasks_do_not_speak_for_all) {
   CHECK_NEAR(ours, 3.0, 0.2);
 }
 
-// Sums since times changed last; one task that is like the others changes nothing.
-TEST(tasks_since_a_change_are_told_apart) {
+// A phase whose tasks come to take eight times as long: those since then speak for those to come,
+// and tasks that are all alike show no change.
+TEST(tasks_since_a_change_speak_for_those_to_come) {
+  TaskEstimates estimates;
   SeenTasks seen;
-  for (int k = 0; k < 10; ++k) seen.finished(1.0, 1.0 + 0.02 * (k % 3), 1.0 + k);
-  CHECK_EQUAL(seen.late.count, 10.0);
-  for (int k = 0; k < 4; ++k) seen.finished(1.0, 8.0 + 0.1 * k, 20.0 + k);
-  CHECK_EQUAL(seen.late.count, 4.0);
-  CHECK_NEAR(seen.late.y / 4.0, std::log(8.15), 0.01);
-  CHECK_EQUAL(seen.count, 14.0);
-  seen.replace(3.0, 5.0, 30.0);
-  CHECK_EQUAL(seen.late.count, 3.0);
+  const LogMean prior{0.0, 0.1};
+  const auto expected = [&] {
+    return estimates.seconds(kMap, estimates.posterior(kMap, 1.0, prior, seen, 0.0, 0.0));
+  };
+  for (int k = 0; k < 20; ++k) seen.finished(1.0, 1.0 + 0.02 * (k % 3), 1.0 + k);
+  CHECK(estimates.change(kMap, 1.0, seen).chance < 0.1);
+  seen.finished(1.0, 8.0, 25.0);
+  CHECK(!estimates.change(kMap, 1.0, seen).likely());  // it may be a straggler
+  for (int k = 0; k < 5; ++k) seen.finished(1.0, 8.0 + 0.1 * k, 30.0 + k);
+  CHECK_EQUAL(estimates.change(kMap, 1.0, seen).late.count, 6.0);
+  CHECK_NEAR(expected(), 8.2, 0.8);
+  CHECK_EQUAL(seen.count, 26.0);
+  seen.replace(3.0, 5.0, 40.0);
+  CHECK_EQUAL(estimates.change(kMap, 1.0, seen).chance, 0.0);
 }
 
 TEST(the_speedup_is_fitted) {

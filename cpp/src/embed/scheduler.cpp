@@ -63,7 +63,8 @@ std::unique_ptr<Owned<malleable_scheduler>> scheduler_of(const malleable_cluster
 }
 
 constexpr std::size_t kNumbersOfProgram = 3,
-                      kNumbersOfSpeedup = 1 + kSpeedups;  // of a history, see TaskEstimates
+                      kNumbersOfSpeedup = 1 + kSpeedups,  // of a history, see TaskEstimates
+    kNumbersOfChange = TaskEstimates::kOfChange;
 
 // A column of every phase that is told, or zeros.
 void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_t n,
@@ -424,7 +425,10 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
   });
 }
 
-// Behind the sums over all phases `common` has p by program, then what users said, first of maps.
+// Behind the sums over all phases `common` has p by program, what users said, first of maps, and
+// programs' changes, first of maps. One number more says how many a program has of these: without
+// it the numbers behind those of p would be even in number, as they are in histories of earlier
+// versions.
 int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, int64_t room,
                                 int64_t* numbers, double* maps, double* reduces,
                                 int64_t programs_room, int64_t* programs) {
@@ -434,14 +438,17 @@ int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, 
     const std::size_t most = std::max({history.runs[kMap].size() / kNumbersOfProgram,
                                        history.runs[kReduce].size() / kNumbersOfProgram,
                                        history.speedups.size() / kNumbersOfSpeedup});
+    for (auto& changes : history.changes) changes.resize(most * kNumbersOfChange, 0.0);
     for (auto& runs : history.runs) runs.resize(most * kNumbersOfProgram, 0.0);
     history.speedups.resize(most * kNumbersOfSpeedup, 0.0);
     const std::size_t said = std::max(history.errors[kMap].size(), history.errors[kReduce].size());
     for (auto& errors : history.errors) errors.resize(said, 0.0);
     std::vector<double>& all = history.common;
-    for (const auto* more : {&history.speedups, &history.errors[kMap], &history.errors[kReduce]}) {
+    for (const auto* more : {&history.speedups, &history.errors[kMap], &history.errors[kReduce],
+                             &history.changes[kMap], &history.changes[kReduce]}) {
       all.insert(all.end(), more->begin(), more->end());
     }
+    all.push_back(static_cast<double>(kNumbersOfChange));
     tell(numbers, all.size());
     tell(programs, most);
     if (common != nullptr) check_room(room, all.size());
@@ -465,7 +472,10 @@ int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
     const std::size_t sums = std::min(all.size(), of.scheduler.history().common.size());
     // Histories of earlier versions end with the sums.
     const std::size_t speedups = all.size() > sums ? known * kNumbersOfSpeedup : 0;
-    if (all.size() < sums + speedups || (all.size() - sums - speedups) % 2 != 0) {
+    const bool changing = all.size() > sums + speedups && (all.size() - sums - speedups) % 2 != 0;
+    const std::size_t changes = changing ? known * kNumbersOfChange : 0;
+    const std::size_t counted = sums + speedups + 2 * changes + (changing ? 1 : 0);
+    if (all.size() < counted || (all.size() - counted) % 2 != 0) {
       throw std::invalid_argument("history: " + std::to_string(all.size()) +
                                   " numbers are none of so many programs");
     }
@@ -473,11 +483,13 @@ int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
       const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
       return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(count));
     };
-    const std::size_t said = (all.size() - sums - speedups) / 2, users = sums + speedups;
-    of.scheduler.recall({part(0, sums),
-                         {copied("maps", maps, rows), copied("reduces", reduces, rows)},
-                         {part(users, said), part(users + said, said)},
-                         part(sums, speedups)});
+    const std::size_t said = (all.size() - counted) / 2, users = sums + speedups;
+    of.scheduler.recall(
+        {part(0, sums),
+         {copied("maps", maps, rows), copied("reduces", reduces, rows)},
+         {part(users, said), part(users + said, said)},
+         part(sums, speedups),
+         {part(users + 2 * said, changes), part(users + 2 * said + changes, changes)}});
   });
 }
 

@@ -29,8 +29,6 @@ constexpr std::size_t kMeans = 61;
 constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
 // How far off times are that change.
 constexpr double kJumpScatter = 1.5;
-// Logarithms of tasks differ by so much at least.
-constexpr double kFine = 0.1;
 constexpr double kLeastAge = 1e-3;
 constexpr double kLow = 0.1, kHigh = 0.9;
 constexpr std::int64_t kPieces = 8;  // of a slot's share of the tasks that wait
@@ -285,33 +283,11 @@ double quantile(std::span<double> sorted, double part) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-// How well one normal explains logarithms, whose deviation is not known.
-double explained(const LeftPhase::Ended& ended) {
-  const double square = (ended.square + kFine * kFine) / (ended.count + 1.0);
-  return -0.5 * ended.count * std::log(square);
-}
-
-// How likely two normals are, one behind the other, rather than one: the second one costs three
-// numbers, among them when it begins (Schwarz 1978).
-double have_changed(const LeftPhase::Ended& all, const LeftPhase::Ended& late) {
-  LeftPhase::Ended first{all.count - late.count, 0.0, 0.0};
-  first.log = (all.count * all.log - late.count * late.log) / first.count;
-  const double apart = first.log - late.log;
-  const double between = first.count * late.count / all.count * apart * apart;
-  first.square = std::max(0.0, all.square - late.square - between);
-  const double gain = explained(first) + explained(late) - explained(all);
-  return 1.0 / (1.0 + std::exp(1.5 * std::log(all.count) - gain));
-}
-
 // What is believed of all phases, two a job.
 class Beliefs {
  public:
   explicit Beliefs(std::span<const LeftPhase> phases)
-      : phases_(phases),
-        of_(phases.size(), kNobody),
-        late_(of_),
-        changed_(phases.size()),
-        scatter_(phases.size()) {
+      : phases_(phases), of_(phases.size(), kNobody), late_(of_), scatter_(phases.size()) {
     std::array<double, kScatters> all{};
     for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
     for (std::size_t row = 0; row < phases.size(); ++row) {
@@ -328,12 +304,13 @@ class Beliefs {
     for (std::size_t row = 0; row < phases.size(); ++row) {
       if (phases[row].late.count == 0.0) continue;
       late_[row] = own_.size();
-      changed_[row] = have_changed(phases[row].all, phases[row].late);
       own_.emplace_back(phases[row], phases[row].late);
     }
   }
   // How likely it is that times have changed, so that the last tasks say more than all.
-  double changed(std::size_t row) const { return late_[row] == kNobody ? 0.0 : changed_[row]; }
+  double changed(std::size_t row) const {
+    return late_[row] == kNobody ? 0.0 : phases_[row].changed;
+  }
   // The same as below by the last tasks alone.
   std::pair<std::size_t, double> draw_late(std::size_t row, Random& random) const {
     const Belief& own = own_[late_[row]];
@@ -376,7 +353,6 @@ class Beliefs {
   std::span<const LeftPhase> phases_;
   std::vector<Belief> own_;
   std::vector<std::size_t> of_, late_;
-  std::vector<double> changed_;
   std::vector<std::array<double, kScatters>> scatter_;
 };
 

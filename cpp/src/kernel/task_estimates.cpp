@@ -25,9 +25,18 @@ constexpr double kPhases = 4.0, kStatements = 1.0;
 constexpr double kDoubt = 1.0;
 // The default is right within e^4: one phase that is seen says more.
 constexpr double kDefaultVariance = 16.0;
-// The last runs of a program, and how many standard deviations their mean is away from that of all
-// runs if the program has changed: then the earlier ones are forgotten.
-constexpr double kRecent = 12.0, kChanged = 4.0;
+// A program that has changed: runs before that are forgotten if it is as likely as that, and there
+// are so many runs since.
+constexpr double kSure = 0.99, kRecent = 8.0;
+// A run counts as at most so many standard deviations away from its program's level (few tasks may
+// have a straggler), and each task more adds to that, until there are so many.
+constexpr double kFarOff = 2.5, kFarther = 0.1, kFarthest = 6.0;
+// A group is clearly off if its mean is so many of its standard deviations away.
+constexpr double kClearly = 2.0;
+// What is known of times before they change, or after, if it is as good as certain which.
+constexpr double kCertain = 0.999;
+// Times after a change are those before it times e to the root of that.
+constexpr double kChangeVariance = 4.0;
 // Runs of a program, before there are any.
 constexpr double kGroupVariance = 0.1;
 // A line that has seen little is close to "as said".
@@ -37,9 +46,6 @@ constexpr double kTrust = 0.75, kTrustPhases = 20.0;
 // p as far as the slope over how many ran goes, before anything is known; its variance in histories
 // of versions that knew no other.
 constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09;
-// A task that is so many standard deviations away from those before it may be the first of others;
-// tasks differ by so much in any case.
-constexpr double kApart = 3.0, kNoChange = 0.15;
 // A phase's tasks are looked at after so many, and then after so much more.
 constexpr std::size_t kFirstLook = 4;
 constexpr double kNextLook = 1.5;
@@ -64,6 +70,13 @@ double hazard(double z) {
 LogMean combine(const LogMean& a, const LogMean& b) {
   const double total = 1.0 / a.variance + 1.0 / b.variance;
   return {(a.mean / a.variance + b.mean / b.variance) / total, 1.0 / total};
+}
+
+// The first one with this chance, else the second one.
+LogMean either(double chance, const LogMean& a, const LogMean& b) {
+  const double rest = 1.0 - chance, apart = a.mean - b.mean;
+  return {chance * a.mean + rest * b.mean,
+          chance * a.variance + rest * b.variance + chance * rest * apart * apart};
 }
 
 }  // namespace
@@ -194,35 +207,20 @@ void SeenTasks::running(double now, double tasks) {
   if (ran_.empty()) {  // at once: later events allocate nothing
     ended.reserve(kSpeedupTasks);
     said.reserve(kSpeedups);
+    latest.reserve();
   }
   ran_.add(now, tasks > 1.0 ? std::log(tasks) : 0.0);
 }
 
-void SeenTasks::add(double tasks, double each, double others) {
-  const double log = log_of(each);
-  count += tasks;
-  seconds += tasks * each;
-  x += tasks * others;
-  y += tasks * log;
-  xx += tasks * others * others;
-  xy += tasks * others * log;
-  yy += tasks * log * log;
-  const double before = late.count > 0.0 ? late.y / late.count : log;
-  const double square = late.count > 0.0 ? late.yy / late.count - before * before : 0.0;
-  const double apart = log - before, least = kNoChange * kNoChange;
-  if (apart * apart > kApart * kApart * std::max(square, least)) late = {};
-  late.count += tasks;
-  late.x += tasks * others;
-  late.y += tasks * log;
-  late.xx += tasks * others * others;
-  late.xy += tasks * others * log;
-  late.yy += tasks * log * log;
-}
-
-void SeenTasks::finished(double tasks, double each, double now, bool shows_speedup) {
+void SeenTasks::finished(double tasks, double each, double now, bool shows_speedup, double slope,
+                         double scatter) {
   if (together) replace(0.0, 0.0, now);  // what is told of tasks goes before what is guessed
   together = false;
-  add(tasks, each, beside(now - each, now));
+  const double others = beside(now - each, now), log = log_of(each);
+  const TaskSums more =
+      TaskSums::of(tasks, each, others, log, draw_near(*this, others, log, slope, scatter));
+  add(more);
+  latest.add(more);
   if (!shows_speedup) return;
   const double room = static_cast<double>(kSpeedupTasks - std::min(kSpeedupTasks, ended.size()));
   ended.resize(ended.size() + static_cast<std::size_t>(std::min(tasks, room)),
@@ -230,11 +228,11 @@ void SeenTasks::finished(double tasks, double each, double now, bool shows_speed
 }
 
 void SeenTasks::replace(double tasks, double mean, double now) {
-  count = seconds = x = y = xx = xy = yy = 0.0;
-  late = {};
+  const double others = beside(ran_.empty() ? now : ran_.first(), now), log = log_of(mean);
+  static_cast<TaskSums&>(*this) = TaskSums::of(tasks, mean, others, log, log);
+  latest.clear();
   together = true;
   ended.resize(0);
-  add(tasks, mean, beside(ran_.empty() ? now : ran_.first(), now));
 }
 
 TaskEstimates::TaskEstimates(double seconds, SpeedupPrior prior)
@@ -339,21 +337,76 @@ double TaskEstimates::within(const Groups& groups) {
                   (groups.within + kPhases * kGroupVariance) / (groups.freedom + kPhases));
 }
 
+TaskSums TaskEstimates::Group::sums() const {
+  TaskSums found;
+  found.count = runs.n;
+  found.y = runs.n * runs.mean;
+  found.yy = runs.square + runs.n * runs.mean * runs.mean;
+  found.c = c;
+  found.cc = cc;
+  return found;
+}
+
+TaskEstimates::Group& TaskEstimates::group(Phase p, std::int64_t group) {
+  const auto row = static_cast<std::size_t>(group);
+  if (group_[p].of.size() <= row) group_[p].of.resize(row + 1);
+  return group_[p].of[row];
+}
+
+TaskSums TaskEstimates::open_runs(Phase p, std::int64_t group) const {
+  const auto row = static_cast<std::size_t>(group);
+  return group >= 0 && row < open_[p].of.size() ? open_[p].of[row] : TaskSums{};
+}
+
+// Whether a program's runs have come to take other times, with those that go on.
+LevelChange TaskEstimates::group_change(Phase p, std::int64_t group) const {
+  const auto row = static_cast<std::size_t>(group);
+  if (group < 0 || row >= group_[p].of.size()) return {};
+  const Group& own = group_[p].of[row];
+  const TaskSums open = open_runs(p, group);
+  TaskSums all = own.sums();
+  all.add(open);
+  return find_change(all, own.latest, 0.0, std::sqrt(within(group_[p])), open);
+}
+
+namespace {
+
+TaskSums one_run(const TaskEstimates::Run& run) {
+  return TaskSums::of(1.0, 0.0, 0.0, run.log, run.near);
+}
+
+}  // namespace
+
+// What a run counts as in looks for changes.
+double TaskEstimates::near_group(Phase p, std::int64_t group, const Run& run) const {
+  const auto row = static_cast<std::size_t>(group);
+  TaskSums before;
+  if (row < group_[p].of.size()) before = group_[p].of[row].sums();
+  const double far = std::min(kFarOff + kFarther * (run.tasks - 1.0), kFarthest);
+  return draw_near(before, 0.0, run.level, 0.0, std::sqrt(within(group_[p])), far);
+}
+
 // A group's own runs, drawn towards all by how much more groups differ than their runs.
 LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
-  const Groups& of = group_[p];
   const LogMean all = everybody(p);
-  Runs own;
-  for (const Groups* groups : {&of, &open_[p]}) {
-    const auto row = static_cast<std::size_t>(group);
-    if (group >= 0 && row < groups->runs.size()) own.add(groups->runs[row]);
-  }
-  if (own.n == 0.0) return all;
-  const double within = TaskEstimates::within(of);
-  // What is between groups: the own mean knows it up to within / n.
-  const double between = std::max(kLeastVariance, all.variance - within);
-  const LogMean level = combine({all.mean, between}, {own.mean, within / own.n});
-  return {level.mean, level.variance + within};
+  const auto row = static_cast<std::size_t>(group);
+  TaskSums own = open_runs(p, group);
+  if (group >= 0 && row < group_[p].of.size()) own.add(group_[p].of[row].sums());
+  if (!(own.count > 0.5)) return all;
+  const double within = TaskEstimates::within(group_[p]);
+  const auto level = [&](const TaskSums& runs) {
+    const LogMean known{runs.level(0.0), within / runs.count};
+    // What is between groups: the own mean knows it up to within / n. A group that is clearly
+    // farther from the others than groups are speaks for itself (Efron and Morris 1972).
+    const double apart = known.mean - all.mean;
+    const double between = std::max({kLeastVariance, all.variance - within,
+                                     apart * apart - kClearly * kClearly * known.variance});
+    const LogMean found = combine({all.mean, between}, known);
+    return LogMean{found.mean, found.variance + within};
+  };
+  const LevelChange change = group_change(p, group);
+  if (change.late.count == 0.0) return level(own);
+  return either(change.chance, level(change.late), level(own));
 }
 
 void TaskEstimates::Errors::add(std::size_t user, double value) {
@@ -392,19 +445,56 @@ LogMean TaskEstimates::from_user(Phase p, double said, std::size_t user) const {
 }
 
 void TaskEstimates::show(Phase p, std::span<const Shown> phases) {
-  Groups& open = open_[p];
-  for (Runs& runs : open.runs) runs = {};
+  Open& open = open_[p];
+  std::fill(open.of.begin(), open.of.end(), TaskSums{});
   open.all = {};
+  open.within = {};
   open_errors_[p].clear();
-  for (const auto& [now, told] : phases) {
+  for (const auto& [now, told, run] : phases) {
     const double mean = now.mean + above(p);
     if (told.said > 0.0) open_errors_[p].add(told.user, mean - log_of(told.said));
     open.all.add(mean);
-    if (told.group < 0) continue;
-    const auto row = static_cast<std::size_t>(told.group);
-    if (open.runs.size() <= row) open.runs.resize(row + 1);
-    open.runs[row].add(mean);
+    Run one, none;
+    one.log = one.level = mean;
+    one.tasks = 1.0;
+    if (run != nullptr) one = std::exchange(*run, {});
+    put_run(p, told.group, run != nullptr ? *run : none, one);
   }
+  look_at_scatter();
+}
+
+bool TaskEstimates::show_run(Phase p, std::int64_t group, Run& shown, const Run& now) {
+  if (shown.tasks == 0.0 && now.tasks == 0.0) return false;
+  const bool changed = group_change(p, group).likely();
+  put_run(p, group, shown, now);
+  look_at_scatter();
+  return !changed && group_change(p, group).likely();
+}
+
+void TaskEstimates::put_run(Phase p, std::int64_t group, Run& shown, const Run& now) {
+  open_[p].within.add(shown.within, -1.0);
+  if (!(open_[p].within.freedom > 0.5)) open_[p].within = {};
+  open_[p].within.add(now.within);
+  const Run before = std::exchange(shown, now);
+  if (group < 0) return;
+  const auto row = static_cast<std::size_t>(group);
+  if (open_[p].of.size() <= row) open_[p].of.resize(row + 1);
+  TaskSums& open = open_[p].of[row];
+  if (before.tasks > 0.0) open.remove(one_run(before));
+  if (open.count < 0.5) open = {};
+  if (now.tasks > 0.0) {
+    shown.near = near_group(p, group, now);
+    open.add(one_run(shown));
+  }
+}
+
+TaskEstimates::Run TaskEstimates::run_of(Phase p, double speedup, const LogMean& now,
+                                         const SeenTasks& seen) const {
+  if (seen.count == 0.0) return {};
+  const LevelChange found = change(p, speedup, seen);
+  const TaskSums& tasks = found.likely() ? found.late : seen;
+  return {now.mean + above(p), tasks.level(1.0 - speedup), tasks.count, 0.0,
+          around_levels(speedup, seen, found)};
 }
 
 LogMean TaskEstimates::prior(Phase p, const Told& told) const {
@@ -418,10 +508,21 @@ LogMean TaskEstimates::prior(Phase p, const Told& told) const {
   return found;
 }
 
-// The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
-// its curvature says.
 LogMean TaskEstimates::posterior(Phase p, double speedup, const LogMean& prior,
                                  const SeenTasks& seen, double running, double age) const {
+  const LevelChange found = change(p, speedup, seen);
+  if (found.chance < 1.0 - kCertain) return from_own(p, speedup, prior, seen, running, age);
+  const LogMean before = from_own(p, speedup, prior, seen, 0.0, 0.0);
+  const LogMean late =
+      from_own(p, speedup, {before.mean, kChangeVariance}, found.late, running, age);
+  if (found.chance > kCertain) return late;
+  return either(found.chance, late, from_own(p, speedup, prior, seen, running, age));
+}
+
+// The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
+// its curvature says.
+LogMean TaskEstimates::from_own(Phase p, double speedup, const LogMean& prior, const TaskSums& seen,
+                                double running, double age) const {
   const double s = scatter(p), square = s * s;
   const double weight = 1.0 / prior.variance + seen.count / square;
   const double alone = seen.y - (1.0 - speedup) * seen.x;
@@ -453,7 +554,84 @@ double TaskEstimates::seconds(Phase p, const LogMean& of) const {
   return std::exp(std::min(of.mean + 0.5 * (s * s + std::min(of.variance, kDoubt)), 50.0));
 }
 
-void TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen,
+void TaskEstimates::Within::add(const Within& more, double sign) {
+  xx += sign * more.xx;
+  xy += sign * more.xy;
+  yy += sign * more.yy;
+  freedom += sign * more.freedom;
+}
+
+// What tasks say of the scatter within phases: around their level, or around both if times changed.
+TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTasks& seen,
+                                                   const LevelChange& change) const {
+  // Sums are those of tasks whose p is that of all: the rest of the own one is taken out here.
+  const double rest = of_group - speedup_;
+  Within found;
+  const auto see = [&](const TaskSums& of) {
+    if (!(of.count > 1.0)) return;
+    const double xy = of.xy - of.x * of.y / of.count;
+    const double xx = std::max(0.0, of.xx - of.x * of.x / of.count);
+    const double yy = std::max(0.0, of.yy - of.y * of.y / of.count);
+    found.add(
+        {xx, xy + rest * xx, std::max(0.0, yy + rest * (2.0 * xy + rest * xx)), of.count - 1.0});
+  };
+  if (seen.together) return found;
+  if (!change.likely()) {
+    see(seen);
+    return found;
+  }
+  TaskSums before = seen;
+  before.remove(change.late);
+  // Some of them may belong to the other level.
+  before.y = before.c;
+  before.xy = before.xc;
+  before.yy = before.cc;
+  see(before);
+  see(change.late);
+  return found;
+}
+
+// A run of a program has ended.
+void TaskEstimates::add_run(Phase p, std::int64_t group, const Run& run) {
+  Groups& groups = group_[p];
+  Group& own = this->group(p, group);
+  const double near = near_group(p, group, run);
+  const double scatter = std::sqrt(within(groups));
+  const auto scattered = [&](double sign) {
+    TaskSums all = own.sums();
+    if (!(all.count > 0.5)) return LevelChange{};
+    const LevelChange found = find_change(all, own.latest, 0.0, scatter);
+    if (found.likely()) {
+      all.remove(found.late);
+      groups.within += sign * (all.square(0.0) + found.late.square(0.0));
+      groups.freedom += sign * (all.count + found.late.count - 2.0);
+    } else {
+      groups.within += sign * own.runs.square;
+      groups.freedom += sign * (all.count - 1.0);
+    }
+    return found;
+  };
+  scattered(-1.0);
+  own.runs.add(run.log);
+  own.c += near;
+  own.cc += near * near;
+  own.latest.add(TaskSums::of(1.0, 0.0, 0.0, run.log, near));
+  const LevelChange found = scattered(1.0);
+  groups.within = std::max(0.0, groups.within);
+  groups.freedom = std::max(0.0, groups.freedom);
+  if (!(found.chance > kSure && found.late.count >= kRecent)) return;
+  keep_late(own, found);
+}
+
+// Only these runs speak for those to come.
+void TaskEstimates::keep_late(Group& own, const LevelChange& found) {
+  own.runs = {found.late.count, found.late.level(0.0), found.late.square(0.0)};
+  own.c = found.late.c;
+  own.cc = found.late.cc;
+  own.latest.keep(found.parts);
+}
+
+bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen,
                           double tasks) {
   const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
   if (told.said > 0.0) plane_[p].add(log_of(told.said), beside, mean);
@@ -461,43 +639,45 @@ void TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
   belief_.ended(told.group);
   fit_speedup();
   const double of_group = speedup(told.group);
-  if (seen.count > 1.0 && !seen.together) {
-    // Sums are those of tasks whose p is that of all: the rest of the own one is taken out here.
-    const double rest = of_group - speedup_, xy = seen.xy - seen.x * seen.y / seen.count;
-    const double xx = std::max(0.0, seen.xx - seen.x * seen.x / seen.count);
-    const double yy = std::max(0.0, seen.yy - seen.y * seen.y / seen.count);
-    Within& w = within_[p];
-    w.xx += xx;
-    w.xy += xy + rest * xx;
-    w.yy += std::max(0.0, yy + rest * (2.0 * xy + rest * xx));
-    w.freedom += seen.count - 1.0;
-    look_at_scatter();
-  }
+  const LevelChange found = change(p, of_group, seen);
+  within_[p].add(around_levels(of_group, seen, found));
+  look_at_scatter();
   // As if they had run alone.
   const double log = mean - (1.0 - of_group) * beside;
   if (told.said > 0.0) errors_[p].add(told.user, log - log_of(told.said));
-  Groups& groups = group_[p];
-  groups.all.add(log);
-  if (told.group >= 0) {
-    const auto row = static_cast<std::size_t>(told.group);
-    if (groups.runs.size() <= row) groups.runs.resize(row + 1);
-    Runs& own = groups.runs[row];
-    const bool first = own.n == 0.0;
-    groups.within += own.add(log);
-    if (!first) groups.freedom += 1.0;
-    if (groups.recent.size() <= row) groups.recent.resize(row + 1);
-    Runs& recent = groups.recent[row];
-    recent.add(log, kRecent);
-    const double apart = (recent.mean - own.mean) / kChanged;
-    // Weights that fall by 1 - 1 / k know a mean as 2 k - 1 runs do.
-    const double known = recent.n < kRecent ? recent.n : 2.0 * kRecent - 1.0;
-    if (own.n > 2.0 * kRecent && apart * apart * known > within(groups)) own = recent;
-  }
+  group_[p].all.add(log);
   const double size = std::log(tasks);
   const double error = predicted.mean + above(p) - log;
   work_.real.add(size + log);
   work_.missed += error * error;
   counts_[p][work_class(tasks * seen.seconds / seen.count)] += 1.0;
+  if (told.group < 0) return false;
+  const bool before = group_change(p, told.group).likely();
+  // Tasks before a change and tasks since then are like two runs, one after the other. If the phase
+  // began like the runs before, its program has changed; if not, its phases may all go like that.
+  const auto add = [&](const TaskSums& part) {
+    const double slower = (1.0 - of_group) * part.x / part.count;
+    add_run(p, told.group,
+            {log_of(part.seconds / part.count) - slower, part.level(1.0 - of_group), part.count,
+             0.0, Within{}});
+  };
+  if (found.chance > kSure) {
+    TaskSums first = seen;
+    first.remove(found.late);
+    const Runs own = group(p, told.group).runs;
+    const double level = first.level(1.0 - of_group);
+    const double apart = found.late.level(1.0 - of_group) - level;
+    const bool as_before = own.n == 0.0 || std::fabs(own.mean - level) < 0.5 * std::fabs(apart);
+    add(first);
+    add(found.late);
+    if (as_before) {
+      Group& runs = group(p, told.group);
+      keep_late(runs, {1.0, runs.latest.back(0), 1});
+    }
+  } else {
+    add(seen);
+  }
+  return !before && group_change(p, told.group).likely();
 }
 
 double TaskEstimates::trust() const {
@@ -587,8 +767,9 @@ void see_all(const See& see, bool any, Numbers&... numbers) {
   (see(numbers, any), ...);
 }
 
-// What histories of earlier versions lack: they did not count errors of users by themselves; they
-// said p by a mean alone, and before that not how sure it was, nor counted work.
+// What histories of earlier versions lack: they did not count changes of programs, nor errors of
+// users by themselves; they said p by a mean alone, and before that not how sure it was, nor
+// counted work.
 constexpr std::size_t kErrors = 6, kLikelihood = kErrors + 1 + kSpeedups * (1 + kLevelModels),
                       kCounts = 2 * kWorkClasses;
 
@@ -639,7 +820,14 @@ TaskEstimates::History TaskEstimates::history() const {
   History found;
   each(*this, [&](double number, bool) { found.common.push_back(number); });
   for (const Phase p : {kMap, kReduce}) {
-    for (const Runs& own : group_[p].runs) own.append_to(found.runs[p]);
+    for (const Group& own : group_[p].of) {
+      own.runs.append_to(found.runs[p]);
+      const LevelChange change =
+          find_change(own.sums(), own.latest, 0.0, std::sqrt(within(group_[p])));
+      const TaskSums& late = change.late;
+      found.changes[p].insert(found.changes[p].end(),
+                              {own.c, own.cc, late.count, late.y, late.yy, late.c, late.cc});
+    }
     for (const Runs& own : errors_[p].of) own.append_to(found.errors[p]);
   }
   for (std::size_t row = 1; row < belief_.programs(); ++row) {
@@ -685,6 +873,28 @@ std::vector<SpeedupBelief::Said> TaskEstimates::read_speedups(const std::vector<
   return found;
 }
 
+// In histories of versions that did not count them there are none.
+void TaskEstimates::read_changes(const std::vector<double>& numbers, std::vector<Group>& groups) {
+  if (numbers.size() % kOfChange != 0 || numbers.size() > kOfChange * groups.size()) {
+    throw std::invalid_argument("history: changes of a program have " + std::to_string(kOfChange) +
+                                " numbers");
+  }
+  for (std::size_t row = 0; row < numbers.size() / kOfChange; ++row) {
+    const double* const own = numbers.data() + kOfChange * row;
+    Group& group = groups[row];
+    if (std::all_of(own, own + kOfChange, [](double number) { return number == 0.0; })) continue;
+    TaskSums late;
+    late.count = checked(own[2], false);
+    late.y = checked(own[3], true);
+    late.yy = checked(own[4], false);
+    late.c = checked(own[5], true);
+    late.cc = checked(own[6], false);
+    group.c = checked(own[0], true);
+    group.cc = checked(own[1], false);
+    if (late.count > 0.0 && late.count < group.runs.n) group.latest.add(late);
+  }
+}
+
 void TaskEstimates::recall(const History& history) {
   TaskEstimates read(*this);
   std::size_t k = 0;
@@ -707,8 +917,15 @@ void TaskEstimates::recall(const History& history) {
     }
   }
   for (const Phase p : {kMap, kReduce}) {
-    read.group_[p].runs = read_runs(history.runs[p], "program");
-    read.group_[p].recent.clear();
+    const std::vector<Runs> runs = read_runs(history.runs[p], "program");
+    read.group_[p].of.assign(runs.size(), {});
+    for (std::size_t row = 0; row < runs.size(); ++row) {
+      Group& own = read.group_[p].of[row];
+      own.runs = runs[row];
+      own.c = own.sums().y;
+      own.cc = own.sums().yy;
+    }
+    read_changes(history.changes[p], read.group_[p].of);
   }
   read.belief_.recall(read_speedups(history.speedups));
   read.fit_speedup();
@@ -716,7 +933,8 @@ void TaskEstimates::recall(const History& history) {
 }
 
 double TaskEstimates::scatter_now(Phase p) const {
-  const Within& w = within_[p];
+  Within w = within_[p];
+  w.add(open_[p].within);
   const double slope = 1.0 - speedup();
   const double left = std::max(0.0, w.yy - 2.0 * slope * w.xy + slope * slope * w.xx);
   return std::sqrt(std::max(kLeastVariance, (left + kPhases * kWithin) / (w.freedom + kPhases)));

@@ -77,7 +77,7 @@ void ClusterScheduler::expect_again() {
     for (const Index job : state_.present) {
       const Index row = 2 * job + p;
       if (!estimates_.goes_on(row)) continue;
-      shown_.push_back({mean_now(job, p), told(job, p)});
+      shown_.push_back(estimates_.shown(row, told(job, p), mean_now(job, p)));
     }
     estimates_.show(p, shown_);
     for (const Index job : state_.present) {

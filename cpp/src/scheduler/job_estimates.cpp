@@ -6,8 +6,10 @@
 namespace malleable {
 namespace {
 
-// So many tasks are needed to tell the last ones from all.
-constexpr double kLate = 4.0;
+// What is hardly likely is left out.
+constexpr double kUnlikely = 0.01;
+// A phase that goes on shows its program more when it has so many times more tasks.
+constexpr double kMoreTasks = 1.5;
 
 }  // namespace
 
@@ -37,7 +39,8 @@ bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, doub
   const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
   if (silent(row)) showed_ += 1.0;
   // Of a task that is alone nothing follows for p.
-  own.seen.finished(count, seconds, now, total > 1);
+  const double slope = 1.0 - speedup(row);
+  own.seen.finished(count, seconds, now, total > 1, slope, tasks_.scatter(phase_of(row)));
   // They began when their seconds say, the others at `now` at the latest; moved() took them to be
   // as old as the others.
   if (left > 0.0) {
@@ -46,7 +49,24 @@ bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, doub
     const double off = began - own.began / left;
     own.apart = std::max(0.0, own.apart * all / left - off * off * count * left / all);
   }
-  return tasks_.look_at_speedup(own.seen, own.group);
+  const bool looked = tasks_.look_at_speedup(own.seen, own.group);
+  if (expects(row) && own.seen.count >= kMoreTasks * own.run.tasks) {
+    const LogMean known = this->now(row, running, now);
+    show_run(row, tasks_.run_of(phase_of(row), speedup(row), known, own.seen));
+  }
+  return looked;
+}
+
+void JobEstimates::show_run(Index row, const TaskEstimates::Run& run) {
+  Known& own = phases_[row];
+  if (tasks_.show_run(phase_of(row), own.group, own.run, run)) changed_ = true;
+}
+
+TaskEstimates::Shown JobEstimates::shown(Index row, const TaskEstimates::Told& told,
+                                         const LogMean& now) {
+  Known& own = phases_[row];
+  own.run = tasks_.run_of(phase_of(row), speedup(row), now, own.seen);
+  return {now, told, &own.run};
 }
 
 LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
@@ -84,9 +104,12 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
     const double scatter = tasks_.scatter(phase_of(row)), square = scatter * scatter;
     left.all.log -= 0.5 * square;
     left.all.square = (seen.count - 1.0) * square;
-  } else if (seen.late.count >= kLate && seen.late.count < seen.count) {
-    left.late = of(seen.late);
+    return left;
   }
+  const LevelChange change = tasks_.change(phase_of(row), speedup(row), seen);
+  if (change.chance < kUnlikely) return left;
+  left.late = of(change.late);
+  left.changed = change.chance;
   return left;
 }
 
@@ -96,7 +119,8 @@ bool JobEstimates::done(Index row, const TaskEstimates::Told& told, std::int64_t
   own.done = true;
   showed_ += 1.0;
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
-  tasks_.learn(phase_of(row), told, own.prior, own.seen, all);
+  show_run(row, {});
+  if (tasks_.learn(phase_of(row), told, own.prior, own.seen, all)) changed_ = true;
   own.seen.rest();
   return true;
 }

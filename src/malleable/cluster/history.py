@@ -16,6 +16,9 @@ from malleable.files.json import is_number, parse_json
 _FORMAT = "malleable history 1"
 _NUMBERS = 3  # of a phase of a program, and of what a user said
 _SPEEDUP = 17  # of a program: tasks that showed it, and logarithms on the grid
+_CHANGE = 7  # of a phase of a program: sums that show whether its times have changed
+# Of a program, beside its phases.
+_OTHERS = {"speedup": _SPEEDUP, "map_changes": _CHANGE, "reduce_changes": _CHANGE}
 
 
 class History(NamedTuple):
@@ -23,7 +26,9 @@ class History(NamedTuple):
 
     ``maps`` and ``reduces`` (G, 3): phases, mean of their logarithms, squares around it;
     ``said_maps`` and ``said_reduces`` (U, 3): the same of how far statements were off;
-    ``speedup`` (G, 17): tasks that showed p, and the logarithm of how well each p explains them.
+    ``speedup`` (G, 17): tasks that showed p, and the logarithm of how well each p explains them;
+    ``map_changes`` and ``reduce_changes`` (G, 7): sums over logarithms, outliers drawn near, of all
+    phases (the sum, that of squares) and of the latest ones (count, sums as they are, sums drawn near).
     """
 
     names: list[tuple[str, str]]  # program and user, by row
@@ -34,6 +39,8 @@ class History(NamedTuple):
     said_maps: Floats
     said_reduces: Floats
     speedup: Floats
+    map_changes: Floats
+    reduce_changes: Floats
 
     @classmethod
     def of(
@@ -43,7 +50,7 @@ class History(NamedTuple):
         programs, people = list(names), list(users)
         common, *rows = numbers
         p, u = len(programs), len(people)
-        return cls(programs, people, common, *map(_filled, rows, (p, p, u, u, p)))
+        return cls(programs, people, common, *map(_filled, rows, (p, p, u, u, p, p, p)))
 
     def numbers(self, users: Iterable[str] | None = None) -> tuple[Floats, ...]:
         """As the core takes them; ``users``: these, in this order, are its users."""
@@ -53,7 +60,15 @@ class History(NamedTuple):
             of = [rows.get(name, -1) for name in users]
             none = np.zeros((1, _NUMBERS))
             said = np.vstack([said[0], none])[of], np.vstack([said[1], none])[of]
-        return (self.common, self.maps, self.reduces, *said, self.speedup)
+        return (
+            self.common,
+            self.maps,
+            self.reduces,
+            *said,
+            self.speedup,
+            self.map_changes,
+            self.reduce_changes,
+        )
 
     def with_users(self, others: History) -> History:
         """With what ``others`` knows of users that are not in this one."""
@@ -67,10 +82,12 @@ class History(NamedTuple):
     def plain(self) -> dict[str, Any]:
         """In JSON's types, without users that said nothing and without speed-ups that no task has shown."""
         programs: list[dict[str, Any]] = []
-        shown = (rows.tolist() for rows in (self.maps, self.reduces, self.speedup))
-        for (program, user), maps, reduces, speedup in zip(self.names, *shown, strict=True):
+        columns = (self.maps, self.reduces, self.speedup, self.map_changes, self.reduce_changes)
+        shown = (rows.tolist() for rows in columns)
+        for (program, user), maps, reduces, *others in zip(self.names, *shown, strict=True):
             own = {"program": program, "user": user, "map": maps, "reduce": reduces}
-            programs.append(own | ({"speedup": speedup} if any(speedup) else {}))
+            rest = zip(_OTHERS, others, strict=True)
+            programs.append(own | {field: values for field, values in rest if any(values)})
         rows = zip(self.users, self.said_maps.tolist(), self.said_reduces.tolist(), strict=True)
         return {
             "format": _FORMAT,
@@ -115,16 +132,12 @@ def _stack(rows: list[Floats], width: int) -> Floats:
     return np.array(rows).reshape(-1, width)
 
 
-def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
-    """A history as `Scheduler.history` says it, or a file of that; ValueError if it is none."""
-    if isinstance(history, Mapping):
-        found: Any = history
-    else:
-        found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
-    if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
-        raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
+def _programs(
+    found: Mapping[str, Any],
+) -> tuple[dict[tuple[str, str], None], dict[str, list[Floats]]]:
+    """Programs and users in their order, and rows of their columns."""
     names: dict[tuple[str, str], None] = {}
-    rows: dict[str, list[Floats]] = {"map": [], "reduce": [], "speedup": []}
+    rows: dict[str, list[Floats]] = {column: [] for column in ("map", "reduce", *_OTHERS)}
     for field, own in _entries(found, "programs"):
         name = (own.get("program"), own.get("user"))
         if not (isinstance(name[0], str) and isinstance(name[1], str)):
@@ -134,8 +147,21 @@ def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
         names[name[0], name[1]] = None
         for phase in ("map", "reduce"):
             rows[phase].append(_row(f"{field}.{phase}", own.get(phase), _NUMBERS))
-        unknown = [0.0] * _SPEEDUP  # in histories of versions that knew one p for all programs
-        rows["speedup"].append(_row(f"{field}.speedup", own.get("speedup", unknown), _SPEEDUP))
+        # Histories of earlier versions lack some of the others.
+        for column, width in _OTHERS.items():
+            rows[column].append(_row(f"{field}.{column}", own.get(column, [0.0] * width), width))
+    return names, rows
+
+
+def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
+    """A history as `Scheduler.history` says it, or a file of that; ValueError if it is none."""
+    if isinstance(history, Mapping):
+        found: Any = history
+    else:
+        found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
+    if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
+        raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
+    names, rows = _programs(found)
     users: dict[str, None] = {}
     said: dict[str, list[Floats]] = {"map": [], "reduce": []}
     for field, own in _entries({"users": []} | dict(found), "users"):
@@ -155,5 +181,5 @@ def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
         _stack(rows["reduce"], _NUMBERS),
         _stack(said["map"], _NUMBERS),
         _stack(said["reduce"], _NUMBERS),
-        _stack(rows["speedup"], _SPEEDUP),
+        *(_stack(rows[column], width) for column, width in _OTHERS.items()),
     )

@@ -34,7 +34,8 @@ struct LeftPhase {
   struct Ended {
     double count = 0.0, log = 0.0, square = 0.0;
   };
-  Ended all = {}, late = {};     // late: since times changed last, if they may have
+  Ended all = {}, late = {};     // late: since times changed last, if they may have,
+  double changed = 0.0;          // and how likely it is that they have
   double age = 0.0, ages = 0.0;  // of those that run [s]: mean, standard deviation
   std::int64_t running = 0, waiting = 0;
 };

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "malleable/kernel/gittins.hpp"
+#include "malleable/kernel/level_change.hpp"
 #include "malleable/kernel/speedup_belief.hpp"
 #include "malleable/model/cluster.hpp"
 #include "malleable/model/fetch.hpp"
@@ -84,18 +85,10 @@ class RunningOverTime {
   std::uint32_t count_ = 0;
 };
 
-// What a phase's own tasks have shown: logarithms y of their seconds, and x of how many ran beside
-// them while they did, on average over time. O(1) memory.
-struct SeenTasks {
-  double count = 0.0;  // that finished with known seconds; then sums over them
-  double seconds = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
+// What a phase's own tasks have shown. O(1) memory.
+struct SeenTasks : TaskSums {
   bool together = false;  // only their mean is known
-  // The same sums since times changed last, as far as that shows: all, if they never did.
-  struct Late {
-    double count = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
-    void state(State& s) { s(count, x, y, xx, xy, yy); }
-  };
-  Late late;
+  LatestTasks latest;     // to see since when times are others
   // What they say of p: those that have not been counted for good, what they are counted for now,
   // and how many there will be when that is looked at again.
   std::vector<EndedTask> ended;
@@ -109,21 +102,23 @@ struct SeenTasks {
     ran_.forget();
     std::vector<EndedTask>().swap(ended);
     std::vector<double>().swap(said);
+    latest.rest();
   }
   // The mean logarithm of how many ran since then.
   double beside(double since, double now) const { return ran_.mean(since, now); }
-  // So many more have finished, after as many seconds each; whether they show p.
-  void finished(double tasks, double seconds, double now, bool shows_speedup = true);
+  // So many more have finished, after as many seconds each; whether they show p. `slope` is 1 - p,
+  // and `scatter` the standard deviation of logarithms of seconds, as far as both are known.
+  void finished(double tasks, double seconds, double now, bool shows_speedup = true,
+                double slope = 0.0, double scatter = 0.2);
   // So many have finished in all, after as many seconds on average.
   void replace(double tasks, double seconds, double now);
   MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
   void state(State& s) {
-    s(count, seconds, x, y, xx, xy, yy, together, late, ended, said, look, ran_);
+    TaskSums::state(s);
+    s(together, latest, ended, said, look, ran_);
   }
 
  private:
-  void add(double tasks, double seconds, double others);
-
   RunningOverTime ran_;
 };
 
@@ -142,15 +137,40 @@ class TaskEstimates {
     std::size_t user = 0;
   };
   LogMean prior(Phase p, const Told& told) const;
+  // Sums of squares around phases' means.
+  struct Within {
+    double xx = 0.0, xy = 0.0, yy = 0.0, freedom = 0.0;
+
+    void add(const Within& more, double sign = 1.0);
+    void state(State& s) { s(xx, xy, yy, freedom); }
+  };
+  // A run of a program: the logarithm of the mean of its tasks' seconds, the mean of the
+  // logarithms, how many tasks they are, and what it counts as in looks for changes.
+  struct Run {
+    double log = 0.0, level = 0.0, tasks = 0.0, near = 0.0;
+    // Sums of squares of tasks around their level, or around both if times changed.
+    Within within;
+    void state(State& s) { s(log, level, tasks, near, within); }
+  };
   // A phase that goes on, of which tasks have ended, and what is believed of it.
   struct Shown {
     LogMean now;
     Told told;
+    Run* run = nullptr;  // if it is more than one task that is like that
   };
   // In place of what was shown. These phases speak for others beside those that finished.
   void show(Phase p, std::span<const Shown> phases);
+  // Of one of these, what it shows of its program, in place of what it showed. Whether the program
+  // seems to have changed only now.
+  bool show_run(Phase p, std::int64_t group, Run& shown, const Run& now);
+  // What a phase's tasks say of its program, if `now` is believed of it.
+  Run run_of(Phase p, double speedup, const LogMean& now, const SeenTasks& seen) const;
+  // Whether its tasks have come to take other times as it went on.
+  LevelChange change(Phase p, double speedup, const SeenTasks& seen) const {
+    return find_change(seen, seen.latest, 1.0 - speedup, scatter(p));
+  }
   // With what its tasks have shown, if p is `speedup`: `running` of them, on average `age` seconds
-  // old.
+  // old. If times have changed, the tasks since then speak for those to come.
   LogMean posterior(Phase p, double speedup, const LogMean& prior, const SeenTasks& seen,
                     double running, double age) const;
   // Seconds of an average task.
@@ -166,8 +186,9 @@ class TaskEstimates {
   bool look_at_speedup(SeenTasks& seen, std::int64_t group);
   // The phase goes, however it ended.
   void close(SeenTasks& seen, std::int64_t group);
-  // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen.
-  void learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen, double tasks);
+  // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen. Whether its
+  // program seems to have changed only now.
+  bool learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen, double tasks);
 
   // From 0 to 1: how much of the scatter of phases' sizes the predictions explained.
   double trust() const;
@@ -189,9 +210,12 @@ class TaskEstimates {
   // All that was learnt, as plain numbers that outlive this object: sums over all
   // phases and counts of their work, and by phase three numbers a group and a user: how many runs
   // or statements, the mean of their logarithms, the sum of squares around that. Also by group, how
-  // many tasks have shown p, and the logarithm of how well each p explains them.
+  // many tasks have shown p, and the logarithm of how well each p explains them; and by phase, what
+  // shows whether a group has changed: sums over its runs of c and cc (kernel/level_change), and of
+  // the latest ones how many they are and sums of y, yy, c and cc.
+  static constexpr std::size_t kOfChange = 7;
   struct History {
-    std::vector<double> common, runs[2], errors[2], speedups;
+    std::vector<double> common, runs[2], errors[2], speedups, changes[2];
   };
   History history() const;
   // In place of what was learnt; std::invalid_argument for numbers that are none of a history.
@@ -231,12 +255,29 @@ class TaskEstimates {
     Runs errors(double slope) const;
     void state(State& s) { s(n, u, x, y, uu, ux, xx, uy, xy, yy); }
   };
-  struct Groups {
-    std::vector<Runs> runs, recent;  // by group
-    Runs all;
-    double within = 0.0, freedom = 0.0;  // squared deviations from groups' means
+  // Of a program, since it changed last beyond doubt.
+  struct Group {
+    Runs runs;
+    double c = 0.0, cc = 0.0;  // as in kernel/level_change
+    LatestTasks latest;
 
-    void state(State& s) { s(runs, recent, all, within, freedom); }
+    TaskSums sums() const;
+    void state(State& s) { s(runs, c, cc, latest); }
+  };
+  struct Groups {
+    std::vector<Group> of;
+    Runs all;
+    double within = 0.0, freedom = 0.0;  // squared deviations from groups' levels
+
+    void state(State& s) { s(of, all, within, freedom); }
+  };
+  // Phases that go on.
+  struct Open {
+    std::vector<TaskSums> of;  // by group
+    Runs all;
+    Within within;
+
+    void state(State& s) { s(of, all, within); }
   };
   // Logarithms of seconds over what was said.
   struct Errors {
@@ -246,11 +287,6 @@ class TaskEstimates {
     void add(std::size_t user, double value);
     void clear();
     void state(State& s) { s(of, all); }
-  };
-  // Sums of squares around phases' means.
-  struct Within {
-    double xx = 0.0, xy = 0.0, yy = 0.0, freedom = 0.0;
-    void state(State& s) { s(xx, xy, yy, freedom); }
   };
   struct Work {
     Runs real;
@@ -262,6 +298,7 @@ class TaskEstimates {
   static void each(Self& self, const See& see);
   // Numbers of a history; std::invalid_argument where one is below 0 and may not be (`any`).
   static double checked(double number, bool any);
+  static void read_changes(const std::vector<double>& numbers, std::vector<Group>& groups);
   static std::vector<Runs> read_runs(const std::vector<double>& numbers, const char* whose);
   static std::vector<SpeedupBelief::Said> read_speedups(const std::vector<double>& numbers);
   SpeedupCurve between_phases() const;
@@ -274,12 +311,22 @@ class TaskEstimates {
   static double within(const Groups& groups);
   LogMean everybody(Phase p) const;
   LogMean from_runs(Phase p, std::int64_t group) const;
+  LogMean from_own(Phase p, double speedup, const LogMean& prior, const TaskSums& own,
+                   double running, double age) const;
+  Group& group(Phase p, std::int64_t group);
+  TaskSums open_runs(Phase p, std::int64_t group) const;
+  LevelChange group_change(Phase p, std::int64_t group) const;
+  void put_run(Phase p, std::int64_t group, Run& shown, const Run& now);
+  double near_group(Phase p, std::int64_t group, const Run& run) const;
+  void add_run(Phase p, std::int64_t group, const Run& run);
+  static void keep_late(Group& own, const LevelChange& found);
+  Within around_levels(double of_group, const SeenTasks& seen, const LevelChange& change) const;
   LogMean from_user(Phase p, double said, std::size_t user) const;
 
   double default_;  // logarithm
   Plane plane_[2];
   Groups group_[2];
-  Groups open_[2];  // of phases that go on
+  Open open_[2];
   Errors errors_[2], open_errors_[2];
   Within within_[2];
   Work work_;
@@ -287,7 +334,7 @@ class TaskEstimates {
   // Of these sums.
   double speedup_ = 1.0;
   double alike_speedup_ = 1.0, alike_variance_ = 0.0;  // of p if all groups are alike
-  double scatter_[2];                                  // of within_ and speedup_
+  double scatter_[2];                                  // of tasks and speedup_
   WorkCounts counts_[2] = {};
 };
 

@@ -34,6 +34,7 @@ class JobEstimates {
   void forget(Index job) {
     for (const Index row : {2 * job, 2 * job + 1}) {
       close(row);
+      show_run(row, {});
       phases_[row] = Known{};
     }
   }
@@ -43,8 +44,12 @@ class JobEstimates {
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // Whether enough phases have shown something since the last time for estimates of the others to
   // be made anew: each of the first ten, then a tenth more. So a row is made anew O(log phases)
-  // times.
+  // times. Also if a program seems to have changed.
   bool news() {
+    if (std::exchange(changed_, false)) {
+      looked_ = showed_;
+      return true;
+    }
     if (showed_ == looked_ || showed_ < 1.1 * looked_) return false;
     looked_ = showed_;
     return true;
@@ -53,6 +58,8 @@ class JobEstimates {
   bool silent(Index row) const { return phases_[row].seen.count == 0.0; }
   bool goes_on(Index row) const { return phases_[row].seen.count > 0.0 && !phases_[row].done; }
   void show(Phase p, std::span<const TaskEstimates::Shown> phases) { tasks_.show(p, phases); }
+  // What a phase that goes on shows, if `now` is believed of it.
+  TaskEstimates::Shown shown(Index row, const TaskEstimates::Told& told, const LogMean& now);
   // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
   // once that is here, what it points to.
   MALLEABLE_INLINE void fetch(Index row) const {
@@ -83,6 +90,7 @@ class JobEstimates {
   bool begin_again(Index row) {
     if (!phases_[row].done) return false;
     close(row);
+    show_run(row, {});
     phases_[row] = Known{};
     return true;
   }
@@ -123,7 +131,7 @@ class JobEstimates {
   TaskEstimates::History history() const { return tasks_.history(); }
   void recall(const TaskEstimates::History& history) { tasks_.recall(history); }
 
-  void state(State& s) { s(tasks_, phases_, showed_, looked_); }
+  void state(State& s) { s(tasks_, phases_, showed_, looked_, changed_); }
 
  private:
   struct alignas(kLine) Known {
@@ -132,12 +140,15 @@ class JobEstimates {
     double began = 0.0;  // the sum of the times at which those that run began,
     double apart = 0.0;  // and of their squared distances from the mean
     std::int64_t group = TaskEstimates::kNoGroup;
+    TaskEstimates::Run run;  // shown by the phase as it goes on
     bool done = false, unblocked = false;
 
-    void state(State& s) { s(prior, seen, began, apart, group, done, unblocked); }
+    void state(State& s) { s(prior, seen, began, apart, group, run, done, unblocked); }
   };
   double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
   void close(Index row) { tasks_.close(phases_[row].seen, phases_[row].group); }
+  // Of the phase's program, in place of what it showed.
+  void show_run(Index row, const TaskEstimates::Run& run);
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
 
   bool used_;
@@ -145,6 +156,7 @@ class JobEstimates {
   std::vector<Known> phases_;
   // Phases of which a task has ended, and once more when all have; at the last look.
   double showed_ = 0.0, looked_ = 0.0;
+  bool changed_ = false;  // a program seems to have, since the last look
 };
 
 }  // namespace malleable
