@@ -1,6 +1,8 @@
 // Changes of a level against what is known of the values.
 #include <cmath>
+#include <map>
 #include <random>
+#include <utility>
 
 #include "check.hpp"
 #include "malleable/kernel/level_change.hpp"
@@ -12,12 +14,17 @@ struct Values {
   TaskSums all;
   LatestTasks latest;
 
-  void add(double y, double x = 0.0, double slope = 0.0) {
-    const TaskSums one = TaskSums::of(1.0, std::exp(y), x, y, draw_near(all, x, y, slope, 0.2));
+  // One after the other.
+  void add(double y, double x = 0.0, double slope = 0.0) { ended(all.count, y, x, slope); }
+  void ended(double began, double y, double x = 0.0, double slope = 0.0) {
+    const double near = draw_near(all, x, y, slope, 0.2);
+    const TaskSums one = TaskSums::of(1.0, began, std::exp(y), x, y, near);
     all.add(one);
     latest.add(one);
   }
-  LevelChange change(double slope = 0.0) const { return find_change(all, latest, slope, 0.2); }
+  LevelChange change(double slope = 0.0, const RunningTasks& running = {}) const {
+    return find_change(all, latest, slope, 0.2, running);
+  }
 };
 
 TEST(a_jump_is_found_where_it_was) {
@@ -53,6 +60,43 @@ TEST(scatter_is_no_change) {
     likely += values.change().likely() ? 1 : 0;
   }
   CHECK(likely <= 10);
+}
+
+// So many tasks at a time, in the order of their ends. How often a change is seen after a task.
+double seen_side_by_side(std::size_t slots, double scatter, double rise) {
+  int likely = 0, looks = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    std::multimap<double, std::pair<double, double>> running;  // by end: begin, logarithm
+    const auto begin = [&](double now) {
+      const double y = scatter * normal(random) + (now > 5.0 ? rise : 0.0);
+      running.emplace(now + std::exp(y), std::pair(now, y));
+    };
+    for (std::size_t k = 0; k < slots; ++k) begin(0.0);
+    Values values;
+    for (int k = 0; k < 400; ++k) {
+      const auto [end, task] = *running.begin();
+      running.erase(running.begin());
+      values.ended(task.first, task.second);
+      RunningTasks others{static_cast<double>(running.size()), 0.0};
+      for (const auto& [_, other] : running) others.age += (end - other.first) / others.count;
+      likely += values.change(0.0, others).likely() ? 1 : 0;
+      ++looks;
+      begin(end);
+    }
+  }
+  return static_cast<double>(likely) / looks;
+}
+
+// The shortest of them end first, and the longest of those that began first last.
+TEST(tasks_side_by_side_are_no_change) {
+  for (const std::size_t slots : {2, 10, 100}) {
+    for (const double scatter : {0.3, 1.0, 1.5}) {
+      CHECK(seen_side_by_side(slots, scatter, 0.0) < 0.03);
+    }
+  }
+  CHECK(seen_side_by_side(10, 0.3, 1.6) > 0.5);
 }
 
 // However many values there are, few parts are kept, and the latest ones are the smallest.

@@ -91,10 +91,11 @@ TEST(users_are_believed_as_far_as_they_were_right) {
   CHECK(of(2).mean - 1.0 > 3.0 * (of(1).mean - 1.0));
 }
 
-// One run of program 0, of so many tasks of so many seconds each.
+// One run of program 0 after the other, of so many tasks of so many seconds each, side by side.
 void run_program(TaskEstimates& estimates, double seconds, double tasks = 1.0) {
+  static double now = 0.0;
   SeenTasks seen;
-  seen.finished(tasks, seconds, seconds);
+  seen.finished(tasks, seconds, now += seconds);
   const TaskEstimates::Told told{0.0, 0};
   estimates.learn(kMap, told, estimates.prior(kMap, told), seen, tasks);
 }
@@ -167,9 +168,13 @@ TEST(a_program_that_changes_between_histories) {
 TEST(a_program_whose_phases_all_change) {
   TaskEstimates estimates;
   const TaskEstimates::Told told{0.0, 0};
+  double now = 0.0;
   for (int k = 0; k < 30; ++k) {
     SeenTasks seen;
-    for (int task = 0; task < 20; ++task) seen.finished(1.0, task < 10 ? 1.0 : 8.0, 1.0 + task);
+    for (int task = 0; task < 20; ++task) {
+      const double seconds = task < 10 ? 1.0 : 8.0;
+      seen.finished(1.0, seconds, now += seconds);
+    }
     estimates.learn(kMap, told, estimates.prior(kMap, told), seen, 20.0);
     const double expected = expected_of_program(estimates);
     if (k == 0) CHECK_NEAR(expected, 8.0, 1.6);
@@ -230,7 +235,8 @@ TEST(running_tasks_are_censored) {
     if (finished > 0.0) seen.finished(finished, std::exp(2.0 * uniform(random) - 1.0), 10.0);
     const double running = std::floor(20.0 * uniform(random));
     const double age = std::exp(6.0 * uniform(random) - 3.0);
-    const LogMean found = estimates.posterior(kMap, estimates.speedup(), prior, seen, running, age);
+    const LogMean found =
+        estimates.posterior(kMap, estimates.speedup(), prior, seen, {running, age});
     const double s = estimates.scatter(kMap);
     const auto density = [&](double m) {
       double log = -0.5 * (m - prior.mean) * (m - prior.mean) / prior.variance;
@@ -274,8 +280,8 @@ TEST(short_tasks_do_not_speak_for_all) {
     }
     early += seen.y / 10.0 / kRounds;
     const LogMean prior{3.0, 4.0};
-    ours +=
-        estimates.posterior(kMap, estimates.speedup(), prior, seen, 30.0, tasks[9]).mean / kRounds;
+    ours += estimates.posterior(kMap, estimates.speedup(), prior, seen, {30.0, tasks[9]}).mean /
+            kRounds;
   }
   CHECK(early < 2.0);
   CHECK_NEAR(ours, 3.0, 0.2);
@@ -288,18 +294,20 @@ TEST(tasks_since_a_change_speak_for_those_to_come) {
   SeenTasks seen;
   const LogMean prior{0.0, 0.1};
   const auto expected = [&] {
-    return estimates.seconds(kMap, estimates.posterior(kMap, 1.0, prior, seen, 0.0, 0.0));
+    return estimates.seconds(kMap, estimates.posterior(kMap, 1.0, prior, seen, {}));
   };
-  for (int k = 0; k < 20; ++k) seen.finished(1.0, 1.0 + 0.02 * (k % 3), 1.0 + k);
-  CHECK(estimates.change(kMap, 1.0, seen).chance < 0.1);
-  seen.finished(1.0, 8.0, 25.0);
-  CHECK(!estimates.change(kMap, 1.0, seen).likely());  // it may be a straggler
-  for (int k = 0; k < 5; ++k) seen.finished(1.0, 8.0 + 0.1 * k, 30.0 + k);
-  CHECK_EQUAL(estimates.change(kMap, 1.0, seen).late.count, 6.0);
+  double now = 0.0;
+  const auto finish = [&](double seconds) { seen.finished(1.0, seconds, now += seconds); };
+  for (int k = 0; k < 20; ++k) finish(1.0 + 0.02 * (k % 3));
+  CHECK(estimates.change(kMap, 1.0, seen, {}).chance < 0.1);
+  finish(8.0);
+  CHECK(!estimates.change(kMap, 1.0, seen, {}).likely());  // it may be a straggler
+  for (int k = 0; k < 5; ++k) finish(8.0 + 0.1 * k);
+  CHECK_EQUAL(estimates.change(kMap, 1.0, seen, {}).late.count, 6.0);
   CHECK_NEAR(expected(), 8.2, 0.8);
   CHECK_EQUAL(seen.count, 26.0);
-  seen.replace(3.0, 5.0, 40.0);
-  CHECK_EQUAL(estimates.change(kMap, 1.0, seen).chance, 0.0);
+  seen.replace(3.0, 5.0, now);
+  CHECK_EQUAL(estimates.change(kMap, 1.0, seen, {}).chance, 0.0);
 }
 
 TEST(the_speedup_is_fitted) {
@@ -446,7 +454,7 @@ TEST(corners) {
     const LogMean prior = estimates.prior(kMap, {seconds, 3});
     for (const double age : {0.0, 1e-12, 1e12}) {
       const double found = estimates.seconds(
-          kMap, estimates.posterior(kMap, estimates.speedup(), prior, seen, 1e9, age));
+          kMap, estimates.posterior(kMap, estimates.speedup(), prior, seen, {1e9, age}));
       CHECK(found > 0.0 && found < 1e22);
     }
     estimates.learn(kMap, {seconds, 3}, prior, seen, 1e9);

@@ -24,13 +24,14 @@ double with_known(double square, double count, double scatter) {
 
 }  // namespace
 
-TaskSums TaskSums::of(double tasks, double seconds, double x, double y, double c) {
-  return {tasks,         tasks * seconds, tasks * x, tasks * y,     tasks * x * x,
-          tasks * x * y, tasks * y * y,   tasks * c, tasks * x * c, tasks * c * c};
+TaskSums TaskSums::of(double tasks, double began, double seconds, double x, double y, double c) {
+  return {tasks,         tasks * began, tasks * seconds, tasks * x,     tasks * y,    tasks * x * x,
+          tasks * x * y, tasks * y * y, tasks * c,       tasks * x * c, tasks * c * c};
 }
 
 void TaskSums::add(const TaskSums& more, double sign) {
   count += sign * more.count;
+  began += sign * more.began;
   seconds += sign * more.seconds;
   x += sign * more.x;
   y += sign * more.y;
@@ -52,42 +53,61 @@ double TaskSums::near_square(double slope) const {
   return std::max(0.0, cc - 2.0 * slope * xc + slope * slope * xx - count * mean * mean);
 }
 
-void LatestTasks::add(const TaskSums& one) {
+void LatestTasks::add(const TaskSums& one, double ended) {
+  const double began = one.mean_begin();
+  std::size_t place = of_.size();
+  while (place > 0 && of_[place - 1].since > began) --place;
+  if (place == 0 && !of_.empty()) return;  // one of those before
+  const bool last = place == of_.size();
+  if (!last || (place > 0 && of_[place - 1].since == began && of_[place - 1].until > began)) {
+    Part& part = of_[place - 1];
+    part.sums.add(one);
+    part.until = std::max(part.until, ended);
+    return;
+  }
   if (of_.size() == kParts) of_.erase(of_.begin());
   reserve();
-  of_.push_back(one);
+  of_.push_back({one, began, ended});
   double later = 0.0;
   for (std::size_t k = of_.size() - 1; k > 0; --k) {
-    if (of_[k - 1].count + of_[k].count <= kGrow * later) {
-      of_[k - 1].add(of_[k]);
+    if (of_[k - 1].sums.count + of_[k].sums.count <= kGrow * later) {
+      of_[k - 1].sums.add(of_[k].sums);
+      of_[k - 1].until = std::max(of_[k - 1].until, of_[k].until);
       of_.erase(of_.begin() + static_cast<std::ptrdiff_t>(k));
     } else {
-      later += of_[k].count;
+      later += of_[k].sums.count;
     }
   }
 }
 
 LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double slope,
-                        double scatter, const TaskSums& newest) {
+                        double scatter, const RunningTasks& running, const TaskSums& more) {
   LevelChange found;
   if (!(all.count > 1.0)) return found;
   const double n = all.count, sum = all.c - slope * all.x;
-  TaskSums late = newest;
+  const double begin = more.count > 0.0 ? more.mean_begin() : -kInfinity;
   double best = -1.0;
-  const auto look = [&](std::size_t parts) {
+  const auto look = [&](TaskSums late, std::size_t parts, double since) {
+    if (begin >= since) late.add(more);
     const double before = n - late.count;
     if (!(late.count > 0.0 && before > 0.5)) return;
-    const double own = late.c - slope * late.x, apart = own / late.count - (sum - own) / before;
+    const double own = late.c - slope * late.x, level = own / late.count;
+    double apart = level - (sum - own) / before;
+    if (apart < 0.0 && running.count > 0.0) {
+      const double older = std::min(1.0, running.age * std::exp(-level));
+      apart *= late.count / (late.count + running.count * older);
+    }
     const double between = before * late.count / n * apart * apart;
     if (between <= best) return;
     best = between;
     found.late = late;
     found.parts = parts;
   };
-  look(0);
+  TaskSums late;
+  look(late, 0, latest.size() > 0 ? latest.since(0) : -kInfinity);
   for (std::size_t k = 0; k < latest.size(); ++k) {
     late.add(latest.back(k));
-    look(k + 1);
+    look(late, k + 1, latest.since(k));
   }
   if (best < 0.0) return found;
   if (found.parts > 1) {

@@ -212,13 +212,14 @@ void SeenTasks::running(double now, double tasks) {
   ran_.add(now, tasks > 1.0 ? std::log(tasks) : 0.0);
 }
 
-void SeenTasks::finished(double tasks, double each, double now, bool shows_speedup, double slope,
-                         double scatter) {
+void SeenTasks::finished(double tasks, double each, double now, double arrived, bool shows_speedup,
+                         double slope, double scatter) {
   if (together) replace(0.0, 0.0, now);  // what is told of tasks goes before what is guessed
   together = false;
   const double others = beside(now - each, now), log = log_of(each);
-  const TaskSums more =
-      TaskSums::of(tasks, each, others, log, draw_near(*this, others, log, slope, scatter));
+  const TaskSums more = TaskSums::of(tasks, std::max(now - each, arrived), each, others, log,
+                                     draw_near(*this, others, log, slope, scatter));
+  until = now;
   add(more);
   latest.add(more);
   if (!shows_speedup) return;
@@ -228,8 +229,10 @@ void SeenTasks::finished(double tasks, double each, double now, bool shows_speed
 }
 
 void SeenTasks::replace(double tasks, double mean, double now) {
-  const double others = beside(ran_.empty() ? now : ran_.first(), now), log = log_of(mean);
-  static_cast<TaskSums&>(*this) = TaskSums::of(tasks, mean, others, log, log);
+  const double first = ran_.empty() ? now : ran_.first();
+  const double others = beside(first, now), log = log_of(mean);
+  static_cast<TaskSums&>(*this) = TaskSums::of(tasks, first, mean, others, log, log);
+  until = now;
   latest.clear();
   together = true;
   ended.resize(0);
@@ -366,13 +369,18 @@ LevelChange TaskEstimates::group_change(Phase p, std::int64_t group) const {
   const TaskSums open = open_runs(p, group);
   TaskSums all = own.sums();
   all.add(open);
-  return find_change(all, own.latest, 0.0, std::sqrt(within(group_[p])), open);
+  RunningTasks running;
+  if (row < open_[p].begun.size() && open_[p].begun[row].count > 0.0) {
+    const Open::Begun& begun = open_[p].begun[row];
+    running = {begun.count, std::max(0.0, now_ - begun.began / begun.count)};
+  }
+  return find_change(all, own.latest, 0.0, std::sqrt(within(group_[p])), running, open);
 }
 
 namespace {
 
 TaskSums one_run(const TaskEstimates::Run& run) {
-  return TaskSums::of(1.0, 0.0, 0.0, run.log, run.near);
+  return TaskSums::of(1.0, run.began, 0.0, 0.0, run.log, run.near);
 }
 
 }  // namespace
@@ -464,11 +472,21 @@ void TaskEstimates::show(Phase p, std::span<const Shown> phases) {
 }
 
 bool TaskEstimates::show_run(Phase p, std::int64_t group, Run& shown, const Run& now) {
+  now_ = std::max(now_, now.ended);
   if (shown.tasks == 0.0 && now.tasks == 0.0) return false;
   const bool changed = group_change(p, group).likely();
   put_run(p, group, shown, now);
   look_at_scatter();
   return !changed && group_change(p, group).likely();
+}
+
+void TaskEstimates::count_begun(Phase p, std::int64_t group, double began, double sign) {
+  now_ = std::max(now_, began);
+  if (group < 0) return;
+  const auto row = static_cast<std::size_t>(group);
+  if (open_[p].begun.size() <= row) open_[p].begun.resize(row + 1);
+  open_[p].begun[row].count += sign;
+  open_[p].begun[row].began += sign * began;
 }
 
 void TaskEstimates::put_run(Phase p, std::int64_t group, Run& shown, const Run& now) {
@@ -489,12 +507,16 @@ void TaskEstimates::put_run(Phase p, std::int64_t group, Run& shown, const Run& 
 }
 
 TaskEstimates::Run TaskEstimates::run_of(Phase p, double speedup, const LogMean& now,
-                                         const SeenTasks& seen) const {
+                                         const SeenTasks& seen, const RunningTasks& running) const {
   if (seen.count == 0.0) return {};
-  const LevelChange found = change(p, speedup, seen);
+  const LevelChange found = change(p, speedup, seen, running);
   const TaskSums& tasks = found.likely() ? found.late : seen;
-  return {now.mean + above(p), tasks.level(1.0 - speedup), tasks.count, 0.0,
-          around_levels(speedup, seen, found)};
+  return {.log = now.mean + above(p),
+          .level = tasks.level(1.0 - speedup),
+          .tasks = tasks.count,
+          .began = tasks.mean_begin(),
+          .ended = seen.until,
+          .within = around_levels(speedup, seen, found)};
 }
 
 LogMean TaskEstimates::prior(Phase p, const Told& told) const {
@@ -509,20 +531,20 @@ LogMean TaskEstimates::prior(Phase p, const Told& told) const {
 }
 
 LogMean TaskEstimates::posterior(Phase p, double speedup, const LogMean& prior,
-                                 const SeenTasks& seen, double running, double age) const {
-  const LevelChange found = change(p, speedup, seen);
-  if (found.chance < 1.0 - kCertain) return from_own(p, speedup, prior, seen, running, age);
-  const LogMean before = from_own(p, speedup, prior, seen, 0.0, 0.0);
-  const LogMean late =
-      from_own(p, speedup, {before.mean, kChangeVariance}, found.late, running, age);
+                                 const SeenTasks& seen, const RunningTasks& running) const {
+  const LevelChange found = change(p, speedup, seen, running);
+  if (found.chance < 1.0 - kCertain) return from_own(p, speedup, prior, seen, running);
+  const LogMean before = from_own(p, speedup, prior, seen, {});
+  const LogMean late = from_own(p, speedup, {before.mean, kChangeVariance}, found.late, running);
   if (found.chance > kCertain) return late;
-  return either(found.chance, late, from_own(p, speedup, prior, seen, running, age));
+  return either(found.chance, late, from_own(p, speedup, prior, seen, running));
 }
 
 // The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
 // its curvature says.
 LogMean TaskEstimates::from_own(Phase p, double speedup, const LogMean& prior, const TaskSums& seen,
-                                double running, double age) const {
+                                const RunningTasks& tasks) const {
+  const auto [running, age] = tasks;
   const double s = scatter(p), square = s * s;
   const double weight = 1.0 / prior.variance + seen.count / square;
   const double alone = seen.y - (1.0 - speedup) * seen.x;
@@ -592,15 +614,15 @@ TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTa
 }
 
 // A run of a program has ended.
-void TaskEstimates::add_run(Phase p, std::int64_t group, const Run& run) {
+void TaskEstimates::add_run(Phase p, std::int64_t group, Run& run) {
   Groups& groups = group_[p];
   Group& own = this->group(p, group);
-  const double near = near_group(p, group, run);
+  run.near = near_group(p, group, run);
   const double scatter = std::sqrt(within(groups));
   const auto scattered = [&](double sign) {
     TaskSums all = own.sums();
     if (!(all.count > 0.5)) return LevelChange{};
-    const LevelChange found = find_change(all, own.latest, 0.0, scatter);
+    const LevelChange found = find_change(all, own.latest, 0.0, scatter, {});
     if (found.likely()) {
       all.remove(found.late);
       groups.within += sign * (all.square(0.0) + found.late.square(0.0));
@@ -613,33 +635,34 @@ void TaskEstimates::add_run(Phase p, std::int64_t group, const Run& run) {
   };
   scattered(-1.0);
   own.runs.add(run.log);
-  own.c += near;
-  own.cc += near * near;
-  own.latest.add(TaskSums::of(1.0, 0.0, 0.0, run.log, near));
+  own.c += run.near;
+  own.cc += run.near * run.near;
+  own.latest.add(one_run(run), run.ended);
   const LevelChange found = scattered(1.0);
   groups.within = std::max(0.0, groups.within);
   groups.freedom = std::max(0.0, groups.freedom);
   if (!(found.chance > kSure && found.late.count >= kRecent)) return;
-  keep_late(own, found);
+  own.keep(found.late);
+  own.latest.keep(found.parts);
 }
 
 // Only these runs speak for those to come.
-void TaskEstimates::keep_late(Group& own, const LevelChange& found) {
-  own.runs = {found.late.count, found.late.level(0.0), found.late.square(0.0)};
-  own.c = found.late.c;
-  own.cc = found.late.cc;
-  own.latest.keep(found.parts);
+void TaskEstimates::Group::keep(const TaskSums& late) {
+  runs = {late.count, late.level(0.0), late.square(0.0)};
+  c = late.c;
+  cc = late.cc;
 }
 
 bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen,
                           double tasks) {
+  now_ = std::max(now_, seen.until);
   const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
   if (told.said > 0.0) plane_[p].add(log_of(told.said), beside, mean);
   close(seen, told.group);
   belief_.ended(told.group);
   fit_speedup();
   const double of_group = speedup(told.group);
-  const LevelChange found = change(p, of_group, seen);
+  const LevelChange found = change(p, of_group, seen, {});
   within_[p].add(around_levels(of_group, seen, found));
   look_at_scatter();
   // As if they had run alone.
@@ -655,11 +678,16 @@ bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
   const bool before = group_change(p, told.group).likely();
   // Tasks before a change and tasks since then are like two runs, one after the other. If the phase
   // began like the runs before, its program has changed; if not, its phases may all go like that.
-  const auto add = [&](const TaskSums& part) {
+  const auto add = [&](const TaskSums& part, double ended) {
     const double slower = (1.0 - of_group) * part.x / part.count;
-    add_run(p, told.group,
-            {log_of(part.seconds / part.count) - slower, part.level(1.0 - of_group), part.count,
-             0.0, Within{}});
+    Run run{.log = log_of(part.seconds / part.count) - slower,
+            .level = part.level(1.0 - of_group),
+            .tasks = part.count,
+            .began = part.mean_begin(),
+            .ended = ended,
+            .within = {}};
+    add_run(p, told.group, run);
+    return one_run(run);
   };
   if (found.chance > kSure) {
     TaskSums first = seen;
@@ -668,14 +696,16 @@ bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
     const double level = first.level(1.0 - of_group);
     const double apart = found.late.level(1.0 - of_group) - level;
     const bool as_before = own.n == 0.0 || std::fabs(own.mean - level) < 0.5 * std::fabs(apart);
-    add(first);
-    add(found.late);
+    add(first, found.late.mean_begin());
+    const TaskSums late = add(found.late, seen.until);
     if (as_before) {
       Group& runs = group(p, told.group);
-      keep_late(runs, {1.0, runs.latest.back(0), 1});
+      runs.keep(late);
+      runs.latest.clear();
+      runs.latest.add(late, seen.until);
     }
   } else {
-    add(seen);
+    add(seen, seen.until);
   }
   return !before && group_change(p, told.group).likely();
 }
@@ -823,7 +853,7 @@ TaskEstimates::History TaskEstimates::history() const {
     for (const Group& own : group_[p].of) {
       own.runs.append_to(found.runs[p]);
       const LevelChange change =
-          find_change(own.sums(), own.latest, 0.0, std::sqrt(within(group_[p])));
+          find_change(own.sums(), own.latest, 0.0, std::sqrt(within(group_[p])), {});
       const TaskSums& late = change.late;
       found.changes[p].insert(found.changes[p].end(),
                               {own.c, own.cc, late.count, late.y, late.yy, late.c, late.cc});
@@ -891,7 +921,7 @@ void TaskEstimates::read_changes(const std::vector<double>& numbers, std::vector
     late.cc = checked(own[6], false);
     group.c = checked(own[0], true);
     group.cc = checked(own[1], false);
-    if (late.count > 0.0 && late.count < group.runs.n) group.latest.add(late);
+    if (late.count > 0.0 && late.count < group.runs.n) group.latest.add_first(late);
   }
 }
 

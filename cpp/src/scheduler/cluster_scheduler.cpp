@@ -317,8 +317,8 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     }
     s.measured += seconds * more;
     s.timed += done;
-    if (estimates_.used() &&
-        estimates_.ended(2 * job + p, done, s.total, seconds, s.running, state_.now)) {
+    if (estimates_.used() && estimates_.ended(2 * job + p, done, s.total, seconds, s.running,
+                                              state_.now, state_.jobs.arrival[job])) {
       state_.learned = estimates_.learned();
     }
   }

@@ -77,7 +77,8 @@ void ClusterScheduler::expect_again() {
     for (const Index job : state_.present) {
       const Index row = 2 * job + p;
       if (!estimates_.goes_on(row)) continue;
-      shown_.push_back(estimates_.shown(row, told(job, p), mean_now(job, p)));
+      shown_.push_back(estimates_.shown(row, told(job, p), mean_now(job, p),
+                                        state_.phases[row].running, state_.now));
     }
     estimates_.show(p, shown_);
     for (const Index job : state_.present) {

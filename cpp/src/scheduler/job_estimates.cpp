@@ -14,7 +14,10 @@ constexpr double kMoreTasks = 1.5;
 }  // namespace
 
 LogMean JobEstimates::expect(Index row, const TaskEstimates::Told& told) {
+  const double first = phases_[row].first;
+  set_begun(row, kNever);
   phases_[row].group = told.group;
+  set_begun(row, first);
   return phases_[row].prior = tasks_.prior(phase_of(row), told);
 }
 
@@ -31,16 +34,31 @@ void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, dou
     own.began += own.began * change / before;
   }
   own.seen.running(now, before + change);
+  if (more > 0 && silent(row) && own.first == kNever) set_begun(row, now);
+}
+
+void JobEstimates::set_begun(Index row, double first) {
+  Known& own = phases_[row];
+  if (own.first != kNever) tasks_.count_begun(phase_of(row), own.group, own.first, -1.0);
+  own.first = first;
+  if (first != kNever) tasks_.count_begun(phase_of(row), own.group, first, 1.0);
+}
+
+void JobEstimates::clear(Index row) {
+  tasks_.close(phases_[row].seen, phases_[row].group);
+  show_run(row, {});
+  set_begun(row, kNever);
+  phases_[row] = Known{};
 }
 
 bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, double seconds,
-                         std::int64_t running, double now) {
+                         std::int64_t running, double now, double arrived) {
   Known& own = phases_[row];
   const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
-  if (silent(row)) showed_ += 1.0;
+  if (silent(row)) first_ended(row);
   // Of a task that is alone nothing follows for p.
   const double slope = 1.0 - speedup(row);
-  own.seen.finished(count, seconds, now, total > 1, slope, tasks_.scatter(phase_of(row)));
+  own.seen.finished(count, seconds, now, arrived, total > 1, slope, tasks_.scatter(phase_of(row)));
   // They began when their seconds say, the others at `now` at the latest; moved() took them to be
   // as old as the others.
   if (left > 0.0) {
@@ -52,7 +70,8 @@ bool JobEstimates::ended(Index row, std::int64_t tasks, std::int64_t total, doub
   const bool looked = tasks_.look_at_speedup(own.seen, own.group);
   if (expects(row) && own.seen.count >= kMoreTasks * own.run.tasks) {
     const LogMean known = this->now(row, running, now);
-    show_run(row, tasks_.run_of(phase_of(row), speedup(row), known, own.seen));
+    show_run(row, tasks_.run_of(phase_of(row), speedup(row), known, own.seen,
+                                this->running(row, running, now)));
   }
   return looked;
 }
@@ -63,20 +82,26 @@ void JobEstimates::show_run(Index row, const TaskEstimates::Run& run) {
 }
 
 TaskEstimates::Shown JobEstimates::shown(Index row, const TaskEstimates::Told& told,
-                                         const LogMean& now) {
+                                         const LogMean& mean, std::int64_t running, double now) {
   Known& own = phases_[row];
-  own.run = tasks_.run_of(phase_of(row), speedup(row), now, own.seen);
-  return {now, told, &own.run};
+  own.run =
+      tasks_.run_of(phase_of(row), speedup(row), mean, own.seen, this->running(row, running, now));
+  return {mean, told, &own.run};
 }
 
-LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
+RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) const {
+  if (count <= 0) return {};
   const Known& own = phases_[row];
-  double age = running > 0 ? now - own.began / static_cast<double>(running) : 0.0;
-  // As if they ran alone.
-  const double speedup = this->speedup(row);
-  if (age > 0.0) age *= std::exp((speedup - 1.0) * own.seen.beside(now - age, now));
-  return tasks_.posterior(phase_of(row), speedup, own.prior, own.seen, static_cast<double>(running),
-                          age);
+  const auto tasks = static_cast<double>(count);
+  const double age = now - own.began / tasks;
+  if (!(age > 0.0)) return {tasks, 0.0};
+  return {tasks, age * std::exp((speedup(row) - 1.0) * own.seen.beside(now - age, now))};
+}
+
+LogMean JobEstimates::now(Index row, std::int64_t count, double now) const {
+  const Known& own = phases_[row];
+  return tasks_.posterior(phase_of(row), speedup(row), own.prior, own.seen,
+                          running(row, count, now));
 }
 
 LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
@@ -106,7 +131,8 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
     left.all.square = (seen.count - 1.0) * square;
     return left;
   }
-  const LevelChange change = tasks_.change(phase_of(row), speedup(row), seen);
+  const LevelChange change =
+      tasks_.change(phase_of(row), speedup(row), seen, running(row, phase.running, now));
   if (change.chance < kUnlikely) return left;
   left.late = of(change.late);
   left.changed = change.chance;

@@ -89,6 +89,7 @@ class RunningOverTime {
 struct SeenTasks : TaskSums {
   bool together = false;  // only their mean is known
   LatestTasks latest;     // to see since when times are others
+  double until = 0.0;     // the latest end
   // What they say of p: those that have not been counted for good, what they are counted for now,
   // and how many there will be when that is looked at again.
   std::vector<EndedTask> ended;
@@ -106,16 +107,17 @@ struct SeenTasks : TaskSums {
   }
   // The mean logarithm of how many ran since then.
   double beside(double since, double now) const { return ran_.mean(since, now); }
-  // So many more have finished, after as many seconds each; whether they show p. `slope` is 1 - p,
-  // and `scatter` the standard deviation of logarithms of seconds, as far as both are known.
-  void finished(double tasks, double seconds, double now, bool shows_speedup = true,
-                double slope = 0.0, double scatter = 0.2);
+  // So many more have finished, after as many seconds each, and none began before `arrived`;
+  // whether they show p. `slope` is 1 - p, and `scatter` the standard deviation of logarithms of
+  // seconds, as far as both are known.
+  void finished(double tasks, double seconds, double now, double arrived = -kInfinity,
+                bool shows_speedup = true, double slope = 0.0, double scatter = 0.2);
   // So many have finished in all, after as many seconds on average.
   void replace(double tasks, double seconds, double now);
   MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
   void state(State& s) {
     TaskSums::state(s);
-    s(together, latest, ended, said, look, ran_);
+    s(together, latest, until, ended, said, look, ran_);
   }
 
  private:
@@ -145,12 +147,13 @@ class TaskEstimates {
     void state(State& s) { s(xx, xy, yy, freedom); }
   };
   // A run of a program: the logarithm of the mean of its tasks' seconds, the mean of the
-  // logarithms, how many tasks they are, and what it counts as in looks for changes.
+  // logarithms, how many tasks they are, when they began on average and when the last one ended,
+  // and what it counts as in looks for changes.
   struct Run {
-    double log = 0.0, level = 0.0, tasks = 0.0, near = 0.0;
+    double log = 0.0, level = 0.0, tasks = 0.0, began = 0.0, ended = 0.0, near = 0.0;
     // Sums of squares of tasks around their level, or around both if times changed.
     Within within;
-    void state(State& s) { s(log, level, tasks, near, within); }
+    void state(State& s) { s(log, level, tasks, began, ended, near, within); }
   };
   // A phase that goes on, of which tasks have ended, and what is believed of it.
   struct Shown {
@@ -163,16 +166,21 @@ class TaskEstimates {
   // Of one of these, what it shows of its program, in place of what it showed. Whether the program
   // seems to have changed only now.
   bool show_run(Phase p, std::int64_t group, Run& shown, const Run& now);
-  // What a phase's tasks say of its program, if `now` is believed of it.
-  Run run_of(Phase p, double speedup, const LogMean& now, const SeenTasks& seen) const;
+  // Of one more phase of a program, or of one fewer (`sign`), the first tasks began then and none
+  // has ended.
+  void count_begun(Phase p, std::int64_t group, double began, double sign);
+  // What a phase's tasks say of its program, if `now` is believed of it and so many go on.
+  Run run_of(Phase p, double speedup, const LogMean& now, const SeenTasks& seen,
+             const RunningTasks& running) const;
   // Whether its tasks have come to take other times as it went on.
-  LevelChange change(Phase p, double speedup, const SeenTasks& seen) const {
-    return find_change(seen, seen.latest, 1.0 - speedup, scatter(p));
+  LevelChange change(Phase p, double speedup, const SeenTasks& seen,
+                     const RunningTasks& running) const {
+    return find_change(seen, seen.latest, 1.0 - speedup, scatter(p), running);
   }
-  // With what its tasks have shown, if p is `speedup`: `running` of them, on average `age` seconds
-  // old. If times have changed, the tasks since then speak for those to come.
+  // With what its tasks have shown, if p is `speedup`. If times have changed, the tasks since then
+  // speak for those to come.
   LogMean posterior(Phase p, double speedup, const LogMean& prior, const SeenTasks& seen,
-                    double running, double age) const;
+                    const RunningTasks& running) const;
   // Seconds of an average task.
   double seconds(Phase p, const LogMean& of) const;
 
@@ -222,7 +230,8 @@ class TaskEstimates {
   void recall(const History& history);
 
   void state(State& s) {
-    s(default_, plane_, group_, open_, errors_, open_errors_, within_, work_, belief_, counts_);
+    s(default_, now_, plane_, group_, open_, errors_, open_errors_, within_, work_, belief_,
+      counts_);
     if (s.reading()) look_at_speedups();
   }
 
@@ -262,6 +271,7 @@ class TaskEstimates {
     LatestTasks latest;
 
     TaskSums sums() const;
+    void keep(const TaskSums& late);
     void state(State& s) { s(runs, c, cc, latest); }
   };
   struct Groups {
@@ -273,11 +283,17 @@ class TaskEstimates {
   };
   // Phases that go on.
   struct Open {
+    // Phases of a group of which no task has ended: how many, and the sum of their begins.
+    struct Begun {
+      double count = 0.0, began = 0.0;
+      void state(State& s) { s(count, began); }
+    };
     std::vector<TaskSums> of;  // by group
+    std::vector<Begun> begun;
     Runs all;
     Within within;
 
-    void state(State& s) { s(of, all, within); }
+    void state(State& s) { s(of, begun, all, within); }
   };
   // Logarithms of seconds over what was said.
   struct Errors {
@@ -312,18 +328,18 @@ class TaskEstimates {
   LogMean everybody(Phase p) const;
   LogMean from_runs(Phase p, std::int64_t group) const;
   LogMean from_own(Phase p, double speedup, const LogMean& prior, const TaskSums& own,
-                   double running, double age) const;
+                   const RunningTasks& running) const;
   Group& group(Phase p, std::int64_t group);
   TaskSums open_runs(Phase p, std::int64_t group) const;
   LevelChange group_change(Phase p, std::int64_t group) const;
   void put_run(Phase p, std::int64_t group, Run& shown, const Run& now);
   double near_group(Phase p, std::int64_t group, const Run& run) const;
-  void add_run(Phase p, std::int64_t group, const Run& run);
-  static void keep_late(Group& own, const LevelChange& found);
+  void add_run(Phase p, std::int64_t group, Run& run);
   Within around_levels(double of_group, const SeenTasks& seen, const LevelChange& change) const;
   LogMean from_user(Phase p, double said, std::size_t user) const;
 
-  double default_;  // logarithm
+  double default_;    // logarithm
+  double now_ = 0.0;  // as far as phases have told
   Plane plane_[2];
   Groups group_[2];
   Open open_[2];

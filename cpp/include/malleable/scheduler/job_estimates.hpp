@@ -33,9 +33,7 @@ class JobEstimates {
   // The rows are another job's from now on, or nobody's.
   void forget(Index job) {
     for (const Index row : {2 * job, 2 * job + 1}) {
-      close(row);
-      show_run(row, {});
-      phases_[row] = Known{};
+      clear(row);
     }
   }
 
@@ -58,8 +56,9 @@ class JobEstimates {
   bool silent(Index row) const { return phases_[row].seen.count == 0.0; }
   bool goes_on(Index row) const { return phases_[row].seen.count > 0.0 && !phases_[row].done; }
   void show(Phase p, std::span<const TaskEstimates::Shown> phases) { tasks_.show(p, phases); }
-  // What a phase that goes on shows, if `now` is believed of it.
-  TaskEstimates::Shown shown(Index row, const TaskEstimates::Told& told, const LogMean& now);
+  // What a phase that goes on shows, if `mean` is believed of it.
+  TaskEstimates::Shown shown(Index row, const TaskEstimates::Told& told, const LogMean& mean,
+                             std::int64_t running, double now);
   // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
   // once that is here, what it points to.
   MALLEABLE_INLINE void fetch(Index row) const {
@@ -76,22 +75,20 @@ class JobEstimates {
     own.began = static_cast<double>(running) * now;
     own.apart = 0.0;
   }
-  // So many tasks of `total` ended, each after so many seconds; `running` go on. Whether more is
-  // learnt of p now.
+  // So many tasks of `total` ended, each after so many seconds; `running` go on, and the job
+  // arrived then. Whether more is learnt of p now.
   bool ended(Index row, std::int64_t tasks, std::int64_t total, double seconds,
-             std::int64_t running, double now);
+             std::int64_t running, double now, double arrived);
   // In place of all that was told: so many have ended, after so many seconds on average.
   void saw(Index row, std::int64_t tasks, double seconds, double now) {
-    if (silent(row) && tasks > 0) showed_ += 1.0;
+    if (silent(row) && tasks > 0) first_ended(row);
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
   }
   // A phase that was done has more tasks after all, of which nothing is known but what it taught
   // itself; false: it was not done.
   bool begin_again(Index row) {
     if (!phases_[row].done) return false;
-    close(row);
-    show_run(row, {});
-    phases_[row] = Known{};
+    clear(row);
     return true;
   }
   // What is believed of tasks now, of which so many work.
@@ -142,11 +139,22 @@ class JobEstimates {
     std::int64_t group = TaskEstimates::kNoGroup;
     TaskEstimates::Run run;  // shown by the phase as it goes on
     bool done = false, unblocked = false;
+    double first = kNever;  // if tasks have begun and none has ended: when
 
-    void state(State& s) { s(prior, seen, began, apart, group, run, done, unblocked); }
+    void state(State& s) { s(prior, seen, began, apart, group, run, done, unblocked, first); }
   };
+  // Those that run now.
+  RunningTasks running(Index row, std::int64_t count, double now) const;
   double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
-  void close(Index row) { tasks_.close(phases_[row].seen, phases_[row].group); }
+  // Nothing is known of the phase any more but what it taught.
+  void clear(Index row);
+  // When its first tasks began, if none has ended; else kNever.
+  static constexpr double kNever = -kInfinity;
+  void set_begun(Index row, double first);
+  void first_ended(Index row) {
+    showed_ += 1.0;
+    set_begun(row, kNever);
+  }
   // Of the phase's program, in place of what it showed.
   void show_run(Index row, const TaskEstimates::Run& run);
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
