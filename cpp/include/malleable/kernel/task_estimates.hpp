@@ -30,9 +30,9 @@
 
 #include "malleable/kernel/gittins.hpp"
 #include "malleable/kernel/level_change.hpp"
+#include "malleable/kernel/seen_tasks.hpp"
 #include "malleable/kernel/speedup_belief.hpp"
 #include "malleable/model/cluster.hpp"
-#include "malleable/model/fetch.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
@@ -42,86 +42,19 @@ struct LogMean {
   double mean = 0.0;
   double variance = 0.0;
 
+  // What both say, each by its precision.
+  static LogMean combine(const LogMean& a, const LogMean& b) {
+    const double total = 1.0 / a.variance + 1.0 / b.variance;
+    return {(a.mean / a.variance + b.mean / b.variance) / total, 1.0 / total};
+  }
+  // The first one with this chance, else the second one.
+  static LogMean either(double chance, const LogMean& a, const LogMean& b) {
+    const double rest = 1.0 - chance, apart = a.mean - b.mean;
+    return {chance * a.mean + rest * b.mean,
+            chance * a.variance + rest * b.variance + chance * rest * apart * apart};
+  }
+
   void state(State& s) { s(mean, variance); }
-};
-
-// How many ran, over time: a step function of its logarithm. Of old steps only the latest 64 to 128
-// are known. Times lie side by side, so that a search touches few lines of memory.
-class RunningOverTime {
- public:
-  // From now on; never before the step before.
-  void add(double now, double log);
-  void forget() { *this = {}; }
-  bool empty() const { return count_ == 0; }
-  double first() const { return of_[0]; }
-  // The mean of the logarithm from `since` to `now`.
-  double mean(double since, double now) const;
-  // The logarithm just before now.
-  double before(double now) const;
-  // A task that ran from then until now.
-  EndedTask ended(double since, double now) const;
-  // One of these is asked for soon.
-  MALLEABLE_INLINE void fetch() const {
-    if (empty()) return;
-    malleable::fetch(level(count_ - 1));
-    const std::size_t lines = std::min((count_ + kOfLine - 1) / kOfLine, kMostLines);
-    for (std::size_t k = 0; k < lines; ++k) malleable::fetch(&of_[count_ - 1] - k * kOfLine);
-  }
-  void state(State& s);
-
- private:
-  static constexpr std::size_t kMost = 128, kOfLine = 8, kMostLines = 8;
-
-  // From a step on: integrals up to there, of the logarithm and of s^-.25, s^-.5 and s^-.75, and
-  // the logarithm.
-  static constexpr std::size_t kIntegrals = 4, kLog = kIntegrals, kLevel = kIntegrals + 1;
-  const double* level(std::size_t k) const { return of_.data() + kMost + kLevel * k; }
-  double* level(std::size_t k) { return of_.data() + kMost + kLevel * k; }
-  std::size_t step_at(double time) const;
-  std::array<double, kIntegrals> integrals(double time) const;
-  void make_room();
-
-  std::vector<double> of_;  // room for times, then for levels
-  std::uint32_t count_ = 0;
-};
-
-// What a phase's own tasks have shown. O(1) memory.
-struct SeenTasks : TaskSums {
-  bool together = false;  // only their mean is known
-  LatestTasks latest;     // to see since when times are others
-  double until = 0.0;     // the latest end
-  // What they say of p: those that have not been counted for good, what they are counted for now,
-  // and how many there will be when that is looked at again.
-  std::vector<EndedTask> ended;
-  std::vector<double> said;
-  std::uint32_t look = 0;
-
-  // So many run from now on.
-  void running(double now, double tasks);
-  // None will: forgets how many did, and gives its memory back.
-  void rest() {
-    ran_.forget();
-    std::vector<EndedTask>().swap(ended);
-    std::vector<double>().swap(said);
-    latest.rest();
-  }
-  // The mean logarithm of how many ran since then.
-  double beside(double since, double now) const { return ran_.mean(since, now); }
-  // So many more have finished, after as many seconds each, and none began before `arrived`;
-  // whether they show p. `slope` is 1 - p, and `scatter` the standard deviation of logarithms of
-  // seconds, as far as both are known.
-  void finished(double tasks, double seconds, double now, double arrived = -kInfinity,
-                bool shows_speedup = true, double slope = 0.0, double scatter = 0.2);
-  // So many have finished in all, after as many seconds on average.
-  void replace(double tasks, double seconds, double now);
-  MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
-  void state(State& s) {
-    TaskSums::state(s);
-    s(together, latest, until, ended, said, look, ran_);
-  }
-
- private:
-  RunningOverTime ran_;
 };
 
 class TaskEstimates {
@@ -153,6 +86,8 @@ class TaskEstimates {
     double log = 0.0, level = 0.0, tasks = 0.0, began = 0.0, ended = 0.0, near = 0.0;
     // Sums of squares of tasks around their level, or around both if times changed.
     Within within;
+
+    TaskSums sums() const { return TaskSums::of(1.0, began, 0.0, 0.0, log, near); }
     void state(State& s) { s(log, level, tasks, began, ended, near, within); }
   };
   // A phase that goes on, of which tasks have ended, and what is believed of it.
@@ -236,6 +171,14 @@ class TaskEstimates {
   }
 
  private:
+  // What is supposed before anything has finished counts as so many phases.
+  static constexpr double kPhases = 4.0;
+  static constexpr double kLeastVariance = 1e-4;
+  // A change that is as likely as that is beyond doubt.
+  static constexpr double kSure = 0.99;
+  // p as far as the slope over how many ran goes, before anything is known.
+  static constexpr double kSpeedup = 0.9;
+
   struct Runs {
     double n = 0.0, mean = 0.0, square = 0.0;  // square: sum of squared deviations
 
