@@ -406,44 +406,6 @@ TEST(what_was_learnt_is_kept_as_numbers) {
   CHECK_EQUAL(again.prior(kReduce, {0.0, 2}).mean, estimates.prior(kReduce, {0.0, 2}).mean);
 }
 
-// Against the sum over all pieces, while so few steps are known that none is forgotten, and after;
-// what was saved goes on in the same way.
-TEST(how_many_ran_over_time) {
-  std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> uniform;
-  RunningOverTime ran;
-  std::vector<std::pair<double, double>> steps;
-  double now = 5.0;
-  for (int round = 0; round < 400; ++round) {
-    if (uniform(random) < 0.8) now += uniform(random);
-    const double log = std::floor(4.0 * uniform(random));
-    ran.add(now, log);
-    if (!steps.empty() && steps.back().first == now) {
-      steps.back().second = log;
-    } else if (steps.empty() || steps.back().second != log) {
-      if (steps.size() == 128) steps.erase(steps.begin(), steps.begin() + 64);
-      steps.emplace_back(now, log);
-    }
-    CHECK_EQUAL(ran.first(), steps.front().first);
-    CHECK_EQUAL(ran.mean(now, now), log);
-    RunningOverTime again;
-    load_state("RunningOverTime", save_state("RunningOverTime", ran), again);
-    for (int k = 0; k < 5; ++k) {
-      const double since = k == 0 ? steps.front().first - 1.0 : now - 1e-3 - now * uniform(random);
-      double sum = steps.front().second * std::max(0.0, steps.front().first - since);
-      for (std::size_t i = 0; i < steps.size(); ++i) {
-        const double end = i + 1 < steps.size() ? steps[i + 1].first : now;
-        sum += steps[i].second * std::max(0.0, end - std::max(since, steps[i].first));
-      }
-      CHECK_NEAR(ran.mean(since, now), sum / (now - since), 1e-9);
-      CHECK_EQUAL(again.mean(since, now), ran.mean(since, now));
-    }
-    if (round == 200) ran = std::move(again);
-  }
-  ran.forget();
-  CHECK_EQUAL(ran.mean(0.0, 1.0), 0.0);
-}
-
 // Times of nothing, and of everything: finite, and above 0.
 TEST(corners) {
   TaskEstimates estimates;

@@ -1,5 +1,6 @@
 """Programs whose tasks come to take five times as long, or a fifth of the time, as a user sees it."""
 
+import heapq
 import json
 
 import numpy as np
@@ -87,6 +88,23 @@ def phase_has_ended(before, after):
     return [estimate(own)]
 
 
+def side_by_side(rng, slots, tasks, sigma, change=None, factor=1.0):
+    """A program of one job, so many tasks at a time: its estimate after each task, over the right one."""
+    own, running, found = scheduler(), [], []
+    job = begin(own, tasks)
+    for task in range(tasks + slots):
+        if task >= slots:
+            ended, seconds, right = heapq.heappop(running)
+            own.finished([job], seconds=seconds, now=ended)
+            found.append(float(own.counts([job])["estimate"][0, 0]) / right)
+        if task < tasks:
+            right = 10.0 * (factor if change is not None and task >= change else 1.0)
+            seconds = even(rng, right, sigma, 1)[0]
+            own.started([job], count=1, now=own.now)
+            heapq.heappush(running, (own.now + seconds, seconds, right))
+    return np.array(found)
+
+
 CASES = {
     "jobs of one task": jobs_of(1),
     "jobs of ten tasks": jobs_of(10),
@@ -121,6 +139,23 @@ def test_tasks_that_differ_hide_no_change(case, factor, sigma, off):
         before, after = even(rng, 10.0, sigma, 100), even(rng, 10.0 * factor, sigma, 30)
         found.append(CASES[case](before, after)[0] / (10.0 * factor))
     assert np.median(found) == pytest.approx(1.0, rel=off)
+
+
+@pytest.mark.parametrize("slots", [2, 10, 50])
+def test_tasks_that_run_side_by_side_are_no_change(slots):
+    """They end in the order of their times, the shortest first. Estimates are of tasks that run alone."""
+    runs = [side_by_side(np.random.default_rng(seed), slots, 200, 0.5) for seed in range(8)]
+    # The estimate jumps to the level of the latest tasks in few places, if anywhere.
+    assert (np.abs(np.diff(np.log(runs))[:, 20 + slots :]) > 0.25).mean() < 0.01
+
+
+@pytest.mark.parametrize("factor", [5.0, 0.2])
+def test_a_change_shows_though_tasks_run_side_by_side(factor):
+    runs = [
+        side_by_side(np.random.default_rng(seed), 10, 200, 0.3, 100, factor) for seed in range(8)
+    ]
+    # 30 tasks after the last one that began before.
+    assert np.median(np.array(runs)[:, 140]) == pytest.approx(1.0, abs=0.25)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0])

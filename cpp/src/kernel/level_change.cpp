@@ -124,7 +124,7 @@ LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double s
   }
   const double left = with_known(all.near_square(slope) - best, n, scatter);
   const double gain = 0.5 * (n + kKnown) * std::log1p(best / left);
-  found.chance = 1.0 / (1.0 + std::exp(kCost * std::log(n) - gain));
+  found.chance = 1.0 / (1.0 + std::exp(kCost * std::log(n + kKnown) - gain));
   return found;
 }
 
