@@ -44,9 +44,8 @@ columns:
 - *draws*: how many draws there are.
 - *seconds*: processor seconds of one run: ours / the best rival.
 
-These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a few lines. Names in small
-letters are policies of the package: "fifo", "srpt", "flex", and "asrpt", which is for jobs with map and
-reduce tasks.
+These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a few lines. The names "fifo",
+"srpt", "flex" and "asrpt" are policies of the package; "asrpt" is for jobs with map and reduce tasks.
 
 - *FAIR* gives all jobs equal numbers of slots. The slots that a job cannot use go to the others.
 - *FIFO* serves the job that came first.
@@ -56,14 +55,15 @@ reduce tasks.
   than it needs to end within the period.
 - *left-over*, behind the name of a rule: the rule is capped, and some slots are then left over. They go to
   jobs that end within the period, so that these jobs end earlier.
-- *mean of ended tasks* is SRPT for jobs whose task times are not known. It takes the mean time of the job's
-  tasks that have ended.
+- *mean of ended tasks* is SRPT for jobs whose task times are not known. It expects that the other tasks of
+  a job take as long as the job's ended tasks took on average.
 - *heSRPT* is a rule for tasks that slow each other down. All jobs get slots, and small jobs get more than
   large jobs. How much more depends on p, the exponent of the speed-up.
 - *steep 0.4* and *steep 0.7* are heSRPT with 0.4 or 0.7 in place of p, even if the true p is another
   number.
 - *latest start* in plans orders jobs by the latest time at which they can start and still meet their
-  deadlines. In loops, a set of jobs that can all be in time goes first, in this order.
+  deadlines. In loops, the rule chooses a set of jobs that can all be in time. These jobs go first, in the
+  order of their latest starts.
 - *on-time set* in plans is the rule that is called *latest start* in loops.
 - *apparent cost* serves the job with the largest weight / work first. But the later a job may start and
   still meet its deadline, the less its weight counts.
@@ -73,8 +73,8 @@ reduce tasks.
 - *AFS* and *SRSF* are rules for training jobs on GPUs. SRSF serves the job with the least GPU time left.
   AFS compares jobs two by two, and gives each slot to the job that wins against all others.
 - *price* sets one price for all slots. A job pays for its slots as long as it runs, and its time costs
-  something, too. Each job asks for the number of slots with the smallest total cost. The price is just so
-  high that there are slots enough.
+  something, too. Each job asks for the number of slots with the smallest total cost. The price is just high
+  enough that the jobs do not ask for more slots than there are.
 """
 
 

@@ -91,8 +91,8 @@ _SMALL = {
     'rules are not told how long tasks take, except in the rows "wrong": there they are told ten '
     "times too much or too little. The tasks of a job take nearly the same time in the rows "
     '"even", and very different times in the rows "heavy". In the row "drift" the second half of '
-    "the tasks of a job takes eight times as long as the first half. In rows with p tasks slow "
-    "each other down: s tasks together do as much as s^p tasks alone",
+    "the tasks of a job takes eight times as long as the first half. In the rows that give p, "
+    "tasks slow each other down: s tasks together do as much as s^p tasks alone",
 )
 def small_rows(quick: bool) -> Iterator[Row]:
     for kind, options in _SMALL.items():

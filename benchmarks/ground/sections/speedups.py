@@ -47,9 +47,9 @@ def _mean(rule: str, instance: tuple[GpuJobs, int]) -> float:
     "speed-ups",
     "Training jobs with measured speed-ups come to 64 GPUs (`gpu_jobs`). The figures are mean "
     "completion times [s]. The rows are two workloads that the authors of the scheduler PCS "
-    "published, with the names that they gave them. Ours is FLEX that is told the speed-up of "
-    'each job, and "FLEX, linear" is FLEX that takes every speed-up for linear. AFS, SRSF and '
-    "FIFO are the rules with which the authors of PCS compare PCS",
+    "published, under the names that the authors gave them. Ours is FLEX that is told the "
+    'speed-up of each job, and "FLEX, linear" is FLEX that takes every speed-up for linear. AFS, '
+    "SRSF and FIFO are the rules with which the authors of PCS compare PCS",
 )
 def workloads(quick: bool) -> Iterator[Row]:
     if traces() is None:
