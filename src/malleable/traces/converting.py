@@ -44,8 +44,7 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         1e9 / 300,
         "map and shuffle jobs: how many bytes a second the shuffle station copies at capacity 1 "
         "(`shuffle_capacity` sets the capacity). Jobs of tasks: how many bytes a second a reduce task copies "
-        "at most. If you do not give it, there is no such limit, and copying takes no time unless links are "
-        "limited",
+        "at most. Here the default is no limit, so copying takes no time unless links are limited",
     ),
     (
         "map_column",

@@ -55,8 +55,8 @@ struct SchedulerOptions : PolicyOptions {
           self.slow_start);
     visit(flag("early_reduces", "",
                "true, with `learn` and with `slow_start` 1: a reduce task may start before the "
-               "last map has finished, if this will probably cost nothing: all maps will probably "
-               "have finished when the task has copied the output that is there"),
+               "last map has finished, if it will probably not wait for maps (when it has "
+               "copied the output that is there, all maps will probably have finished)"),
           self.early_reduces);
     visit(flag("take_back", "",
                "true: running tasks can be ended. A backup task is ended if a ready task wants its "
@@ -71,12 +71,12 @@ struct SchedulerOptions : PolicyOptions {
                "not give `slow_start`, then `slow_start` is 0.05"),
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: for so long a job waits for a slot on a node that has one of "
-                 "its blocks, and leaves other slots to other jobs"},
+                 "with `replicas`: how long a job waits for a slot on a node that has one of its "
+                 "blocks, and leaves other slots to other jobs"},
           self.delay);
     visit(Option{"rack_delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: for so long a job waits, after `delay`, for a slot in a rack "
-                 "that has one of its blocks"},
+                 "with `replicas`: how long a job waits, after `delay`, for a slot in a rack that "
+                 "has one of its blocks"},
           self.rack_delay);
     visit(Option{"replicas", 0.0, 1000.0, "", "",
                  "how many nodes have a copy of the block (the data) that a map task reads; 0: map "
