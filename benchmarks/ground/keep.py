@@ -28,25 +28,27 @@ competes ("ours"). It also names the function of `benchmarks/instances` that mak
 [glossary](glossary.md) explains load, stretch, tardiness, sigma and similar words. A table has these
 columns:
 
-- *first*: our figure when the row was new. It never changes. The number in brackets is our figure divided
-  by the figure of the best rival in the same measurement. **!** means that a rival wins.
+- *first*: our figure when the row was new. This column never changes. The number in brackets is our figure
+  divided by the figure of the best rival in the same measurement. **!** means that a rival wins, and "inf"
+  that the figure of the best rival is 0.
 - *now*: the same two numbers at the last measurement.
 - *worst draw*: most instances are drawn at random several times, and all figures are means over the draws.
-  In each draw, we divide our figure by that of the rival that is best on average. This column has the
-  largest of these ratios.
+  In each draw, we divide our figure by the figure of the rival that is best on average. This column has
+  the largest of these ratios. The column is empty if there is only one draw, or if the rival has the
+  figure 0 in a draw.
 - *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, "auto"
   the policy `auto`.
 - *best rival, now*: the name of the best rival, and its figure. "right sizes" behind a name means that the
   rule is told how long tasks really take.
 - *floors*: figures that show how much could still be gained. Some are lower bounds ("bound"), which no rule
   can beat. The others are figures of rules that are told the right sizes although a user would not know
-  them. Even such a rule may be worse than ours, because it need not be the best rule for these jobs.
+  them. Even such a rule may be worse than ours: a rule that knows the sizes need not be the best rule for
+  these jobs.
 - *draws*: how many draws there are.
 - *seconds*: processor seconds of one run: ours / the best rival.
 
-These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a few lines. Names in small
-letters are policies of the package: "fifo", "srpt", "flex", and "asrpt", which is for jobs with map and
-reduce tasks.
+These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a few lines. The names "fifo",
+"srpt", "flex" and "asrpt" are policies of the package; "asrpt" is for jobs with map and reduce tasks.
 
 - *FAIR* gives all jobs equal numbers of slots. The slots that a job cannot use go to the others.
 - *FIFO* serves the job that came first.
@@ -54,17 +56,19 @@ reduce tasks.
   next job.
 - *capped*, behind the name of a rule: the loop holds each decision for a period, and no job gets more slots
   than it needs to end within the period.
-- *left-over*, behind the name of a rule: the rule is capped, and some slots are then left over. They go to
-  jobs that end within the period, so that these jobs end earlier.
-- *mean of ended tasks* is SRPT for jobs whose task times are not known. It takes the mean time of the job's
-  tasks that have ended.
+- *left-over*, behind the name of a rule: the rule is capped, and some slots are then left over. These slots
+  go to jobs that end within the period, so that the jobs end earlier. "apparent cost, capped" hands out such
+  slots, too.
+- *mean of ended tasks* is SRPT for jobs whose task times are not known. The rule expects that the other
+  tasks of a job take as long as the job's ended tasks took on average.
 - *heSRPT* is a rule for tasks that slow each other down. All jobs get slots, and small jobs get more than
   large jobs. How much more depends on p, the exponent of the speed-up.
 - *steep 0.4* and *steep 0.7* are heSRPT with 0.4 or 0.7 in place of p, even if the true p is another
   number.
-- *latest start* in plans orders jobs by the latest time at which they can start and still meet their
-  deadlines. In loops, a set of jobs that can all be in time goes first, in this order.
-- *on-time set* in plans is the rule that is called *latest start* in loops.
+- *latest start* orders jobs by their latest starts. The latest start of a job is the latest time at which
+  the job can start and still meet its deadline. In loops, *latest start* is a name of the next rule.
+- *on-time set* chooses a set of jobs that can all be in time. These jobs go first, in the order of their
+  latest starts.
 - *apparent cost* serves the job with the largest weight / work first. But the later a job may start and
   still meet its deadline, the less its weight counts.
 - *Smith* serves the job with the least work / weight first.
@@ -73,8 +77,8 @@ reduce tasks.
 - *AFS* and *SRSF* are rules for training jobs on GPUs. SRSF serves the job with the least GPU time left.
   AFS compares jobs two by two, and gives each slot to the job that wins against all others.
 - *price* sets one price for all slots. A job pays for its slots as long as it runs, and its time costs
-  something, too. Each job asks for the number of slots with the smallest total cost. The price is just so
-  high that there are slots enough.
+  something, too. Each job asks for the number of slots with the smallest total cost. The price is just high
+  enough that the jobs do not ask for more slots than there are.
 """
 
 

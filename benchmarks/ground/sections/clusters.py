@@ -88,11 +88,12 @@ _SMALL = {
 @section(
     "small-runs",
     "Six jobs come at once (`small_run`). The figures are mean responses [s]. Ours is `auto`. The "
-    'rules are not told how long tasks take, except in the rows "wrong": there they are told ten '
-    "times too much or too little. The tasks of a job take nearly the same time in the rows "
-    '"even", and very different times in the rows "heavy". In the row "drift" the second half of '
-    "the tasks of a job takes eight times as long as the first half. In rows with p tasks slow "
-    "each other down: s tasks together do as much as s^p tasks alone",
+    'rules are not told how long tasks take, except in the rows "wrong": there the time that they '
+    "are told for each job is ten times too long or too short. The tasks of a job take nearly the "
+    'same time in the rows "even", and very different times in the rows "heavy". In the row '
+    '"drift" the second half of the tasks of a job takes eight times as long as the first half. In '
+    "the rows that give p, tasks slow each other down: s tasks together do as much as s^p tasks "
+    "alone",
 )
 def small_rows(quick: bool) -> Iterator[Row]:
     for kind, options in _SMALL.items():

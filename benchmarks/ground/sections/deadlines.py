@@ -96,11 +96,12 @@ _TABLES: dict[str, Any] = {
 @section(
     "tables-deadlines",
     'Plans of n jobs with weights and deadlines. Ours is `mb.plan` with its defaults, and "large '
-    'effort" is the same with effort=50000. The last word of a row says what its figure is: the '
+    'effort" is the same with `effort=50000`. The last word of a row says what its figure is: the '
     'weighted sum of tardiness [s], the weight of the tardy jobs ("tardy"), or the weighted '
-    'number of SLA steps that are missed ("sla"). The instances are T(n, g): `due_table`, P(n): '
-    "`section41_larger`, F(g): `facebook_due`, and steps(n, g): `due_steps`. The smaller g is, "
-    "the tighter the deadlines are. The floor is the lower bound of the plan",
+    'number of SLA steps that are missed ("sla"). Four functions make the instances: `due_table` '
+    "makes T(n, g), `section41_larger` makes P(n), `facebook_due` makes F(g), and `due_steps` "
+    "makes steps(n, g). The smaller g is, the tighter the deadlines are. The floor is the lower "
+    "bound of the plan",
 )
 def tables_rows(quick: bool) -> Iterator[Row]:
     names = ("EDF", "latest start", "Smith", "apparent cost")

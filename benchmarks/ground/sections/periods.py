@@ -92,7 +92,7 @@ def _row(
     'its figure is. "response" is the mean response [s], and "stretch" the mean stretch. '
     '"tardiness" is the mean tardiness [s], each job counted by its weight. "tardy" is the weight '
     'of tardy jobs, as a part of all weight. "max:tardiness" is the largest tardiness times '
-    "weight [s]. In rows with sigma all rules are told sizes that are wrong by this sigma",
+    "weight [s]. In rows with sigma, all rules are told sizes that are wrong by this sigma",
 )
 def jobs_rows(quick: bool) -> Iterator[Row]:
     seeds = range(2) if quick else HELD_SEEDS

@@ -46,10 +46,10 @@ def _mean(rule: str, instance: tuple[GpuJobs, int]) -> float:
 @section(
     "speed-ups",
     "Training jobs with measured speed-ups come to 64 GPUs (`gpu_jobs`). The figures are mean "
-    "completion times [s]. The rows are two workloads that the authors of the scheduler PCS "
-    "published, with the names that they gave them. Ours is FLEX that is told the speed-up of "
-    'each job, and "FLEX, linear" is FLEX that takes every speed-up for linear. AFS, SRSF and '
-    "FIFO are the rules with which the authors of PCS compare PCS",
+    "responses [s]. The rows are two workloads that the authors of the scheduler PCS "
+    "published, under the names that the authors gave them. Ours is FLEX that is told the "
+    'speed-up of each job, and "FLEX, linear" is FLEX that takes every speed-up for linear. AFS, '
+    "SRSF and FIFO are the rules with which the authors of PCS compare PCS",
 )
 def workloads(quick: bool) -> Iterator[Row]:
     if traces() is None:
@@ -95,12 +95,12 @@ def told_ends(quick: bool) -> Iterator[Row]:
 @section(
     "speed-up-streams",
     "Jobs with speed-ups of other shapes than those of the GPUs come to 64 slots "
-    "(`speedup_stream`). The figures are mean completion times [s]. Ours is FLEX that is told the "
+    "(`speedup_stream`). The figures are mean responses [s]. Ours is FLEX that is told the "
     'speed-up of each job, and "FLEX, linear" is FLEX that takes every speed-up for linear. The '
-    'row names the shape. With "power", s slots are s^p times as fast as one. With "amdahl", a '
-    'part of the work runs on one slot only. With "steps", only numbers of slots that are powers '
-    'of two make a job faster. With "convex", the first few slots help little, and more slots '
-    'help much. With "mixed", the jobs have different shapes',
+    'row names the shape. With "power", s slots are s^p times as fast as one slot, for a p from '
+    '0.3 to 1. With "amdahl", a part of the work runs on one slot only. With "steps", only numbers '
+    'of slots that are powers of two make a job faster. With "convex", the first few slots help '
+    'little, and more slots help much. With "mixed", the jobs have different shapes',
 )
 def streams(quick: bool) -> Iterator[Row]:
     for kind in SPEEDUP_STREAMS:

@@ -83,8 +83,9 @@ def _plan(rule: str, flows: mb.Flows, slots: int) -> float:
 @section(
     "flow-plans",
     "Queries of TPC-H come as flows (`tpch_arrivals`). The figures are mean responses of flows "
-    "[s]. Ours is a plan of FlowFlex, and flowflex-fast is its faster version. A plan knows in "
-    'advance when flows come. The rival "srwf online" is a loop, so it does not know this',
+    '[s]. Ours is a plan of FlowFlex, and "flowflex-fast" is a faster version of FlowFlex. A plan '
+    'knows in advance when flows come. The rival "srwf online" is a loop: it learns of a flow when '
+    "the flow comes",
 )
 def flow_plan_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:

@@ -28,8 +28,8 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         "task_seconds",
         20.0,
         "how long a map task takes that reads `block_bytes` [s]. If the trace has only work and you give this "
-        "option, the work is cut into tasks of about this time. If you do not give it, the work is cut into as "
-        "many tasks as the job may use slots",
+        "option, the work is cut into tasks of about this time. If you do not give this option, the work is "
+        "cut into as many tasks as the job may use slots",
     ),
     ("reduce_bytes", 1e9, "how many bytes a reduce task copies, if the trace has only bytes"),
     ("reduce_seconds", 300.0, "how long a reduce task takes that copies `reduce_bytes` [s]"),
@@ -44,8 +44,7 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         1e9 / 300,
         "map and shuffle jobs: how many bytes a second the shuffle station copies at capacity 1 "
         "(`shuffle_capacity` sets the capacity). Jobs of tasks: how many bytes a second a reduce task copies "
-        "at most. If you do not give it, there is no such limit, and copying takes no time unless links are "
-        "limited",
+        "at most. For jobs of tasks the default is no limit, so copying takes no time unless links are limited",
     ),
     (
         "map_column",
@@ -66,7 +65,8 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     (
         "reduce_units",
         15.0,
-        "Google 2011 table, model `slotted`: how much reduce work a job has on average, in slots of time",
+        "Google 2011 table, model `slotted`: how much reduce work a job has on average. One unit is what a "
+        "machine does in one step of the model",
     ),
     ("tasks", 10, "Google 2011 table, model `slotted`: how many reduce tasks a job has at most"),
     (

@@ -81,8 +81,8 @@ def read_flows(
     ----------
     source, skip_bad, max_size, **options
         As in `malleable.read`. Files of flows are the project's JSON (``{"slots": P, "flows": [...]}``),
-        WfFormat instances, Alibaba DAG lines and TPC-H profiles. `Trace.flows` says how other traces become
-        flows.
+        WfFormat instances, Alibaba DAG lines and ``batch_task``, TPC-H profiles and Spark event logs.
+        `Trace.flows` says how other traces become flows.
 
     Returns
     -------

@@ -29,7 +29,7 @@ In the column "values", `1e12` is a one with twelve zeros. The column "read by" 
 option has an effect.
 
 Words: a *minimum* is how many slots a job asks for at least. A *target* is how many slots the policy has
-decided to give a job. *Map* tasks of a job come first, *reduce* tasks copy what the map tasks have made, and
+decided to give a job. *Map* tasks of a job come first. *Reduce* tasks copy what the map tasks have made, and
 work on it. A *block* is the data that a map task reads. The [glossary](glossary.md) explains other words.
 """
 _PARTS = (
@@ -41,8 +41,8 @@ _READING = """\
 A [trace](traces.md) is a file of recorded jobs. The column "of" says to what an option belongs:
 
 - The name of a format: the option is for reading files of this format, `malleable.read(file, NAME=VALUE)`.
-- "converters": the option is an assumption. A *converter*, such as `trace.tasks(NAME=VALUE)`, makes jobs of a
-  trace. If the trace does not say something that the jobs need, the converter assumes it.
+- "converters": the option is an assumption. A *converter*, such as `trace.tasks(NAME=VALUE)`, makes jobs
+  from a trace. If the trace does not say something that the jobs need, the converter assumes it.
   `Trace.assumptions` lists the assumptions of one converter.
 
 On the command line you give both kinds by `--read NAME=VALUE`.

@@ -18,7 +18,7 @@ struct PolicyOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit(Option{"hysteresis", 0.0, kWeightRange.most, "", "auto, flex",
-                 "slots move to another job only if this gains enough: a job counts as (1 + "
+                 "slots move to another job only if the move gains enough: a job counts as (1 + "
                  "hysteresis) times as urgent while it holds more slots than its minimum; 0: slots "
                  "move freely"},
           self.hysteresis);
@@ -40,13 +40,13 @@ struct PolicyOptions {
                "job, or none; false: each job is guaranteed its minimum"),
           self.gang);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",
-                 "this part of the slots of each kind (map, reduce) is guaranteed to the jobs, and "
+                 "the part of the slots of each kind (map, reduce) that is guaranteed to the jobs, "
                  "divided equally among them"},
           self.pool_minimum);
     visit(Option{"speedup", 0.0, 1.0, "", "asrpt, flex, hesrpt, the simulation",
                  "for tasks that slow each other down: how much the tasks of a phase do together. "
-                 "A number p: s tasks do as much as s^p tasks that run alone. A list: what 1, 2, 3 "
-                 "... tasks do. A job that has a speed-up of its own uses this speed-up"},
+                 "A number p: s tasks do as much as s^p tasks that run alone. A list: how much 1, "
+                 "2, 3 ... tasks do. A job that has a speed-up of its own uses this speed-up"},
           self.speedup);
   }
   // After options were given by their names: what some of them say of others.

@@ -55,15 +55,16 @@ struct SchedulerOptions : PolicyOptions {
           self.slow_start);
     visit(flag("early_reduces", "",
                "true, with `learn` and with `slow_start` 1: a reduce task may start before the "
-               "last map has finished, if this will probably cost nothing: all maps will probably "
-               "have finished when the task has copied the output that is there"),
+               "last map has finished, if the task will probably not wait for maps (when it has "
+               "copied the output that is there, all maps will probably have finished)"),
           self.early_reduces);
     visit(flag("take_back", "",
                "true: running tasks can be ended. A backup task is ended if a ready task wants its "
-               "slot, or if the other attempt has ended. With `early_reduces`, reduce tasks may "
-               "also start in slots that no other task wants. A reduce task that waits for maps "
-               "gives its slot to a ready task that finds no slot. false: every attempt runs to "
-               "its end. The default is for simulations; `malleable.Scheduler` has false"),
+               "slot. If one of two attempts at a task has ended, the other attempt is ended. With "
+               "`early_reduces`, reduce tasks may also start in slots that no other task wants. A "
+               "reduce task that waits for maps gives its slot to a ready task that finds no slot. "
+               "false: every attempt runs to its end. The default is for simulations; "
+               "`malleable.Scheduler` has false"),
           self.take_back);
     visit(flag("split_copy", "",
                "true: copying takes no slot. In a simulation a reduce task then starts when "
@@ -71,12 +72,12 @@ struct SchedulerOptions : PolicyOptions {
                "not give `slow_start`, then `slow_start` is 0.05"),
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: for so long a job waits for a slot on a node that has one of "
-                 "its blocks, and leaves other slots to other jobs"},
+                 "with `replicas`: how long a job waits for a slot on a node that has one of its "
+                 "blocks; until then, slots on other nodes go to other jobs"},
           self.delay);
     visit(Option{"rack_delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: for so long a job waits, after `delay`, for a slot in a rack "
-                 "that has one of its blocks"},
+                 "with `replicas`: how long a job waits, after `delay`, for a slot in a rack that "
+                 "has one of its blocks"},
           self.rack_delay);
     visit(Option{"replicas", 0.0, 1000.0, "", "",
                  "how many nodes have a copy of the block (the data) that a map task reads; 0: map "
@@ -99,15 +100,16 @@ struct SchedulerOptions : PolicyOptions {
                  "",
                  "if a job has had ready tasks for so many seconds and none of its tasks ran in "
                  "this time, the job starts one task before all other jobs, and does not wait for "
-                 "a block. Such jobs hold at most one slot in twenty. In the long run they get at "
-                 "most one slot-second in a thousand. 0: no job goes first because it has waited",
+                 "a block. All such jobs together hold at most one slot in twenty. In the long run "
+                 "they get at most one slot-second in a thousand. 0: no job goes first because it "
+                 "has waited",
                  {},
                  0.0},
           self.ageing);
     visit(Option{"period", 0.0, kWeightRange.most, "s", "",
                  "for how many seconds a decision is held. Tasks start only at decisions. If a "
-                 "task ends in between, its slot idles until the next decision, and the scheduler "
-                 "counts this idle time as work. 0: a free slot gets a task at once"},
+                 "task ends between two decisions, its slot idles until the next decision, and the "
+                 "scheduler counts this idle time as work. 0: a free slot gets a task at once"},
           self.period);
     visit(
         Option{"assignment", 0.0, 2.0, "", "auto, flex, fair, wdeq, flowflex, hesrpt",
