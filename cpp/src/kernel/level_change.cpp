@@ -80,6 +80,24 @@ void LatestTasks::add(const TaskSums& one, double ended) {
   }
 }
 
+namespace {
+
+// A part with values of both levels is left to those before.
+void leave_mixed(const TaskSums& all, const LatestTasks& latest, double slope, LevelChange& found) {
+  if (found.parts <= 1) return;
+  const TaskSums& oldest = latest.back(found.parts - 1);
+  TaskSums before = all, rest = found.late;
+  before.remove(found.late);
+  rest.remove(oldest);
+  if (oldest.count < 1.5 || rest.count < oldest.count) return;
+  const double level = rest.level(slope);
+  if ((oldest.level(slope) - level) / (before.level(slope) - level) <= kMixed) return;
+  found.late = rest;
+  --found.parts;
+}
+
+}  // namespace
+
 LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double slope,
                         double scatter, const RunningTasks& running, const TaskSums& more) {
   LevelChange found;
@@ -110,18 +128,7 @@ LevelChange find_change(const TaskSums& all, const LatestTasks& latest, double s
     look(late, k + 1, latest.since(k));
   }
   if (best < 0.0) return found;
-  if (found.parts > 1) {
-    const TaskSums& oldest = latest.back(found.parts - 1);
-    TaskSums before = all, rest = found.late;
-    before.remove(found.late);
-    rest.remove(oldest);
-    const bool mixed = oldest.count > 1.5 && rest.count >= oldest.count;
-    const double level = mixed ? rest.level(slope) : 0.0;
-    if (mixed && (oldest.level(slope) - level) / (before.level(slope) - level) > kMixed) {
-      found.late = rest;
-      --found.parts;
-    }
-  }
+  leave_mixed(all, latest, slope, found);
   const double left = with_known(all.near_square(slope) - best, n, scatter);
   const double gain = 0.5 * (n + kKnown) * std::log1p(best / left);
   found.chance = 1.0 / (1.0 + std::exp(kCost * std::log(n + kKnown) - gain));
