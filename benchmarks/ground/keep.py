@@ -52,13 +52,13 @@ These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a 
 
 - *FAIR* gives all jobs equal numbers of slots. The slots that a job cannot use go to the others.
 - *FIFO* serves the job that came first.
-- *SRPT* serves the job with the least work left. The job gets all slots that it can use, then comes the
-  next job.
+- *SRPT* serves the job with the least work left. This job gets all slots that it can use. The next job gets
+  slots after it.
 - *capped*, behind the name of a rule: the loop holds each decision for a period, and no job gets more slots
   than it needs to end within the period.
-- *left-over*, behind the name of a rule: the rule is capped, and some slots are then left over. These slots
-  go to jobs that end within the period, so that the jobs end earlier. "apparent cost, capped" hands out such
-  slots, too.
+- *left-over*, behind the name of a rule: the rule is capped, and the slots that are then left over go to
+  jobs that end within the period. So these jobs end earlier. The rule "apparent cost, capped" hands out
+  left-over slots, too.
 - *mean of ended tasks* is SRPT for jobs whose task times are not known. The rule expects that the other
   tasks of a job take as long as the job's ended tasks took on average.
 - *heSRPT* is a rule for tasks that slow each other down. All jobs get slots, and small jobs get more than
@@ -66,7 +66,8 @@ These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a 
 - *steep 0.4* and *steep 0.7* are heSRPT with 0.4 or 0.7 in place of p, even if the true p is another
   number.
 - *latest start* orders jobs by their latest starts. The latest start of a job is the latest time at which
-  the job can start and still meet its deadline. In loops, *latest start* is a name of the next rule.
+  the job can start and still meet its deadline. In sections whose names begin with "loops", the next rule,
+  *on-time set*, is called *latest start*.
 - *on-time set* chooses a set of jobs that can all be in time. These jobs go first, in the order of their
   latest starts.
 - *apparent cost* serves the job with the largest weight / work first. But the later a job may start and

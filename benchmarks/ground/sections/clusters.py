@@ -125,8 +125,8 @@ _STEEP = ("SRPT, right sizes", "heSRPT, right sizes", "FAIR", "steep 0.4, right 
     "streams-p",
     "Jobs come at once (`batch`) or one after the other (`stream`, `mixed_stream`). The figures "
     "are mean responses [s]. Tasks slow each other down: s tasks together do as much as s^p tasks "
-    'alone. In the row "half p = 0.5" this is so for half of the programs only. All rules know '
-    "how long tasks take. The rivals know p, too, and ours, `auto`, has to learn p",
+    'alone. In the row "half p = 0.5" only the tasks of half of the programs slow each other down. '
+    "All rules know how long tasks take. The rivals know p, too. Ours is `auto`, which has to learn p",
 )
 def streams_rows(quick: bool) -> Iterator[Row]:
     for p in (0.8,) if quick else (1.0, 0.8, 0.5):
