@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <functional>
+
 #include "malleable/kernel/forced_work.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "oracles.hpp"
@@ -124,6 +127,31 @@ TEST(the_on_time_set_is_largest_on_one_machine) {
     CHECK_EQUAL(value_of(problem, penalties, Aggregate::kSum, packed),
                 best_of_all_orders(problem, penalties, Aggregate::kSum));
   });
+}
+
+// A set that is late keeps the jobs that have joined it so far.
+TEST(a_set_that_is_late_stays_as_it_is) {
+  constexpr std::size_t kJobs = 4000;
+  Table table;
+  for (std::size_t j = 0; j < kJobs; ++j) table.add(1.0, 0, 1, 1.0, 2.0 * kJobs);
+  const Problem problem = table.problem(1);
+  const Penalties penalties = table.penalties(Kind::kTardy);
+  Doubles earliest(kJobs);
+  earliest_completions(problem, earliest);
+  orders.study(problem, penalties, earliest);
+  std::vector<DueAsk> asks;
+  for (Index j = 0; j < kJobs; ++j) asks.push_back({1.0 * j, 2.0 * kJobs, j});
+  const auto members = [&](const std::function<bool()>& late) {
+    Order order(kJobs);
+    orders.set_by(problem, penalties, asks, 0.0, true, order, late);
+    CHECK(is_permutation_of_all(order));
+    return std::ranges::count_if(orders.target(), [](double t) { return t < kInfinity; });
+  };
+  CHECK_EQUAL(members({}), std::ptrdiff_t{kJobs});
+  int looks = 0;
+  const std::ptrdiff_t some = members([&] { return ++looks > 2; });
+  CHECK(some > 0 && some < std::ptrdiff_t{kJobs} / 2);
+  CHECK_EQUAL(looks, 4);  // once more before exchanges
 }
 
 TEST(by_due_takes_the_longest_path_first) {

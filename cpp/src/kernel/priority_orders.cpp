@@ -22,6 +22,8 @@ double due_of(const Problem& problem, const Penalties& penalties, std::size_t j,
 
 // A job tries so many steps in a row: a penalty of one's own may have any number of them.
 constexpr int kStepsInARow = 16;
+// The clock is looked at once in so many moves of a set.
+constexpr std::size_t kMovesBetweenLooks = 512;
 
 // As many times as let a set of so many jobs take a tenth of a second, and for decisions about one
 // of 10,000 jobs a millisecond.
@@ -308,42 +310,57 @@ double PriorityOrders::next_due(const Problem& problem, const Penalties& penalti
   return next > due * (1.0 + 1e-6) ? next : kInfinity;  // a slope has no next step
 }
 
+// A job's target moves to the first step from `from` on that has room; if none before its own has,
+// all is as it was.
+void PriorityOrders::move_target(const Problem& problem, const Penalties& penalties, Index j,
+                                 double from, bool later) {
+  const double own = target_[j];
+  if (!(from < own)) return;
+  if (own < kInfinity) set_.drop(j, own);
+  double d = from;
+  for (int step = 0; step < kStepsInARow && d < own; ++step) {
+    if (set_.add(j, d)) {
+      target_[j] = d;
+      return;
+    }
+    d = later ? next_due(problem, penalties, j, d) : own;
+  }
+  if (own < kInfinity) set_.add(j, own);
+}
+
 // What is asked for is tried in turn. Then all jobs that asked try their first step and those after
 // it, twice: others may have moved.
+void PriorityOrders::fill_set(const Problem& problem, const Penalties& penalties,
+                              std::span<const DueAsk> asks, bool at_once,
+                              const std::function<bool()>& late) {
+  std::size_t moves = 0;
+  bool over = false;
+  const auto move = [&](Index j, double from, bool later) {
+    if (late && ++moves % kMovesBetweenLooks == 0) over = over || late();
+    if (!over) move_target(problem, penalties, j, from, later);
+  };
+  for (const Index k : first_) move(asks[k].job, asks[k].due, at_once);
+  list_askers(asks, first_, problem.size(), second_);
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const Index j : second_) move(j, due_[j], true);
+  }
+}
+
 void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
                             std::span<const DueAsk> asks, double spare, bool at_once,
-                            std::span<Index> order) {
+                            std::span<Index> order, const std::function<bool()>& late) {
   const std::size_t n = problem.size();
   target_.assign(n, kInfinity);
   set_.begin(problem, times_of(due_, asks), set_times_, spare);
-  // To the first step from `from` on that has room; if none before its own has, all is as it was.
-  const auto move = [&](Index j, double from, bool later) {
-    const double own = target_[j];
-    if (!(from < own)) return;
-    if (own < kInfinity) set_.drop(j, own);
-    double d = from;
-    for (int step = 0; step < kStepsInARow && d < own; ++step) {
-      if (set_.add(j, d)) {
-        target_[j] = d;
-        return;
-      }
-      d = later ? next_due(problem, penalties, j, d) : own;
-    }
-    if (own < kInfinity) set_.add(j, own);
-  };
   key_.resize(asks.size());
   for (std::size_t k = 0; k < asks.size(); ++k) key_[k] = asks[k].key;
   first_.resize(asks.size());
   sorter_.sort(key_, first_);
-  for (const Index k : first_) move(asks[k].job, asks[k].due, at_once);
-  list_askers(asks, first_, n, second_);
-  for (int pass = 0; pass < 2; ++pass) {
-    for (const Index j : second_) move(j, due_[j], true);
-  }
+  fill_set(problem, penalties, asks, at_once, late);
   if (at_once) {
     SetExchange().improve(
         {asks, first_, [&](Index j, double target) { return penalties(j, problem.now + target); },
-         [&](Index j, double due) { return next_due(problem, penalties, j, due); }},
+         [&](Index j, double due) { return next_due(problem, penalties, j, due); }, late},
         set_, target_);
   }
   loss_.resize(n);

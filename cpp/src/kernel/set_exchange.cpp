@@ -35,7 +35,7 @@ void SetExchange::take_back() {
 
 // True if the set is better without the job, or with the job at a later step.
 bool SetExchange::eject(Index j) {
-  const auto& [asks, by_key, pays, later] = *instance_;
+  const auto& [asks, by_key, pays, later, late] = *instance_;
   const double own = target_[j], paid = pays(j, own);
   shifts_.clear();
   shift(j, kInfinity);
@@ -77,6 +77,7 @@ void SetExchange::improve(const Instance& instance, OnTimeSet& set, std::span<do
     for (std::size_t i = instance.by_key.size(); i-- > 0 && members < kMembers;) {
       const DueAsk& ask = asks[instance.by_key[i]];
       if (ask.due != target[ask.job]) continue;
+      if (instance.late && instance.late()) return;
       ++members;
       better = eject(ask.job) || better;
     }

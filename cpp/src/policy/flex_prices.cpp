@@ -190,7 +190,7 @@ void Flex::try_points(const Task& task) {
     for (const double spare : {spare_slots(n), 0.0}) {
       if (spare == 0.0 && n > kManyStepped) break;
       if (over(task)) return;
-      orders_.set_by(problem, task.penalties, asks, spare, true, order);
+      orders_.set_by(problem, task.penalties, asks, spare, true, order, task.late);
       consider_set(task, order);
     }
   }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -65,9 +66,10 @@ class PriorityOrders {
   // The same for jobs that join by the keys of what they ask for, least first. A job may ask again
   // with an earlier due time. Where there is no room it takes a later step, at once or when all
   // have asked, and in the end an earlier one that has become free. study() has seen the instance.
-  // `spare`: this part of the slots stays out of the set.
+  // `spare`: this part of the slots stays out of the set. Once it is `late` the set stays as it is.
   void set_by(const Problem& problem, const Penalties& penalties, std::span<const DueAsk> asks,
-              double spare, bool at_once, std::span<Index> order);
+              double spare, bool at_once, std::span<Index> order,
+              const std::function<bool()>& late = {});
 
   // The order of the set that was made last with its members by end rather than by latest start.
   void set_by_end(const Problem& problem, std::span<Index> order);
@@ -95,6 +97,10 @@ class PriorityOrders {
                              double due, double end);
   void begin_on_time_set(const Problem& problem);
   Index take_target(std::size_t& next);
+  void move_target(const Problem& problem, const Penalties& penalties, Index j, double from,
+                   bool later);
+  void fill_set(const Problem& problem, const Penalties& penalties, std::span<const DueAsk> asks,
+                bool at_once, const std::function<bool()>& late);
   double next_due(const Problem& problem, const Penalties& penalties, std::size_t j,
                   double due) const;
   void on_time_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);

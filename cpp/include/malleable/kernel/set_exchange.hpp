@@ -4,6 +4,7 @@
 // in their place. Here one member after another leaves, those at the border of the set first. Then
 // jobs outside try for the room, and the member tries for a later step. What is not better than
 // before is undone. O(members x outsiders) tests, most of which one time decides; both are limited.
+// If it is late, the set stays as it is.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@ class SetExchange {
     std::span<const Index> by_key;               // asks in the order in which they may join
     std::function<double(Index, double)> pays;   // of a job that ends at a target
     std::function<double(Index, double)> later;  // the next target of a job; infinite: none
+    std::function<bool()> late = {};
   };
 
   // `target` says when each member of the set is due there, infinite for others. Both are changed.
