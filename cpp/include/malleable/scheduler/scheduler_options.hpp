@@ -55,8 +55,8 @@ struct SchedulerOptions : PolicyOptions {
           self.slow_start);
     visit(flag("early_reduces", "",
                "true, with `learn` and with `slow_start` 1: a reduce task may start before the "
-               "last map has finished, if the task will probably not wait for maps (when it has "
-               "copied the output that is there, all maps will probably have finished)"),
+               "last map has finished. It starts early if it will probably not wait for maps: "
+               "while it copies the output that is there, all maps will probably finish"),
           self.early_reduces);
     visit(flag("take_back", "",
                "true: running tasks can be ended. A backup task is ended if a ready task wants its "
