@@ -78,3 +78,35 @@ def test_a_decision_that_holds_for_longer_than_a_task_asks_for_none(epoch, early
     cluster = mb.Cluster([{"slots": 8}])
     found = mb.simulate(jobs, "auto", cluster=cluster, estimates="learn", epoch=epoch, rng=1)
     assert (found.records["starting_time"][2] == 0.0) == early
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_copy_asks_for_first_tasks_as_the_original_does(seed):
+    """Jobs come and go, now more than there are slots, now fewer: then all are asked anew."""
+    rng, slots, left, running = np.random.default_rng(seed), 4, {}, {}
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": slots}]), "auto")
+    for turn in range(60):
+        now = float(turn)
+        if rng.random() < 0.5:
+            tasks = rng.integers(2, 8, int(rng.integers(1, 3))).tolist()
+            ids = scheduler.add(mb.ClusterJobs(tasks, 0.0), now).tolist()
+            left |= dict(zip(ids, tasks, strict=True))
+        busy = [job for job in left if running.get(job, 0) > 0]
+        if busy and rng.random() < 0.6:
+            job = busy[int(rng.integers(len(busy)))]
+            scheduler.finished([job], seconds=float(rng.lognormal(1.0, 1.2)), now=now)
+            running[job] -= 1
+            left[job] -= 1
+            if left[job] == 0:
+                scheduler.finish([job], now)
+                del left[job]
+        copied = pickle.loads(pickle.dumps(scheduler))
+        free = slots - sum(running.get(job, 0) for job in left)
+        starts = []
+        for one in (scheduler, copied):
+            one.decide(now)
+            starts.append(one.assign(now, free).ids.tolist())
+        assert starts[0] == starts[1]
+        assert copied == scheduler
+        for job in starts[0]:
+            running[job] = running.get(job, 0) + 1

@@ -93,6 +93,7 @@ void ClusterEpoch::begin(const ClusterState& state) {
     part_[pool].clear();
     stale_[pool].clear();
     placed_[pool].clear();
+    few_[pool] = true;
   }
   look_at_kinds(state);
   added(state, {});
@@ -132,7 +133,7 @@ void ClusterEpoch::keep(const ClusterState&, State& s) {
   for (auto& shares : shares_) {
     for (Share& share : shares) s(share);
   }
-  s(id_, most_, part_, coming_);
+  s(id_, most_, part_, coming_, few_);
   for (int pool = 0; s.reading() && pool < 2; ++pool) {
     for (Share& share : shares_[pool]) share.by_size.clear();
     placed_[pool].assign(placed_[pool].size(), kAbsent);
@@ -143,13 +144,17 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
   return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
 }
 
+bool ClusterEpoch::are_few(const ClusterState& state, int pool) {
+  return static_cast<std::int64_t>(state.present.size()) <= state.slots[pool];
+}
+
 // A job of which little is known gets a slot until its tasks have shown more. If decisions hold for
 // longer than a task takes, that would be a slot for many tasks, which costs more than it shows.
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const ClusterState& state,
                                  Index job, int pool) const {
   const std::int64_t own = least(demand);
   if (!asks_ || own > 0 || state.doubt.empty()) return own;
-  if (static_cast<std::int64_t>(state.present.size()) > state.slots[pool]) return own;
+  if (!few_[pool]) return own;
   Phase p = static_cast<Phase>(pool);
   if (p == kMap && state.phase(job, kMap).unfinished() == 0) p = kReduce;  // generic slots
   const PhaseState& s = state.phase(job, p);
@@ -397,10 +402,15 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const I
   // Jobs that are new here are added in the order of their arrivals.
   const auto user_of = [&](Index job) { return by_user_ ? state.jobs.user_of(job) : 0; };
   changed_.assign(changed.begin(), changed.end());
+  if (std::exchange(few_[pool], are_few(state, pool)) != few_[pool] && asks_) {
+    // What all of them are asked for is another now.
+    changed_.insert(changed_.end(), state.present.begin(), state.present.end());
+  }
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
     if (user_of(a) != user_of(b)) return user_of(a) < user_of(b);
     return state.rank[a] < state.rank[b];
   });
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
   std::vector<Share>& shares = shares_[pool];
   for (std::size_t first = 0, last = 0; first < changed_.size(); first = last) {
     const std::size_t user = user_of(changed_[first]);

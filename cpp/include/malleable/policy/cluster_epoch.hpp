@@ -20,6 +20,7 @@
 // what they show.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "malleable/kernel/kept_order.hpp"
@@ -110,6 +111,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                     double steepness, Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
+  static bool are_few(const ClusterState& state, int pool);
   std::int64_t least(const ClusterState::Demand& demand) const;
   std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
                      int pool) const;
@@ -131,6 +133,7 @@ class ClusterEpoch final : public ClusterPolicy {
   // are others than its share's order knows; the stamp of its entry there.
   std::vector<double> part_[2];
   std::vector<std::uint8_t> stale_[2];
+  std::array<bool, 2> few_{true, true};  // no more jobs than slots, at the last decision
   std::vector<std::int64_t> placed_[2];
   std::int64_t stamps_ = 0;
   SteepShares by_size_;
