@@ -29,21 +29,20 @@ competes ("ours"). It also names the function of `benchmarks/instances` that mak
 columns:
 
 - *first*: our figure when the row was new. This column never changes. The number in brackets is our figure
-  divided by the figure of the best rival in the same measurement. **!** means that a rival wins, and "inf"
+  divided by the figure of the best rival in the same measurement. **!** means that a rival wins. "inf" means
   that the figure of the best rival is 0.
 - *now*: the same two numbers at the last measurement.
 - *worst draw*: most instances are drawn at random several times, and all figures are means over the draws.
   In each draw, we divide our figure by the figure of the rival that is best on average. This column has
   the largest of these ratios. The column is empty if there is only one draw, or if the rival has the
   figure 0 in a draw.
-- *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, "auto"
-  the policy `auto`.
+- *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, and
+  "auto" is the policy `auto`.
 - *best rival, now*: the name of the best rival, and its figure. "right sizes" behind a name means that the
   rule is told how long tasks really take.
 - *floors*: figures that show how much could still be gained. Some are lower bounds ("bound"), which no rule
-  can beat. The others are figures of rules that are told the right sizes although a user would not know
-  them. Even such a rule may be worse than ours: a rule that knows the sizes need not be the best rule for
-  these jobs.
+  can beat. The others are figures of rules that are told the right sizes, which a user would not know. Even
+  such a rule may be worse than ours: a rule that knows the sizes need not be the best rule for these jobs.
 - *draws*: how many draws there are.
 - *seconds*: processor seconds of one run: ours / the best rival.
 
@@ -52,8 +51,8 @@ These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a 
 
 - *FAIR* gives all jobs equal numbers of slots. The slots that a job cannot use go to the others.
 - *FIFO* serves the job that came first.
-- *SRPT* serves the job with the least work left. This job gets all slots that it can use. The next job gets
-  slots after it.
+- *SRPT* serves the job with the least work left. This job gets all slots that it can use. If slots are left,
+  the job with the next least work gets them, and so on.
 - *capped*, behind the name of a rule: the loop holds each decision for a period, and no job gets more slots
   than it needs to end within the period.
 - *left-over*, behind the name of a rule: the rule is capped, and the slots that are then left over go to
@@ -65,21 +64,21 @@ These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a 
   large jobs. How much more depends on p, the exponent of the speed-up.
 - *steep 0.4* and *steep 0.7* are heSRPT with 0.4 or 0.7 in place of p, even if the true p is another
   number.
-- *latest start* orders jobs by their latest starts. The latest start of a job is the latest time at which
-  the job can start and still meet its deadline. In sections whose names begin with "loops", the next rule,
-  *on-time set*, is called *latest start*.
+- *latest start* orders jobs by their latest starts. The latest start of a job is the latest time at which the
+  job can start and still meet its deadline. But in sections whose names begin with "loops", the name *latest
+  start* stands for the next rule of this list, *on-time set*.
 - *on-time set* chooses a set of jobs that can all be in time. These jobs go first, in the order of their
   latest starts.
-- *apparent cost* serves the job with the largest weight / work first. But the later a job may start and
-  still meet its deadline, the less its weight counts.
+- *apparent cost* serves the job with the largest weight / work first. But the more time a job has until its
+  latest start, the less its weight counts.
 - *Smith* serves the job with the least work / weight first.
 - *srwf* serves the flow with the least work left. Within this flow, the job with the longest path to the
   end of the flow goes first.
 - *AFS* and *SRSF* are rules for training jobs on GPUs. SRSF serves the job with the least GPU time left.
   AFS compares jobs two by two, and gives each slot to the job that wins against all others.
-- *price* sets one price for all slots. A job pays for its slots as long as it runs, and its time costs
-  something, too. Each job asks for the number of slots with the smallest total cost. The price is just high
-  enough that the jobs do not ask for more slots than there are.
+- *price* sets one price for all slots. A job pays for its slots as long as it runs. It also pays for the time
+  itself. Each job asks for the number of slots with the smallest total cost. The price is just high enough
+  that the jobs do not ask for more slots than there are.
 """
 
 

@@ -87,13 +87,13 @@ _SMALL = {
 
 @section(
     "small-runs",
-    "Six jobs come at once (`small_run`). The figures are mean responses [s]. Ours is `auto`. The "
-    'rules are not told how long tasks take, except in the rows "wrong": there the time that they '
-    "are told for each job is ten times too long or too short. The tasks of a job take nearly the "
-    'same time in the rows "even", and very different times in the rows "heavy". In the row '
-    '"drift" the second half of the tasks of a job takes eight times as long as the first half. In '
-    "the rows that give p, tasks slow each other down: s tasks together do as much as s^p tasks "
-    "alone",
+    "Six jobs come at once (`small_run`). The figures are mean responses [s]. Ours is `auto`. In "
+    'the rows "wrong", the rules are told a time for the tasks of each job, which is ten times '
+    "too long or too short. In the other rows they are not told how long tasks take. The tasks of "
+    'a job take nearly the same time in the rows "even", and very different times in the rows '
+    '"heavy". In the row "drift" the second half of the tasks of a job takes eight times as long '
+    "as the first half. In the rows that give p, tasks slow each other down, and more so the "
+    "smaller p is: s tasks that run at once do s^p times as much as one task that runs alone",
 )
 def small_rows(quick: bool) -> Iterator[Row]:
     for kind, options in _SMALL.items():
@@ -124,9 +124,10 @@ _STEEP = ("SRPT, right sizes", "heSRPT, right sizes", "FAIR", "steep 0.4, right 
 @section(
     "streams-p",
     "Jobs come at once (`batch`) or one after the other (`stream`, `mixed_stream`). The figures "
-    "are mean responses [s]. Tasks slow each other down: s tasks together do as much as s^p tasks "
-    'alone. In the row "half p = 0.5" only the tasks of half of the programs slow each other down. '
-    "All rules know how long tasks take. The rivals know p, too. Ours is `auto`, which has to learn p",
+    "are mean responses [s]. The smaller p is, the more tasks slow each other down: s tasks that "
+    'run at once do s^p times as much as one task that runs alone. In the row "half p = 0.5" only '
+    "the tasks of half of the programs slow each other down. All rules know how long tasks take. "
+    "The rivals know p, too. Ours is `auto`, which has to learn p",
 )
 def streams_rows(quick: bool) -> Iterator[Row]:
     for p in (0.8,) if quick else (1.0, 0.8, 0.5):
@@ -197,10 +198,11 @@ def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
     "reduce-starts",
     "300 jobs have reduce tasks that copy the output of maps (`copying_world`). The figures are "
     "mean responses [s]. Ours is `auto`. The rules are not told how long tasks take. Sigma is as "
-    'in the table above. "copying 3 maps" means that a reduce task copies for three times as long '
-    'as a map task takes on average, and "copying 0.3 of a map" for 0.3 times as long. Among the '
-    "rivals is `auto` itself with a fixed setting: reduce tasks start when 0.05, 0.8 or all of "
-    "the maps have ended (auto .05, auto .8, auto ended)",
+    'in the table above. "copying 3 maps" means that a reduce task copies for three times as '
+    'long as a map task takes on average. With "copying 0.3 of a map", it copies for 0.3 times '
+    "as long as a map task takes. Three of the rivals are `auto` itself with a fixed setting: "
+    "reduce tasks start when 0.05, 0.8 or all of the maps have ended (auto .05, auto .8, auto "
+    "ended)",
 )
 def starts_rows(quick: bool) -> Iterator[Row]:
     for label, copying in (("copying 0.3 of a map", 0), ("copying 3 maps", 1)):
