@@ -202,7 +202,8 @@ def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
     'long as a map task takes on average. With "copying 0.3 of a map", it copies for 0.3 times '
     "as long as a map task takes. Three of the rivals are `auto` itself with a fixed setting: "
     "reduce tasks start when 0.05, 0.8 or all of the maps have ended (auto .05, auto .8, auto "
-    "ended)",
+    'ended). "auto kept" is `auto` if no task can be ended: a reduce task that has started early '
+    "then keeps its slot",
 )
 def starts_rows(quick: bool) -> Iterator[Row]:
     for label, copying in (("copying 0.3 of a map", 0), ("copying 3 maps", 1)):
