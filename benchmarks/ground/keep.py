@@ -32,10 +32,10 @@ columns:
   divided by the figure of the best rival in the same measurement. **!** means that a rival wins. "inf" means
   that the figure of the best rival is 0.
 - *now*: the same two numbers at the last measurement.
-- *worst draw*: most instances are drawn at random several times, and all figures are means over the draws.
-  In each draw, we divide our figure by the figure of the rival that is best on average. This column has
-  the largest of these ratios. The column is empty if there is only one draw, or if the rival has the
-  figure 0 in a draw.
+- *worst draw*: most instances are drawn at random several times, and all figures are means over the draws. In
+  each draw, we divide our figure by the figure of one rival: the rival that is best on average over all
+  draws. This column has the largest of these ratios. The column is empty if there is only one draw, or if the
+  rival has the figure 0 in a draw.
 - *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, and
   "auto" is the policy `auto`.
 - *best rival, now*: the name of the best rival, and its figure. "right sizes" behind a name means that the
@@ -76,9 +76,9 @@ These are the rivals. `benchmarks/ground/rivals.py` has most of them, each in a 
   end of the flow goes first.
 - *AFS* and *SRSF* are rules for training jobs on GPUs. SRSF serves the job with the least GPU time left.
   AFS compares jobs two by two, and gives each slot to the job that wins against all others.
-- *price* sets one price for all slots. A job pays for its slots as long as it runs. It also pays for the time
-  itself. Each job asks for the number of slots with the smallest total cost. The price is just high enough
-  that the jobs do not ask for more slots than there are.
+- *price* sets one price for all slots. A job pays this price for each slot and second. It also pays 1 for
+  each second until it ends. Each job asks for the number of slots with the smallest total cost. The price is
+  just high enough that the jobs do not ask for more slots than there are.
 """
 
 

@@ -88,7 +88,7 @@ _SMALL = {
 @section(
     "small-runs",
     "Six jobs come at once (`small_run`). The figures are mean responses [s]. Ours is `auto`. In "
-    'the rows "wrong", the rules are told a time for the tasks of each job, which is ten times '
+    'the rows "wrong", the rules are told a time for the tasks of each job. This time is ten times '
     "too long or too short. In the other rows they are not told how long tasks take. The tasks of "
     'a job take nearly the same time in the rows "even", and very different times in the rows '
     '"heavy". In the row "drift" the second half of the tasks of a job takes eight times as long '
