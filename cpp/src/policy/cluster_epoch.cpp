@@ -397,24 +397,33 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   }
 }
 
-void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const Index> changed,
-                          Answer& answer) {
-  // Jobs that are new here are added in the order of their arrivals.
-  const auto user_of = [&](Index job) { return by_user_ ? state.jobs.user_of(job) : 0; };
+// Jobs to bring up to date, user by user; those that are new are added in the order of their
+// arrivals.
+void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
+                                  std::span<const Index> changed) {
   changed_.assign(changed.begin(), changed.end());
   if (std::exchange(few_[pool], are_few(state, pool)) != few_[pool] && asks_) {
     // What all of them are asked for is another now.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
-    if (user_of(a) != user_of(b)) return user_of(a) < user_of(b);
+    if (share_of(state, a) != share_of(state, b)) return share_of(state, a) < share_of(state, b);
     return state.rank[a] < state.rank[b];
   });
   changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+}
+
+std::size_t ClusterEpoch::share_of(const ClusterState& state, Index job) const {
+  return by_user_ ? state.jobs.user_of(job) : 0;
+}
+
+void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const Index> changed,
+                          Answer& answer) {
+  gather_changed(state, pool, changed);
   std::vector<Share>& shares = shares_[pool];
   for (std::size_t first = 0, last = 0; first < changed_.size(); first = last) {
-    const std::size_t user = user_of(changed_[first]);
-    while (last < changed_.size() && user_of(changed_[last]) == user) ++last;
+    const std::size_t user = share_of(state, changed_[first]);
+    while (last < changed_.size() && share_of(state, changed_[last]) == user) ++last;
     const std::span<const Index> own(changed_.data() + first, last - first);
     if (fair_) {
       update_fair(state, pool, shares[user], own, answer);
