@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <random>
 #include <utility>
@@ -133,6 +134,33 @@ TEST(a_program_with_stragglers_has_not_changed) {
   std::normal_distribution<double> normal;
   for (int k = 0; k < 1000; ++k) run_program(noisy, 10.0 * std::exp(normal(random) - 0.5));
   CHECK_NEAR(expected_of_program(noisy), 10.0, 1.5);
+}
+
+// Runs of one task each, 50 at a time: of those that began last, the shortest end first, which is
+// no reason to forget the others.
+TEST(runs_side_by_side_forget_nothing) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    TaskEstimates estimates;
+    const TaskEstimates::Told told{0.0, 0};
+    std::multimap<double, double> running;  // by end: begin
+    const auto begin = [&](double now) {
+      running.emplace(now + std::exp(normal(random)), now);
+      estimates.count_begun(kMap, 0, now, 1.0);
+    };
+    for (int k = 0; k < 50; ++k) begin(0.0);
+    for (int k = 1; k <= 300; ++k) {
+      const auto [end, began] = *running.begin();
+      running.erase(running.begin());
+      estimates.count_begun(kMap, 0, began, -1.0);
+      SeenTasks seen;
+      seen.finished(1.0, end - began, end);
+      estimates.learn(kMap, told, estimates.prior(kMap, told), seen, 1.0);
+      CHECK_EQUAL(estimates.history().runs[kMap][0], static_cast<double>(k));
+      begin(end);
+    }
+  }
 }
 
 // A history that is saved in the middle of a change, after each run.

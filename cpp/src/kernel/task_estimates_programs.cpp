@@ -58,12 +58,15 @@ LevelChange TaskEstimates::group_change(Phase p, std::int64_t group) const {
   const TaskSums open = open_runs(p, group);
   TaskSums all = own.sums();
   all.add(open);
-  RunningTasks running;
-  if (row < open_[p].begun.size() && open_[p].begun[row].count > 0.0) {
-    const Open::Begun& begun = open_[p].begun[row];
-    running = {begun.count, std::max(0.0, now_ - begun.began / begun.count)};
-  }
-  return find_change(all, own.latest, 0.0, std::sqrt(within(group_[p])), running, open);
+  return find_change(all, own.latest, 0.0, std::sqrt(within(group_[p])), begun(p, group), open);
+}
+
+// Runs of a program that go on, of which no task has ended.
+RunningTasks TaskEstimates::begun(Phase p, std::int64_t group) const {
+  const auto row = static_cast<std::size_t>(group);
+  if (row >= open_[p].begun.size() || !(open_[p].begun[row].count > 0.0)) return {};
+  const Open::Begun& own = open_[p].begun[row];
+  return {own.count, std::max(0.0, now_ - own.began / own.count)};
 }
 
 // What a run counts as in looks for changes.
@@ -154,7 +157,8 @@ void TaskEstimates::add_run(Phase p, std::int64_t group, Run& run) {
   const double scatter = std::sqrt(within(groups));
   const auto scattered = [&](double sign) {
     TaskSums all = own.sums();
-    if (!(all.count > 0.5)) return LevelChange{};
+    if (!(all.count > 0.5)) return;
+    // Without phases that go on: what is added here must be what is taken away later.
     const LevelChange found = find_change(all, own.latest, 0.0, scatter, {});
     if (found.likely()) {
       all.remove(found.late);
@@ -164,16 +168,17 @@ void TaskEstimates::add_run(Phase p, std::int64_t group, Run& run) {
       groups.within += sign * own.runs.square;
       groups.freedom += sign * (all.count - 1.0);
     }
-    return found;
   };
   scattered(-1.0);
   own.runs.add(run.log);
   own.c += run.near;
   own.cc += run.near * run.near;
   own.latest.add(run.sums(), run.ended);
-  const LevelChange found = scattered(1.0);
+  scattered(1.0);
   groups.within = std::max(0.0, groups.within);
   groups.freedom = std::max(0.0, groups.freedom);
+  const LevelChange found =
+      find_change(own.sums(), own.latest, 0.0, std::sqrt(within(groups)), begun(p, group));
   if (!(found.chance > kSure && found.late.count >= kRecent)) return;
   own.keep(found.late);
   own.latest.keep(found.parts);

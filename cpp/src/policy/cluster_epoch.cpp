@@ -144,10 +144,6 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
   return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
 }
 
-bool ClusterEpoch::are_few(const ClusterState& state, int pool) {
-  return static_cast<std::int64_t>(state.present.size()) <= state.slots[pool];
-}
-
 // A job of which little is known gets a slot until its tasks have shown more. If decisions hold for
 // longer than a task takes, that would be a slot for many tasks, which costs more than it shows.
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const ClusterState& state,
@@ -402,7 +398,8 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
 void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
                                   std::span<const Index> changed) {
   changed_.assign(changed.begin(), changed.end());
-  if (std::exchange(few_[pool], are_few(state, pool)) != few_[pool] && asks_) {
+  const bool few = static_cast<std::int64_t>(state.present.size()) <= state.slots[pool];
+  if (std::exchange(few_[pool], few) != few && asks_) {
     // What all of them are asked for is another now.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }

@@ -189,6 +189,7 @@ void ClusterFlow::job_finished(const ClusterState& state, Index job) {
 
 void ClusterFlow::look_at_demand(const ClusterState& state, Index job, int pool) {
   const Index number = flow_of(state, job);
+  if (number >= flows_.size()) return;  // all of its flow were done when flows were first served
   const auto most = static_cast<double>(state.demand(job, pool).most);
   sides_[side_of(flows_[number])].most += most - std::exchange(most_[job], most);
   touch(number);

@@ -275,6 +275,7 @@ class TaskEstimates {
   Group& group(Phase p, std::int64_t group);
   TaskSums open_runs(Phase p, std::int64_t group) const;
   LevelChange group_change(Phase p, std::int64_t group) const;
+  RunningTasks begun(Phase p, std::int64_t group) const;
   void put_run(Phase p, std::int64_t group, Run& shown, const Run& now);
   double near_group(Phase p, std::int64_t group, const Run& run) const;
   void add_run(Phase p, std::int64_t group, Run& run);

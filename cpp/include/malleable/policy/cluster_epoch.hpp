@@ -111,7 +111,6 @@ class ClusterEpoch final : public ClusterPolicy {
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                     double steepness, Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
-  static bool are_few(const ClusterState& state, int pool);
   std::size_t share_of(const ClusterState& state, Index job) const;
   void gather_changed(const ClusterState& state, int pool, std::span<const Index> changed);
   std::int64_t least(const ClusterState::Demand& demand) const;
