@@ -45,5 +45,16 @@ TEST(flows_run_as_with_flowflex) {
   }
 }
 
+// The job alone ends when the first flow comes: flows are served without it from the start.
+TEST(a_job_that_ends_when_flows_come) {
+  World world;
+  world.job(2, 2, 1.0, {}, 0);
+  world.job(0, 2, 1.0, {}, 0);
+  world.job(0, 4, 1.0, {1}, 0);
+  world.arrival = {0.0, 1.0, 1.0};
+  ClusterAuto policy({}, false);
+  CHECK(world.completions(policy) == (std::vector<double>{1.0, 2.0, 4.0}));
+}
+
 }  // namespace
 }  // namespace malleable::check
