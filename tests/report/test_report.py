@@ -194,6 +194,20 @@ def test_names_are_data(tmp_path, words):
     assert {row["name"] for row in users["rows"]} == {SCRIPT, LONG, "{{ 7 * 7 }}"}
 
 
+HIDDEN = (
+    "\u202eback\u2066\u2028two\x1b[31mred"  # turns text round, breaks lines, colours a terminal
+)
+
+
+def test_control_characters_in_names_are_shown(tmp_path):
+    text = sacct(12, names=[HIDDEN]).replace("|ann|", f"|{HIDDEN}|")
+    page, facts = made(tmp_path, text, "--quick")
+    assert not set(HIDDEN) & set(page) - set(filter(str.isprintable, HIDDEN))
+    assert r"\u202eback\u2066\u2028two\x1b[31mred" in texts(parsed(page))
+    users = next(kind for kind in facts["groups"] if kind["kind"] == "user")
+    assert HIDDEN in {row["name"] for row in users["rows"]}
+
+
 def test_names_of_jobs_are_data(tmp_path):
     rows = [f"{name},{k},{8 - 3 * k},10,ann" for k, name in enumerate([SCRIPT, LONG, "c"])]
     table = "name,arrival,maps,map_seconds,user\n" + "\n".join(rows) + "\n"

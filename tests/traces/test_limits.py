@@ -98,6 +98,48 @@ def test_parquet_that_unpacks_to_much():
     assert len(mb.read_jobs(packed)) == 2_000_000
 
 
+def _parquet(columns, **how):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    packed = io.BytesIO()
+    pq.write_table(pa.table(columns), packed, compression="zstd", **how)
+    packed.seek(0)
+    return packed
+
+
+@pytest.mark.parametrize("name", ["dictionary", "plain", "in lists"])
+def test_parquet_whose_dictionaries_stand_for_much(name):
+    pa = pytest.importorskip("pyarrow")
+    rows, text = 200_000, "x" * 1000
+    names = pa.array([text] * rows)
+    if name == "dictionary":
+        names = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    elif name == "in lists":
+        names = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), names)
+    packed = _parquet({"name": names, "work": pa.array([1.0] * rows)})
+    assert len(packed.getvalue()) < 1 << 20
+    with pytest.raises(LimitError, match="more than 16 MiB, unpacked"):
+        mb.read_jobs(packed, max_size=16 << 20)
+
+
+def test_parquet_whose_lists_are_long():
+    pa = pytest.importorskip("pyarrow")
+    rates = pa.array([[1.0] * 100_000] * 100)
+    packed = _parquet({"work": pa.array([1.0] * 100), "speedup": rates})
+    assert len(packed.getvalue()) < 1 << 20
+    with pytest.raises(LimitError, match="more than 16 MiB, unpacked"):
+        mb.read_jobs(packed, max_size=16 << 20)
+
+
+def test_parquet_with_dictionaries_is_read_as_any_other():
+    pa = pytest.importorskip("pyarrow")
+    names = pa.array(["a", "b", None, "c"]).dictionary_encode()
+    work = pa.array([3.0, 4.0, 3.0, 5.0]).dictionary_encode()
+    jobs = mb.read_jobs(_parquet({"name": names, "work": work}), max_size=4096)
+    assert [*jobs.name] == ["a", "b", "job2", "c"] and jobs.work.tolist() == [3.0, 4.0, 3.0, 5.0]
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [

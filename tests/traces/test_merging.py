@@ -87,6 +87,16 @@ def test_formats_that_do_not_go_together(tmp_path):
         merged([mb.read(table), mb.read(table)])
 
 
+@pytest.mark.parametrize("target", ["again", ".", "..", "other/deep"])
+def test_a_folder_with_a_loop_of_links(tmp_path, target):
+    folder = tmp_path / "logs"
+    (folder / "other").mkdir(parents=True)
+    (folder / "again").symlink_to(target)
+    (folder / "other" / "deep").symlink_to(folder / "again")
+    with pytest.raises(ValueError, match=r"again: a loop of symbolic links; remove the link"):
+        mb.read(folder)
+
+
 def test_a_folder_without_logs(tmp_path):
     with pytest.raises(ValueError, match="without parts of a Spark event log"):
         mb.read(tmp_path)

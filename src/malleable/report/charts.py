@@ -1,8 +1,8 @@
 """Line charts and stacked areas as SVG: axes with round numbers, lines told apart by colour, dashes and names.
 
-A chart is text that stands in the page as it is, so every name in it is escaped here. Colours are variables of
-the page's style (``--c-auto``), which has those of both schemes. Without scripts each chart has its description
-and its table of values; scripts read ``data-`` attributes.
+A chart is text that stands in the page as it is. So every name in it is escaped here, with its control
+characters. Colours are variables of the page's style (``--c-auto``), which has those of both schemes. Without
+scripts each chart has its description and its table of values; scripts read ``data-`` attributes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from malleable.lines import printable
+
 _TOP, _BOTTOM, _EDGE = 14, 44, 16
 _DASHES = {"recorded": "", "auto": "", "fair": "7 3", "fifo": "2 3", "flex": "10 3 2 3"}
 _LEAST_GAP = 15  # between two names at the right
+
+
+def _text(name: str) -> str:
+    return escape(printable(name), quote=True)
 
 
 class Paper(NamedTuple):
@@ -125,11 +131,11 @@ def _frame(
     middle = left + wide / 2
     parts.append(
         f'<text class="axis-name" x="{middle:.0f}" y="{height - 6}" text-anchor="middle">'
-        f"{escape(names[0])}</text>"
+        f"{_text(names[0])}</text>"
     )
     parts.append(
         f'<text class="axis-name" transform="translate(14 {_TOP + high / 2:.0f}) rotate(-90)"'
-        f' text-anchor="middle">{escape(names[1])}</text>'
+        f' text-anchor="middle">{_text(names[1])}</text>'
     )
     return Frame(x, y, parts, end, x_low, x_high)
 
@@ -216,7 +222,7 @@ def _lines(
         "low": frame.low, "high": frame.high, "unit": names[0], "value": names[1],
         "lines": [
             {
-                "name": line.name,
+                "name": printable(line.name),
                 "key": line.key,
                 "y": [None if b is None else round(b, 6) for b in line.y],
             }
@@ -259,7 +265,7 @@ def _marked(
         foot = paper.height - _BOTTOM
         parts.append(f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{foot}"/>')
         parts.append(
-            f'<text class="mark-name" x="{at + 5:.1f}" y="{_TOP + 11}">{escape(mark[1])}</text>'
+            f'<text class="mark-name" x="{at + 5:.1f}" y="{_TOP + 11}">{_text(mark[1])}</text>'
         )
     if level is not None:
         at, left = frame.y(level[0]), paper.left
@@ -267,7 +273,7 @@ def _marked(
             f'<line class="mark" x1="{left}" x2="{frame.end}" y1="{at:.1f}" y2="{at:.1f}"/>'
         )
         parts.append(
-            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{escape(level[1])}</text>'
+            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{_text(level[1])}</text>'
         )
     return parts
 
@@ -287,7 +293,7 @@ def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]
     for place, (at, key, name) in zip(places, ends, strict=True):
         found.append(f'<path class="lead" d="M{x + 2} {at:.1f}L{x + 9} {place:.1f}"/>')
         found.append(
-            f'<text class="name k-{key}" x="{x + 12}" y="{place + 4:.1f}">{escape(name)}</text>'
+            f'<text class="name k-{key}" x="{x + 12}" y="{place + 4:.1f}">{_text(name)}</text>'
         )
     return found
 
@@ -295,7 +301,7 @@ def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]
 def _svg(body: Sequence[str], told: str, paper: Paper, hover: Any = None) -> str:
     # In an attribute: escaped, so that no name ends it.
     data = f' data-hover="{escape(json.dumps(hover), quote=True)}"' if hover else ""
-    label = escape(told, quote=True)
+    label = _text(told)
     return (
         f'<svg class="chart {paper.kind}" viewBox="0 0 {paper.width} {paper.height}" role="img"'
         f' aria-label="{label}"{data}>' + "".join(body) + "</svg>"
@@ -346,7 +352,7 @@ def _stacked(
         ]
         body.append(
             f'<path class="area a-{k % 8}" d="M{"L".join(top)}L{"L".join(foot)}Z">'
-            f"<title>{escape(name)}</title></path>"
+            f"<title>{_text(name)}</title></path>"
         )
         below = above
     body += _marked(frame, paper, None, level)

@@ -1,6 +1,7 @@
 """Facts as one HTML page that needs nothing else: no network, no scripts to be read. Shows figures, makes none.
 
-Names of files, jobs and users are data: the templates escape all of them, `charts` what it draws.
+Names of files, jobs and users are data: the templates escape all of them and what does not print in them,
+`charts` what it draws.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from malleable.files.advice import library
+from malleable.lines import printable
 from malleable.report import charts, words
 from malleable.report.run_charts import charts_of_run
 from malleable.report.scenarios import label
@@ -50,6 +52,11 @@ def _signed(seconds: float) -> str:
     return f"{sign}{words.duration(abs(seconds))}"
 
 
+def _shown(value: Any) -> Any:
+    """Texts on one line, with control characters escaped: a name cannot turn round the text beside it."""
+    return printable(value) if type(value) is str else value  # markup is a class of its own
+
+
 def page(facts: Mapping[str, Any]) -> str:
     """The page of a trace (`malleable.report.facts`) or of a run (`malleable.report.live_run`).
 
@@ -62,7 +69,11 @@ def page(facts: Mapping[str, Any]) -> str:
     markup = library("markupsafe", "a page of HTML", EXTRA).Markup
     loader = jinja.FileSystemLoader(_TEMPLATES)
     environment = jinja.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, undefined=jinja.StrictUndefined
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja.StrictUndefined,
+        finalize=_shown,
     )
     environment.filters |= {
         "as": lambda value, kind: words.FORMATS[kind](value),

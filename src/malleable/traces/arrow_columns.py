@@ -13,6 +13,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 PARQUET_MAGIC = b"PAR1"
 _BATCH = 1 << 16  # rows that are unpacked before they are counted
+_WIDTHS = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 def is_frame(source: object) -> bool:
@@ -38,6 +39,36 @@ def frame_columns(frame: Any, where: str) -> list[tuple[str, list[Any]]]:
         raise ValueError(f"{where}: {' '.join(str(error).split())}") from None
 
 
+def _is_text(column: Any) -> bool:
+    return bool(column.physical_type == "BYTE_ARRAY")
+
+
+def _least_size(metadata: Any) -> int:
+    """Bytes of all numbers of a Parquet file, unpacked, as its footer counts them. O(row groups x columns)."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = (group.column(k) for group in groups for k in range(group.num_columns))
+    return sum(chunk.num_values * _WIDTHS.get(chunk.physical_type, 1) for chunk in chunks)
+
+
+def _written_out(array: Any) -> int:
+    """Bytes of an Arrow array with values in the place of a dictionary's indices. O(bytes of the array)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        try:
+            each = pc.binary_length(array.dictionary).take(array.indices)
+            return 4 * len(array) + int(pc.sum(pc.cast(each, pa.int64())).as_py() or 0)
+        except pa.ArrowNotImplementedError:  # a dictionary of numbers
+            return int(len(array) * kind.value_type.bit_width) // 8
+    if pa.types.is_struct(kind):
+        return sum(map(_written_out, array.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return 4 * len(array) + _written_out(array.flatten())
+    return int(array.nbytes)
+
+
 def parquet_columns(
     stream: BinaryIO, where: str, max_size: int | None
 ) -> list[tuple[str, list[Any]]]:
@@ -54,9 +85,16 @@ def parquet_columns(
     data = stream.read()
     try:
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(data))
+        if max_size is not None and _least_size(file.metadata) > max_size:
+            raise too_large(where, max_size)
+        # Texts stay in dictionaries until their size is known: a few bytes can stand for gigabytes.
+        texts = [
+            each.path for each in map(file.schema.column, range(len(file.schema))) if _is_text(each)
+        ]
+        file = pyarrow.parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         batches, size = [], 0
         for batch in file.iter_batches(batch_size=_BATCH):
-            size += batch.nbytes
+            size += sum(map(_written_out, batch.columns))
             if max_size is not None and size > max_size:
                 raise too_large(where, max_size)
             batches.append(batch)

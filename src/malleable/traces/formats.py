@@ -5,6 +5,7 @@ A file registers its format with `register`, and `_MODULES` names the file; noth
 
 from __future__ import annotations
 
+import errno
 import importlib
 import inspect
 import os
@@ -249,7 +250,22 @@ def reading_rows() -> list[ReadingRow]:
 def _logs(folder: Path) -> list[Path]:
     """What is in a folder of logs, in the order of names; nothing for a rolling log, which is one."""
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    for path in filter(Path.is_symlink, found):
+        _check_link(path)
     return [] if any(map(is_part, found)) else [path for path in found if path.stat().st_size]
+
+
+def _check_link(path: Path) -> None:
+    """ValueError if a symbolic link leads to itself, or to a folder that it stands in."""
+    try:
+        target = os.path.realpath(path, strict=True)
+        loops = Path(os.path.realpath(path.parent)).is_relative_to(target)
+    except OSError as error:
+        loops = error.errno == errno.ELOOP
+    if loops:
+        raise ValueError(
+            f"{path}: a loop of symbolic links; remove the link, or give the logs by name"
+        )
 
 
 def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
