@@ -15,8 +15,8 @@ SCRIPT = "<script>alert('name')</script>"
 TAG = "{http://www.w3.org/1999/xhtml}"
 
 
-def sacct(jobs=60, seed=1, names=(), widths=(1, 1, 2, 4, 8)):
-    """A table of rigid jobs that ran first come, first served, on 16 CPUs."""
+def sacct(jobs=60, seed=1, names=(), widths=(1, 1, 2, 4, 8), arrays=False):
+    """A table of rigid jobs, or of arrays, that ran first come, first served, on 16 CPUs."""
     rng = random.Random(seed)
     head = "JobID|JobName|User|Account|Partition|State|Submit|Start|End|AllocCPUS"
     lines, free, now = [head], [0.0] * 16, 0.0
@@ -28,9 +28,12 @@ def sacct(jobs=60, seed=1, names=(), widths=(1, 1, 2, 4, 8)):
         free[:width] = [start + lasts] * width
         name = names[k] if k < len(names) else f"work{k % 5}"
         user = ("ann", "bob", "cyd")[k % 3]
-        cells = [f"{100 + k}", name, user, f"group{k % 2}", ("short", "long")[width > 2]]
-        cells += ["COMPLETED", *map(_date, (now, start, start + lasts)), f"{width}"]
-        lines.append("|".join(cells))
+        cells = [name, user, f"group{k % 2}", ("short", "long")[width > 2]]
+        cells += ["COMPLETED", *map(_date, (now, start, start + lasts))]
+        if arrays:
+            lines += ["|".join([f"{100 + k}_{i}", *cells, "1"]) for i in range(width)]
+        else:
+            lines.append("|".join([f"{100 + k}", *cells, f"{width}"]))
     return "\n".join(lines) + "\n"
 
 

@@ -66,7 +66,7 @@ addEventListener("error", (event) => troubles.push(event.message));
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("browser"), sacct(40), "--draws", 2)
+    return made(tmp_path_factory.mktemp("browser"), sacct(40, arrays=True), "--draws", 2)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.trace_files import trace_file
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """A page with everything, of a trace that knows what happened."""
-    return made(tmp_path_factory.mktemp("recorded"), sacct(), "--draws", 2)
+    return made(tmp_path_factory.mktemp("recorded"), sacct(arrays=True), "--draws", 2)
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +74,16 @@ def test_curves_are_what_json_says(recorded):
 def test_what_happened_is_a_row_and_the_baseline(recorded):
     _, facts = recorded
     first = facts["table"]["rows"][0]
-    trace = mb.read(_path(facts, sacct()))
+    trace = mb.read(_path(facts, sacct(arrays=True)))
     response = trace.finish - trace.arrival
-    wait = trace.map.start - trace.arrival
+    first_task = np.minimum.reduceat(trace.map.start, trace.map.offset[:-1])
+    wait = first_task - trace.arrival
     assert first["policy"] == facts["baseline"] == "recorded"
     assert first["mean_response"] == pytest.approx(response.mean())
     assert first["p95_response"] == np.sort(response)[math.ceil(0.95 * len(response)) - 1]
     assert first["longest_wait"] == wait.max() and first["mean_wait"] == pytest.approx(wait.mean())
     assert facts["slots"] == 16
-    busy = float((trace.map.width * (trace.map.end - trace.map.start)).sum())
+    busy = float((trace.map.end - trace.map.start).sum())
     spent = trace.finish.max() - trace.arrival.min()
     assert first["idle_slots"] == pytest.approx(16 - busy / spent)
 
@@ -95,13 +96,46 @@ def _path(facts, text):
 
 
 def test_a_simulation_of_what_ran_is_the_record(tmp_path, recorded):
-    """Jobs that took the whole machine, first come, first served, do so in the simulation."""
-    _, facts = made(tmp_path, sacct(30, widths=[16]), "--quick")
+    """Arrays that took the whole machine, first come, first served, do so in the simulation."""
+    _, facts = made(tmp_path, sacct(30, widths=[16], arrays=True), "--quick")
     nearest = facts["trust"]["rows"][0]
     assert nearest["policy"] == "fifo" and nearest["mean_ratio"] == pytest.approx(1.0, abs=1e-9)
     assert nearest["within_fifth"] == 1.0 and "can be believed" in " ".join(facts["verdict"])
-    assert any("rigid" in text for text in facts["warnings"])
-    assert {row["rigid"] for row in recorded[1]["trust"]["rows"]} == {True, False}
+
+
+SWF = "; MaxProcs: 64\n" + "".join(
+    f"{k} {60 * k} {{}} 3600 {1 + 63 * (k % 2)}" + " -1" * 13 + "\n" for k in range(1, 9)
+)
+RIGID = {
+    "sacct": (sacct(40), []),
+    "SWF": (SWF.format(*[0, 3600] * 4), []),
+    "SWF without waits": (SWF.format(*[-1] * 8), ["--slots", 64]),
+    "SWF without times": (SWF.format(*[-1] * 8), ["--spread", 600, "--slots", 64]),
+}
+
+
+@pytest.mark.parametrize("kind", RIGID)
+def test_a_log_of_rigid_jobs_promises_nothing(tmp_path, kind):
+    text, words = RIGID[kind]
+    text = text if kind != "SWF without times" else re.sub(r"^(\d+) \d+", r"\1 0", text, flags=re.M)
+    page, facts = made(tmp_path, text, *words)
+    told = " ".join(facts["verdict"])
+    assert facts["verdict"][0].startswith("This page states no gain: ") and "believed" not in told
+    assert not re.search(r"\d %\)", told), "no change of a mean"
+    assert ("In the record the mean job took" in told) == (kind in ("sacct", "SWF"))
+    tree = parsed(page)
+    assert not [own for own in tree.iter("dl") if own.get("class") == "tiles"]
+    assert not facts["groups"] and not facts["movers"] and facts["changes"] is None
+    assert "loads" not in facts["curve"] and "errors" not in facts["curve"]
+    assert any("rigid jobs" in text for text in facts["warnings"])
+
+
+def test_a_few_rigid_jobs_are_told_of(tmp_path):
+    _, facts = made(tmp_path, sacct(30, widths=[1] * 29 + [2]), "--quick")
+    assert 0.0 < facts["rigid_share"] <= 0.1
+    assert any("1 of 30 jobs ran on a fixed number" in text for text in facts["warnings"])
+    assert "no gain" not in facts["verdict"][0]
+    assert {row["rigid"] for row in facts["trust"]["rows"]} == {True, False}
 
 
 def test_policies_are_simulated_as_the_simulation_does(generated):
@@ -160,10 +194,11 @@ def test_sentences_compare_with_fair_at_its_best(recorded, generated):
         assert "FAIR at its best" in told
 
 
-def test_large_figures_compare_as_the_headline_does(tmp_path, recorded):
+def test_large_figures_compare_as_the_headline_does(tmp_path):
     """Simulations on more slots than there were are far from the record."""
-    far = made(tmp_path, sacct(30, widths=[16]), "--quick", "--slots", 64)
-    for (page, facts), other in ((far, "FAIR"), (recorded, "recorded")):
+    for slots, other in ((64, "FAIR"), (16, "recorded")):
+        text = sacct(30, widths=[16], arrays=True)
+        page, facts = made(tmp_path, text, "--quick", "--slots", slots)
         (tiles,) = [own for own in parsed(page).iter("dl") if own.get("class") == "tiles"]
         told = ["".join(own.itertext()) for own in tiles.iter("dd") if own.get("class") == "small"]
         assert all(text.startswith(f"{other}: ") for text in told[:3])
@@ -171,7 +206,7 @@ def test_large_figures_compare_as_the_headline_does(tmp_path, recorded):
 
 
 def test_same_input_same_bytes(tmp_path, recorded):
-    again = made(tmp_path, sacct(), "--draws", 2, "--processes", 1)[1]
+    again = made(tmp_path, sacct(arrays=True), "--draws", 2, "--processes", 1)[1]
     first = dict(recorded[1])
     for own in (again, first):
         own.pop("command")
@@ -181,7 +216,11 @@ def test_same_input_same_bytes(tmp_path, recorded):
 @pytest.mark.parametrize("words", [["--quick"], []])
 def test_names_are_data(tmp_path, words):
     names = [SCRIPT, LONG, "a & b", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "'; //"]
-    text = sacct(12, names=names).replace("|ann|", f"|{SCRIPT}|").replace("|bob|", f"|{LONG}|")
+    text = (
+        sacct(12, names=names, arrays=True)
+        .replace("|ann|", f"|{SCRIPT}|")
+        .replace("|bob|", f"|{LONG}|")
+    )
     text = text.replace("|cyd|", "|{{ 7 * 7 }}|")
     page, facts = made(tmp_path, text, *words, name="a <b> & c.txt")
     tree = parsed(page)
@@ -200,7 +239,7 @@ HIDDEN = (
 
 
 def test_control_characters_in_names_are_shown(tmp_path):
-    text = sacct(12, names=[HIDDEN]).replace("|ann|", f"|{HIDDEN}|")
+    text = sacct(12, names=[HIDDEN], arrays=True).replace("|ann|", f"|{HIDDEN}|")
     page, facts = made(tmp_path, text, "--quick")
     assert not set(HIDDEN) & set(page) - set(filter(str.isprintable, HIDDEN))
     assert r"\u202eback\u2066\u2028two\x1b[31mred" in texts(parsed(page))

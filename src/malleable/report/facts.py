@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from malleable import _core
 from malleable.replications import interval
 from malleable.report import scenarios as runs
 from malleable.report.over_time import busy_slots, over_time
-from malleable.report.study import Study
+from malleable.report.study import MOST_RIGID, Study
 from malleable.report.units import Schedule, changes, mean_bound, metrics
 from malleable.report.verdict import verdict
 from malleable.report.who import by_group, movers
@@ -69,6 +69,7 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
     subject = asked.subject or ("auto" if "auto" in policies else policies[-1])
     if subject not in policies:
         policies.append(subject)
+    asked = replace(asked, quick=asked.quick or _promises_nothing(study))
     curve = not asked.quick and math.isfinite(study.load)
     found, complete = runs.run_all(
         _scenarios(study, asked, policies, subject, curve),
@@ -82,6 +83,11 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
         {**made.head(), **made.body(), "complete": complete, "curve": made.curve(curve)}
     )
     return told
+
+
+def _promises_nothing(study: Study) -> bool:
+    """Whether so many jobs are rigid that a simulation of malleable jobs says nothing of a gain."""
+    return study.rigid_share > MOST_RIGID
 
 
 def _scenarios(
@@ -169,6 +175,8 @@ class _Made:
             "subject": self.subject,
             "fair": self.fair,
             "baseline": self.baseline,
+            "rigid_share": study.rigid_share,
+            "promises": not _promises_nothing(study),
             "warnings": study.warnings,
             "assumed": study.assumed,
             "skipped": study.skipped,
@@ -183,7 +191,7 @@ class _Made:
         before = schedules.get(self.baseline or "")
         after = schedules.get(self.subject)
         who: dict[str, Any] = {"changes": None, "groups": [], "movers": []}
-        if before is not None and after is not None:
+        if before is not None and after is not None and not _promises_nothing(study):
             beside = {
                 name: schedules[name]
                 for name in dict.fromkeys([self.baseline, self.fair, self.subject])

@@ -35,6 +35,8 @@ from malleable.view.text import number
 
 LOAD = 0.7
 """Where neither the file nor anybody says how large the cluster is."""
+MOST_RIGID = 0.1
+"""A share of the slot time: where rigid jobs have more, simulations of malleable jobs promise nothing."""
 _NO_WAIT = 0.99  # a share of jobs that start when they come: then their waits tell nothing
 _PIECES = 20  # tasks of the median job, where work is known without tasks
 _MOST_PIECES = 1e6
@@ -56,6 +58,8 @@ class Study:
         The recorded one, of jobs.
     rigid : ndarray of bool
         Rows whose tasks all ran together.
+    rigid_share : float
+        The part of the work that they have.
     waits_tell : bool
         Whether the record is worth a comparison.
     warnings, assumed, skipped : list of str
@@ -71,6 +75,7 @@ class Study:
     record: Recorded | None = None
     schedule: Schedule | None = None
     rigid: Any = None
+    rigid_share: float = 0.0
     waits_tell: bool = False
     warnings: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -140,13 +145,26 @@ def study(
         jobs=found.jobs,
         cluster=place,
         units=units,
-        rigid=None if found.record is None else found.record.rigid,
+        rigid=found.rigid,
+        rigid_share=_share(found.jobs, found.rigid),
         warnings=found.warnings,
         assumed=found.assumed,
         skipped=found.skipped,
         load=load_of(found.jobs, place),
     )
+    if told.rigid is not None and told.rigid.any():
+        told.warnings.append(
+            f"{int(told.rigid.sum()):,} of {len(told.rigid):,} jobs ran on a fixed number of slots (rigid "
+            "jobs). The simulations treat them as malleable: as tasks that can start one by one."
+        )
     return told if found.record is None else with_record(told, found.record)
+
+
+def _share(jobs: ClusterJobs, chosen: Any) -> float:
+    """The part of all work that the chosen jobs have."""
+    work = jobs.map_work + jobs.reduce_work
+    whole = float(work.sum())
+    return float(work[chosen].sum()) / whole if chosen is not None and whole > 0.0 else 0.0
 
 
 @dataclass
@@ -155,6 +173,7 @@ class _Read:
     format: str
     ran_on: Cluster | None = None
     record: Recorded | None = None
+    rigid: Any = None
     groups: dict[str, Sequence[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -204,7 +223,9 @@ def _tell_rows(found: _Read, trace: Trace, rows: Any) -> None:
             name: getattr(record, name) - origin for name in ("arrival", "start", "end", "time")
         }
         found.record = record._replace(**shifted)
+        found.rigid = record.rigid
     if record is None and trace.format == "SWF log":
+        found.rigid = trace.map.tasks[rows] > 1
         found.warnings.append(
             "The log knows no waits. Its submit times may be start times: then jobs come when there is room, "
             "and every policy looks better than it would be."
@@ -344,13 +365,6 @@ def with_record(told: Study, record: Recorded) -> Study:
             f"{100 * at_once:.0f} % of the jobs start at the moment they are submitted. If the file has start "
             "times as submit times, its waits mean nothing, and every policy looks better than it would be: "
             "what follows compares simulations with each other, not with the record."
-        )
-    rigid = int(record.rigid.sum())
-    if rigid:
-        notes.append(
-            f"{rigid:,} of {len(record.rigid):,} jobs ran all their tasks together, on a fixed number of slots "
-            "(rigid jobs). The simulations treat them as malleable: as tasks that can start one by one. If "
-            "they cannot, the gain is smaller."
         )
     late = int((schedule.start[known] < units.arrival[known]).sum())
     if late:

@@ -36,7 +36,9 @@ def _warnings(facts: Mapping[str, Any]) -> list[str]:
 
 def _name(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     own = label_of(row["policy"])
-    return f"{own} at its best" if row["policy"] == facts["fair"] else own
+    own += " at its best" if row["policy"] == facts["fair"] else ""
+    split = not facts["promises"] and row["kind"] != "recorded"
+    return f"{own}, jobs split" if split else own
 
 
 def _cell(row: Mapping[str, Any], column: words.Column) -> str:

@@ -41,6 +41,8 @@ def near(facts: Mapping[str, Any]) -> bool:
 
 def verdict(facts: Mapping[str, Any]) -> list[str]:
     """The sentences; the first is the headline."""
+    if not facts["promises"]:
+        return _rigid(facts)
     subject = _row(facts, facts["subject"])
     base, fair = _row(facts, facts["baseline"]), _row(facts, facts["fair"])
     if subject is None or subject["jobs"] == 0 or base is None:
@@ -56,6 +58,21 @@ def verdict(facts: Mapping[str, Any]) -> list[str]:
         told = [_headline(subject, fair), _far(facts, subject, base)]
     told.append(_waits(facts, subject, base, fair))
     return [*told, _distance(facts)] if near(facts) and base["policy"] == "recorded" else told
+
+
+def _rigid(facts: Mapping[str, Any]) -> list[str]:
+    """Why there is no headline: the simulations split jobs that cannot be split."""
+    told = [
+        f"This page states no gain: {share(facts['rigid_share'])} of the slot time is of jobs that run on a"
+        " fixed number of slots (rigid jobs).",
+        "The simulations below split each of these jobs into tasks that start one by one. The cluster cannot do"
+        " that, so the simulated times say nothing about what it would gain.",
+    ]
+    record = _row(facts, "recorded")
+    if record is not None and record["jobs"]:
+        mean, longest = duration(record["mean_response"]), duration(record["longest_wait"])
+        told.append(f"In the record the mean job took {mean}, and the longest wait was {longest}.")
+    return told
 
 
 def _against_fair(subject: _Row, fair: _Row) -> str:
