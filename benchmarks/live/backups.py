@@ -5,9 +5,7 @@
 The instance is `straggling_sleeps` of `benchmarks/instances`. For each seed the same jobs come at the same
 times, once with backup tasks and once without, as real processes on this machine; nobody says what tasks take.
 A response is the time from a job's arrival to the end of its last task. With ``--inherent`` a second attempt
-takes as long as the first one. With ``--engine dask`` the tasks are Python calls on a Dask cluster of four
-workers of this machine, which sleep in child processes of the workers if they may have backup tasks. Each
-slot has made a call before the first job comes.
+takes as long as the first one.
 """
 
 from __future__ import annotations
@@ -17,87 +15,37 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 from benchmarks.instances import ATTEMPTS, SleepingJob, straggling_sleeps
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
-from malleable.live.engines.remote import Packing
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 
-_WORKERS = 4  # of Dask
 
-
-def work_of(name: str, job: SleepingJob, backups: bool, inherent: bool, calls: bool) -> Work:
-    """A job as a loop has it: of commands, or of calls."""
-    packed = Packing()
+def work_of(name: str, job: SleepingJob, backups: bool, inherent: bool) -> Work:
+    """A job as a loop has it."""
 
     def make(number: int, attempt: int) -> Task:
         seconds = job.seconds[number, 0 if inherent else min(attempt, ATTEMPTS - 1)]
-        if calls:
-            return Task("", call=packed((time.sleep, (float(seconds),), {})))
         return Task("", ["sleep", f"{seconds:.3f}"])
 
     return Work(name, len(job.seconds), make, backups=backups, arrival=job.arrival)
 
 
-@contextmanager
-def engine_of(name: str, slots: int) -> Iterator[Any]:
-    """An engine, and whatever it needs."""
-    if name == "local":
-        yield Local(slots)
-        return
-    from distributed import Client, LocalCluster
-
-    from malleable.live.engines.dask import Dask
-
-    each = -(-slots // _WORKERS)
-    cluster = LocalCluster(
-        n_workers=_WORKERS, threads_per_worker=each, dashboard_address=None, silence_logs=50
-    )
-    with cluster, Client(cluster, set_as_default=False) as client:
-        yield Dask(client, slots=slots)
-
-
 def run(
-    jobs: list[SleepingJob], slots: int, policy: str, backups: bool, inherent: bool, name: str
+    jobs: list[SleepingJob], slots: int, policy: str, backups: bool, inherent: bool
 ) -> list[Work]:
     """All jobs as they ended."""
-    with engine_of(name, slots) as engine:
-        return run_on(engine, jobs, slots, policy, backups, inherent)
-
-
-def _warm_up(engine: Any, slots: int, policy: str, backups: bool) -> None:
-    """A call in each slot."""
-    call = Packing()((time.sleep, (1.0,), {}))
-    loop = Loop(engine, SchedulerDecider(slots, policy))
-    loop.add(Work("first", slots, lambda number, attempt: Task("", call=call), backups=backups))
-    loop.go()
-
-
-def run_on(
-    engine: Any,
-    jobs: list[SleepingJob],
-    slots: int,
-    policy: str,
-    backups: bool,
-    inherent: bool,
-) -> list[Work]:
-    """All jobs as they ended on an engine, which ends with them."""
-    calls = engine.abilities.calls != "none"
+    engine = Local(slots)
     try:
-        if calls:  # no job waits for processes that start
-            _warm_up(engine, slots, policy, backups)
         loop = Loop(engine, SchedulerDecider(slots, policy))
         coming = list(enumerate(jobs))
         while coming or not loop.finished:
             while coming and coming[0][1].arrival <= loop.now:
                 place, job = coming.pop(0)
-                loop.add(work_of(f"job {place}", job, backups, inherent, calls))
+                loop.add(work_of(f"job {place}", job, backups, inherent))
             left = max(0.0, coming[0][1].arrival - loop.now) if coming else 1.0
             if loop.finished:
                 time.sleep(left)
@@ -121,14 +69,12 @@ def main() -> None:
     parser.add_argument("--sigma", type=float, default=1.0)
     parser.add_argument("--policy", default="auto")
     parser.add_argument("--inherent", action="store_true")
-    parser.add_argument("--engine", choices=["local", "dask"], default="local")
     asked = parser.parse_args()
     ratios = []
     for seed in range(asked.seeds):
         jobs, slots = straggling_sleeps(seed, asked.sigma, asked.jobs)
         off, on = (
-            run(jobs, slots, asked.policy, backups, asked.inherent, asked.engine)
-            for backups in (False, True)
+            run(jobs, slots, asked.policy, backups, asked.inherent) for backups in (False, True)
         )
         ratios.append(response(on, jobs) / response(off, jobs))
         told = {

@@ -127,13 +127,6 @@ def pid():
     return os.getpid()
 
 
-def ancestors():
-    """Process numbers: its own, its parent's, and that one's parent's."""
-    parent = os.getppid()
-    stat = Path(f"/proc/{parent}/stat").read_text()
-    return os.getpid(), parent, int(stat.rpartition(")")[2].split()[1])
-
-
 def sleeper(folder):
     """A call that has a process of its own, and one that left its session."""
     folder = Path(folder)

@@ -78,6 +78,8 @@ def test_calls_futures_and_errors(pool, client, tmp_path):
     assert next(completed) is quick
     (tmp_path / "go").touch()
     assert list(completed) == [late]
+    with pytest.raises(ValueError, match="backups = True: Dask cannot end a call"):
+        pool.job("backups", backups=True)
     assert isinstance(pool.submit(calls.raise_odd, "stubborn").exception(PATIENCE), RuntimeError)
     del quick, late, bad, completed
     until(lambda: not held(client))

@@ -203,7 +203,7 @@ class Loop(Ledger):
             made.environment = {**made.environment, "MALLEABLE_BACKUP_OF": str(attempt)}
         self._slot += 1
         flight = Flight(row, number, tries.made, self.now, self._slot)
-        made.key, made.slot, made.killable = f"{row}.{number}.{tries.made}", self._slot, True
+        made.key, made.slot = f"{row}.{number}.{tries.made}", self._slot
         tries.made += 1
         tries.beside += 1
         self._flying[made.key] = flight
@@ -238,8 +238,6 @@ class Loop(Ledger):
     def _share(self, work: Work) -> int:
         """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
         able = self.engine.abilities
-        if work.backups and able.kill_alone:
-            return 1
         fit = min(able.together, able.grain / max(work.recent, 1e-9))
         return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
@@ -268,7 +266,6 @@ class Loop(Ledger):
                 work.fail("cancelled")
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
-            made.killable = work.backups
             self._flying[made.key] = Flight(row, number, attempt, now, self._slot)
             tasks.append(made)
         if tasks:

@@ -30,9 +30,6 @@ class Abilities:
         What can be done to a task that was handed over.
     kill : bool
         Whether a task that runs can be ended, so that its slot is free soon (`KillingEngine`).
-    kill_alone : bool
-        Whether ``kill`` ends all that was handed over together: then a task that may have to be ended
-        (`Task.killable`) goes alone.
     grain : float
         About how many seconds of short tasks a slot is given at once; see ``together``.
     ahead : float
@@ -57,7 +54,6 @@ class Abilities:
     order: Literal["both ways", "only down", "at submit", "none"] = "both ways"
     take_back: Literal["requeue", "cancel", "none"] = "none"
     kill: bool = False
-    kill_alone: bool = False
     grain: float = 0.0
     ahead: float = 0.0
     together: int = 1
@@ -100,8 +96,6 @@ class Task:
         It is ended after so long; 0: never.
     slot : int
         Tasks of one slot run one after the other; a number is never used twice.
-    killable : bool
-        Whether it may have to be ended while it runs (``kill``).
     """
 
     key: str
@@ -114,7 +108,6 @@ class Task:
     seconds: float = 0.0
     call: Any = None
     slot: int = 0
-    killable: bool = False
 
     def command(self) -> tuple[Any, ...]:
         """What a process needs to start the task, in types that marshal knows."""

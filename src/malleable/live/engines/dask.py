@@ -5,14 +5,10 @@ its own end still travels; large results stay where they are. The slots are the 
 these come and go. Each job has as many bundles on the cluster as it has slots, and a few more where calls are
 so short that a worker would wait for the next. A call costs some 40 us here, a bundle some 0.5 ms here
 and in Dask's scheduler.
-
-A call that may have to be ended while it runs is a task of its own, made by a child process of its worker
-(``dask_worker``). To end it, its task is taken back, and the worker has the child killed.
 """
 
 from __future__ import annotations
 
-import math
 import pickle
 import queue
 import secrets
@@ -64,22 +60,14 @@ class _Kept:
 class _Bundle:
     keys: list[str]  # of its calls; none: all is known of them
     future: Any
-    begun: float = math.nan  # when it began, if that was told
-    ended: float = math.inf  # when it was asked to end
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
     """On a worker: run a bundle, and tell the client what came of it. Calls may have one large function."""
     from distributed import get_worker
 
-    topic, key, killable, calls = pickle.loads(packed)
-    whole = [(own or function, rest) for own, rest in calls]
-    if killable:
-        from malleable.live.engines.dask_worker import run_apart
-
-        found = [run_apart(topic, key, whole[0])]
-    else:
-        found = run_bundle(whole, 2.0 * _GRAIN)
+    topic, key, calls = pickle.loads(packed)
+    found = run_bundle([(own or function, rest) for own, rest in calls], 2.0 * _GRAIN)
     left, told = _TOLD, []
     for good, result, took in found:
         left -= len(result)
@@ -121,12 +109,12 @@ class Dask:
     allows. After that the call fails with Dask's ``KilledWorker``. If the connection to the scheduler breaks
     and the client connects again, calls that had not ended are submitted again. If the client gives up, all
     calls fail. If a call in a bundle takes longer than expected, another worker makes the calls behind it.
-    Calls of jobs with backup tasks run in child processes of the workers, which end with them.
+    A call that runs cannot be ended.
     """
 
     abilities = Abilities(
-        order="at submit", take_back="cancel", kill=True, kill_alone=True, grain=_GRAIN, ahead=_GRAIN,
-        together=_TOGETHER, calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
+        order="at submit", take_back="cancel", grain=_GRAIN, ahead=_GRAIN, together=_TOGETHER,
+        calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
     error = BrokenExecutor
 
@@ -149,7 +137,6 @@ class Dask:
         self.broken = ""
         self._bundles: dict[str, _Bundle] = {}
         self._bundle_of: dict[str, str] = {}  # by call
-        self._ending: dict[str, _Bundle] = {}  # that run and were asked to end
         self._shared: tuple[bytes, Any] = b"", None  # the last large function, and its future
         # What a bundle told, the name of one that has ended, an event, or None: somebody wakes the loop.
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -196,7 +183,7 @@ class Dask:
     def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
         """Arguments of `_run`."""
         calls = [task.call for task in bundle]
-        head, function = (self._name, name, bundle[0].killable), calls[0][0]
+        head, function = (self._name, name), calls[0][0]
         if len(function) < _SHARED or any(other is not function for other, _ in calls):
             return pickle.dumps((*head, calls)), b""
         known, future = self._shared
@@ -205,25 +192,10 @@ class Dask:
             self._shared = function, future
         return pickle.dumps((*head, [(b"", rest) for _, rest in calls])), future
 
-    def kill(self, keys: Sequence[str]) -> None:
-        """End these calls, which are killable: the child process of one that runs is killed."""
-        for key in keys:
-            name = self._bundle_of.get(key, "")
-            bundle = self._bundles.get(name)
-            if bundle is None or math.isnan(bundle.begun):
-                self.cancel([key])  # if it is about to begin, its worker hears it and ends it
-                continue
-            self._ending[name] = self._bundles.pop(name)
-            bundle.ended = time.monotonic()
-            bundle.future.release()
-
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take back bundles with these calls. A call that runs goes on, unless it is killable; its result is
-        dropped."""
+        """Take back bundles with these calls. A call that runs goes on, and its result is dropped."""
         for name in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
-            bundle = self._bundles.pop(name, None)
-            if bundle is None:  # it ends already
-                continue
+            bundle = self._bundles.pop(name)
             for key in self._closed(bundle):
                 self._said.put(Event("returned", key))
             bundle.future.release()
@@ -234,7 +206,6 @@ class Dask:
         slots, waits, found = self.slots, self.waits, list[Event]()
         while not found and not self.broken:
             self._look()
-            found += self._overdue()
             if self.slots != slots or self.waits != waits:
                 break
             for said in heard(self._said, min(_LOOK, until - time.monotonic())):
@@ -257,16 +228,6 @@ class Dask:
         self._looking = True
         self._listen()
         client.loop.add_callback(self._count_threads)
-
-    def _overdue(self) -> list[Event]:
-        """Calls that were asked to end and do not tell that they have: their workers are gone."""
-        late = time.monotonic() - _PATIENCE
-        found = []
-        for name in [name for name, bundle in self._ending.items() if bundle.ended < late]:
-            bundle = self._ending.pop(name)
-            seconds = bundle.ended - bundle.begun
-            found += [Event("ended", key, -9, seconds) for key in self._closed(bundle)]
-        return found
 
     async def _count_threads(self) -> None:
         with suppress(OSError, AttributeError):  # the client finds out, too, and connects again
@@ -300,14 +261,8 @@ class Dask:
             return [said]
         if isinstance(said, tuple):  # a bundle told it: (time, message)
             name, told = said[1]
-            bundle = self._bundles.get(name) or self._ending.get(name)
-            if bundle is None or not bundle.keys:
-                return []
-            if not told:
-                bundle.begun = time.monotonic()
-                return []
-            self._ending.pop(name, None)
-            return self._told(bundle, pickle.loads(told))
+            known = self._bundles.get(name)
+            return self._told(known, pickle.loads(told)) if known else []
         bundle = self._bundles.pop(said, None)
         return self._ended(bundle) if bundle and bundle.keys else []
 
@@ -359,7 +314,6 @@ class Dask:
             self.cancel(list(self._bundle_of))
         self._bundles.clear()
         self._bundle_of.clear()
-        self._ending.clear()
         self._shared = b"", None
         with suppress(Exception):
             self._client.unsubscribe_topic(self._name)
