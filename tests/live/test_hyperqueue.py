@@ -25,13 +25,19 @@ from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 hyperqueue = pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
 
+# Of servers that tests start, all but one.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the HyperQueue server that is started here:RuntimeWarning"
+)
+
 JOBS = "name,arrival,maps,map_seconds,reduces,reduce_seconds\na,0,4,10,1,20\nb,5,8,10,0,0\n"
 
 
 @pytest.fixture(scope="module")
 def server():
     """Folder of a server with four cores that several engines use."""
-    engine = mb.engines.HyperQueue(4)
+    with pytest.warns(RuntimeWarning, match="asks for no password"):
+        engine = mb.engines.HyperQueue(4)
     yield engine.server
     engine.close()
 

@@ -7,6 +7,8 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from malleable.cli.terminal import warnings_as_notes
+
 if TYPE_CHECKING:
     from malleable.live.protocol import CallEngine
 
@@ -33,7 +35,8 @@ def engine_of(text: str, slots: int | None) -> CallEngine:
     if kind == "hyperqueue" and bool(colon) == bool(rest):
         if slots is None:
             raise ValueError(f"--engine {text}: how many tasks at once?")
-        return engines.HyperQueue(slots, rest or None)
+        with warnings_as_notes():
+            return engines.HyperQueue(slots, rest or None)
     raise ValueError(f"--engine {text}: expected dask://HOST:PORT, hyperqueue or hyperqueue:FOLDER")
 
 

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
@@ -45,6 +46,10 @@ _IDLE = 0.2  # seconds that it waits for more
 _LOOK = 1.0  # seconds between two times that the server is asked what failed
 _STARTS = 20.0  # seconds that a server has to start, and a process to say who it is
 _UNGOVERNED = "what others submit to the server is started as HyperQueue decides"
+_OPEN = (
+    "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
+    " can run commands as you. If others can reach them, use hq server start, and give the server's folder"
+)
 
 # A server with one worker; it ends with the process that started it.
 _SERVER = """
@@ -94,12 +99,13 @@ class HyperQueue:
         Tasks at once. If the engine starts a server, the server has a worker with so many cores.
     server : path, optional
         Folder of a running server (``hq server start --server-dir``). By default the engine starts a server on
-        this machine, which ends with the engine.
+        this machine, which ends with the engine. Such a server listens on all interfaces and asks for no
+        password: HyperQueue's package has no other way to start one. A RuntimeWarning says this.
     priority : int
         Priority of all tasks of the engine against tasks that others submit. A higher priority goes first.
     host : str, optional
-        Name or address of this machine, under which workers reach it. By default the name of this machine;
-        if the engine starts a server, only this machine can reach it.
+        Name or address of this machine, under which processes of workers reach the engine. By default the
+        name of this machine; if the engine starts a server, the engine's own port listens on 127.0.0.1 alone.
     python : path
         The Python interpreter, the same for all workers. Workers must see this package and your files at the
         same places as this machine.
@@ -170,6 +176,7 @@ class HyperQueue:
 
     def _started(self) -> str:
         """An own server's folder."""
+        warnings.warn(_OPEN, RuntimeWarning, stacklevel=3)
         self._own = subprocess.Popen(
             [sys.executable, "-c", _SERVER, str(self.slots)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, start_new_session=True,
