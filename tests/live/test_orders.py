@@ -173,12 +173,9 @@ def test_only_the_owner(tmp_path):
                 connection.sendall(b'{"do": "cancel"}')
                 return connection.recv(100)
 
-        assert as_nobody(ask, control.serve) == "PermissionError"
         for folder in (tmp_path, *tmp_path.parents[:3]):
             folder.chmod(0o755)
-        path.chmod(0o666)  # even so: who connects is asked for
-        refused = as_nobody(ask, control.serve)
-        assert refused in ("b''", "ConnectionResetError", "BrokenPipeError")
+        assert as_nobody(ask, control.serve) == "PermissionError"
         assert heard == []
         os.chown(path, 65534, 65534, follow_symlinks=False)
         with pytest.raises(ValueError, match="a socket of your own has to be here"):

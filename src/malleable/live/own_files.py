@@ -1,9 +1,9 @@
 """Files and folders that a run trusts: they belong to its user, are no links, and are closed to others.
 
 A journal says what is run, and its folder says where output goes. Whoever can write there can have anything
-run or overwritten. So owner and mode are looked at when something is opened, through the descriptor that
-is then used, and links are not followed. What belongs to somebody else is refused. What is one's own and
-open to others is closed: they lose their rights. Each check costs some microseconds.
+run or overwritten. So owner, mode and links are looked at once, when something is opened. What belongs to
+somebody else, and links, are refused. What is one's own and open to others is closed: they lose their
+rights. Each check costs some microseconds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 
 _OTHERS = 0o077
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LINKED = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
 OURS = ".malleable"
 """Folders of this name are ours."""
 
@@ -29,23 +27,15 @@ def _owner(path: Path, found: os.stat_result) -> None:
         )
 
 
-def _closed(path: Path, descriptor: int, found: os.stat_result) -> bool:
-    """Takes the rights of others away; whether they had some."""
-    if not found.st_mode & _OTHERS:
-        return False
-    try:
-        os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~_OTHERS)
-    except OSError:  # of a file system without modes
-        mode = f"{stat.S_IMODE(found.st_mode):o}"
-        told = f"{path}: others may use it (mode {mode}), and its mode cannot be changed"
-        raise ValueError(told) from None
-    return True
-
-
-def _other_kind(path: Path, kind: str) -> ValueError:
-    """What to say of something that is no plain file or folder of one's own."""
-    link = f"{path}: is a link; links are not followed here"
-    return ValueError(link if path.is_symlink() else f"{path}: is no {kind}")
+def _check(path: Path, found: os.stat_result, kind: str, closed: bool = True) -> None:
+    """ValueError for a link, for another kind and for somebody else's; others lose their rights."""
+    if stat.S_ISLNK(found.st_mode):
+        raise ValueError(f"{path}: is a link; links are not followed here")
+    if stat.S_IFMT(found.st_mode) != {"file": stat.S_IFREG, "folder": stat.S_IFDIR}[kind]:
+        raise ValueError(f"{path}: is no {kind}")
+    _owner(path, found)
+    if closed and found.st_mode & _OTHERS:
+        path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
 
 
 def open_file(path: Path, flags: int, closed: bool = True) -> int:
@@ -63,15 +53,10 @@ def open_file(path: Path, flags: int, closed: bool = True) -> int:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO):
-            raise _other_kind(path, "file") from None
+            check_file(path, closed=False)
         raise
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise _other_kind(path, "file")
-        _owner(path, found)
-        if closed:
-            _closed(path, descriptor, found)
+        _check(path, os.fstat(descriptor), "file", closed)
     except BaseException:
         os.close(descriptor)
         raise
@@ -83,37 +68,12 @@ def check_file(path: Path, closed: bool) -> None:
 
     For files of SQLite: closing any descriptor of them would drop the locks that this process holds.
     """
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(found.st_mode):
-        raise _other_kind(path, "file")
-    _owner(path, found)
-    if closed and found.st_mode & _OTHERS:
-        path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
-
-
-def _entries(path: Path, descriptor: int) -> None:
-    """ValueError for what others may have put into a folder while they could."""
-    with os.scandir(descriptor) as entries:
-        for entry in entries:
-            found = entry.stat(follow_symlinks=False)
-            plain = stat.S_ISDIR(found.st_mode) or (
-                stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-            )
-            own = path / entry.name
-            if not plain:
-                told = f"{own}: others could write to its folder, and it is a link or no file; remove it"
-                raise ValueError(told)
-            _owner(own, found)
+    with suppress(FileNotFoundError):
+        _check(path, path.lstat(), "file", closed)
 
 
 def own_folder(path: Path) -> None:
     """A folder of the user, closed to others; made with its parents if it does not exist.
-
-    If others could write to it, what is in it is looked at: links and what belongs to somebody else are
-    refused.
 
     Raises
     ------
@@ -123,19 +83,7 @@ def own_folder(path: Path) -> None:
     with suppress(FileExistsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
-    try:
-        descriptor = os.open(path, _FOLDER)
-    except OSError as error:
-        if error.errno in _LINKED:
-            raise _other_kind(path, "folder") from None
-        raise
-    try:
-        found = os.fstat(descriptor)
-        _owner(path, found)
-        if _closed(path, descriptor, found) and found.st_mode & 0o022:
-            _entries(path, descriptor)
-    finally:
-        os.close(descriptor)
+    _check(path, path.lstat(), "folder")
 
 
 def make_folder(path: Path) -> bool:
@@ -155,10 +103,7 @@ def check_parent(folder: Path) -> None:
     ValueError
         It belongs to somebody else (but for the system, as /tmp does), or everybody may rename what is in it.
     """
-    if folder.name == OURS:
-        own_folder(folder)
-        return
-    if not folder.exists():
+    if folder.name == OURS or not folder.exists():
         own_folder(folder)
     found = folder.stat()
     if found.st_uid != 0:
