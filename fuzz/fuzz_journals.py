@@ -1,6 +1,6 @@
 """Journals that somebody changed by hand, or that a disk damaged.
 
-A journal of ours (version 1 and 2; of commands, calls and governed arrays) is changed by SQL, with and
+A journal of ours (of commands, calls and governed arrays) is changed by SQL, with and
 without the constraints of its tables, or byte by byte. Then ``status``, ``run --resume`` or ``--rerun-failed``
 and a pool that resumes are given it: each ends in time, with an answer or with one line that says what is
 wrong. Nothing is really run: the engine ends each task at once. Files lie in memory where the system has
@@ -39,7 +39,6 @@ _MEMORY = Path("/dev/shm")
 _FOLDER = str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None
 parsing.build_parser = cache(parsing.build_parser)
 run_command.other_runs = list
-_DUMPS = Path(__file__).parents[1] / "tests" / "live" / "version_1"
 _TABLES = [
     {"name": "first", "command": "echo {} x", "over": {"range": 9}, "retries": 1, "deadline": 9},
     {"name": "files", "command": "cat {}", "over": ["a", "b c", ""], "user": "ann", "memory": "1K"},
@@ -57,7 +56,7 @@ _VALUES: list[Any] = [
     "{\"name\": \"\\udcff\"}",
 ]  # fmt: skip
 _WORDS = ["name", "command", "over", "after", "retries", "deadline", "user", "folder", "weight",
-          "memory", "min_slots", "max_slots", "seconds", "timeout", "environment", "program", "unrecorded",
+          "memory", "min_slots", "max_slots", "seconds", "timeout", "environment", "program",
           "values", "range", "matrix", "files", "lines", "commands", "format", "common", "programs", "map",
           "x"]  # fmt: skip
 
@@ -119,28 +118,16 @@ def _begun(path: Path) -> None:
 
 
 @cache
-def bases() -> list[bytes]:
-    """Journals to start from."""
-    found = []
+def base() -> bytes:
+    """The journal to start from."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "base"
         _begun(path)
-        paths = [path]
-        for dump in sorted(_DUMPS.glob("*.sql")):
-            paths.append(Path(folder) / dump.stem)
-            base = sqlite3.connect(paths[-1])
-            base.executescript(
-                "pragma application_id = 0x6d616c6c; pragma user_version = 1;"
-                + dump.read_text().replace("@FOLDER@", "/")
-            )
-            base.close()
-        for each in paths:
-            base = sqlite3.connect(each)
-            base.execute("pragma wal_checkpoint(truncate)")
-            base.execute("pragma journal_mode = delete")
-            base.close()
-            found.append(each.read_bytes())
-    return found
+        made = sqlite3.connect(path)
+        made.execute("pragma wal_checkpoint(truncate)")
+        made.execute("pragma journal_mode = delete")
+        made.close()
+        return path.read_bytes()
 
 
 def _value(bytes_: Bytes) -> Any:
@@ -208,17 +195,16 @@ def _edit(bytes_: Bytes, base: sqlite3.Connection) -> None:
             else f'alter table "{table}" rename "{column}" to y'
         )
     elif how == 9:
-        base.execute(f"pragma user_version = {bytes_.pick([0, 1, 2, 3, 3, 4, -1])}")
+        base.execute(f"pragma user_version = {bytes_.pick([0, 1, 2, -1])}")
     else:
         table, column = bytes_.pick(
-            [("job", "described"), ("job", "content"), ("history", "learnt"), ("run", "jobs")]
+            [("job", "described"), ("job", "content"), ("history", "learnt")]
         )
         _within(bytes_, base, table, column)
 
 
 def _changed(bytes_: Bytes, path: Path) -> None:
-    now, *before = bases()
-    data = bytearray(now if bytes_.chance(128) else bytes_.pick(before))
+    data = bytearray(base())
     if bytes_.chance(64):  # damage
         for _ in range(bytes_.integer(1, 6)):
             at = bytes_.integer(0, len(data) - 1)
@@ -230,13 +216,13 @@ def _changed(bytes_: Bytes, path: Path) -> None:
         path.write_bytes(data)
         return
     path.write_bytes(data)
-    base = sqlite3.connect(path, isolation_level=None)
-    base.text_factory = lambda text: text.decode(errors="replace")
-    base.execute("pragma synchronous = off")
+    opened = sqlite3.connect(path, isolation_level=None)
+    opened.text_factory = lambda text: text.decode(errors="replace")
+    opened.execute("pragma synchronous = off")
     for _ in range(bytes_.integer(1, 3)):
         with contextlib.suppress(sqlite3.Error, OverflowError, ValueError, TypeError, zlib.error):
-            _edit(bytes_, base)
-    base.close()
+            _edit(bytes_, opened)
+    opened.close()
 
 
 def _ask(arguments: list[str]) -> None:

@@ -36,7 +36,7 @@ INSIDE = {
     "live": (
         ("protocol", "guard", "interpreters", "own_files", "recorded"),
         ("shell_text", "templates", "jobs_file", "tries"),
-        ("history", "version_1", "journal_file", "journal", "output"),
+        ("history", "journal_file", "journal", "output"),
         ("ledger", "decider"),
         ("futures", "engines", "machine", "slots_used", "backups"),
         ("loop", "slurm"),

@@ -403,19 +403,6 @@ def test_what_backup_tasks_bring_and_cost():
     assert backups_of([], [BESIDE]) == (1, 0, 0.0)
 
 
-def test_a_journal_of_version_3_is_converted(tmp_path):
-    with Journal(tmp_path / "j") as journal:
-        run = journal.begin(2, "sum:response", "flex", [JobRow({"name": "a"}, 3)])
-        journal.record(run, 3.0, [Attempt(0, 1, 0, 0, 0.5, 1.0)])
-        journal.commit()
-        journal._do("drop table backup")
-        journal._do("pragma user_version = 3")
-    for write in (False, True):
-        with Journal(tmp_path / "j", write=write) as journal:
-            assert run_status(journal).jobs[0].done == 1
-            assert list(journal.begun(run)) == []
-
-
 # Real processes.
 
 STRAGGLES = """

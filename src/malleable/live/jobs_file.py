@@ -35,8 +35,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-UNRECORDED = "unrecorded"
-"""In the description of a job of version 1 whose tasks were not recorded: what they were made of."""
 PAUSED, CANCELLED = "paused", "cancelled"
 """What was ordered of a job while it ran."""
 _HELD = "held"  # in the description of a job: one of these
@@ -320,19 +318,6 @@ def checked_settings(
     return found
 
 
-def depends_on_files(row: Any) -> bool:
-    """Whether a table of a job names files that say what its tasks are."""
-
-    def looks(over: Any) -> bool:
-        if not isinstance(over, Mapping):
-            return False
-        columns = over.get("matrix", ())
-        below = columns.values() if isinstance(columns, Mapping) else ()
-        return "files" in over or "lines" in over or any(map(looks, below))
-
-    return isinstance(row, Mapping) and looks(row.get("over"))
-
-
 def _frozen(values: Sequence[Any]) -> dict[str, Any]:
     """Values as a table says them that depends on nothing outside."""
     if isinstance(values, Range) and len(values):
@@ -362,16 +347,8 @@ def recalled(rows: Sequence[JobRow]) -> list[Job]:
     Raises
     ------
     ValueError
-        Tasks were not recorded, or are not what a run of ours has recorded.
+        Tasks are not what a run of ours has recorded.
     """
-    for row in rows:
-        if UNRECORDED in row.described:
-            over = ", ".join(row.described[UNRECORDED] or ()) or "files"
-            raise ValueError(
-                f"job {shown(row.described.get('name'))}: an older version began this run, and did not record "
-                f"which tasks over.{over} gave; they cannot be known now. Begin a new run with the tasks"
-                " that are left"
-            )
     plain = [{key: each for key, each in row.described.items() if key != _HELD} for row in rows]
     tables = [{**own, **(row.content or {})} for own, row in zip(plain, rows, strict=True)]
     jobs = [
@@ -400,7 +377,7 @@ def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
         settings = {
             key: each
             for key, each in row.described.items()
-            if key not in ("name", "command", _HELD, UNRECORDED) and each is not None
+            if key not in ("name", "command", _HELD) and each is not None
         }
         checked = checked_settings(settings, tuple(_CHECKS), f"{where}.")
         jobs.append(Job(name, values=range(row.tasks), held=_held(row), **checked))

@@ -68,8 +68,7 @@ class Journal(JournalFile):
     ----------
     path : path
         Made where it does not exist, for its owner alone. What belongs to somebody else and links are refused;
-        one's own that others may use is closed to them. A file of an earlier version is converted: where it is
-        written in the file, else in memory.
+        one's own that others may use is closed to them.
     write : bool
         Whether to write; one process at a time can.
     durable : bool

@@ -13,16 +13,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 from malleable.lines import printable
 from malleable.live.own_files import check_file, check_parent, open_file
-from malleable.live.recorded import SCHEMA, SINCE_3, SINCE_4, JournalError
+from malleable.live.recorded import SCHEMA, JournalError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-VERSION = 4
+VERSION = 1
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
 _LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
 _OWNER = 100  # bytes of a lock, at most
 _SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
+_NEW = ".new"  # of a journal that is being made
 
 
 @contextlib.contextmanager
@@ -88,66 +89,65 @@ class JournalFile:
             except BlockingIOError as owner:
                 told = f"{self.path}: another run writes to it (process {owner})"
                 raise JournalError(told) from None
+            self._new.unlink(missing_ok=True)  # of a run that was killed while it made one
         self._look_at_files(False)
-        if write and not self.path.exists():
-            os.close(open_file(self.path, os.O_CREAT | os.O_RDWR))
 
     def _look_at_files(self, closed: bool) -> None:
         for side in ("", *_SIDES):
             check_file(self.path.with_name(self.path.name + side), closed)
 
+    def _make(self) -> None:
+        """A new journal, which gets its name once it is whole and on the disk, and overwrites nothing."""
+        new = self._new
+        descriptor = open_file(new, os.O_CREAT | os.O_EXCL | os.O_RDWR)
+        try:
+            with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as base:
+                base.executescript(  # without another file that could be left behind
+                    "pragma journal_mode = off; pragma synchronous = off; begin;"
+                    f" pragma application_id = {_APPLICATION}; pragma user_version = {VERSION};"
+                    f" {SCHEMA} commit;"
+                )
+            os.fsync(descriptor)
+            self.path.unlink(missing_ok=True)  # it is empty
+            try:
+                os.link(new, self.path)
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without links
+                new.rename(self.path)
+        finally:
+            os.close(descriptor)
+            new.unlink(missing_ok=True)
+
+    @property
+    def _new(self) -> Path:
+        return self.path.with_name(self.path.name + _NEW)
+
     def _lock_path(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
 
     def _open(self, write: bool, durable: bool) -> None:
+        if write and not (self.path.exists() and self.path.stat().st_size):
+            self._make()
         mode = "rw" if write else "ro"
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         # One thread at a time uses it: the executor's.
         options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
         self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
         self._base.execute("pragma trusted_schema = off")
-        application, version, pages = (
+        application, version = (
             self._base.execute(f"pragma {name}").fetchone()[0]
-            for name in ("application_id", "user_version", "page_count")
+            for name in ("application_id", "user_version")
         )
-        if write and application == 0 and not pages:
-            self._base.execute("pragma journal_mode = wal")
-            self._base.executescript(
-                f"begin; pragma application_id = {_APPLICATION};"
-                f" pragma user_version = {VERSION}; {SCHEMA} commit;"
-            )
-            version = VERSION
-        elif application != _APPLICATION:
+        if application != _APPLICATION:
             raise JournalError(f"{self.path}: not a journal of runs")
         self._look_at_files(True)  # only now: another file keeps its mode
-        if version in (1, 2, 3):
-            self._convert(version, write)
-        elif version != VERSION:
+        if version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
         if write:
             self._base.execute("pragma journal_mode = wal")  # somebody may have changed it
             self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
             self._base.execute("begin")
-
-    def _convert(self, version: int, write: bool) -> None:
-        """From an earlier version: all of it or nothing."""
-        from malleable.live.version_1 import convert
-
-        if not write:  # the file stays as it is
-            copied = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            with contextlib.closing(self._base) as base:
-                base.backup(copied)
-            self._base = copied
-        self._base.execute("begin immediate")
-        if version == 1:
-            convert(self._base)
-        else:
-            if version == 2:
-                self._base.execute("alter table run add column rule text not null default ''")
-                self._base.execute(SINCE_3)
-            self._base.execute(SINCE_4)
-        self._base.execute(f"pragma user_version = {VERSION}")
-        self._base.execute("commit")
 
     def __enter__(self) -> Self:
         return self

@@ -264,19 +264,7 @@ def checked_run(row: tuple[Any, ...]) -> Run:
     return run
 
 
-# Tables, and those of them that files of versions 2 and 3 do not have.
-SINCE_3 = """
-create table expected (
-  run integer not null, job integer not null, at real, early real, late real, seconds real not null,
-  spread real not null, primary key (run, job)) without rowid;
-"""
-SINCE_4 = """
-create table backup (
-  run integer not null, job integer not null, task integer not null, attempt integer not null,
-  backup_of integer not null, began real not null, primary key (run, job, task, attempt)) without rowid;
-"""
-SCHEMA = (
-    """
+SCHEMA = """
 create table run (
   id integer primary key, began text not null, kind text not null, slots integer not null,
   objective text not null, policy text not null, output text not null default '',
@@ -304,7 +292,10 @@ create table result (
   run integer not null, job integer not null, task integer not null, digest blob not null,
   value blob not null, primary key (run, job, task)) without rowid;
 create table history (id integer primary key check (id = 0), learnt text not null);
+create table expected (
+  run integer not null, job integer not null, at real, early real, late real, seconds real not null,
+  spread real not null, primary key (run, job)) without rowid;
+create table backup (
+  run integer not null, job integer not null, task integer not null, attempt integer not null,
+  backup_of integer not null, began real not null, primary key (run, job, task, attempt)) without rowid;
 """
-    + SINCE_3
-    + SINCE_4
-)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from malleable.live.jobs_file import CANCELLED, UNRECORDED, Job, described_jobs, parents_first
+from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first
 from malleable.live.journal import (
     Backups,
     Counted,
@@ -205,8 +205,6 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
     slots, why = (held.slots, held.why) if held else (0, "")
     if left:
         why = job.held or why
-    if UNRECORDED in facts.rows[row].described:
-        why = "tasks were not recorded"
     flying = facts.flying.get(row)
     here = job.name, job.user, slots, min(left, flying.tasks) if flying else 0, why
     far = sums.done, failed, left, end.seconds, end.spread
