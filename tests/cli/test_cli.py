@@ -1,5 +1,6 @@
 """The command line as a process: usage, errors, streams, terminals."""
 
+import errno
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from rich.cells import cell_len
 
 import malleable as mb
 from malleable.cli import main
+from malleable.cli.streams import wording
 from tests.cli.command_line import COMMAND, TABLE, check_one_line, on_terminal, read_json, run
 from tests.full import in_full
 
@@ -89,8 +91,19 @@ def test_a_full_disk_is_an_error(table):
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr.startswith("malleable: error: ")
+    assert done.stderr.startswith("malleable: error: standard output: No space left on device: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_an_error_of_the_system_names_its_subject_and_the_next_step(tmp_path):
+    text = 'mkdir gone; cd gone; rmdir ../gone; printf "1\\n" | "$@"'
+    words = ["/bin/sh", "-c", text, "sh", *COMMAND, "run", "--job", "x", "echo {}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    check_one_line(done, "the current folder: it was removed; go to a folder that is there")
+    few = wording(OSError(errno.EMFILE, "Too many open files"))
+    assert few.startswith("this process: Too many open files: allow this process more")
+    assert wording(OSError(errno.ENOSPC, "No space", "file")) == "file: No space: make room there"
+    assert wording(OSError(errno.ENOENT, "Absent", "file")) == "file: Absent"
 
 
 def test_without_standard_streams(table):

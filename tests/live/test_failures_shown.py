@@ -1,6 +1,7 @@
 """Tasks that fail are told of when they do, and can be looked into afterwards."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -125,6 +126,37 @@ def test_all_of_them_afterwards(ended, columns):
     assert any("line 8 of 0" in line for line in lines[title:])
     assert any("command not found" in line for line in lines[title:])
     assert max(map(len, lines[title:])) <= columns
+
+
+def test_what_is_shown_is_what_was_written_and_finds_the_file_again(tmp_path):
+    """Also where a name is not UTF-8, in text for a shell, and quietly."""
+    name = os.fsdecode(b"caf\xe9 it's.txt")
+    (tmp_path / name).touch()
+    for text, shown in (
+        ("test -s {}", r"test -s $'caf\xe9 it\'s.txt'"),
+        ('echo "x" | cat && test -s {}', r"""(echo "x" | cat && test -s $'caf\xe9 it\'s.txt')"""),
+        ('test -s "$1"', r"""(set -- $'caf\xe9 it\'s.txt'; test -s "$1")"""),
+    ):
+        words = [*MALLEABLE, "run", "--job", "a", text, "-j1", "-q", "--joblog", "log", "--force"]
+        done = subprocess.run(
+            words, input=os.fsencode(name), capture_output=True, cwd=tmp_path, check=False
+        )
+        assert done.returncode == 3
+        assert b"1 failed: malleable logs JOB TASK tells more" in done.stderr
+        words = [*MALLEABLE, "status", "--failed", "--json", "-"]
+        told = subprocess.run(words, capture_output=True, cwd=tmp_path, check=True).stdout
+        (failed,) = json.loads(told)["failures"]
+        assert failed["value"] == r"$'caf\xe9 it\'s.txt'"
+        assert failed["command"] == f"cd {tmp_path} && {shown}"
+        assert (tmp_path / "log").read_text().splitlines()[-1].endswith(shown.strip("()"))
+        again = failed["command"].replace("test -s", "test -e")
+        assert (
+            subprocess.run(["bash", "-c", again], check=False, capture_output=True).returncode == 0
+        )
+        again = failed["command"].replace("test -s", "test ! -e")
+        assert (
+            subprocess.run(["bash", "-c", again], check=False, capture_output=True).returncode == 1
+        )
 
 
 def test_as_json(ended, call):

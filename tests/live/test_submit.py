@@ -6,9 +6,10 @@ import subprocess
 import pytest
 
 from malleable.live.jobs_file import parse_jobs
+from malleable.live.shell_text import quoted
 from malleable.live.slurm.commands import Reply, Slurm, SlurmError
 from malleable.live.slurm.governor import Wishes, wishes_of
-from malleable.live.slurm.submit import quoted, submit
+from malleable.live.slurm.submit import submit
 
 VALUES = [
     "a", "a b", "", "'", '"', "$(touch ran)", "`touch ran`", "; touch ran", "a\nb", "\\", "$HOME", "-n",

@@ -9,7 +9,7 @@ from typing import Any
 
 from malleable.cli.streams import note
 from malleable.cli.terminal import adder, show
-from malleable.files.writing import check_targets, write_file
+from malleable.files.writing import check_targets, naming, write_file
 from malleable.view.drawing import check_drawing
 from malleable.view.text import json_text, printable
 
@@ -118,10 +118,12 @@ class Outputs:
         for name, content in contents.items():
             if content is not None:
                 write_file(self.files[name], content, self.force)
-        if text is not None:
-            sys.stdout.write(str(text))
-        else:
-            show(*parts)
-            if self.files:
-                show("wrote " + ", ".join(printable(path) for path in self.files.values()))
+        with naming("standard output"):
+            if text is not None:
+                sys.stdout.write(str(text))
+            else:
+                show(*parts)
+                if self.files:
+                    show("wrote " + ", ".join(printable(path) for path in self.files.values()))
+            sys.stdout.flush()
         return ended(complete)

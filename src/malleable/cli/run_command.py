@@ -457,7 +457,8 @@ def _show_outcome(
         note("interrupted; what has ended is kept, --resume goes on")
         return INTERRUPTED
     elif failed:
-        note(f"{text}: malleable logs JOB TASK tells more, --rerun-failed tries again")
+        told = f"{text}: malleable logs JOB TASK tells more, --rerun-failed tries again"
+        note(told, grave=True)
     return status or (FAILED if failed else 0)
 
 

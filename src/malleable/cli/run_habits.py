@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from malleable.cli.run_screen import Screen
-from malleable.live.failures import quoted
+from malleable.files.writing import naming
 from malleable.live.jobs_file import Job
 from malleable.live.ledger import Work
 from malleable.live.output import SUFFIXES, stream_of
@@ -82,8 +82,10 @@ class JobLog:
     def __init__(self, path: str, jobs: Sequence[Job], folders: Sequence[str]) -> None:
         self._file: TextIO = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
         self._jobs, self._folders, self._first = jobs, folders, _places(jobs)
-        if not self._file.tell():
-            self._file.write("\t".join(_HEADS) + "\n")
+        self._path = path
+        with naming(path):
+            if not self._file.tell():
+                self._file.write("\t".join(_HEADS) + "\n")
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:
         """One more; None: it never starts, and has no line."""
@@ -97,13 +99,15 @@ class JobLog:
         cells = (
             self._first[row] + number + 1, ":", f"{time.time() - event.seconds:.3f}",
             f"{event.seconds:.3f}", 0, received, max(0, status), max(0, -status),
-            " ".join(map(quoted, self._jobs[row].arguments(number))),
+            self._jobs[row].shown(number),
         )  # fmt: skip
-        self._file.write("\t".join(map(str, cells)) + "\n")
+        with naming(self._path):
+            self._file.write("\t".join(map(str, cells)) + "\n")
 
     def close(self) -> None:
         """No more come."""
-        self._file.close()
+        with naming(self._path):
+            self._file.close()
 
 
 class Shown:

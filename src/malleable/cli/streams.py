@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
@@ -102,13 +104,44 @@ def note(text: str, grave: bool = False) -> None:
         print(f"malleable: {printable(text)}", file=sys.stderr)
 
 
+_NEXT = {
+    errno.EMFILE: "allow this process more open files, as with ulimit -n 4096",
+    errno.ENFILE: "this machine has no more open files; end programs that hold many",
+    errno.EAGAIN: "end some processes; ulimit -u says how many you may have",
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "your share there is used up; remove some of your files",
+}
+"""What somebody can do if there is not enough of something."""
+
+
 def wording(error: BaseException) -> str:
     """An exception in words: what is wrong and where."""
     if isinstance(error, OSError) and error.strerror:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
+        return ": ".join(_wording_of_system(error))
     if isinstance(error, AdvisedError):
         return error.in_commands
     if isinstance(error, MemoryError):
         return str(error) or "out of memory"
     return str(error) or type(error).__name__
+
+
+def _wording_of_system(error: OSError) -> Iterator[str]:
+    """The subject, what is wrong with it, and what can be done."""
+    assert error.strerror
+    if error.filename is not None:
+        yield os.fsdecode(error.filename)
+    elif error.errno == errno.ENOENT and not _has_folder():
+        yield "the current folder"
+        yield "it was removed; go to a folder that is there: cd"
+        return
+    elif error.errno == errno.EMFILE:
+        yield "this process"
+    yield error.strerror
+    if error.errno in _NEXT:
+        yield _NEXT[error.errno]
+
+
+def _has_folder() -> bool:
+    with suppress(OSError):
+        return bool(os.getcwd())  # noqa: PTH109
+    return False

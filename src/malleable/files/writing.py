@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -92,6 +93,17 @@ def write_file(path: str | os.PathLike[str], content: str | bytes, force: bool =
         _write_regular(Path(os.path.realpath(path)), data, where, force)
     except OSError as error:
         if error.strerror is None:
+            raise
+        raise OSError(error.errno, error.strerror, where) from None
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Says where something went wrong of which the system says only what."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None or error.filename is not None:
             raise
         raise OSError(error.errno, error.strerror, where) from None
 

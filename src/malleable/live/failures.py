@@ -19,6 +19,7 @@ from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.output import SUFFIXES, job_folder, output_folder, stream_of
 from malleable.live.own_files import open_file
 from malleable.live.recorded import WORDS
+from malleable.live.shell_text import quoted
 
 _LINES = 5  # of standard error
 _END = 4096  # bytes at the end of a file in which they are
@@ -68,34 +69,28 @@ def _last_lines(path: str, most: int) -> list[str]:
 
 
 def value_text(value: Any) -> str:
-    """A value of a task as its author wrote it; empty if there is none."""
+    """A value of a task as its author wrote it, or quoted for a shell if it is not UTF-8; empty: none."""
     if isinstance(value, Mapping):
-        return " ".join(f"{name}={each}" for name, each in value.items())
-    return "" if value is None else str(value)
-
-
-def quoted(word: str) -> str:
-    """As a shell reads it; with ``$'...'`` if it has characters that a terminal would obey."""
-    if word.isprintable():
-        import shlex  # for what fails alone
-
-        return shlex.quote(word).replace("'\"'\"'", "'\\''")
-    found = "".join(f"\\x{ord(c):02x}" if ord(c) < 128 and not c.isprintable() else
-                    f"\\{c}" if c in "'\\" else c for c in word)  # fmt: skip
-    return f"$'{found}'"
+        return " ".join(f"{name}={value_text(each)}" for name, each in value.items())
+    text = "" if value is None else str(value)
+    return quoted(text) if any("\ud800" <= c <= "\udfff" for c in text) else text
 
 
 def _command(job: Job, number: int, attempt: int) -> str:
     """What runs the task again by hand, in a shell."""
-    argv = job.arguments(number)
+    line = job.shown(number)
     variables = dict(job.environment)
-    if any(_OWN in word for word in argv):
+    if _OWN in line:
         own = job.name, number, attempt
         names = ("JOB", "NUMBER", "ATTEMPT")
         variables |= {_OWN + name: str(each) for name, each in zip(names, own, strict=True)}
     words = [f"{name}={quoted(value)}" for name, value in variables.items()]
-    folder = f"cd {quoted(job.folder)} && " if job.folder else ""
-    return folder + " ".join([*words, *map(quoted, argv)])
+    if job.template(number)[0].shell:
+        before = f"export {' '.join(words)}; " if words else ""
+        line = f"({before}{line})"
+    else:
+        line = " ".join([*words, line])
+    return f"cd {quoted(job.folder)} && {line}" if job.folder else line
 
 
 def _signal(number: int) -> str:

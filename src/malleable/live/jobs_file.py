@@ -107,12 +107,22 @@ class Job:
         """What its task times are remembered as."""
         return self.program or self.name
 
-    def arguments(self, number: int) -> list[str]:
-        """The arguments of one task, by its number from 0."""
+    def template(self, number: int) -> tuple[Template, Any]:
+        """The command of one task, by its number from 0, and its value."""
         if self.commands:
-            return self.commands[number].arguments(None, number)
+            return self.commands[number], None
         assert self.command is not None
-        return self.command.arguments(self.values[number], number)
+        return self.command, self.values[number]
+
+    def arguments(self, number: int) -> list[str]:
+        """The arguments of one task."""
+        command, value = self.template(number)
+        return command.arguments(value, number)
+
+    def shown(self, number: int) -> str:
+        """The command of one task for people, as its author wrote it; a shell reads it."""
+        command, value = self.template(number)
+        return command.shown(value, number)
 
 
 @dataclass(frozen=True, eq=False)

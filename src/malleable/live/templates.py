@@ -6,8 +6,8 @@ the file name without suffix, ``{#}`` the task's number from 1; ``{name}`` and `
 without any field gets the value at its end.
 
 A command that is a list becomes the arguments as they are. Text that has nothing for a shell to do becomes
-arguments at its blanks. All other text goes to ``/bin/sh``, and values stand in variables
-(`malleable.live.shell_text`).
+arguments at its blanks. All other text goes to ``/bin/sh -c``, with values as parameters: ``{}`` stands for
+``"$1"``, which the text may also say itself, and a value by name is ``$name``, too.
 """
 
 from __future__ import annotations
@@ -16,16 +16,23 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from os.path import splitext
+from typing import NoReturn
 
-from malleable.live.interpreters import code_in
-from malleable.live.shell_text import BUILT_IN, FIELD, HOW, fill
+from malleable.live.shell_text import FIELD, ShellText, quoted
 
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~{}\n")  # anywhere in the text
 _FIRST = frozenset("=%!")  # in its first word
 _WORDS = frozenset((
-    *BUILT_IN, "alias", "bg", "case", "command", "declare", "eval", "fg", "for", "if", "let", "local",
-    "readonly", "shift", "times", "trap", "typeset", "unalias", "unset", "until", "while",
-)) - {"echo", "false", "printf", "pwd", "test", "true"}  # fmt: skip
+    ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "declare", "eval", "exec", "exit",
+    "export", "fg", "for", "if", "let", "local", "read", "readonly", "return", "set", "shift", "source",
+    "times", "trap", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while",
+))  # fmt: skip
+_WHOLE = frozenset("1@*")  # variables that stand for a value without a name
+_OWN_NAME = re.compile(r"[a-z][a-z0-9_]*")  # shells use names in large letters themselves
+_IN_DOUBLE = re.compile(r"[^$`\"\\!]*")  # what double quotes leave as it is
+_SHELL_CODE = re.compile(r"sh\s+-\w*c\s+'[^']*\Z")
+_DOLLAR = re.compile(r"\$\{(?://|/\.|/|\.)?\}")
+_Key = tuple[str, "str | None"]  # the name of a value, and what of it
 
 
 def _changed(value: str, how: str | None) -> str:
@@ -53,43 +60,79 @@ class Template:
     Raises
     ------
     ValueError
-        An empty command; a field that names no value (the nearest name is told); text that might run a value in
-        some shell, or that shells may read otherwise beside values.
+        An empty command; a field that names no value (the nearest name is told); a field in text for a shell
+        where a shell would not put the value alone (what to write is told).
     """
 
     def __init__(
         self, command: str | Sequence[str], names: Sequence[str] = (), valued: bool = True
     ) -> None:
-        self.text = isinstance(command, str)
-        self.parts: list[str] = [command] if isinstance(command, str) else list(command)
-        if not self.parts or not self.parts[0].strip():
+        parts: list[str] = [command] if isinstance(command, str) else list(command)
+        if not parts or not parts[0].strip():
             raise ValueError("command: empty")
-        if "\0" in "".join(self.parts):
+        if "\0" in "".join(parts):
             raise ValueError("command: has a NUL character")
         self.names = tuple(names)
-        fields = self._fields(valued)
-        self.append = valued and not self.names and not fields
-        self.shell = self.text and _needs_shell(self.parts[0])
-        self._line: tuple[str, list[re.Match[str]]] | None = None
-        if not self.shell:
-            self._check_code()
-        elif self.append or any(field[2] != "#" for field in fields):
-            self._line = fill(self.parts[0], self.append)
-        elif any(field.string[: field.start()].endswith("$") for field in fields):
-            raise ValueError("command: $ before a field")
+        self._own: list[_Key] = [(name, None) for name in names] or [("", None)] * valued
+        append = not self._fields(parts, valued) and valued and not names
+        self.shell = isinstance(command, str) and _needs_shell(command)
+        if self.shell:
+            self._read(parts[0], append)
+            return
+        if isinstance(command, str):
+            parts = [word for word in re.split("[ \t]+", command) if word]
+        self._words = [*parts, *["{}"] * append]
 
-    def _check_code(self) -> None:
-        marks = [FIELD.sub(_mark, part) for part in self._words()] + ["\0"] * self.append
-        program, why = code_in(marks, whole=not self.text)
-        if why:
-            raise ValueError(f"command: {program} {why}; {HOW}")
+    def _read(self, text: str, append: bool) -> None:
+        """Text for a shell, and the values that are its parameters."""
+        found = ShellText(text)
+        if append and found.variables.isdisjoint(_WHOLE):
+            if found.odd or not found.open:
+                at = '"$1"' if found.odd else "{}"
+                _refuse(f"no field says where the value goes; write {at} in that place")
+            found = ShellText(f"{text} {{}}")
+        self._check_quotes(found)
+        self._params = list(dict.fromkeys([*self._own, *(_key(each) for each, _ in found.fields)]))
+        number = {key: k for k, key in enumerate(self._params, 1)}
 
-    def _fields(self, valued: bool) -> list[re.Match[str]]:
+        def put(field: re.Match[str], quote: str) -> str:
+            at = number[_key(field)]
+            return f"${{{at}}}" if quote else f'"${at}"' if at < 10 else f'"${{{at}}}"'
+
+        self._text, self._used = found, [name for name in self.names if name in found.variables]
+        for name in self._used:
+            if not _OWN_NAME.fullmatch(name):
+                _refuse(f"${name}: shells use names in large letters themselves; write {{{name}}}")
+        values = "".join(f"{name}=${{{number[name, None]}}}; " for name in self._used)
+        line = found.filled(put) if found.fields else FIELD.sub(lambda it: it[3] or it[0], text)
+        self._line = values + line
+
+    def _check_quotes(self, found: ShellText) -> None:
+        """Refuses fields where a shell would not put the value alone."""
+        if not found.fields:
+            return
+        first = found.fields[0][0][0]
+        single = [each[0] for each, quote in found.fields if quote == "'"]
+        if found.odd:
+            _refuse(
+                f"beside {found.odd} a shell may read {first} in its own way; write {_by_hand(found)}"
+            )
+        if found.quote:
+            _refuse(f"a quote ({found.quote}) that does not end")
+        if single:
+            line, is_code = _out_of_quotes(found)
+            more = "" if is_code else ", or give the value as an argument of its own"
+            _refuse(f"{single[0]} in single quotes, where shells put no value; write {line}{more}")
+
+    def _fields(self, parts: Sequence[str], valued: bool) -> list[re.Match[str]]:
         """All that are no text; ValueError for one that has no value."""
-        found = (match for part in self.parts for match in FIELD.finditer(part))
+        found = (match for part in parts for match in FIELD.finditer(part))
         fields = [match for match in found if not match[3]]
         for field in fields:
             self._check(field, valued)
+        odd = next(filter(None, map(_DOLLAR.search, parts)), None) if valued else None
+        if odd:
+            _refuse(f"{odd[0]}: a field has no dollar; write {odd[0][1:]}")
         return fields
 
     def _check(self, field: re.Match[str], valued: bool) -> None:
@@ -111,34 +154,88 @@ class Template:
                 f"command: {field[0]}, but there are no values (over); {{{field[0]}}} is the text {field[0]}"
             )
 
-    def _words(self) -> list[str]:
-        """Arguments with fields; of text without a shell at its blanks."""
-        if not self.text:
-            return self.parts
-        return [word for word in re.split("[ \t]+", self.parts[0]) if word]
-
     def arguments(self, value: str | Mapping[str, str] | None, number: int) -> list[str]:
         """The arguments of one task, the program first; ``number`` from 0."""
         values: Mapping[str, str] = value if isinstance(value, Mapping) else {"": value or ""}
 
-        def text_of(field: re.Match[str]) -> str:
-            if field[3]:
-                return field[3]
-            if field[2] == "#":
-                return str(number + 1)
-            return _changed(values.get(field[1] or "", ""), field[2])
+        def text_of(key: _Key) -> str:
+            return str(number + 1) if key[1] == "#" else _changed(values.get(key[0], ""), key[1])
 
-        if self._line:
-            line, fields = self._line
-            return ["/bin/sh", "-c", line, "sh", *map(text_of, fields)]
         if self.shell:
-            return ["/bin/sh", "-c", FIELD.sub(text_of, self.parts[0]), "sh"]
-        last = [values[""]] if self.append else []
-        return [FIELD.sub(text_of, part) for part in self._words()] + last
+            return ["/bin/sh", "-c", self._line, "sh", *map(text_of, self._params)]
+        return [FIELD.sub(lambda it: it[3] or text_of(_key(it)), word) for word in self._words]
+
+    def shown(self, value: str | Mapping[str, str] | None, number: int) -> str:
+        """The command of one task as it was written, on one line, with values that a shell reads back."""
+        words = self.arguments(value, number)
+        if not self.shell:
+            return " ".join(map(quoted, words))
+        values = dict(zip(self._params, words[4:], strict=True))
+
+        def put(field: re.Match[str], quote: str) -> str:
+            text = values[_key(field)]
+            if quote and text.isprintable() and _IN_DOUBLE.fullmatch(text):
+                return text
+            return f'"{quoted(text)}"' if quote else quoted(text)
+
+        given = [f"{name}={quoted(values[name, None])}; " for name in self._used]
+        if not self._text.variables.isdisjoint(_WHOLE) and self._own:
+            given.append(f"set -- {' '.join(quoted(values[key]) for key in self._own)}; ")
+        line = "".join(given) + self._text.filled(put)
+        if line.isprintable() and not self._text.commented:
+            return line
+        return " ".join(map(quoted, words))
 
 
-def _mark(field: re.Match[str]) -> str:
-    return field[3] or ("0" if field[2] == "#" else "\0")
+def _key(field: re.Match[str]) -> _Key:
+    return field[1] or "", field[2]
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ValueError(f"command: {why}")
+
+
+def _by_hand(found: ShellText) -> str:
+    """The text with parameters that its author places, where this cannot know the quotes around them."""
+    fields = list(dict.fromkeys(each[0] for each, _ in found.fields))
+    moved = found.odd in ("set", "shift", "function") or found.odd.startswith("()")
+    names = {field: f"v{k}" if moved else f"{k}" for k, field in enumerate(fields, 1)}
+    raw = found.filled(lambda field, _: field[0])
+    bare = any(odd in raw for odd in ("((", "<<", "$["))
+
+    def put(field: re.Match[str], quote: str) -> str:
+        name = names[field[0]]
+        if bare and not moved:
+            return f"${name}"
+        return f"${{{name}}}" if quote == '"' or bare else f'{quote}"${name}"{quote}'
+
+    line = "".join(f"v{k}=${k}; " * moved for k in range(1, len(fields) + 1)) + found.filled(put)
+    if fields == ["{}"] and not ShellText(line).variables.isdisjoint(_WHOLE):
+        return line
+    code = line.replace("'", "'\\''")
+    return f"sh -c '{code}' sh {' '.join(fields)}"
+
+
+def _out_of_quotes(found: ShellText) -> tuple[str, bool]:
+    """The text with its fields outside single quotes; those in code of ``sh -c`` become parameters of it.
+
+    And whether there is such code.
+    """
+    line, code, is_code = "", list[str](), False
+    for part in found.parts:
+        if isinstance(part, str):
+            line += part + f" sh {' '.join(code)}" if part == "'" and code else part
+            code = [] if part == "'" else code
+        elif part[1] != "'":
+            line += part[0][0]
+        elif code or _SHELL_CODE.search(line):
+            code, is_code = list(dict.fromkeys([*code, part[0][0]])), True
+            number = code.index(part[0][0]) + 1
+            double = line.rpartition("'")[2].count('"') % 2
+            line += f"${{{number}}}" if double else f'"${number}"'
+        else:
+            line += f"'{part[0][0]}'"
+    return re.sub(r"''(\{[^{}]*\})''", r"\1", line), is_code
 
 
 def _needs_shell(text: str) -> bool:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from malleable.live.failures import quoted
 from malleable.live.jobs_file import Job
 from malleable.live.ledger import Progress, Work
 from malleable.live.recorded import Expected
@@ -163,10 +162,7 @@ def plan_table(
     title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {_expected(end)}{without}"
     columns: list[Column] = [
         ("job", lambda row: jobs[row].name),
-        (
-            "first command",
-            lambda row: " ".join(map(quoted, jobs[row].arguments(0))) if len(jobs[row]) else "",
-        ),
+        ("first command", lambda row: jobs[row].shown(0) if len(jobs[row]) else ""),
         ("tasks", lambda row: f"{len(jobs[row]):,}"),
         ("task [s]", lambda row: task_text(expected[row].seconds, 0.0)),
         ("end [s]", lambda row: end_text(*expected[row][1:4])),

@@ -9,7 +9,6 @@ O(tasks).
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -20,10 +19,10 @@ from typing import NamedTuple
 from malleable.live.jobs_file import Job
 from malleable.live.output import job_folder
 from malleable.live.own_files import own_folder
+from malleable.live.shell_text import quoted
 from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.governor import COMMENT
 
-_PLAIN = re.compile(rb"[A-Za-z0-9_./:=@%+,-]+")
 _LARGEST = 1001  # MaxArraySize where Slurm does not say
 _MEBIBYTE = 1 << 20
 
@@ -46,14 +45,6 @@ class Submitted(NamedTuple):
     name: str
     tasks: int
     arrays: list[int]
-
-
-def quoted(text: str) -> str:
-    """A word that bash reads as this text, on one line whatever stands in it."""
-    data = os.fsencode(text)
-    if _PLAIN.fullmatch(data):
-        return text
-    return "$'" + "".join(f"\\x{byte:02x}" for byte in data) + "'"
 
 
 def _wishes(job: Job, now: float) -> str:
