@@ -1,4 +1,4 @@
-"""`bench`: results as JSON, instances in words, two runs compared."""
+"""`bench`: results as JSON, instances in words."""
 
 import json
 
@@ -36,31 +36,3 @@ def test_the_instances_of_bench_are_told_in_words(capsys):
     assert "2 slots a job, minima of 1" in out
     assert "10 jobs a slot, no minima or maxima" in out
     assert "(a)" not in out
-
-
-def test_two_runs_are_compared(tmp_path, capsys):
-    first, second = tmp_path / "first.json", tmp_path / "second.json"
-    assert main([*SMALL, "--policy", "flex", "-q", "--json", str(first)]) == 0
-    text = json.loads(first.read_text())
-    for case in text["cases"]:
-        case["rounds"] = [3.0 * seconds for seconds in case["rounds"]]
-    text["cases"] = text["cases"][:3]
-    second.write_text(json.dumps(text))
-    done = call(capsys, "bench", "--compare", first, second)
-    assert done.returncode == 0
-    assert "3 cases: " in done.stdout
-    assert "9 cases stand in one of the files only" in done.stdout
-    told = read_json(call(capsys, "bench", "--compare", first, second, "--json", "-"))
-    assert [round(one["ratio"], 1) for one in told["cases"]] == [3.0] * 3
-    assert (
-        read_json(call(capsys, "bench", "--compare", first, first, "--json", "-"))["cases"][0][
-            "verdict"
-        ]
-        == "same"
-    )
-    check_one_line(call(capsys, "bench", "--compare", first, tmp_path / "no"), "no: No such file")
-    (tmp_path / "text").write_text("{}")
-    check_one_line(call(capsys, "bench", "--compare", tmp_path / "text", first), "text: no run of")
-    check_one_line(
-        call(capsys, "bench", "--compare", first, second, "--json", first, "--force"), "first.json"
-    )

@@ -5,16 +5,12 @@ Three instances, with log-normal work (mean 3 and standard deviation 1.5 of the 
 jobs, no minima, maxima all slots; (c) as (b), with maxima uniform on 1 to 64, and decisions are held
 for 5 s. Between two decisions 1 % of the jobs leave, arrive or change (a
 third each), so the number of jobs stays.
-
-All cases are timed in rounds, a part of their decisions in each, so that what the machine does beside
-this meets all of them alike, and the rounds of a case tell how far its time wanders.
 """
 
 from __future__ import annotations
 
 import ctypes
 import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -34,14 +30,10 @@ from malleable.policies import policy_of
 SHARE = 0.01
 """Fraction of the jobs that leave, arrive or change between two decisions."""
 
-ROUNDS = 10
-"""Parts that the decisions of a case are timed in."""
-
 _SEED = 1
 _FEW = 10  # jobs
-_WARM = 3  # decisions at the begin of a round that are not timed
+_WARM = 3  # decisions at the begin that are not timed
 _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "worst": 1.0}
-_SORTED, _SORTS = 100_000, 11
 _DUE = (1.0, 40.0)  # deadlines, in times of the work on one slot
 
 INSTANCES = {
@@ -98,26 +90,21 @@ class EpochLatency(NamedTuple):
     """Wall-clock seconds of a case.
 
     In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
-    before it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only; FLEX alone).
-    ``rounds`` has the median decision of each round, ``bytes`` what the epoch keeps of memory, and
-    ``bytes_grown`` by how much that grew while decisions were timed (None where the C library does not
-    tell).
+    before it, ``plan_seconds`` a whole FLEX plan with value, bound and pieces (fixed orders only; FLEX alone).
+    ``bytes`` is what the epoch keeps of memory (None where the C library does not tell).
     """
 
     case: Case
     slots: int
     epochs: int
     times: dict[str, float]
-    rounds: list[float]
     bytes: int | None
-    bytes_grown: int | None
 
 
 class Measured(NamedTuple):
-    """All cases; ``sorting`` is what sorting 100,000 numbers took in each round, a yardstick."""
+    """The cases that have been measured, and whether these are all."""
 
     cases: list[EpochLatency]
-    sorting: list[float]
     complete: bool
 
 
@@ -132,12 +119,12 @@ def measure(
     epochs : int
         Decisions of each that are timed.
     progress : callable, optional
-        Called after each round of a case, of which there are `rounds_of(epochs)`.
+        Called after each case.
 
     Returns
     -------
     Measured
-        After Ctrl-C of the rounds that had been ended, if there were any.
+        After Ctrl-C of the cases that had been ended.
 
     Raises
     ------
@@ -146,75 +133,32 @@ def measure(
     """
     check_whole("epochs", epochs, 1)
     DecisionStream("a", _FEW).change()  # what is made once belongs to no case
-    timed = [_Timed(case) for case in cases]
-    numbers, rounds = np.random.default_rng(_SEED).random(_SORTED), rounds_of(epochs)
-    sorting: list[float] = []
-    complete = True
+    found: list[EpochLatency] = []
     try:
-        for k in range(rounds):
-            took = min(_seconds(lambda: np.sort(numbers)) for _ in range(_SORTS))
-            for one in timed:
-                one.round(epochs // rounds + (k < epochs % rounds))
-                progress()
-            sorting.append(took)
+        for case in cases:
+            found.append(_measured(case, epochs))
+            progress()
     except KeyboardInterrupt:
-        complete = False
-    return Measured([one.told(len(sorting)) for one in timed if sorting], sorting, complete)
+        return Measured(found, False)
+    return Measured(found, True)
 
 
-def rounds_of(epochs: int) -> int:
-    """The rounds that so many decisions are timed in."""
-    return min(ROUNDS, epochs)
-
-
-class _Timed:
-    """A case with what has been measured of it, by rounds."""
-
-    def __init__(self, case: Case) -> None:
-        self.stream = DecisionStream(case.instance, case.jobs, case.objective, case.policy)
-        self.case = case
-        self.decide: list[list[float]] = []
-        self.change: list[list[float]] = []
-        self.plan: list[float] = []
-        self._warm()
-        before, after = self.stream.allocated_before, allocated()
-        self.bytes = None if before is None or after is None else after - before
-        self.grown: list[int] = []
-
-    def _step(self) -> float:
-        self.stream.change()
-        return _seconds(self.stream.decide)
-
-    def _warm(self) -> None:
-        for _ in range(_WARM):
-            self._step()
-
-    def round(self, count: int) -> None:
-        self._warm()
-        before = allocated()
-        decide, change = np.empty(count), np.empty(count)
-        for k in range(count):
-            decide[k] = self._step()
-            change[k] = self.stream.change_seconds
-        after = allocated()
-        if before is not None and after is not None:
-            self.grown.append(after - before - decide.nbytes - change.nbytes)
-        if self.case.policy == "flex":
-            made = plan(self.stream.jobs, self.stream.slots, self.case.objective, effort=0)
-            self.plan.append(made.timing["seconds"])
-        self.change.append(change.tolist())
-        self.decide.append(decide.tolist())
-
-    def told(self, rounds: int) -> EpochLatency:
-        decide, change = np.concatenate(self.decide[:rounds]), np.concatenate(self.change[:rounds])
-        times = {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
-        for name in ("median", "p99"):
-            times[f"change_{name}"] = float(np.quantile(change, _QUANTILES[name]))
-        if self.plan:
-            times |= {"plan_median": float(np.median(self.plan)), "plan_worst": max(self.plan)}
-        medians = [float(np.median(part)) for part in self.decide[:rounds]]
-        memory = self.bytes, sum(self.grown) if self.grown else None
-        return EpochLatency(self.case, self.stream.slots, len(decide), times, medians, *memory)
+def _measured(case: Case, epochs: int) -> EpochLatency:
+    stream = DecisionStream(case.instance, case.jobs, case.objective, case.policy)
+    decide, change = np.empty(epochs), np.empty(epochs)
+    for k in range(-_WARM, epochs):
+        stream.change()
+        seconds = _seconds(stream.decide)
+        if k >= 0:
+            decide[k], change[k] = seconds, stream.change_seconds
+    before, after = stream.allocated_before, allocated()
+    kept = None if before is None or after is None else after - before - 2 * decide.nbytes
+    times = {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
+    times["change_median"] = float(np.median(change))
+    if case.policy == "flex":
+        made = plan(stream.jobs, stream.slots, case.objective, effort=0)
+        times["plan_seconds"] = made.timing["seconds"]
+    return EpochLatency(case, stream.slots, epochs, times, kept)
 
 
 class DecisionStream:
@@ -306,16 +250,6 @@ def allocated() -> int | None:
     tell.restype = _Mallinfo
     told = tell()
     return int(told.uordblks + told.hblkhd)
-
-
-def most_bytes() -> int | None:
-    """The most memory that this process has held so far; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else 1024 * most
 
 
 def machine() -> dict[str, str]:
