@@ -10,7 +10,7 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Journal
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
-from malleable.live.protocol import Abilities, Task
+from malleable.live.protocol import Abilities, Event, Task
 from tests.live.fake_engine import FakeEngine
 
 STEPS = 100_000
@@ -204,6 +204,45 @@ def test_decisions_and_attempts_are_in_the_journal(tmp_path, seed):
         assert all(d.slots <= 2 for d in decided if d.job == 0)
         assert all(d.why for d in decided)
         assert {d.job for d in decided} == {0, 1}
+
+
+class _Batches(FakeEngine):
+    """Tasks of one slot run one after another, and are told of together."""
+
+    abilities = Abilities(grain=1.0, together=10)
+
+    def start(self, tasks):
+        ends = Counter()
+        for task in tasks:
+            ends[task.slot] += self.seconds(task.key)
+        for task in tasks:
+            self.starts.append(task.key)
+            self._say(
+                self.now + ends[task.slot], Event("ended", task.key, 0, self.seconds(task.key))
+            )
+
+
+@pytest.mark.parametrize("engine_class", [FakeEngine, _Batches])
+def test_recorded_attempts_never_use_more_slots_than_there_are(tmp_path, engine_class):
+    """A task that waits in the engine for a slot does not run yet."""
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(3, "sum:response", "flex")
+        engine = engine_class(3, np.random.default_rng(1), lambda key: 0.01, lambda key: 0)
+        if engine_class is FakeEngine:
+            engine.abilities = Abilities(ahead=0.1)
+        loop = Loop(engine, SchedulerDecider(3, "flex"), journal, 1, clock=engine.clock)
+        loop.add(work("a", 200))
+        go(loop)
+        loop.step()
+        attempts = list(journal.attempts(1))
+    assert len(attempts) == 200
+    assert engine.most_held > 0 or engine_class is _Batches
+    changes = sorted(
+        each
+        for a in attempts
+        for each in ((round(a.began, 9), 1), (round(a.began + a.seconds, 9), -1))
+    )
+    assert max(np.cumsum([change for _, change in changes])) == 3
 
 
 def test_short_jobs_come_first_once_their_tasks_are_known():

@@ -1,11 +1,12 @@
 """Pages of runs: what a journal says is on them."""
 
 import json
+import math
 
 import pytest
 
 from malleable.live.jobs_file import parse_jobs, recorded
-from malleable.live.journal import Attempt, Decided, Journal
+from malleable.live.journal import FORECAST_JOBS, Attempt, Decided, Expected, Flying, Journal
 from tests.cli.command_line import call, check_one_line
 from tests.report.pages import LONG, SCRIPT, made_of, parsed, rows_of, texts
 
@@ -62,18 +63,30 @@ def test_slots_over_time_are_the_attempts(journal, tmp_path):
     assert max(told["slots"][0]["values"]) == pytest.approx(2.0)
 
 
-def test_expected_ends(journal, tmp_path):
-    _, facts = made_of([journal], tmp_path)
+def test_expected_ends_are_those_that_the_run_stated(tmp_path):
+    stated = [(1.0, 12.0, 50.0), (5.0, 11.0, 40.0), (12.0, math.nan, 21.0)]
+    for path in _record(tmp_path, ALIKE, TWICE, stated=stated):
+        page, facts = made_of([path], tmp_path)
     told = facts["run"]["expected"]
-    first = next(job for job in told["jobs"] if job["name"] == "first")
-    assert first["ended"] == 20.0
-    # Once a task has ended, all take 10 s, and the rest of four is known.
-    late = [end for at, end in zip(told["time"], first["expected"], strict=True) if 10 < at < 20]
-    assert late[0] == pytest.approx(20.0, abs=0.6)
-    assert late == pytest.approx([20.0] * len(late), abs=2.5)
-    assert [end for at, end in zip(told["time"], first["expected"], strict=True) if at > 20] == [
-        None for at in told["time"] if at > 20
-    ]
+    assert told["time"] == [1.0, 5.0, 12.0]
+    first, second = told["jobs"]
+    assert (first["ended"], second["ended"]) == (10.0, 20.0)
+    assert first["expected"] == [12.0, 11.0, None] and second["expected"] == [50.0, 40.0, 21.0]
+    assert "No job lasted long enough" not in page
+
+
+def test_forecasts_become_rarer(tmp_path):
+    """A run of a day keeps some two hundred forecasts, a run of many jobs none."""
+    with Journal(tmp_path / "j") as made:
+        run = made.begin(2, "sum:response", "auto", recorded(parse_jobs(ALIKE), ALIKE))
+        for at in range(1, 86_400, 7):
+            made.fly(run, float(at), [], [Expected(0, at + 1.0)])
+        kept = made.forecasts(run)
+        other = made.begin(2, "sum:response", "auto", recorded(parse_jobs(ALIKE), ALIKE))
+        made.fly(other, 1.0, [], [Expected(k, 2.0) for k in range(FORECAST_JOBS + 1)])
+        assert not made.forecasts(other)
+    assert 100 < len(kept) < 250
+    assert all(ends[0].at == asked + 1.0 for asked, ends in kept.items())
 
 
 def test_other_policies_with_the_same_times(journal, tmp_path):
@@ -82,6 +95,59 @@ def test_other_policies_with_the_same_times(journal, tmp_path):
     assert rows["recorded"]["mean_response"] == pytest.approx((20 + 27) / 2)
     assert rows["fifo"]["mean_response"] == pytest.approx((20 + 25) / 2)
     assert facts["counted"] == 2 and facts["slots"] == 2
+
+
+def _record(tmp_path, jobs, attempts, status="done", slots=2, flying=(), stated=()):
+    folder = tmp_path / ".malleable"
+    folder.mkdir(mode=0o700)
+    path = folder / "journal.sqlite"
+    with Journal(path) as made:
+        run = made.begin(slots, "sum:response", "auto", recorded(parse_jobs(jobs), jobs))
+        made.enter(run)
+        for at, *ends in stated:
+            made.fly(run, at, [], [Expected(k, end) for k, end in enumerate(ends)])
+        made.record(run, 40.0, attempts, [], status)
+        if flying:
+            made.fly(run, 40.0, flying, [], "")
+        made.commit()
+        yield path
+
+
+ALIKE = [{"name": name, "command": ["true"], "over": ["a", "b"]} for name in "xy"]
+TWICE = [Attempt(job, k, 0, 0, 10.0 * job, 10.0) for job in (0, 1) for k in (0, 1)]
+
+
+def test_a_policy_is_not_compared_with_itself(tmp_path):
+    """The record is that of `auto`: its gain over the record would be its simulation's error."""
+    (path,) = _record(tmp_path, ALIKE, TWICE)
+    page, facts = made_of([path], tmp_path)
+    told = " ".join(facts["verdict"])
+    assert facts["subject"] == "auto" and facts["baseline"] == "fair"
+    assert "it really took" not in told and "than in the record" not in told
+    assert "a simulation of auto, which ran," in told and "not said which one ran" not in page
+    assert "a simulation of auto, which ran when" in " ".join(texts(parsed(page)).split())
+
+
+def test_a_job_with_a_failed_task_has_an_end(tmp_path):
+    attempts = [each._replace(status=each.job == each.task == 1) for each in TWICE]
+    (path,) = _record(tmp_path, ALIKE, attempts)
+    _, facts = made_of([path], tmp_path)
+    rows = {row["policy"]: row for row in facts["table"]["rows"]}
+    assert facts["counted"] == 2 and rows["recorded"]["mean_response"] == pytest.approx(15.0)
+
+
+def test_a_run_that_goes_on_is_not_judged_by_the_jobs_that_have_ended(tmp_path):
+    for path in _record(tmp_path, ALIKE, TWICE[:3], "running", flying=[Flying(1, 9, 10.0, 10.0)]):
+        page, facts = made_of([path], tmp_path)
+        parsed(page)
+    assert facts["counted"] == 2 and facts["baseline"] == "fair"
+    assert "recorded" not in {row["policy"] for row in facts["table"]["rows"]}
+    assert "take the mean time of their job's tasks" in facts["verdict"][1]
+    told = facts["run"]["over_time"]
+    assert (
+        max(sum(layers) for layers in zip(*(own["values"] for own in told["slots"]), strict=True))
+        <= 2.0 + 1e-9
+    )
 
 
 def test_a_run_without_a_task(tmp_path):

@@ -14,6 +14,7 @@ A pass over n events costs O(n) here, and what the scheduler takes.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -294,10 +295,11 @@ class Loop(Ledger):
     def _hear(self, events: Sequence[Event]) -> None:
         heard: set[int] = set()
         freed = 0
-        for event in events:
+        for event, began in zip(events, self._begins(events), strict=True):
             flight = self._flying.pop(event.key, None)
             if flight is None:
                 continue  # told twice, or never ours
+            flight = flight._replace(since=began)
             heard.add(flight.row)
             good = event.kind == "ended" and event.status == 0
             if event.key in self._backups.dying or (self._backups.other(event.key) and not good):
@@ -315,6 +317,25 @@ class Loop(Ledger):
         self._touched |= {row for row in heard if self.jobs[row].left == 0}
         for row in heard:
             self.decider.changed(row)
+
+    def _begins(self, events: Sequence[Event]) -> list[float]:
+        """When the tasks of these events began; O(events).
+
+        A task may have waited for a slot after it was handed over, and tasks of one slot ran one after another.
+        """
+        now = self.now
+        later: defaultdict[int, float] = defaultdict(
+            float
+        )  # by slot, seconds of tasks that ended after it
+        found = []
+        for event in reversed(events):
+            flight = self._flying.get(event.key)
+            if flight is None or event.kind != "ended":
+                found.append(now if flight is None else flight.since)
+                continue
+            later[flight.slot] += event.seconds
+            found.append(max(flight.since, now - later[flight.slot]))
+        return found[::-1]
 
     def _ended_alone(self, flight: Flight, event: Event, good: bool, since: float) -> None:
         """An attempt has ended that no other one runs beside; its task began at ``since``."""

@@ -184,6 +184,7 @@ def _or_none(name: str, sound: str) -> str:
 _JOB = _whole("job", 0, _MOST_TASKS)
 _TASK = _whole("task", 0, _MOST_TASKS - 1)
 _STATUS = 2**31
+_ENDS = tuple(_or_none(name, _amount(name, -LATEST_TIME)) for name in ("at", "early", "late"))
 _BACKUP_OF = f"{_whole('backup_of', 0, _STATUS)} and backup_of < attempt"
 
 SOUND: Mapping[str, str] = {
@@ -205,9 +206,9 @@ SOUND: Mapping[str, str] = {
         _amount("latest", -LATEST_TIME),
     )),
     "expected": " and ".join((
-        _JOB, *(_or_none(name, _amount(name, -LATEST_TIME)) for name in ("at", "early", "late")),
-        _amount("seconds", most=1e300), _amount("spread", most=1e300),
+        _JOB, *_ENDS, _amount("seconds", most=1e300), _amount("spread", most=1e300),
     )),
+    "forecast": " and ".join((_JOB, _amount("asked"), *_ENDS)),
     "result": f"{_JOB} and {_TASK} and typeof(digest) = 'blob' and typeof(value) = 'blob'",
 }  # fmt: skip
 """By table, as SQL: what holds of every row of ours."""
@@ -295,6 +296,9 @@ create table history (id integer primary key check (id = 0), learnt text not nul
 create table expected (
   run integer not null, job integer not null, at real, early real, late real, seconds real not null,
   spread real not null, primary key (run, job)) without rowid;
+create table forecast (
+  run integer not null, asked real not null, job integer not null, at real, early real, late real,
+  primary key (run, asked, job)) without rowid;
 create table backup (
   run integer not null, job integer not null, task integer not null, attempt integer not null,
   backup_of integer not null, began real not null, primary key (run, job, task, attempt)) without rowid;

@@ -38,7 +38,7 @@ class Asked:
     ----------
     policies : sequence of str
         The last one is the one whose gains and losses are shown, if ``subject`` is not given.
-    recorded_policy : {"fifo", "fair"}, optional
+    recorded_policy : str, optional
         What ran when the record was made; by default the nearer of the two.
     quick : bool
         Neither the curve over loads nor wrong sizes.
@@ -143,7 +143,8 @@ class _Made:
 
     def _baseline(self) -> str | None:
         """What the subject is compared with: the record, FAIR at its best, or the first other policy."""
-        if self.study.schedule is not None and self.study.waits_tell:
+        own = self.asked.recorded_policy == self.subject  # it would be compared with itself
+        if self.study.schedule is not None and self.study.waits_tell and not own:
             return RECORDED
         if self.fair not in (None, self.subject):
             return self.fair

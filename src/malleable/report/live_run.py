@@ -2,7 +2,7 @@
 failures, memory, what each job waited for, why slots were given. And what other policies would have done: the
 times that its tasks took are simulated on as many slots, as for any other record.
 
-O(attempts log attempts), some plans for each moment at which ends are asked for, and the simulations.
+O(attempts log attempts), and the simulations.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.cluster.nodes import Cluster
-from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import attributes
 from malleable.domain import MOST_SLOTS
 from malleable.lines import counted
 from malleable.live.failures import Failure, failures
 from malleable.live.jobs_file import Job, described_jobs
-from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
+from malleable.live.journal import FORECAST_JOBS, Attempt, Decided, Expected, Flying, Journal
 from malleable.live.recorded import WORDS
 from malleable.live.status import RunStatus, run_status
 from malleable.report.facts import Asked, facts
@@ -41,7 +40,6 @@ MOMENTS = 24
 """At which ends are asked for."""
 LAYERS = 7
 """Jobs that are drawn by themselves; all others are one more."""
-_MOST_PLANNED = 200  # jobs for which ends are asked for
 _FAILURES = _DECISIONS = 100  # that are listed
 _OF_FAILURE = ("job", "task", "way", "what", "value", "command", "tasks", "tries")
 _OF_JOB = (
@@ -76,6 +74,7 @@ class _Run(NamedTuple):
     comes: list[float]
     after: list[list[int]]
     flying: dict[int, Flying]
+    forecasts: dict[float, dict[int, Expected]]
 
 
 def run_facts(
@@ -90,12 +89,14 @@ def run_facts(
     """
     run = _read(path, number)
     study = _study(path, run)
-    quick = Asked(**{**vars(asked), "quick": True, "recorded_policy": None})
+    quick = Asked(**{**vars(asked), "quick": True, "recorded_policy": run.policy})
     found = facts(study, quick, progress)
     name = f"run {run.status.number} of {Path(path).name}"
     own = _own(run)
     head = {"kind": "run", "title": asked.title or name, "run": own}
     told: dict[str, Any] = plain({**found, **head, "verdict": [*_verdict(run), *found["verdict"]]})
+    if study.schedule is None:
+        told["trust"]["missing"] = "The run is not over, so no simulation is compared with it."
     return told
 
 
@@ -114,6 +115,7 @@ def _read(path: str, number: int | None) -> _Run:
             else _failed_calls(journal, row.id, jobs)
         )
         failed = list(islice(told, _FAILURES))
+        forecasts = journal.forecasts(row.id)
     place = {job.name: k for k, job in enumerate(jobs)}
     after = [[place[name] for name in job.after if name in place] for job in jobs]
     comes = [0.0] * len(jobs)
@@ -126,7 +128,7 @@ def _read(path: str, number: int | None) -> _Run:
             first[job] = min(first[job], at)
         comes = [max(0.0, at) if math.isfinite(at) else 0.0 for at in first]
     how = row.kind, row.policy, row.objective, row.began
-    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying)
+    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying, forecasts)
 
 
 def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failure]:
@@ -140,17 +142,14 @@ def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failu
 
 
 def _study(path: str, run: _Run) -> Study:
-    """The tasks that ended well as a record, and as jobs that can be simulated."""
-    good = _first_good(run.attempts)
+    """The tasks that ended well as jobs that can be simulated; a run that is over is a record, too."""
     count = len(run.jobs)
     seconds: list[list[float]] = [[] for _ in range(count)]
-    end = np.full(count, -np.inf)
     start = np.full(count, np.inf)
     for each in run.attempts:
         start[each.job] = min(start[each.job], each.began)
-    for each in good:
+    for each in _first_good(run.attempts):
         seconds[each.job].append(each.seconds)
-        end[each.job] = max(end[each.job], each.began + each.seconds)
     seconds = [
         own + [_usual(run, k, seconds)] * run.status.jobs[k].left for k, own in enumerate(seconds)
     ]
@@ -167,25 +166,22 @@ def _study(path: str, run: _Run) -> Study:
     )
     cluster = Cluster([{"name": "node", "slots": slots}])
     groups = {"user": jobs.user} if jobs.user else {}
-    whole = np.array(
-        [own.left == 0 and own.failed == 0 and own.done > 0 for own in run.status.jobs]
-    )
-    time, busy = _in_use(run.attempts)
-    record = Recorded(
-        np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan),
-        np.zeros(count, dtype=bool), time, busy,
-    )  # fmt: skip
     told = Study(
         files=checksums(path),
         format=f"journal of runs ({run.kind})",
         jobs=jobs,
         cluster=cluster,
         units=units_of(jobs, cluster, groups),
-        rigid=record.rigid,
         load=load_of(jobs, cluster),
         assumed=_assumed(run),
     )
-    told = with_record(told, record)
+    if run.status.status != "done":
+        return told
+    whole = np.array([own.left == 0 and own.done > 0 for own in run.status.jobs])
+    end = np.array([own.ended for own in run.status.jobs])
+    rigid = np.zeros(count, dtype=bool)
+    times = np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan)
+    told = with_record(told, Recorded(*times, rigid, *_in_use(run.attempts)))
     return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
 
 
@@ -339,18 +335,21 @@ def _over_time(run: _Run) -> dict[str, Any]:
     layers = [([k], run.jobs[k].name) for k in order[:LAYERS].tolist()]
     layers += [(rest.tolist(), counted(len(rest), "other job"))] if len(rest) else []
 
-    def filled(values: Any) -> list[dict[str, Any]]:
+    def filled(values: Any, most: float = math.inf) -> list[dict[str, Any]]:
         found = []
-        for rows, name in layers:
+        for rows, _ in layers:
             chosen = np.isin(job, rows)
             whole = _ramp(begin[chosen], values[chosen], edges)
             whole -= _ramp(end[chosen], values[chosen], edges)
-            means = np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0)
-            found.append({"name": name, "values": means.tolist()})
-        return found
+            found.append(np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0))
+        # Tasks that run now may still wait for a slot, and of ends the run hears a little later.
+        part = most / np.maximum(sum(found), most) if math.isfinite(most) else 1.0
+        named = zip(layers, found, strict=True)
+        return [{"name": name, "values": (means * part).tolist()} for (_, name), means in named]
 
+    slots = filled(width, float(run.status.slots))
     shown = filled(memory) if memory.any() else []
-    return {"time": edges.tolist(), "slots": filled(width), "memory": shown}
+    return {"time": edges.tolist(), "slots": slots, "memory": shown}
 
 
 def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
@@ -376,12 +375,14 @@ def _ramp(times: Any, values: Any, edges: Any) -> Any:
 
 
 def _expected(run: _Run) -> dict[str, Any]:
-    """When jobs were expected to end, as ``malleable status`` would have said at some moments, and did end."""
-    if len(run.jobs) > _MOST_PLANNED:
-        missing = f"Ends are asked for in runs of up to {_MOST_PLANNED} jobs."
+    """When jobs were expected to end, as ``malleable status`` said at some moments, and did end."""
+    if len(run.jobs) > FORECAST_JOBS:
+        missing = f"Expected ends are kept of runs of up to {FORECAST_JOBS} jobs."
         return {"missing": missing, "time": [], "jobs": []}
-    moments = np.linspace(0.0, run.status.now, MOMENTS + 2)[1:-1].tolist()
-    asked = list(zip(moments, _ends_at(run, moments), strict=True))
+    # Of moments that follow each other ever more slowly, those that are nearest to equal steps.
+    known = sorted(run.forecasts)
+    steps = np.searchsorted(known, np.linspace(0.0, run.status.now, MOMENTS))
+    moments = [known[k] for k in np.unique(np.minimum(steps, len(known) - 1)).tolist() if known]
     work = [
         sum(each.seconds for each in run.attempts if each.job == k) for k in range(len(run.jobs))
     ]
@@ -390,126 +391,12 @@ def _expected(run: _Run) -> dict[str, Any]:
     for k in sorted(shown):
         ended = run.status.jobs[k].ended
         told = [
-            ends[k] if run.comes[k] <= at and not at >= ended else Expected(k, *[math.nan] * 3)
-            for at, ends in asked
+            Expected(k) if at >= ended else run.forecasts[at].get(k, Expected(k)) for at in moments
         ]
         columns = {"expected": "at", "early": "early", "late": "late"}
         times = {name: [getattr(own, time) for own in told] for name, time in columns.items()}
         found.append({"name": run.jobs[k].name, **times, "ended": ended})
     return {"missing": None, "time": moments, "jobs": found}
-
-
-class _Retold:
-    """A scheduler that hears again what happened in a run. It begins with nothing learnt."""
-
-    def __init__(self, run: _Run) -> None:
-        slots = max(1, min(run.status.slots, MOST_SLOTS))
-        self._run = run
-        self._scheduler = Scheduler(Cluster([{"slots": slots}]), run.policy, run.objective)
-        self._ids: dict[int, int] = {}  # of jobs that have come
-        self._ended: set[tuple[int, int]] = set()  # tasks that ended well
-        self._over: set[int] = set()  # jobs of which nothing is left
-        self._now = 0.0
-
-    def go_on(self, at: float) -> None:
-        """Tells what happened until then; O(attempts)."""
-        ids = self._ids
-        self._add_new(at)
-        good, left, began = _state(self._run, at)
-        self._tell_tasks(good, {k: own for k, own in began.items() if k in ids}, at)
-        here = [k for k in ids if k not in self._over]
-        running = [min(left[k], len(began.get(k, ()))) for k in here]
-        pending = [left[k] - own for k, own in zip(here, running, strict=True)]
-        rows = [ids[k] for k in here]
-        self._scheduler.observe(rows, pending=pending, running=running, now=at)
-        done = [k for k in here if left[k] == 0]
-        self._scheduler.finish([ids[k] for k in done], at)
-        self._over |= set(done)
-        self._now = at
-
-    def _add_new(self, at: float) -> None:
-        run, ids = self._run, self._ids
-        new = {comes for k, comes in enumerate(run.comes) if k not in ids and comes <= at}
-        for when in sorted(new):
-            rows = [k for k, comes in enumerate(run.comes) if comes == when]
-            ids |= zip(rows, _add(self._scheduler, run, rows, ids, when), strict=True)
-
-    def _tell_tasks(
-        self, good: Mapping[tuple[int, int], float], began: Mapping[int, Sequence[float]], at: float
-    ) -> None:
-        """Tasks that began since the last time, at the time when they did on average, and that ended."""
-        fresh = {k: [each for each in own if each > self._now] for k, own in began.items()}
-        starts = sorted((math.fsum(own) / len(own), k) for k, own in fresh.items() if own)
-        for mean, k in starts:
-            self._scheduler.started([self._ids[k]], count=[len(fresh[k])], now=mean)
-        new = [key for key in good if key not in self._ended and key[0] in self._ids]
-        self._ended |= good.keys()
-        if new:
-            seconds = np.maximum([good[key] for key in new], _LEAST)
-            jobs = [self._ids[job] for job, _ in new]
-            self._scheduler.finished(jobs, seconds=seconds, now=at)
-
-    def ends(self) -> list[Expected]:
-        """When jobs are expected to end now."""
-        found = self._scheduler.expected_ends()
-        columns = [found[name].tolist() for name in ("ids", "at", "early", "late")]
-        known = {number: times for number, *times in zip(*columns, strict=True)}
-        ends = []
-        for k in range(len(self._run.jobs)):
-            times = known.get(self._ids.get(k, -1), [math.nan] * 3)
-            at, early, late = (time if math.isfinite(time) else math.nan for time in times)
-            ends.append(Expected(k, at, early, late))
-        return ends
-
-
-def _ends_at(run: _Run, moments: Sequence[float]) -> Iterator[list[Expected]]:
-    """What a scheduler expected that was told what had happened by each of these times."""
-    retold = _Retold(run)
-    for at in moments:
-        retold.go_on(at)
-        yield retold.ends()
-
-
-def _add(
-    scheduler: Scheduler, run: _Run, rows: Sequence[int], known: Mapping[int, int], now: float
-) -> list[int]:
-    """Adds jobs that come at one time; their ids."""
-    jobs = [run.jobs[k] for k in rows]
-    place = {k: own for own, k in enumerate(rows)}
-    table = ClusterJobs(
-        [len(job) for job in jobs],
-        [job.seconds for job in jobs],
-        after=[[place[parent] for parent in run.after[k] if parent in place] for k in rows],
-        program=[job.called for job in jobs],
-        **attributes(jobs, "weight", "deadline", "user"),
-    )
-    most = [max(1, MOST_SLOTS if job.max_slots is None else job.max_slots) for job in jobs]
-    parents = [[known[p] for p in run.after[k] if p in known] for k in rows]
-    ids: list[int] = scheduler.add(table, now, max_slots=most, parents=parents).tolist()
-    return ids
-
-
-def _state(
-    run: _Run, at: float
-) -> tuple[dict[tuple[int, int], float], list[int], dict[int, list[float]]]:
-    """What was known at a moment: seconds of tasks that had ended well, tasks that were left by job, and when
-    those that ran had begun."""
-    good: dict[tuple[int, int], float] = {}
-    tries: Counter[tuple[int, int]] = Counter()
-    running: dict[int, list[float]] = {}
-    for each in run.attempts:
-        key = each.job, each.task
-        if each.began + each.seconds <= at:
-            tries[key] += 1
-            if each.status == 0:
-                good.setdefault(key, each.seconds)
-        elif each.began <= at:
-            running.setdefault(each.job, []).append(each.began)
-    left = [len(job) for job in run.jobs]
-    for (job, task), count in tries.items():
-        if (job, task) in good or count > run.jobs[job].retries:
-            left[job] = max(0, left[job] - 1)
-    return good, left, running
 
 
 def _reasons(run: _Run) -> list[dict[str, Any]]:
@@ -543,4 +430,10 @@ def _verdict(run: _Run) -> list[str]:
     text += (
         f"; {late:,} of {due:,} deadlines {'was' if late == 1 else 'were'} missed" if due else ""
     )
-    return [text + "."]
+    if told.status == "done":
+        return [text + "."]
+    return [
+        f"{text}.",
+        "What follows takes for granted that tasks which have not ended take the mean time of their job's "
+        "tasks.",
+    ]
