@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import malleable as mb
-from benchmarks.instances import shortest_first
+from benchmarks.instances import hawk_jobs, shortest_first
 from malleable.replications import interval
 from malleable.view.drawing import new_figure, save_figure
 
@@ -78,7 +78,7 @@ def workloads(folder: Path | None, only: str) -> Iterator[tuple[str, mb.ClusterJ
         if only in name:
             yield (
                 name.split("/")[0] + " " + Path(name).name.split(".")[0],
-                mb.read(folder / name).tasks(),
+                hawk_jobs(folder / name) if "hawk" in name else mb.read(folder / name).tasks(),
             )
 
 

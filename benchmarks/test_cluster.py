@@ -16,9 +16,11 @@ from benchmarks.instances import (
     cluster_overload,
     cluster_section51,
     cluster_stream,
+    hawk_jobs,
     network_stream,
     shortest_first,
 )
+from malleable.papers import google2011
 
 TRACES = {
     "facebook-2009": "swim-facebook/FB-2009_samples_24_times_1hr_0.tsv.gz",
@@ -138,7 +140,8 @@ def test_order_traces(benchmark, trace, generic):
     path = Path(os.environ.get("MALLEABLE_TRACES", "")) / TRACES[trace]
     if not path.exists():
         pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook and others")
-    jobs = mb.read(path).tasks()
+    own = {"yahoo": hawk_jobs, "google-2011": google2011.cluster_jobs}
+    jobs = own[trace](path) if trace in own else mb.read(path).tasks()
 
     def run():
         for load in (0.5, 0.7, 0.9):

@@ -119,10 +119,6 @@ def test_real_queries(benchmark, slots):
     folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "tpch-cloudlab"
     if not folder.exists():
         pytest.skip("set MALLEABLE_TRACES to the folder that has tpch-cloudlab")
-    table = mb.read(
-        folder / "cloudlab_22query_tpch_profiles.json.gz",
-        graphs=folder / "queries.yaml",
-        cores=slots,
-    ).flows()
+    table = instances.tpch_flows(folder, cores=slots)
     plan = benchmark(mb.plan, table, slots, "sum:stretch")
     plan.validate()

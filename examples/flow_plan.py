@@ -1,10 +1,6 @@
-"""Plan flows of jobs: small ones, and TPC-H queries as Spark ran them if MALLEABLE_TRACES says where."""
-
-import os
-from pathlib import Path
+"""Plan flows of jobs, and check the plans."""
 
 import malleable as mb
-from malleable.flows.plan import FLOW_POLICIES
 
 flows = mb.Flows(
     [
@@ -27,14 +23,3 @@ for objective in ("sum:response", "max:tardiness"):
     plan.validate()
     print(f"{objective}: {plan.value:.6g}, no schedule is below {plan.lower_bound:.6g}")
     print("\n".join(plan.explain()))
-
-folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "tpch-cloudlab"
-profiles = folder / "cloudlab_22query_tpch_profiles.json.gz"
-if profiles.exists():
-    queries = mb.read(profiles, graphs=folder / "queries.yaml").flows()
-    for policy in FLOW_POLICIES:
-        plan = mb.plan(queries, slots=50, objective="sum:stretch", policy=policy)
-        plan.validate()
-        print(f"22 TPC-H queries, {policy}: mean stretch {plan.value / len(queries):.4f}")
-else:
-    print("TPC-H queries: set MALLEABLE_TRACES to the folder that has tpch-cloudlab")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import malleable as mb
+from malleable.papers.google2011 import map_shuffle_jobs
 from malleable.replications import replicate
 
 # Jobs that arrive together: the best plan, what it promises, and how good anything could be.
@@ -46,7 +47,7 @@ print("map and shuffle slots", decision.slots.tolist())
 
 trace = Path(os.environ.get("MALLEABLE_TRACES", "")) / "google2011" / "jobs_dev.csv.gz"
 if "MALLEABLE_TRACES" in os.environ and trace.exists():
-    jobs = mb.read(trace).map_shuffle()
+    jobs = map_shuffle_jobs(trace)
     result = mb.simulate(jobs, policy=["k-lps", "max-srpt", "split-srpt", "two-srpt"], load=0.75)
     for policy, s in result.summary.items():
         print(f"{policy:10} {s['mean_response'] / s['lower_bound']:.2f} x the bound on the trace")

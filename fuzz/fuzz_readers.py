@@ -21,19 +21,6 @@ from driver import run
 import malleable as mb
 
 COPY = Path(tempfile.mkdtemp()) / "copy.csv"
-GRAPHS = {name: {"0": ["1"], "1": []} for name in ("Q1", "Q2")}
-
-
-def _tpch(source: Any) -> Any:
-    return mb.read_flows(source, graphs=GRAPHS)
-
-
-def _tpch_graphs(source: Any) -> Any:
-    profiles = (
-        '{"tpch_q1_2g_maxCores_4": [{"stage_id": 0, "num_tasks": 2, "average_runtime_ms": 5},'
-        ' {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 5}]}'
-    )
-    return mb.read_flows(io.StringIO(profiles), graphs=source)
 
 
 def _converted(converter: str) -> Callable[[Any], Any]:
@@ -43,21 +30,13 @@ def _converted(converter: str) -> Callable[[Any], Any]:
 # What becomes of the formats of some folders of inputs; the format itself is known by content.
 TABLES = {
     "jobs": ("swim", "rumen", "workload", "swf", "sacct", "task_events"),
-    "flows": ("wfformat", "alibaba", "batch_task", "spark"),
-    "map_shuffle": (
-        "map_shuffle",
-        "map_shuffle_swim",
-        "map_shuffle_rumen",
-        "map_shuffle_google2011",
-    ),
-    "map_reduce": ("map_reduce", "map_reduce_swim", "map_reduce_rumen", "map_reduce_google2011"),
+    "flows": ("wfformat", "batch_task", "spark"),
+    "map_shuffle": ("map_shuffle", "map_shuffle_swim", "map_shuffle_rumen"),
+    "map_reduce": ("map_reduce", "map_reduce_swim", "map_reduce_rumen"),
     "tasks": (
         "cluster_jobs",
         "cluster_swim",
         "cluster_rumen",
-        "cluster_hawk",
-        "cluster_google2011",
-        "cluster_alibaba",
         "cluster_flows",
         "cluster_workload",
     ),
@@ -65,8 +44,6 @@ TABLES = {
 READERS: dict[str, Callable[[Any], Any]] = {
     "jobs": mb.read_jobs,
     "flows": mb.read_flows,
-    "tpch": _tpch,
-    "tpch_graphs": _tpch_graphs,
     "cluster": mb.read_cluster,
     **{name: _converted(table) for table, names in TABLES.items() for name in names},
 }

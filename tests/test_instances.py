@@ -1,6 +1,7 @@
 """The instances that measurements name are what they are said to be."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -260,6 +261,23 @@ def test_workflows_of_traces():
     assert instances.tpch_stream(1, 0.8, 23, 20)[0].arrival.tolist() == jobs.arrival.tolist()
     facebook, slots = instances.facebook_due(0.35, jobs=500)
     assert len(facebook) == 500 and 0 < slots < 3000
+
+
+def test_files_of_research(tmp_path):
+    (tmp_path / "hawk").write_text("7 2 3.0 2.5 3.5\n5 1 4 4\n")
+    jobs = instances.hawk_jobs(tmp_path / "hawk")
+    assert (jobs.arrival.tolist(), jobs.map_work.tolist()) == ([5, 7], [4, 6])
+    tasks = [{"id": 2, "parents": [1], "instances": 3.0, "duration": 2.0, "start_time": 90},
+             {"id": 1, "instances": None, "actual_duration": 1, "start_time": 80}]  # fmt: skip
+    lines = [{"job": "j1", "tasks": tasks}, {"job": "j0", "tasks": [{"id": 1, "duration": 5}]}]
+    (tmp_path / "dags").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    flows = instances.alibaba_flows(tmp_path / "dags")
+    assert (flows.name, flows.arrival.tolist()) == (("j0", "j1"), [0, 80])
+    assert (flows.work.tolist(), flows.after(1)) == ([5, 6, 1], [2])
+    assert len(instances.alibaba_flows(tmp_path / "dags", most=1)) == 1
+    if instances.traces() is not None:
+        queries = instances.tpch_flows(instances.traces() / "tpch-cloudlab")
+        assert (len(queries), len(queries.work)) == (22, 171)
 
 
 def test_worlds_of_copying_are_at_their_loads():

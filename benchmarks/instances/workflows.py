@@ -1,7 +1,7 @@
 """DAGs of real workflows that come one after the other; they need the traces' folder (MALLEABLE_TRACES).
 
-tpch_stream(seed, load, slots, flows=100): queries of ``tpch-cloudlab`` at random, as `read_flows` takes their
-    profiles, as cluster jobs of as many tasks as stages have; Poisson at the load on so many generic slots.
+tpch_stream(seed, load, slots, flows=100): queries of ``tpch-cloudlab`` at random (`tpch_flows`),
+    as cluster jobs of as many tasks as stages have; Poisson at the load on so many generic slots.
 tpch_arrivals(seed, load, slots, flows=100): such queries as a table of flows, each stage malleable, Poisson.
 wf_stream(seed, load, slots, flows=60): like `tpch_stream`, of ``wfinstances``: workflows of at most 2,000 jobs.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.instances.research import tpch_flows
 from malleable import Cluster, ClusterJobs, Flows, cluster_flows, read_flows
 
 __all__ = ["tpch_arrivals", "tpch_stream", "traces", "wf_stream"]
@@ -33,7 +34,7 @@ def traces() -> Path | None:
 def _tpch() -> Flows:
     folder = traces()
     assert folder is not None, "no folder of traces"
-    return read_flows(folder / "tpch-cloudlab" / "cloudlab_22query_tpch_profiles.json.gz")
+    return tpch_flows(folder / "tpch-cloudlab")
 
 
 @lru_cache(maxsize=1)

@@ -85,7 +85,6 @@ def test_replications_and_grid(capsys):
         (["--estimates", "x"], "--estimates x"),
         (["--read", "gap=1"], "option 'gap' does not apply to a table of cluster jobs"),
         (["--read", "gap"], "--read gap: write NAME=VALUE"),
-        (["--graphs", "q.yaml"], "option 'graphs' does not apply to a table of cluster jobs"),
         (["--load", "0.5"], "load: only without a cluster"),
         (["--grid", "--records", "r.csv"], "--records: works for a single run only"),
         (["--replications", "2", "--plot", "c.png"], "--plot: works for a single run only"),

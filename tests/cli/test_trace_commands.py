@@ -18,18 +18,13 @@ from tests.cli.command_line import COMMAND, SWIM, call, check_one_line, read_jso
 
 BAD_RUMEN = rumen("good", 0, 50, [(1, 20)]) + rumen("late", 1, 60, [(30, 10)])
 BAD_SWIM = SWIM + "j9\tx\t0\t1\t1\t1\n"
-ALIBABA = '{"job": "a", "tasks": [{"id": "1", "duration": 2}]}\n{"job": "b", "tasks": [{}]}\n'
-GOOGLE = (
-    "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
-    "a,1,3,1,2,2\nb,x,3,1,2,2\n"
-)
+DAGS = "M1,1,j_1,1,Terminated,10,20,1,1\nM1,1,j_2,1,Terminated,x,20,1,1\n"
 COMMANDS = {
     "plan rumen": ("plan trace --slots 5", BAD_RUMEN),
     "plan swim": ("plan trace --slots 5", BAD_SWIM),
-    "plan flows": ("plan trace --slots 5", ALIBABA),
+    "plan flows": ("plan trace --slots 5", DAGS),
     "tandem swim": ("simulate trace --model tandem", BAD_SWIM),
     "tandem rumen": ("simulate trace --model tandem", BAD_RUMEN),
-    "tandem google2011": ("simulate trace", GOOGLE),
     "tandem rumen without bytes": (
         "simulate trace --model tandem",
         rumen("good", 0, 50, [(1, 20)])
@@ -68,22 +63,15 @@ def test_malformed_records_are_named_then_left_out(name, capsys, monkeypatch, tm
         ("simulate trace --max-size 64", "a larger --max-size"),
         ("simulate trace --model cluster --load 1 --max-size 64", "a larger --max-size"),
         ("simulate trace --model slotted --max-size 64", "a larger --max-size"),
-        ("reproduce overlap-fig7 --trace trace --max-size 64", "a larger --max-size"),
         ("demo --trace trace --max-size 64", "a larger --max-size"),
         ("simulate flat --model slotted", "(--slot-seconds S says it)"),
         ("simulate free --model cluster --load 1", "(--read task_seconds=S cuts its work"),
-        ("plan tpch --slots 5", "(simulate --model cluster --graphs FILE names them)"),
-        (
-            "simulate tpch --model cluster --load 1",
-            "(simulate --model cluster --graphs FILE names them)",
-        ),
     ],
 )
 def test_advice_in_words_of_the_command_line(command, advice, tmp_path, monkeypatch, capsys):
     (tmp_path / "trace").write_text(SWIM)
     (tmp_path / "flat").write_text(rumen("a", 0, 9, [(5, 5)]))
     (tmp_path / "free").write_text('{"flows": [{"jobs": [{"work": 3}]}]}')
-    (tmp_path / "tpch").write_text('{"tpch_q1_50g_maxCores_50": []}')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SWIM.encode())))
     check_one_line(call(capsys, *command.split()), advice)

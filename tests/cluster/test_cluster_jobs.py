@@ -281,20 +281,6 @@ def test_rumen():
         mb.read(io.StringIO("")).tasks()
 
 
-def test_hawk():
-    jobs = mb.read(io.StringIO("7 2 3.0 2.5 3.5\n5 1 4 4\n")).tasks()
-    assert jobs.arrival.tolist() == [5, 7]
-    assert jobs.map_work.tolist() == [4, 6]
-    for text, message in (
-        ("1 2 3 4\n", "line 1: 1 task times, 2 tasks"),
-        ("1 1 4 4\n1 1 x 4\n", "line 2: not numbers"),
-        ("1 1 3 -4\n", "line 1: must be finite and not negative"),
-        ("", "empty"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            mb.read(io.StringIO(text)).tasks()
-
-
 def test_flows_become_jobs_that_wait():
     flows = mb.Flows(
         [[{"name": "a", "work": 100}, {"name": "b", "work": 30, "after": ["a"]}], [{"work": 0}]]
@@ -315,11 +301,6 @@ def test_real_rumen_trace():
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
         assert len(mb.read(bad, skip_bad=True).tasks()) == 73
-
-
-def test_real_yahoo_trace():
-    jobs = mb.read(trace_file("yahoo-hawk", "YH1_sub.tr.gz")).tasks()
-    assert len(jobs) == 2910
 
 
 def test_facebook_day_flex_beats_fair_with_true_sizes():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from benchmarks.instances import alibaba_flows, tpch_flows
 from malleable.flows.generate import section51_flows
 from tests.flows.flow_theorems import keeps_the_theorems
 from tests.full import part
@@ -71,19 +72,14 @@ def test_generated(objective, weighted):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("slots", [50, 200])
 def test_tpch(slots, objective):
-    folder = trace_file("tpch-cloudlab")
-    flows = mb.read(
-        folder / "cloudlab_22query_tpch_profiles.json.gz",
-        graphs=folder / "queries.yaml",
-        cores=slots,
-    ).flows()
+    flows = tpch_flows(trace_file("tpch-cloudlab"), cores=slots)
     check(dressed(flows, slots, 1), slots, objective)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", ["medium_filtered.jsonl.gz", "set0_dev.jsonl.gz"])
 def test_alibaba(name, objective):
-    flows = flows_of(trace_file("alibaba2018-dag", name))
+    flows = alibaba_flows(trace_file("alibaba2018-dag", name))
     for seed, first in enumerate(range(0, 100 * part(4, 1), 100)):
         check(dressed(flows.take(np.arange(first, first + 100)), 300, seed), 300, objective)
 

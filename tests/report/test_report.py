@@ -265,7 +265,6 @@ EDGES = {
     "no fair": ("name,maps,map_seconds\na,4,10\nb,2,5\n", ["--policy", "auto,fifo"]),
     "work alone": ("name,work,arrival\na,400,0\nb,90,7\n", []),
     "spread": ("name,maps,map_seconds\na,4,10\nb,2,5\n", ["--spread", "60"]),
-    "hawk": ("0 3 5.0 4 5 6\n7 1 2.0 2\n", []),
     "tandem": ("name,arrival,map,shuffle\na,0,3,4\nb,1,5,0\n", []),
     "slotted": ("name,arrival,map,reduce\na,1,3,4;5\nb,2,5,1\n", []),
     "swf": ("; a log\n" + "\n".join(

@@ -294,28 +294,10 @@ def test_rumen():
         mb.read(io.StringIO(rumen("none", 0, [], [(1, 2)]))).map_reduce()
 
 
-GOOGLE = (
-    "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
-    "1,60000000,5,1,3.0,1.0\n2,0,2,1,1.0,3.0\n3,1,1,1,9.0,9.0\n4,2,9,0,9.0,9.0\n"
-)
-
-
-def test_google2011():
-    jobs = mb.read(io.StringIO(GOOGLE)).map_reduce(
-        slot=30.0, map_units=10.0, reduce_units=8.0, tasks=5
-    )
-    # Means 2 and 2: map 0.5 and 1.5 times 10, reduce 1.5 and 0.5 times 8, split evenly.
-    same(
-        jobs,
-        mb.MapReduceJobs([5, 15], [[3, 3, 2, 2, 2], [1, 1, 1, 1]], arrival=[1, 3], name=["2", "1"]),
-    )
-
-
 def test_real_traces():
     swim = trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")
     for path in (
         swim,
-        swim.parent.parent / "google2011" / "jobs_dev.csv.gz",
         swim.parent.parent / "hadoop-rumen" / "trace_7m.json.gz",
     ):
         jobs = mb.read(path).map_reduce()

@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.papers.google2011 import map_shuffle_jobs
 from tests.trace_files import trace_file
-
-GOOGLE = (
-    "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
-    "b,9000000,2,1,30,1\n"
-    "a,5000000,3,1,10,3\n"
-    "one,1,1,1,10,3\n"
-    "cut,1,5,0,10,3\n"
-    "none,1,5,1,10,0\n"
-)
 
 
 def test_table():
@@ -85,20 +77,6 @@ def test_swim():
         mb.read(io.StringIO(text)).map_shuffle(map_rate=0)
 
 
-def test_google2011():
-    jobs = mb.read(io.StringIO(GOOGLE)).map_shuffle()
-    assert jobs.name == ("a", "b")
-    assert jobs.arrival.tolist() == [0, 4]
-    assert jobs.map.tolist() == pytest.approx([0.5, 1.5])
-    assert jobs.shuffle.tolist() == pytest.approx([1.5, 0.5])
-    with pytest.raises(ValueError, match="'complete' is missing"):
-        mb.read(io.StringIO("job_id,submit_us,n_tasks\n")).map_shuffle()
-    with pytest.raises(ValueError, match="no job is left"):
-        mb.read(io.StringIO(GOOGLE)).map_shuffle(least_tasks=9)
-    with pytest.raises(ValueError, match="line 2: submit_us = 'x': not a number"):
-        mb.read(io.StringIO(GOOGLE.replace("9000000", "x", 1))).map_shuffle()
-
-
 def attempt(begin, end, shuffled=None, result="SUCCESS"):
     found = {"startTime": begin, "finishTime": end, "result": result}
     if shuffled is not None:
@@ -160,7 +138,7 @@ def test_real_rumen(name):
 
 
 def test_real_google_and_swim():
-    google = mb.read(trace_file("google2011", "jobs_dev.csv.gz")).map_shuffle()
+    google = map_shuffle_jobs(trace_file("google2011", "jobs_dev.csv.gz"))
     assert google.map.mean() == pytest.approx(1)
     assert google.shuffle.mean() == pytest.approx(1)
     swim = mb.read(

@@ -13,12 +13,9 @@ import pytest
 import malleable as mb
 from malleable.traces import Phase, Trace
 from tests.traces.test_damaged_files import (
-    ALIBABA,
     BATCH_TASK,
     CLUSTER_TABLE,
     FLOWS,
-    GOOGLE,
-    HAWK,
     MAP_REDUCE,
     MAP_SHUFFLE,
     RUMEN,
@@ -36,14 +33,11 @@ CONVERTERS = ("jobs", "flows", "map_shuffle", "map_reduce", "tasks")
 FEEDS = {
     SWIM: CONVERTERS,
     RUMEN: CONVERTERS,
-    GOOGLE: CONVERTERS,
-    HAWK: ("jobs", "flows", "map_reduce", "tasks"),
     TABLE: ("jobs", "flows", "tasks"),
     CLUSTER_TABLE: ("jobs", "flows", "map_reduce", "tasks"),
     MAP_SHUFFLE: ("jobs", "flows", "map_shuffle", "tasks"),
     MAP_REDUCE: ("jobs", "flows", "map_reduce", "tasks"),
     FLOWS: ("jobs", "flows", "tasks"),
-    ALIBABA: ("jobs", "flows", "tasks"),
     WORKFLOW: ("jobs", "flows", "tasks"),
     SWF: ("jobs", "flows", "map_reduce", "tasks"),
     SACCT: ("jobs", "flows", "map_reduce", "tasks"),
@@ -74,7 +68,7 @@ def test_every_converter_on_every_format(text: str, name: str) -> None:
 
 
 def test_work_is_the_same_for_every_model() -> None:
-    for text in (HAWK, CLUSTER_TABLE, MAP_REDUCE):
+    for text in (CLUSTER_TABLE, MAP_REDUCE):
         trace = mb.read(io.StringIO(text))
         tasks = trace.tasks()
         assert trace.jobs().work == pytest.approx(tasks.map_work)
@@ -259,8 +253,8 @@ def test_rows_of_a_job_table_and_flows_of_a_file_are_records_too() -> None:
 def test_warnings_point_to_the_line_that_reads_or_converts() -> None:
     text = RUMEN.replace('"reduceShuffleBytes": 9', '"reduceShuffleBytes": -1', 2)
     with pytest.warns(UserWarning) as told:
-        mb.read(io.StringIO(HAWK + "x\n"), skip_bad=True)
+        mb.read(io.StringIO(SWIM + "x\n"), skip_bad=True)
         mb.read(io.StringIO(TABLE + "x\n"), skip_bad=True)
         mb.read(io.StringIO(text), skip_bad=True).map_shuffle()
-        mb.read(io.StringIO(HAWK)).jobs(at=1.0)
+        mb.read(io.StringIO(CLUSTER_TABLE)).jobs(at=1.0)
     assert [warning.filename for warning in told] == [__file__] * 4

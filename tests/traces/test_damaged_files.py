@@ -69,12 +69,6 @@ def _spark() -> str:
 
 
 SPARK = _spark()
-HAWK = "7 2 3.0 2.5 3.5\n5 1 4 4\n9 3 2 1 2 3\n"
-GOOGLE = (
-    "job_id,submit_us,n_tasks,n_finish,sum_finished_runtime_s,complete,"
-    "sum_cpu_request_x_runtime,sum_disk_request\n"
-    "a,1000000,3,3,33.5,1,2.5,0.25\nb,2000000,2,1,8,1,1e3,0.5\nc,5000000,9,0,0,0,1,1\n"
-)
 TABLE = (
     "name,arrival,work,min_slots,max_slots,weight,deadline,sla,user\n"
     "a,0,40,1,8,1,90,50:1;70:3,ann\n'=b,1.5,10,0,,2,,,bob\n"
@@ -97,11 +91,6 @@ FLOWS = json.dumps(
     },
     indent=1,
 )  # fmt: skip
-ALIBABA = (
-    '{"job": "j1", "tasks": [{"id": "1", "parents": [], "instances": 3, "duration": 2.5,'
-    ' "start_time": 7}, {"id": "2", "parents": ["1"], "instances": 1, "duration": 4}]}\n'
-    '{"job": "j2", "tasks": [{"id": 5, "duration": 1, "start_time": 9}]}\n'
-)
 WORKFLOW = json.dumps(
     {
         "name": "genome",
@@ -116,18 +105,6 @@ WORKFLOW = json.dumps(
         },
     }
 )  # fmt: skip
-TPCH = json.dumps(
-    {
-        "tpch_q1_50g_maxCores_50": [
-            {"stage_id": 0, "num_tasks": 4, "average_runtime_ms": 250.5},
-            {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 99},
-        ]
-    }
-)
-GRAPHS = (
-    "graphs:\n  - name: Q1\n      - name: 0\n        children: [1]\n      - name: 1\n"
-    "        children: []\n"
-)
 CLUSTER = (
     '[[node]]\nname = "small"\ncount = 3\nmap_slots = 2\nreduce_slots = 1\nrate = 0.5\n'
     'rack = ["r1", "r2"]\nlink = 1e8\n[[rack]]\nname = "r1"\nlink = 1e9\n'
@@ -176,22 +153,17 @@ TRIES = part(300)
 READERS: dict[str, tuple[str, list[Reader]]] = {
     "swim": (SWIM, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
     "rumen": (RUMEN, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
-    "hawk": (HAWK, [JOBS, FLOW, MAP_REDUCES, TASKS]),
     "swf": (SWF, [JOBS, FLOW, MAP_REDUCES, TASKS]),
     "sacct": (SACCT, [JOBS, FLOW, MAP_REDUCES, TASKS]),
     "batch_task": (BATCH_TASK, [JOBS, FLOW, TASKS]),
     "task_events": (TASK_EVENTS, [JOBS, FLOW, MAP_REDUCES, TASKS]),
     "spark": (SPARK, [JOBS, FLOW, TASKS]),
-    "google2011": (GOOGLE, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
     "table": (TABLE, [JOBS, FLOW]),
     "cluster table": (CLUSTER_TABLE, [JOBS, FLOW, MAP_REDUCES, TASKS]),
     "map and shuffle": (MAP_SHUFFLE, [JOBS, FLOW, MAP_SHUFFLES]),
     "map and reduce": (MAP_REDUCE, [JOBS, FLOW, MAP_REDUCES, TASKS]),
     "flows": (FLOWS, [JOBS, mb.read_flows, TASKS]),
-    "alibaba": (ALIBABA, [JOBS, mb.read_flows, TASKS]),
     "workflow": (WORKFLOW, [JOBS, mb.read_flows, TASKS]),
-    "tpch": (TPCH, [lambda source, **o: mb.read_flows(source, graphs=io.StringIO(GRAPHS), **o)]),
-    "graphs": (GRAPHS, [lambda source, **o: mb.read_flows(io.StringIO(TPCH), graphs=source, **o)]),
     "cluster": (CLUSTER, [lambda source, skip_bad: mb.read_cluster(source)]),
 }
 NASTY = (

@@ -1,4 +1,4 @@
-"""Readers of flows: the project's JSON, WfFormat, TPC-H, Alibaba."""
+"""Readers of flows: the project's JSON, WfFormat."""
 
 import gzip
 import io
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import malleable as mb
+from benchmarks.instances import alibaba_flows
 from malleable.jobs.table import ALL_SLOTS
 from malleable.traces.flow_files import flows_dict, read_flows, write_flows
 from tests.flows.flow_instances import any_flows
@@ -276,99 +277,6 @@ def test_wfformat_errors():
         mb.read(text({"schemaVersion": "1.5"}))
 
 
-ALIBABA = [
-    {
-        "job": "j1",
-        "tasks": [
-            {"id": 2, "parents": [1], "instances": 3.0, "duration": 2.0, "start_time": 90},
-            {"id": 1, "parents": [], "instances": None, "duration": 1, "start_time": 80},
-        ],
-    },
-    {
-        "job": "j0",
-        "tasks": [
-            {"id": 1, "parents": [], "instances": 2, "actual_duration": 5.0, "start_time": 10}
-        ],
-    },
-]
-
-
-def lines(content):
-    return io.StringIO("".join(json.dumps(line) + "\n" for line in content))
-
-
-def test_alibaba():
-    for flows in (read_flows(lines(ALIBABA)), mb.read(lines(ALIBABA)).flows()):
-        assert flows.name == ("j0", "j1")  # by arrival
-        assert flows.arrival.tolist() == [10.0, 80.0]
-        assert flows.work.tolist() == [10.0, 6.0, 1.0]
-        assert flows.max_slots.tolist() == [2, 3, 1]
-        assert flows.after(1) == [2]
-    assert len(mb.read(lines(ALIBABA), most=1).flows()) == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "line 2: not JSON"),
-        ('{"job": "a"}', "line 2: expected an object with job and tasks"),
-        ('{"job": "a", "tasks": [{}]}', "expected an object with an id"),
-        ('{"job": "a", "tasks": [{"id": 1, "duration": -1}]}', "duration = -1"),
-        ('{"job": "a", "tasks": [{"id": 1, "duration": 1, "parents": [7]}]}', "after '7'"),
-    ],
-)
-def test_alibaba_errors(line, message):
-    with pytest.raises(ValueError, match=message):
-        mb.read(io.StringIO(json.dumps(ALIBABA[1]) + "\n" + line + "\n")).flows()
-
-
-PROFILES = {
-    f"tpch_q{query}_{size}g_maxCores_{cores}": [
-        {"stage_id": 0, "num_tasks": 4, "average_runtime_ms": 500.0 * query},
-        {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 1000.0},
-    ]
-    for query in (2, 1)
-    for size in (50, 100)
-    for cores in (8, 4)
-}
-GRAPHS = """# a comment
-graphs:
-  - name: Q1
-    graph:
-      - name: 0
-        children: [1]
-      - name: 1
-  - name: Q2
-    graph:
-      - name: 0
-      - name: 1
-"""
-
-
-def test_tpch():
-    flows = mb.read(text(PROFILES), graphs=io.StringIO(GRAPHS)).flows()
-    assert flows.name == ("Q1", "Q2")
-    assert flows.work.tolist() == [2.0, 1.0, 4.0, 1.0]
-    assert flows.max_slots.tolist() == [4, 1, 4, 1]
-    assert flows.parent.tolist() == [0]
-    shapes = {"Q1": {"0": ["1"], "1": []}, "Q2": {"0": [], "1": []}}
-    assert mb.read(text(PROFILES), graphs=shapes, size=100, cores=8).flows().parent.tolist() == [0]
-
-
-def test_tpch_errors():
-    graphs = io.StringIO(GRAPHS)
-    with pytest.raises(ValueError, match="size = 7: the file has 50, 100"):
-        mb.read(text(PROFILES), graphs=graphs, size=7).flows()
-    with pytest.raises(ValueError, match="no graph of query Q2"):
-        mb.read(text(PROFILES), graphs={"Q1": {"0": [], "1": []}}).flows()
-    with pytest.raises(ValueError, match="stage 1 is not in"):
-        mb.read(text(PROFILES), graphs={"Q1": {"0": []}, "Q2": {"0": []}}).flows()
-    with pytest.raises(ValueError, match="expected tpch_q"):
-        mb.read(text({"other": [], **PROFILES}), graphs={}).flows()
-    with pytest.raises(ValueError, match="line 1"):
-        mb.read(text(PROFILES), graphs=io.StringIO("nonsense\n")).flows()
-
-
 def test_real_workflows():
     for path in sorted(trace_file("wfinstances").glob("*/*.gz"))[:6]:
         flows = read_flows(path)
@@ -377,21 +285,8 @@ def test_real_workflows():
         assert plan.value <= plan.lower_bound * 1.6
 
 
-def test_real_queries():
-    folder = trace_file("tpch-cloudlab")
-    flows = mb.read(
-        folder / "cloudlab_22query_tpch_profiles.json.gz", graphs=folder / "queries.yaml"
-    ).flows()
-    assert len(flows) == 22
-    for objective in ("sum:completion", "max:stretch"):
-        plan = mb.plan(flows, 50, objective, effort=50)
-        plan.validate()
-        assert plan.speed <= (3.0 if objective.startswith("sum") else 2.0)
-        assert plan.value <= plan.literal_value * (1 + 1e-9)
-
-
 def test_real_batch_dags():
-    flows = mb.read(trace_file("alibaba2018-dag", "set0_dev.jsonl.gz"), most=200).flows()
+    flows = alibaba_flows(trace_file("alibaba2018-dag", "set0_dev.jsonl.gz"), most=200)
     for policy in ("flowflex", "fair", "fifo"):
         plan = mb.plan(flows, 2000, "sum:response", policy, effort=0)
         plan.validate()

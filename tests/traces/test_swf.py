@@ -109,9 +109,7 @@ def test_malformed_lines(old: str, new: str, problem: str) -> None:
         assert len(read(text, skip_bad=True)) in (4, 5)
 
 
-def test_told_apart_from_hawk() -> None:
-    seconds = " ".join(["2"] * 15)
-    assert read(f"7 15 2.0 {seconds}\n").format == "Hawk trace"
+def test_comments_alone_are_no_jobs() -> None:
     assert read("; no line yet\n" + LOG).format == "SWF log"
     with pytest.raises(ValueError, match="empty, no jobs in it"):
         read("; nothing but a comment\n")

@@ -8,13 +8,11 @@ from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import (
     adder,
     progress_bar,
-    read_file,
-    reading_arguments,
-    warnings_as_notes,
 )
 from malleable.cli.workers import ENGINE, workers
 from malleable.papers import FIGURES, reproduce
 from malleable.papers.catalogue import list_table, listed
+from malleable.papers.google2011 import map_shuffle_jobs
 from malleable.view.drawing import image_bytes
 from malleable.view.text import fields_of
 
@@ -35,8 +33,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--quick", "fewer simulations, without the largest experiments", bool)
     told = "overlap: generated jobs for each point of the figure (default: the number above)"
     add("--jobs N", told, int)
-    add("--trace FILE", "overlap-fig7: a file of google2011's jobs (default: generated jobs)")
-    reading_arguments(parser)
+    add(
+        "--trace FILE",
+        "overlap-fig7: table of the jobs of Google's trace of 2011 (default: generated)",
+    )
     add("--seed", "seed of the first simulation", int, 0)
     add("--plot FILE", "draw the panels (.png, .svg, .pdf)")
     output_arguments(parser)
@@ -55,8 +55,7 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, pictures=["plot"], inputs=[asked.trace])
     trace = asked.trace
     if trace is not None and FIGURES[name].trace:
-        with warnings_as_notes():
-            trace = read_file(asked.trace, asked).map_shuffle()
+        trace = map_shuffle_jobs(asked.trace)
     with progress_bar(name) as advance, workers(asked.processes, asked.engine) as executor:
         how = {"executor": executor, "progress": advance, **fields_of(asked, "seed", "quick")}
         figure = reproduce(name, getattr(asked, unit + "s"), trace=trace, **how)

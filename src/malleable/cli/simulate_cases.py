@@ -11,7 +11,6 @@ from malleable.cli.workers import ENGINE
 from malleable.lines import counted
 from malleable.simulation import model_of, parsed_option
 from malleable.traces import Trace
-from malleable.traces.formats import reading_options
 
 
 class Case(NamedTuple):
@@ -56,11 +55,7 @@ def generated(asked: argparse.Namespace) -> bool:
 def trace_of(asked: argparse.Namespace) -> Trace:
     """The trace of FILE, which is read once."""
     if asked.source is None:
-        given = dict(option(text, "read") for text in asked.read or ())
-        if asked.graphs is not None:
-            given["graphs"] = asked.graphs
-        own = {name: given[name] for name in reading_options() & given.keys()}
-        asked.source = read_file(asked.file, asked, **own)
+        asked.source = read_file(asked.file, asked)
     found: Trace = asked.source
     return found
 
@@ -70,15 +65,11 @@ def guessed_model(asked: argparse.Namespace) -> tuple[str, str]:
     trace = trace_of(asked)
     model = model_of(trace) or "cluster"
     others = []
-    if trace.columns and trace.known is not None and not trace.known.any():
-        return "tandem", ""  # of requests alone
     if model == "jobs":
         if asked.cluster is not None:
             return "cluster", ""
         others = ["cluster"]
-    elif model == "cluster" and (
-        trace.columns or (trace.table is None and trace.reduce is not None)
-    ):
+    elif model == "cluster" and trace.table is None and trace.reduce is not None:
         others = ["tandem", "slotted"]
     if not others:
         return model, ""

@@ -12,7 +12,6 @@ from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.report.study import spread_jobs
-from malleable.traces.formats import reading_options
 
 DEFAULT_POLICIES = "auto,flex,fair,fifo"
 
@@ -24,7 +23,6 @@ def arguments(add: Callable[..., str]) -> None:
     spread_argument(add)
     told = "an option of the trace's format, or an assumption (--options lists both)"
     add("--read NAME=VALUE", told, action="append")
-    add("--graphs FILE", "TPC-H profiles: file of query graphs (default: queries.yaml beside FILE)")
     told = (
         "run a grid of cases: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1"
     )
@@ -47,12 +45,11 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
         return jobs, f"{jobs!r}, recorded events"
     given = dict(option(text, "read") for text in asked.read or ())
     trace = trace_of(asked)
-    given = {name: value for name, value in given.items() if name not in reading_options()}
     with warnings_as_notes():
         jobs = trace.tasks(**given)
     if asked.spread is not None:
         jobs = spread_jobs(jobs, asked.spread, asked.seed)
-    stated = {**trace.options} | trace.assumptions("tasks") | given
+    stated = trace.assumptions("tasks") | given
     shown = ", ".join(
         f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
         for name, value in stated.items()

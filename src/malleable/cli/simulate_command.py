@@ -98,7 +98,7 @@ def model_parser(model: str | None) -> argparse.ArgumentParser:
 def _of_model(asked: argparse.Namespace) -> argparse.Namespace:
     """The arguments as the model's own parser reads them; SystemExit for those of other models."""
     parser = model_parser(asked.model)
-    kept = argparse.Namespace(source=asked.source, graphs=None, read=None)
+    kept = argparse.Namespace(source=asked.source, read=None)
     words = asked.words[asked.words.index("simulate") + 1 :]
     own, rest = parser.parse_known_args(words, kept)
     if rest:

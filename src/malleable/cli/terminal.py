@@ -217,7 +217,7 @@ def spread_argument(add: Callable[..., str]) -> None:
     add("--spread S", told, duration)
 
 
-def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:
+def read_file(path: str, arguments: argparse.Namespace) -> Trace:
     """The trace or table of a file (``-``: standard input), read as the options say."""
     source: Any = path
     if path == "-":
@@ -225,4 +225,4 @@ def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace
             raise ValueError("-: standard input is closed")
         source = sys.stdin.buffer
     with busy(f"reading {printable(path)}"), warnings_as_notes():
-        return read(source, skip_bad=arguments.skip_bad, max_size=arguments.max_size, **options)
+        return read(source, skip_bad=arguments.skip_bad, max_size=arguments.max_size)

@@ -27,7 +27,7 @@ from malleable.files.reading import MAX_SIZE
 from malleable.lines import counted
 from malleable.report.units import Schedule, Units, units_of
 from malleable.report.words import duration
-from malleable.traces.formats import read, reading_options
+from malleable.traces.formats import read
 from malleable.traces.merging import merged
 from malleable.traces.recorded import Recorded
 from malleable.traces.trace import Trace
@@ -183,8 +183,7 @@ class _Read:
 def _read(
     paths: Sequence[str], skip_bad: bool, max_size: int | None, given: dict[str, Any]
 ) -> _Read:
-    own = {name: given.pop(name) for name in reading_options() & given.keys()}
-    common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size, **own}
+    common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
     trace = merged([read(_source(path), **common) for path in paths])
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
@@ -193,7 +192,7 @@ def _read(
     if cut:
         piece = duration(given["task_seconds"])
         found.assumed.append(f"Jobs have work, but no tasks: it is cut into tasks of {piece}.")
-    stated = {**trace.options} | trace.assumptions("tasks") | given
+    stated = trace.assumptions("tasks") | given
     for name, value in stated.items():
         if value is not None:
             shown = number(value) if isinstance(value, (int, float)) else str(value)

@@ -47,29 +47,6 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         "at most. For jobs of tasks the default is no limit, so copying takes no time unless links are limited",
     ),
     (
-        "map_column",
-        "sum_cpu_request_x_runtime",
-        "Google 2011 table: the column that has the map work",
-    ),
-    (
-        "shuffle_column",
-        "sum_disk_request",
-        "Google 2011 table: the column that has the shuffle work",
-    ),
-    ("least_tasks", 2, "Google 2011 table: jobs with fewer tasks are left out"),
-    (
-        "map_units",
-        15.0,
-        "Google 2011 table, model `slotted`: how many map tasks a job has on average",
-    ),
-    (
-        "reduce_units",
-        15.0,
-        "Google 2011 table, model `slotted`: how much reduce work a job has on average. One unit is what a "
-        "machine does in one step of the model",
-    ),
-    ("tasks", 10, "Google 2011 table, model `slotted`: how many reduce tasks a job has at most"),
-    (
         "reduce_from",
         "shuffled",
         "Rumen: the step at which the time of a reduce task begins: `start`, `shuffled` or `sorted`",
@@ -85,17 +62,12 @@ def _named(*names: str) -> dict[str, Any]:
 
 _BYTES = _named("block_bytes", "task_seconds", "reduce_bytes", "reduce_seconds")
 _RATES = _named("map_rate", "shuffle_rate")
-SHARES = _named("map_column", "shuffle_column", "least_tasks")
 _OF_BYTES: dict[str, dict[str, Any]] = {
     "jobs": _BYTES,
     "flows": _BYTES,
     "map_shuffle": _RATES,
     "map_reduce": _named("block_bytes", "reduce_bytes", "reduce_seconds"),
     "tasks": _BYTES | {"shuffle_rate": math.inf},
-}
-_OF_COLUMNS: dict[str, dict[str, Any]] = {
-    "map_shuffle": SHARES,
-    "map_reduce": SHARES | _named("map_units", "reduce_units", "tasks"),
 }
 _SIZES = {"map": ("block_bytes", "task_seconds"), "reduce": ("reduce_bytes", "reduce_seconds")}
 _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": ClusterJobs}
@@ -113,8 +85,6 @@ def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
         return {}
     if trace.bytes_only:
         return dict(_OF_BYTES[converter])
-    if trace.columns and converter in _OF_COLUMNS:
-        return dict(_OF_COLUMNS[converter])
     if converter == "tasks":
         return {} if trace.map.work is None else {"task_seconds": None}
     if converter == "map_shuffle":
@@ -166,19 +136,18 @@ def untimed(trace: Trace, phase: str, first: str = "start") -> dict[int, str]:
     return dict.fromkeys(found, f"no {phase} task with a known time")
 
 
-def usable(trace: Trace, faults: Mapping[int, str], mask: Any = None) -> Integers:
+def usable(trace: Trace, faults: Mapping[int, str]) -> Integers:
     """Rows with all that a converter needs; those of ``faults`` are malformed records.
 
-    ``mask`` takes the place of `Trace.known`. Of a flow no job can be left out.
+    Jobs that are not `Trace.known` are left out. Of a flow no job can be left out.
     """
     bad = BadRecords(trace.skip_bad and trace.flow is None)
     for row, reason in sorted(faults.items()):
         bad.add(f"job {row if trace.name is None else trace.name[row]}: {reason}")
-    chosen = trace.known if mask is None else mask
-    keep = np.ones(len(trace), dtype=bool) if chosen is None else chosen.copy()
+    keep = np.ones(len(trace), dtype=bool) if trace.known is None else trace.known.copy()
     keep[list(faults)] = False
     bad.settle(trace.where, int(keep.sum()))
-    if chosen is not None and not keep.any():
+    if trace.known is not None and not keep.any():
         raise ValueError("no job is left")
     return np.flatnonzero(keep)
 

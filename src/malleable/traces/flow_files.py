@@ -72,16 +72,14 @@ def _read(file: File) -> Trace:
     return trace_of(flows)
 
 
-def read_flows(
-    source: Source, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE, **options: Any
-) -> Flows:
+def read_flows(source: Source, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE) -> Flows:
     """Read flows: ``read(source, ...).flows()``.
 
     Parameters
     ----------
-    source, skip_bad, max_size, **options
+    source, skip_bad, max_size
         As in `malleable.read`. Files of flows are the project's JSON (``{"slots": P, "flows": [...]}``),
-        WfFormat instances, Alibaba DAG lines and ``batch_task``, TPC-H profiles and Spark event logs.
+        WfFormat instances, Alibaba's ``batch_task`` and Spark event logs.
         `Trace.flows` says how other traces become flows.
 
     Returns
@@ -114,7 +112,7 @@ def read_flows(
     >>> len(mb.read_flows(io.StringIO(text)))
     1
     """
-    return read(source, skip_bad=skip_bad, max_size=max_size, **options).flows()
+    return read(source, skip_bad=skip_bad, max_size=max_size).flows()
 
 
 def _said(**values: tuple[Any, Any]) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import errno
 import importlib
-import inspect
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +29,6 @@ from malleable.files.reading import (
     telling_of,
 )
 from malleable.traces.arrow_columns import is_frame
-from malleable.traces.converting import ASSUMPTIONS, not_for
 from malleable.traces.rolling_log import is_part, parts_of
 from malleable.traces.trace import Trace
 
@@ -39,9 +37,8 @@ Table = TypeVar("Table")
 
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
-    "alibaba", "alibaba_csv", "tpch", "flow_files", "wfformat", "spark", "rumen", "swim",
-    "google2011", "google2011_events", "sacct", "cluster_jobs", "map_reduce_jobs",
-    "map_shuffle_jobs", "job_table", "swf", "hawk",
+    "alibaba_csv", "flow_files", "wfformat", "spark", "rumen", "swim", "google2011_events", "sacct",
+    "cluster_jobs", "map_reduce_jobs", "map_shuffle_jobs", "job_table", "swf",
 )  # fmt: skip
 
 
@@ -85,7 +82,7 @@ class File:
     bad : BadRecords
         Takes malformed records, each with its place in the file.
     max_size : int or None
-        Of a second file.
+        Of what it has written out.
     path : Path or None
         None for a file object.
     """
@@ -177,26 +174,16 @@ class Format(NamedTuple):
 
     name: str
     looks: Callable[[Head], bool]
-    read: Callable[..., Trace]
-    meanings: Mapping[str, str]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of its own that `read` takes, with their defaults."""
-        known = list(inspect.signature(self.read).parameters.values())[1:]
-        return {one.name: one.default for one in known}
+    read: Callable[[File], Trace]
 
 
 _FORMATS: dict[str, Format] = {}  # by the module that registered it
 _FRAMES: list[Callable[[Any], Trace]] = []
 
 
-def register(
-    name: str, looks: Callable[[Head], bool], read: Callable[..., Trace], **meanings: str
-) -> None:
-    """Make a format known: its name, whether a head looks like it, how to read a `File`, and what each
-    option of ``read`` means."""
-    _FORMATS[read.__module__] = Format(name, looks, read, meanings)
+def register(name: str, looks: Callable[[Head], bool], read: Callable[[File], Trace]) -> None:
+    """Make a format known: its name, whether a head looks like it, and how to read a `File`."""
+    _FORMATS[read.__module__] = Format(name, looks, read)
 
 
 def register_frames(read: Callable[[Any], Trace]) -> None:
@@ -219,32 +206,6 @@ def _format_of(head: Head) -> Format:
         raise ValueError("binary data, neither gzip, zstd nor Parquet")
     names = ", ".join(format.name for format in _formats())
     raise ValueError(f"unknown format, begins with {shown(head.line)}; expected one of {names}")
-
-
-def reading_options() -> set[str]:
-    """Names of all options that any format takes for itself."""
-    return {name for format in _formats() for name in format.options}
-
-
-class ReadingRow(NamedTuple):
-    """An option of a format, or an assumption of converters."""
-
-    name: str
-    of: str
-    default: Any
-    meaning: str
-
-
-def reading_rows() -> list[ReadingRow]:
-    """All options that readers and converters take, formats first."""
-    rows = [
-        ReadingRow(name, format.name, default, format.meanings[name])
-        for format in _formats()
-        for name, default in format.options.items()
-    ]
-    return rows + [
-        ReadingRow(name, "converters", default, meaning) for name, default, meaning in ASSUMPTIONS
-    ]
 
 
 def _logs(folder: Path) -> list[Path]:
@@ -274,9 +235,7 @@ def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
     return open_parts(parts_of(path), str(path), max_size)
 
 
-def read(
-    source: Source | Any, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE, **options: Any
-) -> Trace:
+def read(source: Source | Any, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE) -> Trace:
     """Read a trace or a table of jobs of any known format.
 
     Parameters
@@ -289,8 +248,6 @@ def read(
         counts them and shows the first. True: they are left out, with a warning that counts them.
     max_size : int or None
         Bytes that the file may have, unpacked; None: any number.
-    **options
-        Options of the format. The page ``docs/options.md`` and ``malleable simulate --options`` list them.
 
     Returns
     -------
@@ -302,7 +259,7 @@ def read(
     ------
     ValueError
         One line that names the file, and the line or record and field: an unknown format, malformed
-        records, more than ``max_size``, an option that is not for the format.
+        records, more than ``max_size``.
     ImportError
         Parquet, zstd or a data frame, and pyarrow is not installed.
     OSError
@@ -337,14 +294,9 @@ def read(
     if path is not None and path.is_dir() and (logs := _logs(path)):
         from malleable.traces.merging import merged
 
-        common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size, **options}
+        common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
         return replace(merged([read(log, **common) for log in logs]), where=str(path))
     with _opened(source, path, max_size) as (stream, where), telling_of(where):
         format = _format_of(Head(stream.peek()))
-        for name in options:
-            if name not in format.options:
-                raise not_for(name, format.name, format.options)
-        file = File(stream, where, BadRecords(skip_bad), max_size, path)
-        trace = format.read(file, **options)
-        told: dict[str, Any] = {"format": format.name, "where": where, "skip_bad": skip_bad}
-        return replace(trace, options=format.options | options, **told)
+        trace = format.read(File(stream, where, BadRecords(skip_bad), max_size, path))
+        return replace(trace, format=format.name, where=where, skip_bad=skip_bad)

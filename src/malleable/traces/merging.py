@@ -54,11 +54,6 @@ def merged(traces: Sequence[Trace]) -> Trace:
         name: _listed(traces, lambda trace, own=name: trace.groups.get(own), "")
         for name in dict.fromkeys(name for trace in traces for name in trace.groups)
     }
-    columns = {
-        name: np.concatenate([trace.columns[name] for trace in traces])
-        for name in first.columns
-        if all(name in trace.columns for trace in traces)
-    }
     whole = replace(
         first,
         arrival=np.concatenate([trace.arrival for trace in traces]),
@@ -66,7 +61,6 @@ def merged(traces: Sequence[Trace]) -> Trace:
         **known,
         **_flows(traces),
         groups=groups,
-        columns=columns,
         where=f"{first.where} and {counted(len(traces) - 1, 'other')}",
     )
     return _taken(whole, _order(whole))
@@ -189,7 +183,6 @@ def _taken(trace: Trace, order: Integers) -> Trace:
     changed["groups"] = {
         name: [own[row] for row in order.tolist()] for name, own in trace.groups.items()
     }
-    changed["columns"] = {name: own[order] for name, own in trace.columns.items()}
     for name in ("map", "reduce"):
         phase = getattr(trace, name)
         changed[name] = None if phase is None else _phase(phase, order)

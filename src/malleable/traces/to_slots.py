@@ -12,11 +12,9 @@ from malleable.domain import checked_positive, shown
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import telling_of
 from malleable.jobs.table import Floats, Integers
-from malleable.slotted.generate import even_split, task_range
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.converting import (
-    SHARES,
     begin,
     given,
     left,
@@ -41,54 +39,34 @@ def map_shuffle(trace: Trace, **assumed: Any) -> MapShuffleJobs:
     Map is the work of the map phase [slot-seconds], shuffle the bytes that reduce tasks copied over
     ``shuffle_rate`` (bytes rather than times, because a first-wave reducer's shuffle contains its
     waiting for the maps). Where the trace knows bytes only, map is its input over ``map_rate``.
-    Where it has ``columns`` (Google 2011), two of them are the phases, each scaled to mean 1; jobs
-    that did not end, of fewer than ``least_tasks`` tasks or with nothing in either column are left
-    out (Lin et al. 2013, section 5.1, filters in this spirit and, lacking intermediate data too, takes
-    the local disk for the shuffle).
 
     Parameters
     ----------
     **assumed
-        `Trace.assumptions`: ``map_rate``, ``shuffle_rate`` [bytes a second at capacity 1]; ``map_column``,
-        ``shuffle_column``, ``least_tasks``.
+        `Trace.assumptions`: ``map_rate``, ``shuffle_rate`` [bytes a second at capacity 1].
 
     Raises
     ------
     ValueError
         The trace knows nothing of what its jobs shuffle; a job whose bytes are unknown (unless
-        ``skip_bad``); a column that is not there.
+        ``skip_bad``).
     """
     values = given(trace, "map_shuffle", assumed)
     if isinstance(trace.table, MapShuffleJobs):
         return trace.table
     with telling_of(trace.where):
-        if trace.columns:
-            rows, maps, shuffles = _shares(trace, values)
-        elif trace.flow is not None or trace.reduce is None or trace.reduce.bytes is None:
+        if trace.flow is not None or trace.reduce is None or trace.reduce.bytes is None:
             raise ValueError(f"a {trace.format} does not say how much its jobs shuffle{_INSTEAD}")
-        else:
-            unknown = np.flatnonzero(np.isnan(trace.reduce.bytes)).tolist()
-            faults = dict.fromkeys(unknown, "no reduce attempt with known reduceShuffleBytes")
-            rows = usable(trace, faults | untimed(trace, "map"))
-            maps = left(trace, "map", None, {})[0]
-            if trace.bytes_only:
-                maps = trace.map.bytes / values["map_rate"]
-            shuffles = trace.reduce.bytes / values["shuffle_rate"]
+        unknown = np.flatnonzero(np.isnan(trace.reduce.bytes)).tolist()
+        faults = dict.fromkeys(unknown, "no reduce attempt with known reduceShuffleBytes")
+        rows = usable(trace, faults | untimed(trace, "map"))
+        maps = left(trace, "map", None, {})[0]
+        if trace.bytes_only:
+            maps = trace.map.bytes / values["map_rate"]
+        shuffles = trace.reduce.bytes / values["shuffle_rate"]
         arrival = moments(trace, trace.arrival[rows], zero(trace, rows))
         said = take(trace, rows, "weight", "name")
         return MapShuffleJobs(maps[rows], shuffles[rows], arrival=arrival, **said)
-
-
-def _shares(trace: Trace, values: Mapping[str, Any]) -> tuple[Integers, Floats, Floats]:
-    """Two columns as the phases, scaled to mean 1 over the jobs that have something in both."""
-    names = (values["map_column"], values["shuffle_column"], "complete")
-    for name in names:
-        if name not in trace.columns:
-            raise ValueError(f"column {name!r} is missing")
-    size, data, complete = (trace.columns[name] for name in names)
-    enough = trace.map.tasks >= values["least_tasks"]
-    rows = usable(trace, {}, enough & (complete != 0) & (size > 0) & (data > 0))
-    return rows, size / size[rows].mean(), data / data[rows].mean()
 
 
 def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapReduceJobs:
@@ -101,12 +79,11 @@ def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapRe
     ----------
     slot : float, optional
         Length of a slot [s]: the mean time of the map tasks by default; 20 s where the trace knows
-        bytes only, 60 s where it has ``columns``. A table of such jobs counts slots itself.
+        bytes only. A table of such jobs counts slots itself.
     **assumed
         `Trace.assumptions`. Bytes only: a map task for each ``block_bytes`` and a reduce task for each
         ``reduce_bytes``, of ``reduce_seconds``; what is left over makes one more, shorter task.
-        ``reduce_from`` as of `Trace.jobs`. Columns: ``map_units`` and ``reduce_units``, the jobs' mean units,
-        split evenly over at most ``tasks`` reduce tasks; the others as of `map_shuffle`.
+        ``reduce_from`` as of `Trace.jobs`.
 
     Raises
     ------
@@ -123,8 +100,6 @@ def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapRe
     with telling_of(trace.where):
         if trace.bytes_only:
             return _of_bytes(trace, 20.0 if length is None else length, values)
-        if trace.columns:
-            return _of_shares(trace, 60.0 if length is None else length, values)
         if trace.flow is not None or trace.map.work is not None:
             unknown = f"what map and reduce tasks its jobs have{_INSTEAD}"
             raise ValueError(f"a {trace.format} does not say {unknown}")
@@ -142,16 +117,6 @@ def _of_bytes(trace: Trace, slot: float, values: Mapping[str, Any]) -> MapReduce
     maps = _units(trace.map.bytes / values["block_bytes"])
     arrival = _slots_of(trace.arrival, slot)
     return MapReduceJobs.from_columns(arrival, maps, offset, task, trace.name)
-
-
-def _of_shares(trace: Trace, slot: float, values: Mapping[str, Any]) -> MapReduceJobs:
-    most, _ = task_range(values["tasks"])
-    jobs = trace.map_shuffle(**{name: values[name] for name in SHARES})
-    work = _units(jobs.shuffle * values["reduce_units"])
-    _all_tasks(np.minimum(work, most))
-    split = even_split(work, np.full(len(work), most))
-    maps = _units(jobs.map * values["map_units"])
-    return MapReduceJobs.from_columns(_slots_of(jobs.arrival, slot), maps, *split, jobs.name)
 
 
 def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> MapReduceJobs:

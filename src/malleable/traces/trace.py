@@ -42,15 +42,11 @@ class Trace:
         and SLA. None: jobs are independent.
     parent_offset, parent : ndarray of int64 or None
         Job i waits for the rows ``parent[parent_offset[i]:parent_offset[i + 1]]``.
-    columns : mapping of str to ndarray
-        Further numbers of the jobs, by the file's names.
     groups : mapping of str to sequence of str
         Other groups of jobs, such as ``partition`` and ``account``; "" if unknown.
     table : Jobs, Flows, MapShuffleJobs, MapReduceJobs, ClusterJobs or None
         The table, if the file is a table of a model; the model's converter gives it unchanged.
     per_second : float
-    options : mapping
-        Options of the format that the file was read with.
     skip_bad : bool
         Whether converters leave out malformed jobs, with a warning, instead of an error.
     wall : bool
@@ -91,12 +87,10 @@ class Trace:
     flow_name: Sequence[str] = ()
     parent_offset: Column = None
     parent: Column = None
-    columns: Mapping[str, Floats] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     table: Any = None
     per_second: float = 1.0
     wall: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
     format: str = "trace"
     where: str = "trace"
     skip_bad: bool = False

@@ -1,4 +1,4 @@
-"""Every option by name as a page: of policies, the scheduler and the simulated cluster, and of readers."""
+"""Every option by name as a page: of policies, the scheduler and the simulated cluster, and of converters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from malleable import _core
-from malleable.traces.formats import reading_rows
+from malleable.traces.converting import ASSUMPTIONS
 
 _INTRO = """\
 # Options by name
@@ -38,14 +38,10 @@ _PARTS = (
     ("simulation", "Of the simulated cluster"),
 )
 _READING = """\
-A [trace](traces.md) is a file of recorded jobs. The column "of" says to what an option belongs:
-
-- The name of a format: the option is for reading files of this format, `malleable.read(file, NAME=VALUE)`.
-- "converters": the option is an assumption. A *converter*, such as `trace.tasks(NAME=VALUE)`, makes jobs
-  from a trace. If the trace does not say something that the jobs need, the converter assumes it.
-  `Trace.assumptions` lists the assumptions of one converter.
-
-On the command line you give both kinds by `--read NAME=VALUE`.
+A [trace](traces.md) is a file of recorded jobs. A *converter*, such as `trace.tasks(NAME=VALUE)`, makes jobs
+from a trace. If the trace does not say something that the jobs need, the converter assumes it.
+`Trace.assumptions` lists the assumptions of one converter. On the command line you give an assumption by
+`--read NAME=VALUE`.
 """
 
 
@@ -58,11 +54,9 @@ def option_page() -> str:
         parts.append(
             f"## {title}\n\n{_table(('name', 'values', 'default', 'meaning', 'read by'), own)}"
         )
-    reading = [
-        (f"`{row.name}`", row.of, _shown(row.default, ""), row.meaning) for row in reading_rows()
-    ]
-    table = _table(("name", "of", "default", "meaning"), reading)
-    parts.append(f"## Of readers of traces\n\n{_READING}\n{table}")
+    reading = [(f"`{name}`", _shown(default, ""), told) for name, default, told in ASSUMPTIONS]
+    table = _table(("name", "default", "meaning"), reading)
+    parts.append(f"## Of converters of traces\n\n{_READING}\n{table}")
     return "\n".join(parts)
 
 

@@ -1,0 +1,88 @@
+"""Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of the overlap paper.
+
+A job has ``n_tasks`` tasks, each of the mean time of those that finished; the table knows no phases. So two of
+its columns take the place of two phases, each scaled to mean 1, as in the paper's section 5.1: it filters in
+this spirit and, lacking intermediate data too, takes the local disk for the shuffle. Jobs that did not end
+inside the window, of one task, or with nothing in either column are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from malleable.cluster.table import ClusterJobs
+from malleable.files.bad_records import BadRecords
+from malleable.files.csv import read_columns
+from malleable.files.numbers import parse_number
+from malleable.files.reading import Source, open_text, telling_of
+from malleable.slotted.generate import even_split
+from malleable.slotted.table import MapReduceJobs
+from malleable.tandem.table import MapShuffleJobs
+
+_MAP, _SHUFFLE = "sum_cpu_request_x_runtime", "sum_disk_request"
+_NEEDED = ("job_id", "submit_us", "n_tasks", "complete")
+_SLOT = 60.0  # seconds
+_UNITS = 15.0  # mean map tasks, and mean slots of reduce work, of a job
+_REDUCES = 10  # tasks at most
+
+
+def _value(column: str, cell: str) -> Any:
+    if column == "job_id":
+        return cell
+    if not cell and column not in _NEEDED:
+        return float("nan")
+    value = parse_number(cell)
+    if not 0.0 <= value < 2.0**60:
+        raise ValueError("must be from 0 to 2^60")
+    return value
+
+
+def _columns(source: Source, needed: tuple[str, ...]) -> dict[str, Any]:
+    """Columns by name, jobs by arrival."""
+    with open_text(source) as (text, where), telling_of(where):
+        bad = BadRecords(False)
+        columns = read_columns(text, None, (*_NEEDED, *needed), _value, bad)
+        bad.settle(where, len(columns["job_id"]))
+    order = np.argsort(columns["submit_us"], kind="stable")
+    return {name: np.array(cells)[order] for name, cells in columns.items()}
+
+
+def _taken(known: dict[str, Any], keep: Any, source: Source) -> dict[str, Any]:
+    if not keep.any():
+        raise ValueError(f"{source}: no job is left")
+    taken = {name: column[keep] for name, column in known.items()}
+    seconds = taken["submit_us"] / 1e6
+    return {**taken, "arrival": seconds - seconds.min(), "name": taken["job_id"].tolist()}
+
+
+def map_shuffle_jobs(source: Source) -> MapShuffleJobs:
+    """Jobs of overlapping phases: map is requested processors times run time, shuffle the requested disk."""
+    known = _columns(source, (_MAP, _SHUFFLE))
+    some = (known[_MAP] > 0) & (known[_SHUFFLE] > 0)
+    jobs = _taken(known, (known["complete"] != 0) & (known["n_tasks"] > 1) & some, source)
+    sizes = (jobs[name] / jobs[name].mean() for name in (_MAP, _SHUFFLE))
+    return MapShuffleJobs(*sizes, arrival=jobs["arrival"], name=jobs["name"])
+
+
+def map_reduce_jobs(source: Source) -> MapReduceJobs:
+    """The same jobs in slots of a minute: 15 map tasks and 15 slots of reduce work a job in the mean."""
+    jobs = map_shuffle_jobs(source)
+    maps, work = (
+        np.ceil(phase * _UNITS - 1e-9).astype(np.int64) for phase in (jobs.map, jobs.shuffle)
+    )
+    offset, task = even_split(work, np.full(len(work), _REDUCES))
+    arrival = (np.floor(jobs.arrival / _SLOT) + 1).astype(np.int64)
+    return MapReduceJobs.from_columns(arrival, maps, offset, task, jobs.name)
+
+
+def cluster_jobs(source: Source) -> ClusterJobs:
+    """Jobs of equal tasks: all that ended and have a task that finished."""
+    known = _columns(source, ("n_finish", "sum_finished_runtime_s"))
+    timed = (known["complete"] != 0) & (known["n_tasks"] > 0) & (known["n_finish"] > 0)
+    jobs = _taken(known, timed, source)
+    seconds = jobs["sum_finished_runtime_s"] / jobs["n_finish"]
+    return ClusterJobs(
+        jobs["n_tasks"].astype(np.int64), seconds, arrival=jobs["arrival"], name=jobs["name"]
+    )

@@ -1,0 +1,50 @@
+"""Jobs of Google's table of 2011: which are taken, their phases, their tasks."""
+
+import io
+
+import pytest
+
+from malleable.papers.google2011 import cluster_jobs, map_reduce_jobs, map_shuffle_jobs
+from tests.trace_files import trace_file
+
+HEAD = "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
+GOOGLE = f"{HEAD}b,9000000,2,1,30,1\na,5000000,3,1,10,3\none,1,1,1,10,3\ncut,1,5,0,10,3\nnone,1,5,1,10,0\n"
+
+
+def test_two_columns_are_the_phases():
+    jobs = map_shuffle_jobs(io.StringIO(GOOGLE))
+    assert jobs.name == ("a", "b")
+    assert jobs.arrival.tolist() == [0, 4]
+    assert jobs.map.tolist() == pytest.approx([0.5, 1.5])
+    assert jobs.shuffle.tolist() == pytest.approx([1.5, 0.5])
+    for text, message in (
+        ("job_id,submit_us,n_tasks\n", "'complete' is missing"),
+        (GOOGLE.replace("9000000", "x", 1), "line 2: submit_us = 'x': not a number"),
+        (f"{HEAD}one,1,1,1,10,3\n", "no job is left"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            map_shuffle_jobs(io.StringIO(text))
+
+
+def test_slots_of_a_minute():
+    jobs = map_reduce_jobs(io.StringIO(GOOGLE))
+    # Map 0.5 and 1.5 times 15, reduce 1.5 and 0.5 times 15, in at most ten tasks.
+    assert (jobs.map.tolist(), jobs.arrival.tolist()) == ([8, 23], [1, 1])
+    assert jobs.reduce == [[3, 3, 3, 2, 2, 2, 2, 2, 2, 2], [1] * 8]
+
+
+def test_tasks_of_the_mean_time():
+    text = (
+        "job_id,submit_us,n_tasks,n_finish,sum_finished_runtime_s,complete\n"
+        "b,9000000,4,2,30,1\na,5000000,1,1,7,1\nc,6000000,3,0,0,1\nd,6000000,3,1,5,0\n"
+    )
+    jobs = cluster_jobs(io.StringIO(text))
+    assert jobs.name == ("a", "b")
+    assert jobs.arrival.tolist() == [0, 4]
+    assert jobs.map_work.tolist() == [7, 60]  # tasks that did not finish count with the mean
+
+
+def test_the_real_table():
+    path = trace_file("google2011", "jobs_dev.csv.gz")
+    assert len(cluster_jobs(path)) == 6234
+    assert len(map_shuffle_jobs(path)) == len(map_reduce_jobs(path)) == 216
