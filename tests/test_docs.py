@@ -97,7 +97,7 @@ def test_every_name_resolves(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_every_parameter_exists(page):
     for text in _texts(page):
-        call = re.fullmatch(r"((?:mb|malleable)(?:\.\w+)+)\((.*)\)", text)
+        call = re.fullmatch(r"((?:mb|malleable)(?:\.\w+)+)\(((?:(?!\)\.).)*)\)", text)
         if not call:
             continue
         parameters = inspect.signature(_resolve(call[1])).parameters
