@@ -54,6 +54,13 @@ def wait_for(path, value=0):
     return value
 
 
+def begin_and_wait(folder, name):
+    """Leaves a file when it begins, and waits for the file ``go``."""
+    (Path(folder) / str(name)).touch()
+    wait_for(Path(folder) / "go")
+    return name
+
+
 def die(how):
     if how == "exit":
         os._exit(7)

@@ -8,11 +8,27 @@ import threading
 from concurrent import futures
 
 from malleable.live.futures import Future
-from malleable.live.protocol import RemoteValue
+from malleable.live.protocol import RemoteValue, Task
 
 
-def made(forgotten=None):
-    return Future(object(), 7, (lambda number: None) if forgotten is None else forgotten.append)
+class Job:
+    """What a future asks; of its tasks those run that say so, and no other one can be withdrawn."""
+
+    def __init__(self):
+        self.forgotten = []
+
+    def forget(self, number):
+        self.forgotten.append(number)
+
+    def runs(self, task):
+        return task.holder == "runs"
+
+    def withdraw(self, task):
+        return task.holder is None
+
+
+def made(job=None):
+    return Future(object(), 7, job or Job())
 
 
 def lean(future):
@@ -22,7 +38,7 @@ def lean(future):
 def check_states():
     future = made()
     assert not (future.done() or future.running() or future.cancelled())
-    assert future.begin() and future.running()
+    assert future.begin(Task(""), True) and future.running()
     future.finish(3)
     assert future.done() and not future.running() and lean(future)
     assert future.result() == 3 and future.exception() is None
@@ -45,11 +61,11 @@ def check_errors():
 
 
 def check_cancelled():
-    forgotten, told = [], []
-    future = made(forgotten)
+    job, told = Job(), []
+    future = made(job)
     future.add_done_callback(told.append)
     assert future.cancel() and future.cancel() and future.cancelled() and future.done()
-    assert forgotten == [7] and told == [future] and not future.begin()
+    assert job.forgotten == [7] and told == [future] and not future.begin(Task(""), True)
     future.finish(1)  # too late
     for look in (future.result, future.exception):
         try:
@@ -59,8 +75,42 @@ def check_cancelled():
         raise AssertionError("nothing was raised")
     assert future in futures.wait([future], 1.0).done
     running = made()
-    running.begin()
+    running.begin(Task(""), True)
     assert not running.cancel()
+
+
+def check_handed_over():
+    job, told = Job(), []
+    future, task = made(job), Task("")
+    future.add_done_callback(told.append)
+    assert future.begin(task, False) and not future.running()
+    task.holder = "runs"
+    assert future.running() and not future.cancel() and not future.cancelled()
+    assert future.rest() and not future.running()
+    again = Task("")
+    assert future.begin(again, False) and future.cancel() and future.cancelled()
+    assert not future.rest() and told == [future] and job.forgotten == []
+    beside = made()
+    beside.begin(Task(""), False)
+    assert beside.begin(Task(""), False) and beside.running() and not beside.cancel()
+
+
+def check_dropped():
+    told = []
+    for begun in (False, True):
+        future = made()
+        future.add_done_callback(told.append)
+        if begun:
+            future.begin(Task(""), True)
+        future.drop()
+        future.drop()
+        assert future.cancelled() and future.done() and not future.running()
+        assert told.pop() is future and not told
+        assert futures.wait([future], 1.0).done == {future}
+    ended = made()
+    ended.finish(3)
+    ended.drop()
+    assert ended.result() == 3
 
 
 def check_timeouts():
@@ -78,7 +128,7 @@ def check_waiters():
         some = [made() for _ in range(4)]
         some[0].finish(0)
         if begin:
-            some[1].begin()
+            some[1].begin(Task(""), True)
 
         def end(some=some):
             for k, future in enumerate(some[1:], 1):

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from malleable.live.engines.process.nanny import processes
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,6 +33,16 @@ def started(tmp_path, body):
         text=True,
         start_new_session=True,
     )
+
+
+def session(number):
+    """Processes of a session."""
+    found = []
+    for pid in processes():
+        with suppress(OSError):
+            if os.getsid(pid) == number and not gone(pid):
+                found.append(pid)
+    return found
 
 
 SLEEPS = """
@@ -92,20 +104,87 @@ if __name__ == "__main__":
     until(lambda: gone(worker))
 
 
-def test_what_was_submitted_is_run_before_the_interpreter_ends(tmp_path):
+WITHOUT_WITH = """
+import multiprocessing, threading
+
+def submit():
+    global pool
+    {pool}
+    for k in range(20):
+        pool.submit(calls.note, sys.argv[1], f"note {{k}}", 0.01)
+
+def in_daemon():
+    thread = threading.Thread(target=submit, daemon=True)
+    thread.start()
+    thread.join()
+
+def in_child():
+    child = multiprocessing.get_context("fork").Process(target=submit)
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+
+if __name__ == "__main__":
+    {way}
+"""
+POOLS = {
+    "threads": "pool = mb.Executor(2, threads=True)",
+    "processes": "pool = mb.Executor(2)",
+    "spawn": "pool = mb.Executor(2, mp_context=multiprocessing.get_context('spawn'))",
+    "forkserver": "pool = mb.Executor(2, mp_context=multiprocessing.get_context('forkserver'))",
+    "dask": """
+    from distributed import Client, LocalCluster
+    global cluster
+    cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    pool = mb.Executor(engine=mb.engines.Dask(Client(cluster)))""",
+    "hyperqueue": "pool = mb.Executor(engine=mb.engines.HyperQueue(2))",
+}
+WAYS = {
+    "plain": ("submit()", 0),
+    "error": ("submit(); calls.divide(1, 0)", 1),
+    "exit": ("submit(); sys.exit(3)", 3),
+    "daemon": ("in_daemon()", 0),
+    "process": ("in_child()", 0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("engine", POOLS)
+def test_a_pool_that_nobody_shuts_down(tmp_path, engine, way):
+    """What was submitted is run before the interpreter ends, and nothing is left."""
+    if engine in ("dask", "hyperqueue"):
+        pytest.importorskip({"dask": "distributed"}.get(engine, engine))
+    how, status = WAYS[way]
+    script = started(tmp_path, WITHOUT_WITH.format(pool=POOLS[engine], way=how))
+    _, errors = script.communicate(timeout=PATIENCE)
+    assert script.returncode == status, errors
+    assert ("Error" in errors) == (way == "error"), errors
+    assert len(list(tmp_path.glob("note *"))) == 20
+    until(lambda: not session(script.pid))
+
+
+def test_pools_that_come_while_the_interpreter_ends(tmp_path):
     script = started(
         tmp_path,
         """
+import threading
+
+def submit(k):
+    while True:
+        for threads in (False, True):
+            pool = mb.Executor(1, threads=threads)
+            pool.submit(calls.note, sys.argv[1], f"note {k}")
+
 if __name__ == "__main__":
-    for threads in (False, True):
-        pool = mb.Executor(2, threads=threads)
-        for k in range(20):
-            pool.submit(calls.note, sys.argv[1], f"{threads}{k}", 0.01)
+    for k in range(3):
+        threading.Thread(target=submit, args=(k,), daemon=True).start()
+    while not os.path.exists(os.path.join(sys.argv[1], "note 1")):
+        time.sleep(0.01)
 """,
     )
     _, errors = script.communicate(timeout=PATIENCE)
     assert script.returncode == 0, errors
-    assert len(list(tmp_path.glob("True*"))) == len(list(tmp_path.glob("False*"))) == 20
+    until(lambda: not session(script.pid))
 
 
 def test_a_script_without_a_guard_is_told(tmp_path):

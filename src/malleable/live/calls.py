@@ -16,10 +16,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import BrokenExecutor
 from functools import partial
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.remote import Call, Packing, worded
@@ -29,7 +29,7 @@ from malleable.live.jobs_file import described_jobs
 from malleable.live.journal import Expected, JobRow, Journal
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
-from malleable.live.protocol import CallEngine, Event, RemoteValue, Task
+from malleable.live.protocol import CallEngine, Event, RemoteValue, Task, WithdrawingEngine
 
 Asked: TypeAlias = int | Callable[[], object]
 """A job may have more calls; or whatever is to be done."""
@@ -75,8 +75,9 @@ class CallJob:
     def make(self, number: int, attempt: int) -> Task | None:
         """In the loop: a call that starts."""
         future = self.futures[number]
-        if future.begin():
-            return Task("", call=future.call)
+        task = Task("", call=future.call)
+        if future.begin(task, not self.run.withdraws):
+            return task
         self.gone(number)
         return None
 
@@ -94,6 +95,14 @@ class CallJob:
     def forget(self, number: int) -> None:
         """A call was cancelled by a client."""
         self.run.ask(lambda: self._drop(number))
+
+    def runs(self, task: Task) -> bool:
+        """Whether a call has begun."""
+        return cast(WithdrawingEngine, self.run.engine).runs(task)
+
+    def withdraw(self, task: Task) -> bool:
+        """A call never begins; False: it may have."""
+        return cast(WithdrawingEngine, self.run.engine).withdraw(task)
 
     def _drop(self, number: int) -> None:
         if self.gone(number) is not None:
@@ -136,6 +145,7 @@ class CallRun:
         self.engine, self.journal = engine, journal
         self._decider, self._slots = decider, max(1, engine.slots)
         self.pickled = engine.abilities.calls != "plain"
+        self.withdraws = engine.abilities.withdraw
         by_name = partial(pickle.dumps, protocol=_PROTOCOL)
         self._pickle = Packing() if engine.abilities.calls == "by value" else by_name
         self.number, self._reader = 0, None
@@ -156,6 +166,7 @@ class CallRun:
             start=start,
             settled=self._settled,
             dropped=self._dropped,
+            rested=self._rested,
         )
         self.jobs: dict[str, CallJob] = {}
         self._lock = threading.Lock()
@@ -257,7 +268,7 @@ class CallRun:
         with self._lock:
             self._check_open(job)
             number = job.count
-            future: Future[Any] = Future(packed if self.pickled else call, number, job.forget)
+            future: Future[Any] = Future(packed if self.pickled else call, number, job)
             job.drop_call(number)  # of a submit that was interrupted
             kept: bytes | None = None
             if error is None and packed is not None and self.journal:
@@ -442,8 +453,12 @@ class CallRun:
         job = self._job_of(row)
         for number in numbers:
             future = job.gone(number)
-            if future is not None and not future.cancel():
-                future.finish(None, CancelledError())  # it was taken back
+            if future is not None:
+                future.drop()
+
+    def _rested(self, row: int, number: int) -> bool:
+        future = self._job_of(row).futures.get(number)
+        return future is not None and future.rest()
 
     def _deliver(self) -> None:
         over, self._over = self._over, []

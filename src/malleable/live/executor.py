@@ -6,9 +6,9 @@ callers see.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import math
+import multiprocessing.util
 import os
 import sys
 import threading
@@ -17,6 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
+from concurrent.futures import thread as _thread  # noqa: F401 - its hook is registered before ours
 from functools import partial
 from itertools import islice
 from os import PathLike
@@ -44,17 +45,27 @@ _CALLS = "calls"  # the job of calls that are submitted to the pool itself
 
 _log = logging.getLogger("malleable")
 _runs: weakref.WeakSet[CallRun] = weakref.WeakSet()
+_exiting = threading.Event()  # the interpreter ends, and no run begins any more
 
 
 def _end_all() -> None:
     """At exit: what was submitted is run, unless somebody pressed Ctrl-C."""
     interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
+    _exiting.set()
     for run in list(_runs):
         run.shutdown(wait=True, cancel=interrupted, stop=interrupted)
 
 
-atexit.register(_end_all)
-os.register_at_fork(after_in_child=_runs.clear)
+def _forked() -> None:
+    """In a child: its parent's runs are none of its own."""
+    _exiting.clear()
+    _runs.clear()
+
+
+# As ``concurrent.futures`` does it, and before it does: pools end before hooks of ``atexit`` wait for their
+# processes or close what their engines need.
+threading._register_atexit(_end_all)  # type: ignore[attr-defined]
+os.register_at_fork(after_in_child=_forked)
 
 
 class Progress(NamedTuple):
@@ -370,13 +381,25 @@ class Executor(futures.Executor):
             if self._run is None:
                 if self._shut:
                     raise RuntimeError("cannot schedule new futures after shutdown")
-                engine = self._engine or self._made_engine()
-                self._run = CallRun(
-                    engine, self._decider, self._journal, self._described, self._resume
-                )
-                _runs.add(self._run)
+                self._run = self._new_run()
                 weakref.finalize(self, self._run.shutdown, wait=False).atexit = False
             return self._run
+
+    def _new_run(self) -> CallRun:
+        late = "cannot schedule new futures after interpreter shutdown"
+        if _exiting.is_set():
+            raise RuntimeError(late)
+        engine = self._engine or self._made_engine()
+        run = CallRun(engine, self._decider, self._journal, self._described, self._resume)
+        _runs.add(run)
+        if _exiting.is_set():  # since then; `_end_all` may have missed this run
+            run.shutdown(wait=True)
+            raise RuntimeError(late)
+        if (
+            multiprocessing.parent_process() is not None
+        ):  # which waits for its children before it ends
+            multiprocessing.util.Finalize(None, _end_all, exitpriority=sys.maxsize)
+        return run
 
     def _made_engine(self) -> CallEngine:
         if self._threads:
@@ -546,5 +569,5 @@ class Executor(futures.Executor):
             self._run.shutdown(wait, cancel, stop)
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        stopped = kind is not None and not issubclass(kind, Exception)
+        stopped = kind is not None and issubclass(kind, KeyboardInterrupt)
         self._end(True, cancel=stopped, stop=stopped)

@@ -3,6 +3,10 @@
 A future of the standard library has a condition of its own, a kilobyte and some microseconds. Here it is
 made when it is first asked for: most futures of a large job have ended before anybody looks. Without one,
 changes of state are made under one lock of all; with one, under it, as everywhere.
+
+A call that was handed to an engine has not begun for that reason. Engines that can say more
+(`malleable.live.protocol.WithdrawingEngine`) are asked whether it runs, and to withdraw it. Of other engines a
+call runs from when it is handed over.
 """
 
 from __future__ import annotations
@@ -10,12 +14,11 @@ from __future__ import annotations
 import logging
 import pickle
 import threading
-from collections.abc import Callable
 from concurrent import futures
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from malleable.live.protocol import RemoteValue
+from malleable.live.protocol import RemoteValue, Task
 
 T = TypeVar("T")
 
@@ -24,6 +27,19 @@ _NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
 _ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)
 _lock = threading.Lock()
 _log = logging.getLogger("concurrent.futures")  # where others tell it, too
+
+
+class Calls(Protocol):
+    """What a future asks of its job; any thread may call it."""
+
+    def forget(self, number: int) -> None:
+        """A call that was not handed over was cancelled."""
+
+    def runs(self, task: Task) -> bool:
+        """Whether a call that was handed over has begun, as far as that is known."""
+
+    def withdraw(self, task: Task) -> bool:
+        """A call that was handed over never begins; False: it may have begun."""
 
 
 class Future(futures.Future[T]):
@@ -35,17 +51,17 @@ class Future(futures.Future[T]):
         What the engine gets.
     number : int
         Its place in its job.
-    forget : callable
-        Called with the number once the future has been cancelled.
+    job : Calls
     """
 
     __slots__ = (
-        "_done_callbacks", "_exception", "_forget", "_own", "_result", "_state", "_waiters", "call",
-        "number",
+        "_done_callbacks", "_exception", "_job", "_own", "_result", "_state", "_task", "_waiters",
+        "call", "number",
     )  # fmt: skip
 
-    def __init__(self, call: Any, number: int, forget: Callable[[int], object]) -> None:
-        self.call, self.number, self._forget = call, number, forget
+    def __init__(self, call: Any, number: int, job: Calls) -> None:
+        self.call, self.number, self._job = call, number, job
+        self._task: Task | None = None  # while it is handed over and may be withdrawn
         self._own: threading.Condition | None = None
         self._state = _PENDING
         self._result: Any = None
@@ -66,7 +82,10 @@ class Future(futures.Future[T]):
         return self._state in _ENDED
 
     def running(self) -> bool:
-        """Whether it was handed to a worker."""
+        """Whether it runs."""
+        task = self._task
+        if task is not None and self._state == _PENDING:
+            return self._job.runs(task)
         return self._state == _RUNNING
 
     def cancelled(self) -> bool:
@@ -85,31 +104,62 @@ class Future(futures.Future[T]):
         return found
 
     def cancel(self) -> bool:
-        """Cancel the call, unless it was handed to a worker or has ended; whether that was done."""
-        if not super().cancel():
-            return False
+        """Cancel the call, unless it runs or has ended; whether that was done."""
         with self._condition:
-            first = self._state == _CANCELLED
-            if first:
-                self.set_running_or_notify_cancel()
-        if first:
-            self._forget(self.number)
-            self.call = None
+            if self._state != _PENDING:
+                return self.cancelled()
+            task = self._task
+            if task is not None and not self._job.withdraw(task):
+                return False
+            self._cancel()
+        self._invoke_callbacks()
+        if task is None:  # else the engine returns it
+            self._job.forget(self.number)
         return True
+
+    def _cancel(self) -> None:
+        """Under the condition."""
+        self._state = _CANCELLED
+        self.set_running_or_notify_cancel()
+        self._condition.notify_all()
+        self.call = self._task = None
 
     # What follows is the pool's.
 
-    def begin(self) -> bool:
-        """It is handed to a worker; False: it was cancelled."""
+    def begin(self, task: Task, runs: bool) -> bool:
+        """It is handed to an engine, and ``runs`` if nobody can withdraw it; False: it was cancelled."""
         with _lock:
             if self._own is None:
-                self._state = _RUNNING
+                self._begin(task, runs)
                 return True
         with self._condition:
             if self._state in _ENDED:
                 return False
-            self._state = _RUNNING
+            self._begin(task, runs)
             return True
+
+    def _begin(self, task: Task, runs: bool) -> None:
+        # The second task of a call comes beside one that runs.
+        if runs or self._task is not None:
+            self._state, self._task = _RUNNING, None
+        else:
+            self._task = task
+
+    def rest(self) -> bool:
+        """The engine has it no more, and it has not ended; False: it was cancelled."""
+        with self._condition:
+            if self._state in _ENDED:
+                return False
+            self._state, self._task = _PENDING, None
+            return True
+
+    def drop(self) -> None:
+        """It is cancelled, whatever an engine that was given it may do."""
+        with self._condition:
+            if self._state in _ENDED:
+                return
+            self._cancel()
+        self._invoke_callbacks()
 
     def finish(self, result: Any, error: BaseException | None = None) -> None:
         """It has ended."""
@@ -118,13 +168,13 @@ class Future(futures.Future[T]):
             lean = self._own is None
             if lean:
                 self._result, self._exception, self._state = result, error, _FINISHED
-        if lean:
-            return
-        with suppress(futures.InvalidStateError):  # it was cancelled, or set by somebody else
-            if error is None:
-                self.set_result(result)
-            else:
-                self.set_exception(error)
+        if not lean:
+            with suppress(futures.InvalidStateError):  # it was cancelled, or set by somebody else
+                if error is None:
+                    self.set_result(result)
+                else:
+                    self.set_exception(error)
+        self._task = None  # not before: a call without is taken for one that waits
 
     def _invoke_callbacks(self) -> None:
         """All of them, whatever one raises: the thread is the pool's, or that of who cancels."""

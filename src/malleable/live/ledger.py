@@ -315,7 +315,7 @@ class Ledger:
             return []
         work.cancelled = True
         unreached = (n for n in range(work.next, work.tasks) if n not in work.dropped)
-        dropped = [*work.again, *unreached]
+        dropped = [*(n for n in work.again if n not in work.dropped), *unreached]
         work.again.clear()
         work.dropped.clear()
         work.next = work.tasks

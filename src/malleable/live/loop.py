@@ -78,6 +78,8 @@ class Loop(Ledger):
         Called with (row, number, Event) for each task that has ended for good.
     left : callable, optional
         Called with (row, number, Event) for each attempt that has ended beside another one, or in vain.
+    rested : callable, optional
+        Called with (row, number) for each task that was handed over and waits again; whether it is wanted.
     """
 
     def __init__(
@@ -90,12 +92,13 @@ class Loop(Ledger):
         epoch: float = 0.5,
         settled: Callable[[int, int, Event], object] = lambda row, number, event: None,
         left: Callable[[int, int, Event], object] = lambda row, number, event: None,
+        rested: Callable[[int, int], bool] = lambda row, number: True,
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
         self.decider: TaskDecider = decider
         self.engine = engine
-        self._epoch, self._settled, self._left = epoch, settled, left
+        self._epoch, self._settled, self._left, self._rested = epoch, settled, left, rested
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
         self._begun: list[Begun] = []
@@ -286,7 +289,7 @@ class Loop(Ledger):
     def _given_back(self, row: int, number: int) -> None:
         """A task that the engine has not started after all."""
         work = self.jobs[row]
-        if not work.cancelled:
+        if not work.cancelled and self._rested(row, number):
             work.again.append(number)
             return
         work.fail("cancelled")
@@ -344,7 +347,7 @@ class Loop(Ledger):
         work.last = max(flight.since + event.seconds, work.last)
         how = event.how or "cancelled" * (work.cancelled and event.status < 0)
         self._note(flight, event, how, good)
-        if not good and self._tried_again(flight, event):
+        if not good and self._tried_again(flight, event) and self._rested(row, number):
             work.again.append(number)
             work.retried += 1
             return

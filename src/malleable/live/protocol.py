@@ -30,6 +30,8 @@ class Abilities:
         What can be done to a task that was handed over.
     kill : bool
         Whether a task that runs can be ended, so that its slot is free soon (`KillingEngine`).
+    withdraw : bool
+        Whether the engine says which calls run, and takes back the others at once (`WithdrawingEngine`).
     grain : float
         About how many seconds of short tasks a slot is given at once; see ``together``.
     ahead : float
@@ -54,6 +56,7 @@ class Abilities:
     order: Literal["both ways", "only down", "at submit", "none"] = "both ways"
     take_back: Literal["requeue", "cancel", "none"] = "none"
     kill: bool = False
+    withdraw: bool = False
     grain: float = 0.0
     ahead: float = 0.0
     together: int = 1
@@ -78,7 +81,7 @@ class Abilities:
         return [text for text in (cap[self.cap], order[self.order], *self.ungoverned) if text]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Task:
     """One task to be run.
 
@@ -96,6 +99,10 @@ class Task:
         It is ended after so long; 0: never.
     slot : int
         Tasks of one slot run one after the other; a number is never used twice.
+    holder : object
+        For the engine: who was given it.
+    withdrawn : bool
+        For the engine: it must not begin.
     """
 
     key: str
@@ -108,6 +115,8 @@ class Task:
     seconds: float = 0.0
     call: Any = None
     slot: int = 0
+    holder: Any = None
+    withdrawn: bool = False
 
     def command(self) -> tuple[Any, ...]:
         """What a process needs to start the task, in types that marshal knows."""
@@ -201,6 +210,17 @@ class KillingEngine(Engine, Protocol):
     def kill(self, keys: Sequence[str]) -> None:
         """End these tasks and no others, also calls that run; ``poll`` reports each as ended. What they
         return meanwhile may be reported, too. Tasks that have ended already stay as they are."""
+
+
+class WithdrawingEngine(Engine, Protocol):
+    """An engine of calls that knows which of them have begun. Any thread may call these methods, perhaps before
+    ``start`` is called with the task."""
+
+    def runs(self, task: Task) -> bool:
+        """Whether this call runs."""
+
+    def withdraw(self, task: Task) -> bool:
+        """Let this call never begin; False: it may have begun. ``poll`` reports it as returned."""
 
 
 class CallEngine(Engine, Protocol):

@@ -6,6 +6,7 @@ expected are taken back. A call costs some 2 us here.
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
@@ -36,7 +37,7 @@ class Threads:
         What each thread runs first, or None, and its arguments.
     """
 
-    abilities = Abilities(grain=_GRAIN, together=200, calls="plain")
+    abilities = Abilities(withdraw=True, grain=_GRAIN, together=200, calls="plain")
     error = BrokenThreadPool
 
     def __init__(self, slots: int, *how: Any) -> None:
@@ -45,7 +46,10 @@ class Threads:
         self._pid = os.getpid()
         self._bundles: queue.SimpleQueue[deque[Task] | None] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._flying: dict[int, tuple[float, deque[Task]]] = {}  # by slot, those with calls behind
+        # By slot, calls that have not begun, and since when some wait behind others. A thread begins a call by
+        # taking it out.
+        self._flying: dict[int, tuple[float, deque[Task]]] = {}
+        self._lock = threading.Lock()  # whoever takes calls back
         self._threads = [
             threading.Thread(target=self._work, args=how, name=f"malleable-{k}", daemon=True)
             for k in range(self.slots)
@@ -60,9 +64,16 @@ class Threads:
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand calls over: ``task.call`` is (function, arguments, named arguments)."""
         for slot, group in groupby(tasks, lambda task: task.slot):
-            bundle = deque(group)
-            if len(bundle) > 1:
-                self._flying[slot] = time.monotonic(), bundle
+            bundle = deque[Task]()
+            with self._lock:
+                for task in group:
+                    if task.withdrawn:
+                        self._events.put(Event("returned", task.key))
+                    else:
+                        task.holder = bundle
+                        bundle.append(task)
+                since = time.monotonic() if len(bundle) > 1 else math.inf
+                self._flying[slot] = since, bundle
             self._bundles.put(bundle)
 
     def _work(self, initializer: Callable[..., Any] | None, initargs: Sequence[Any]) -> None:
@@ -100,9 +111,30 @@ class Threads:
 
     def _take_back(self, slot: int) -> None:
         _, bundle = self._flying.pop(slot)
-        with suppress(IndexError):
+        with self._lock, suppress(IndexError):
             while True:
-                self._events.put(Event("returned", bundle.pop().key))
+                task = bundle.pop()
+                task.holder = None
+                self._events.put(Event("returned", task.key))
+
+    def runs(self, task: Task) -> bool:
+        """Whether this call runs."""
+        with self._lock:
+            return task.holder is not None and task not in task.holder
+
+    def withdraw(self, task: Task) -> bool:
+        """Let this call never begin; False: it may have begun."""
+        with self._lock:
+            if task.holder is None:  # it comes, or goes back
+                task.withdrawn = True
+                return True
+            try:
+                task.holder.remove(task)
+            except ValueError:  # a thread has taken it
+                return False
+            task.holder = None
+            self._events.put(Event("returned", task.key))
+            return True
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""

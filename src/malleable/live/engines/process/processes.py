@@ -7,20 +7,23 @@ a message there and one back, some 15 us in all on both sides, and what pickling
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import pickle
 import selectors
 import socket
+import sys
+import termios
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, islice
 from multiprocessing.context import BaseContext
-from typing import Any
+from typing import Any, Literal, cast
 
 from malleable.live.engines.process import worker
 from malleable.live.protocol import Abilities, Event, Task
@@ -49,19 +52,29 @@ class _Worker(worker.Link):
         self.mad = False  # it is about to be killed, and nothing that it says counts
         self.ends: set[str] = set()  # it is about to be killed because of these calls
         self.unsent = bytearray()
-        self.sent: deque[str] = deque()
+        self.sent: deque[Task] = deque()
         self.since = 0.0  # when the last bundle was sent
         self.whole = False  # nothing of it was taken back
         self.bundle = self.answered = 0
 
-    def take_back(self) -> list[str]:
-        """Calls that it will surely never start."""
+    def has_begun(self, task: Task) -> bool:
+        """Whether it has taken a ticket for this call, before it ended if it has."""
+        if task not in self.sent or self.socket.fileno() < 0:
+            return False
+        left = int.from_bytes(fcntl.ioctl(self.tickets, termios.FIONREAD, bytes(4)), sys.byteorder)
+        return task in islice(self.sent, len(self.sent) - left)
+
+    def take_back(self) -> list[Task]:
+        """Calls that it will surely never start, the last first."""
         self.whole = False
         try:
             count = len(os.read(self.tickets, 4096))
         except BlockingIOError:
             return []
-        return [self.sent.pop() for _ in range(count)]
+        found = [self.sent.pop() for _ in range(count)]
+        for task in found:
+            task.holder = None
+        return found
 
 
 class Processes:
@@ -79,7 +92,7 @@ class Processes:
         What each worker runs first, or None, and its arguments.
     """
 
-    abilities = Abilities(kill=True, grain=_GRAIN, together=200, calls="pickled")
+    abilities = Abilities(kill=True, withdraw=True, grain=_GRAIN, together=200, calls="pickled")
     error = BrokenProcessPool
 
     def __init__(self, slots: int, context: Any, max_calls: int | None, *how: Any) -> None:
@@ -106,6 +119,8 @@ class Processes:
         self._waiting: deque[list[Task]] = deque()
         self._number = self._barren = 0
         self._events: list[Event] = []
+        # Held while calls go to a worker, come back from it, or are looked at by another thread.
+        self._lock = threading.RLock()
 
     def wake(self) -> None:
         """Let `poll` return now; from any thread."""
@@ -114,8 +129,9 @@ class Processes:
 
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand calls over: ``task.call`` is the pickled (function, arguments, named arguments)."""
-        self._waiting += [list(group) for _, group in groupby(tasks, lambda task: task.slot)]
-        self._hand_out()
+        with self._lock:
+            self._waiting += [list(group) for _, group in groupby(tasks, lambda task: task.slot)]
+            self._hand_out()
 
     def _hand_out(self) -> None:
         while self._waiting and not self.broken:
@@ -123,7 +139,13 @@ class Processes:
                 self._begin()
             if not self._idle:
                 return
-            self._give(self._idle.pop(), self._waiting.popleft())
+            if bundle := self._wanted(self._waiting.popleft()):
+                self._give(self._idle.pop(), bundle)
+
+    def _wanted(self, bundle: list[Task]) -> list[Task]:
+        """Those that nobody has withdrawn."""
+        self._events += [Event("returned", task.key) for task in bundle if task.withdrawn]
+        return [task for task in bundle if not task.withdrawn]
 
     def _begin(self) -> None:
         self._number += 1
@@ -139,7 +161,9 @@ class Processes:
         to.bundle = (to.bundle + 1) % 256
         ticket = bytes([to.bundle])
         os.write(to.gives, ticket * len(bundle))
-        to.sent.extend(task.key for task in bundle)
+        to.sent.extend(bundle)
+        for task in bundle:
+            task.holder = to
         to.since, to.whole = time.monotonic(), len(bundle) > 1
         body = (ticket, [(task.key, task.call) for task in bundle])
         to.unsent += worker.framed(pickle.dumps(body, worker.PROTOCOL))
@@ -161,29 +185,47 @@ class Processes:
     def cancel(self, keys: Sequence[str]) -> None:
         """Take back calls that have not started, and what lies with them."""
         gone = set(keys)
-        kept: deque[list[Task]] = deque()
-        for bundle in self._waiting:
-            if any(task.key in gone for task in bundle):
-                self._events += [Event("returned", task.key) for task in bundle]
-            else:
-                kept.append(bundle)
-        self._waiting = kept
-        for each in self._workers.values():
-            if not gone.isdisjoint(each.sent):
-                self._take_back(each)
+        with self._lock:
+            kept: deque[list[Task]] = deque()
+            for bundle in self._waiting:
+                if any(task.key in gone for task in bundle):
+                    self._events += [Event("returned", task.key) for task in bundle]
+                else:
+                    kept.append(bundle)
+            self._waiting = kept
+            for each in self._workers.values():
+                if any(task.key in gone for task in each.sent):
+                    self._take_back(each)
 
     def kill(self, keys: Sequence[str]) -> None:
         """End these calls: the process of one that runs is killed, and another one takes its place."""
         self.cancel(keys)
         gone = set(keys)
         for each in self._workers.values():
-            if found := gone.intersection(each.sent):
+            if found := {task.key for task in each.sent} & gone:
                 each.ends |= found
                 worker.tell_to_kill(each.number, self._control)
 
     def _take_back(self, each: _Worker) -> None:
-        self._events += [Event("returned", key) for key in reversed(each.take_back())]
+        self._events += [Event("returned", task.key) for task in reversed(each.take_back())]
         self._rest(each)
+
+    def runs(self, task: Task) -> bool:
+        """Whether this call runs."""
+        with self._lock:
+            return task.holder is not None and task.holder.has_begun(task)
+
+    def withdraw(self, task: Task) -> bool:
+        """Let this call never begin; False: it may have begun. What lies with it comes back, too."""
+        with self._lock:
+            if task.holder is not None:
+                has = cast(_Worker, task.holder)
+                if has.number in self._workers:  # else it has ended
+                    self._take_back(has)
+                    self.wake()
+                return task.holder is None
+            task.withdrawn = True  # it comes, or goes back
+            return True
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""
@@ -202,11 +244,12 @@ class Processes:
                 if mask & selectors.EVENT_READ:
                     self._hear(found.data)
         now = time.monotonic()
-        for each in self._workers.values():
-            if each.whole and now - each.since >= _STUCK:
-                self._take_back(each)
-        self._hand_out()
-        events, self._events = self._events, []
+        with self._lock:
+            for each in self._workers.values():
+                if each.whole and now - each.since >= _STUCK:
+                    self._take_back(each)
+            self._hand_out()
+            events, self._events = self._events, []
         return events
 
     def _hear(self, each: _Worker) -> bool:
@@ -229,13 +272,15 @@ class Processes:
             if key is None:
                 self._break(f"an initializer raised an error:\n{result}")
                 continue
-            if each.mad or not each.sent or key != each.sent[0]:
-                continue  # nobody asked for it
+            with self._lock:
+                if each.mad or not each.sent or key != each.sent[0].key:
+                    continue  # nobody asked for it
+                each.sent.popleft()
+                self._events.append(Event("ended", key, 0 if good else 1, took, result=result))
             self._barren = 0
-            each.sent.popleft()
             each.answered += 1
-            self._events.append(Event("ended", key, 0 if good else 1, took, result=result))
-        self._rest(each)
+        with self._lock:
+            self._rest(each)
         return True
 
     def _kill(self, each: _Worker) -> None:
@@ -271,22 +316,24 @@ class Processes:
         """A worker has ended: its answers count, and calls that it has not started go to other workers."""
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
-        self._take_back(each)
+        with suppress(KeyError):  # it was unregistered when it was at its end
+            self._selector.unregister(each.socket)
+        with self._lock:
+            self._take_back(each)
+            with suppress(ValueError):
+                self._idle.remove(each)
+            del self._workers[each.number]
+            each.close()
         took, text = time.monotonic() - each.since, worker.died(code)
         # One at most: a ticket was taken, and no answer given. If it is not the one that was to be ended, it
         # has begun just now.
-        for key in each.sent:
-            lost = bool(each.ends) and key not in each.ends
-            self._events.append(Event("lost" if lost else "ended", key, code or 1, took, text=text))
+        for task in each.sent:
+            lost = bool(each.ends) and task.key not in each.ends
+            kind: Literal["lost", "ended"] = "lost" if lost else "ended"
+            self._events.append(Event(kind, task.key, code or 1, took, text=text))
         self._barren += not each.ends
         if self._barren > _BARREN:
             self._break(f"workers end {worker.exit_text(code)} before they have answered a call")
-        with suppress(KeyError):  # it was unregistered when it was at its end
-            self._selector.unregister(each.socket)
-        with suppress(ValueError):
-            self._idle.remove(each)
-        del self._workers[each.number]
-        each.close()
 
     def _break(self, why: str) -> None:
         self.broken = self.broken or why
@@ -296,13 +343,17 @@ class Processes:
         processes would not go. Closed twice: nothing is left to end."""
         if self._control.fileno() < 0:
             return 0
-        for each in self._workers.values():
+        with self._lock:
+            left, self._workers = self._workers, {}
+            for each in left.values():
+                self._take_back(each)
+        for each in left.values():
             with suppress(OSError):
                 each.socket.shutdown(socket.SHUT_RDWR)
         until = time.monotonic() + (0.0 if self.broken else grace)
-        left = set(self._workers)
+        alive = set(left)
         self._control.settimeout(0.1)
-        while left and time.monotonic() < until:
+        while alive and time.monotonic() < until:
             try:
                 data = self._control.recv(worker.ENDED.size)
             except TimeoutError:
@@ -311,19 +362,18 @@ class Processes:
                 break
             if not data:
                 break
-            left.discard(worker.ENDED.unpack(data)[0])
+            alive.discard(worker.ENDED.unpack(data)[0])
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._keeper.join(_STOPPING)
-        alive = self._keeper.is_alive()
-        if alive:
+        stays = self._keeper.is_alive()
+        if stays:
             self._keeper.kill()
             self._keeper.join()
-        for each in self._workers.values():
+        for each in left.values():
             each.close()
         for own in (self._control, self._woken, self._wakes):
             own.close()
         self._selector.close()
-        self._workers.clear()
         self._idle.clear()
-        return int(alive)
+        return int(stays)
