@@ -187,17 +187,30 @@ if __name__ == "__main__":
     until(lambda: not session(script.pid))
 
 
-def test_a_script_without_a_guard_is_told(tmp_path):
+@pytest.mark.parametrize(
+    "pool",
+    [
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start(); pool = mb.Executor(2)",
+        *(
+            f"pool = mb.Executor(2, mp_context=multiprocessing.get_context({method!r}))"
+            for method in ("spawn", "forkserver")
+        ),
+    ],
+    ids=["thread", "spawn", "forkserver"],
+)
+def test_a_script_without_a_guard_is_told(tmp_path, pool):
     script = started(
         tmp_path,
-        """
-import multiprocessing
-pool = mb.Executor(2, mp_context=multiprocessing.get_context("spawn"))
-print(repr(pool.submit(pow, 2, 2).exception()))
+        f"""
+import multiprocessing, threading
+{pool}
+print(repr(pool.submit(pow, 2, 2).exception()), flush=True)
+pool.shutdown()
 """,
     )
     said, errors = script.communicate(timeout=PATIENCE)
-    assert "BrokenProcessPool" in said
+    (line,) = said.splitlines()
+    assert "BrokenProcessPool" in line
     assert "freeze_support" in errors
 
 

@@ -23,6 +23,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from itertools import groupby, islice
 from multiprocessing.context import BaseContext
+from multiprocessing.spawn import get_preparation_data
 from typing import Any, Literal, cast
 
 from malleable.live.engines.process import worker
@@ -96,6 +97,9 @@ class Processes:
     error = BrokenProcessPool
 
     def __init__(self, slots: int, context: Any, max_calls: int | None, *how: Any) -> None:
+        get_preparation_data(
+            ""
+        )  # RuntimeError in a process that still imports a main module without a guard
         self.slots = slots
         self.broken = ""
         self._max_calls = max_calls
