@@ -1,15 +1,21 @@
 """joblib in a pool: `Parallel` as it stands, and searches of scikit-learn."""
 
+import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import malleable as mb
+from tests.live.waiting import gone, pids_in, until
 
 joblib = pytest.importorskip("joblib", reason="needs malleable[joblib]: make full installs it")
 delayed, Parallel = joblib.delayed, joblib.Parallel
@@ -86,6 +92,49 @@ def test_an_error_is_that_of_the_call_and_the_job_goes_on(pool):
             with pytest.raises(KeyError, match="three"):
                 Parallel(n_jobs=2)(delayed(fails)(k) for k in range(200))
         assert Parallel(n_jobs=2)(delayed(square)(k) for k in range(3)) == [0, 1, 4]
+
+
+def hang(folder, name):
+    Path(folder, f"pid {name}").write_text(f"{os.getpid()}\n")
+    time.sleep(600.0)
+
+
+def parent(_):
+    return os.getppid()
+
+
+@pytest.mark.parametrize("how", ["timeout", "interrupt"])
+def test_calls_that_nobody_wants_any_more_are_ended(tmp_path, how):
+    """They would hold all slots."""
+    begun = [tmp_path / f"pid {k}" for k in range(2)]
+
+    def interrupt():
+        for path in begun:
+            pids_in(path)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with mb.Executor(2) as made, mb.joblib_backend(made):
+        error = KeyboardInterrupt if how == "interrupt" else multiprocessing.TimeoutError
+        if how == "interrupt":
+            threading.Thread(target=interrupt).start()
+        with pytest.raises(error):
+            Parallel(timeout=1.0 if how == "timeout" else None)(
+                delayed(hang)(tmp_path, k) for k in range(2)
+            )
+        assert Parallel()(delayed(square)(k) for k in range(4)) == [0, 1, 4, 9]
+        until(lambda: all(gone(pid) for path in begun if path.exists() for pid in pids_in(path)))
+
+
+def test_a_shared_pool_that_broke_is_made_anew():
+    with mb.joblib_backend(n_jobs=2):
+        keeper = Parallel()(delayed(parent)(k) for k in range(2))[0]
+        assert keeper != os.getpid()
+        os.kill(keeper, signal.SIGKILL)
+        until(lambda: gone(keeper))
+        for _ in range(3):
+            with suppress(BrokenProcessPool):  # until the pool has heard of it
+                assert Parallel()(delayed(square)(k) for k in range(4)) == [0, 1, 4, 9]
+        assert Parallel()(delayed(square)(k) for k in range(4)) == [0, 1, 4, 9]
 
 
 def test_nested_calls(pool):

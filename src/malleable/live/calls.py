@@ -96,6 +96,15 @@ class CallJob:
         """A call was cancelled by a client."""
         self.run.ask(lambda: self._drop(number))
 
+    def end(self, futures: Iterable[Future[Any]]) -> None:
+        """Nobody wants these calls any more: they are cancelled, and ended if they run and the engine can."""
+        numbers = {future.number for future in futures if not (future.cancel() or future.done())}
+        for number in numbers:
+            if future := self.futures.get(number):
+                future.drop()
+        if numbers:
+            self.run.ask(lambda: self.run.loop.end(self.row, numbers))
+
     def runs(self, task: Task) -> bool:
         """Whether a call has begun."""
         return cast(WithdrawingEngine, self.run.engine).runs(task)
@@ -570,6 +579,15 @@ def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
     described_jobs(rows)
     fresh = {"deadline": None}
     return run.id, [{**fresh, **row.described, "calls": row.tasks} for row in rows]
+
+
+def end_calls(futures: Iterable[Future[Any]]) -> None:
+    """Nobody wants these calls any more; see `CallJob.end`."""
+    jobs: dict[CallJob, list[Future[Any]]] = {}
+    for future in futures:
+        jobs.setdefault(cast(CallJob, future.job), []).append(future)
+    for job, own in jobs.items():
+        job.end(own)
 
 
 def _raised(pickled: bytes) -> BaseException:

@@ -373,6 +373,12 @@ class Executor(futures.Executor):
         """Whether calls may run on other machines."""
         return self._engine is not None
 
+    @property
+    def _usable(self) -> bool:
+        """Whether this process may submit calls: the pool is not shut down or broken, and is no parent's."""
+        broken = self._run is not None and self._run.broken
+        return not (self._shut or broken) and self._pid == os.getpid()
+
     def _begun(self) -> CallRun:
         """The run; it begins with the first call or job, in the thread that has it."""
         if self._pid != os.getpid():

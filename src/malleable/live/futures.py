@@ -55,12 +55,12 @@ class Future(futures.Future[T]):
     """
 
     __slots__ = (
-        "_done_callbacks", "_exception", "_job", "_own", "_result", "_state", "_task", "_waiters",
-        "call", "number",
+        "_done_callbacks", "_exception", "_own", "_result", "_state", "_task", "_waiters", "call",
+        "job", "number",
     )  # fmt: skip
 
     def __init__(self, call: Any, number: int, job: Calls) -> None:
-        self.call, self.number, self._job = call, number, job
+        self.call, self.number, self.job = call, number, job
         self._task: Task | None = None  # while it is handed over and may be withdrawn
         self._own: threading.Condition | None = None
         self._state = _PENDING
@@ -85,7 +85,7 @@ class Future(futures.Future[T]):
         """Whether it runs."""
         task = self._task
         if task is not None and self._state == _PENDING:
-            return self._job.runs(task)
+            return self.job.runs(task)
         return self._state == _RUNNING
 
     def cancelled(self) -> bool:
@@ -109,12 +109,12 @@ class Future(futures.Future[T]):
             if self._state != _PENDING:
                 return self.cancelled()
             task = self._task
-            if task is not None and not self._job.withdraw(task):
+            if task is not None and not self.job.withdraw(task):
                 return False
             self._cancel()
         self._invoke_callbacks()
         if task is None:  # else the engine returns it
-            self._job.forget(self.number)
+            self.job.forget(self.number)
         return True
 
     def _cancel(self) -> None:

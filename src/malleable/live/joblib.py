@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from malleable.files.advice import library
+from malleable.live.calls import end_calls
 from malleable.live.executor import Executor, ExecutorJob
 
 _AHEAD = "2*n_jobs"  # what joblib and scikit-learn dispatch unless somebody says otherwise
@@ -38,8 +39,8 @@ _numbers = count()
 
 def _pool() -> Executor:
     with _lock:
-        if not _own:
-            _own.append(Executor())
+        if not _own or not _own[0]._usable:  # it broke, or it is the parent's of this process
+            _own[:] = [Executor()]
         return _own[0]
 
 
@@ -233,10 +234,10 @@ class _Backend:
         return size
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Calls that have not started never start. Calls that run go on, but their results are dropped."""
-        for future in list(self._flying):
-            future.cancel()
+        """Calls that have not started never start. Calls that run are ended, if the pool's engine can."""
+        flying = list(self._flying)
         self._flying.clear()
+        end_calls(flying)
 
     def terminate(self) -> None:
         """A call of ``Parallel`` has ended."""

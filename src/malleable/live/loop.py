@@ -121,6 +121,15 @@ class Loop(Ledger):
     def _end_running(self, row: int) -> None:
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
 
+    def end(self, row: int, numbers: set[int]) -> None:
+        """End these tasks of a job, as far as the engine can: also those that run if it has the ability."""
+        flying = self._flying.items()
+        keys = [key for key, flight in flying if flight.row == row and flight.number in numbers]
+        if self.engine.abilities.kill:
+            cast(KillingEngine, self.engine).kill(keys)
+        else:
+            self.engine.cancel(keys)
+
     def tried(self, row: int, number: int, made: int, lost: int = 0, beside: int = 0) -> None:
         """So many attempts at a task were made by earlier sessions, as in `malleable.live.recorded.Tried`."""
         self._tries[row, number] = _Tries(made, lost, beside)
