@@ -185,12 +185,15 @@ void Epoch::share_by_cost() {
 // The deadlines by which FLEX decides, in levels_; false: it goes by something else.
 bool Epoch::find_levels() {
   if (options_.policy != EpochPolicy::kFlex || options_.hysteresis > 0.0) return false;
-  if (options_.min_mode == MinMode::kGang || concave() || penalties_.may_be_infinite())
-    return false;
-  if (history_.spread() > kSome) return false;
+  if (options_.min_mode == MinMode::kGang || concave() || history_.spread() > kSome) return false;
   const auto all = [&](Kind kind) {
     return of_kind_[static_cast<std::size_t>(kind)] == id_.size();
   };
+  if (all(Kind::kStrict)) {  // a miss costs its weight
+    levels_.give_up(problem_, penalties_, period_, weight_);
+    return true;
+  }
+  if (penalties_.may_be_infinite()) return false;
   if (options_.aggregate == Aggregate::kMax) return levels_.least(problem_, penalties_, period_);
   if (all(Kind::kTardiness)) return levels_.meet(problem_, penalties_, period_);
   if (!all(Kind::kTardy)) return false;
