@@ -82,8 +82,9 @@ def plan(
     effort : int, optional
         FLEX: how many candidates to try after the fixed orders; 0 means none. More effort is never worse,
         and no bound falls. With deadlines, prices of slots come first, in stages that each count as many
-        candidates as fit into their time. The default is `malleable.jobs.plan.DEFAULT_EFFORT`, and fewer
-        for more than 2,000 jobs, or 100 whose speed-up is below linear
+        candidates as fit into their time. If some speed-up is below linear, a candidate of J jobs counts as
+        (J / 100)^2, at least 1, and for more than 280 jobs some of the fixed orders count, too. The default
+        is `malleable.jobs.plan.DEFAULT_EFFORT`, and fewer candidates for more than 2,000 jobs
         (`malleable.jobs.plan.default_effort`), so that plans take seconds. A max objective needs one
         candidate: water-filling for the deadlines of its optimal level.
     budget : float, optional

@@ -275,6 +275,23 @@ def test_budget_and_progress():
     assert seen[: plan.candidates] == [(k, 25) for k in range(plan.candidates)]
 
 
+def test_effort_counts_the_work_of_its_candidates():
+    """One of J jobs takes O(J^2), and counts as (J / 100)^2."""
+    rng = np.random.default_rng(7)
+    jobs = mb.Jobs(rng.lognormal(3, 1.5, 300), min_slots=2, max_slots=40, speedup=0.7)
+    for effort, least in ((8, 0), (90, 1), (900, 50)):
+        plan = mb.plan(jobs, 500, effort=effort, min_mode="gang")
+        assert least <= plan.candidates <= effort // 9
+    # Too little for any: the decision is that of no effort.
+    many = mb.Jobs(rng.lognormal(3, 1.5, 1500), min_slots=2, max_slots=40, speedup=0.7)
+    slots = []
+    for effort in (None, 30):
+        epoch = mb.Epoch(500, min_mode="gang", effort=effort)
+        epoch.add(jobs=many)
+        slots.append(epoch.decide(0.0).slots.tolist())
+    assert slots[0] == slots[1]
+
+
 def test_the_checker_sees_work_that_was_not_done():
     """It counts what slots do together, not slots."""
     jobs = mb.Jobs([10.0], speedup=0.5)

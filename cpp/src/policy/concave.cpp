@@ -22,6 +22,9 @@ constexpr std::size_t kMostWithRules = 2000;
 // it hardly changes.
 constexpr int kBoundHalvings = 24;
 constexpr std::size_t kMostWeights = 32;
+constexpr std::uint64_t kAllRules = 50;  // there are no more
+// Jobs x jobs x fixed rules that are tried whatever the effort.
+constexpr std::uint64_t kFixedWork = 4'000'000;
 constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
 constexpr OrderRule kRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith, OrderRule::kModifiedDue,
                                 OrderRule::kApparentCost};
@@ -34,6 +37,10 @@ constexpr double kMostCost = 1e280;
 
 bool follows(const Concave::Task& task) {
   return task.policy == EpochPolicy::kFlex || task.policy == EpochPolicy::kHeSrpt;
+}
+
+std::uint64_t fixed_rules(std::size_t jobs) {
+  return kFixedWork / std::max<std::uint64_t>(jobs * jobs, 1);
 }
 
 double steepness(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
@@ -279,14 +286,25 @@ double Concave::value_of(const Task& task, const Penalties& penalties, const Cho
   return evaluate(penalties, task.aggregate, absolute_);
 }
 
+bool Concave::compares(std::size_t jobs, std::uint64_t effort) {
+  return fixed_rules(jobs) + effort / curved_price(jobs) > 1;
+}
+
+// A fixed rule, while there may be more of them.
+void Concave::consider(const Task& task, const Penalties& penalties, Choice choice, Tries& tries) {
+  if (tries.count == tries.most) return;
+  ++tries.count;
+  const double value = value_of(task, penalties, choice);
+  if (!(value < tries.least)) return;
+  tries.least = value;
+  tries.best = std::move(choice);
+}
+
 // Orders of the objective by how steeply shares fall along them, equal shares, fixed slots.
-void Concave::try_all(const Task& task, const Penalties& penalties, Choice& best, double& least) {
+void Concave::try_all(const Task& task, const Penalties& penalties, Tries& tries) {
   const std::size_t n = task.problem.size();
   const auto consider = [&](Choice choice) {
-    const double value = value_of(task, penalties, choice);
-    if (!(value < least)) return;
-    least = value;
-    best = std::move(choice);
+    this->consider(task, penalties, std::move(choice), tries);
   };
   std::vector<std::vector<Index>> orders(1, std::vector<Index>(n));
   flex_.own_order(relaxed_, penalties, task.aggregate, orders[0]);
@@ -433,11 +451,19 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   if (strict) goal.aggregate = Aggregate::kSum;
   // A copy: finish() studies them anew.
   const Penalties penalties = strict ? strict_.finite() : task.penalties;
-  double least = kInfinity;
+  const std::uint64_t paid = options.effort / curved_price(task.problem.size());
+  const std::uint64_t fixed = fixed_rules(task.problem.size());
+  Tries tries{std::max<std::uint64_t>(fixed + paid, 1), 0, best, kInfinity};
+  if (tries.most < kAllRules) {  // not all: what a decision without effort does comes first
+    Choice own;
+    own_choice(goal, penalties, own);
+    consider(goal, penalties, std::move(own), tries);
+  }
+  try_all(goal, penalties, tries);
+  std::uint64_t tried = tries.count > fixed ? tries.count - fixed : 0;
   bool late = false;
-  try_all(goal, penalties, best, least);
-  std::uint64_t tried = 0;
-  refine({goal, penalties, options, over_budget(options.budget), best, least, tried, late});
+  refine({goal, penalties, options, over_budget(options.budget), best, tries.least, paid, tried,
+          late});
   plan.candidates = tried;
   if (late) plan.status = Status::kTruncated;
   finish(task, best, true, plan);

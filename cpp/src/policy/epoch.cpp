@@ -267,7 +267,8 @@ Concave::Task Epoch::concave_task() const {
 }
 
 void Epoch::decide_concave(const Problem& beside) {
-  if (options_.effort && options_.policy == EpochPolicy::kFlex) {
+  if (options_.effort && options_.policy == EpochPolicy::kFlex &&
+      Concave::compares(id_.size(), *options_.effort)) {
     planned_.emplace();
     concave_.plan(concave_task(), {*options_.effort, kInfinity}, *planned_);
     if (&beside == &problem_) {

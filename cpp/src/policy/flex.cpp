@@ -29,6 +29,10 @@ constexpr std::size_t kClocked = 20'000;
 // Of more jobs, what orders were made with makes room for the schedule.
 constexpr std::size_t kKeptWarm = 200'000;
 
+// Jobs of a candidate that counts as one where speed-ups are below linear, and how many candidates
+// are tried by default at least.
+constexpr std::uint64_t kCurvedJobs = 100, kFewestCurved = 60;
+
 // For those who share the slots with strict deadlines, in times of the plan that is there.
 constexpr double kPlanTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
 
@@ -52,10 +56,14 @@ std::span<const OrderRule> rules_for(const Penalties& penalties, std::size_t job
 
 }  // namespace
 
+std::uint64_t curved_price(std::size_t jobs) {
+  return std::max<std::uint64_t>(jobs * jobs / (kCurvedJobs * kCurvedJobs), 1);
+}
+
 std::uint64_t default_effort(std::size_t jobs, bool curved) {
+  if (curved) return std::max(kDefaultEffort, kFewestCurved * curved_price(jobs));
   const std::uint64_t count = std::max<std::size_t>(jobs, 1);
-  const std::uint64_t most = curved ? 40'000'000 / count / count : 16'000'000'000 / count / count;
-  return std::clamp<std::uint64_t>(most, curved ? 10 : kPricedSteps, kDefaultEffort);
+  return std::clamp<std::uint64_t>(16'000'000'000 / count / count, kPricedSteps, kDefaultEffort);
 }
 
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,

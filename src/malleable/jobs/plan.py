@@ -168,11 +168,11 @@ def _plan_held(
 
 
 def default_effort(jobs: int, curved: bool = False) -> int:
-    """Candidates that FLEX tries for so many jobs unless told otherwise: fewer where each costs more.
+    """The effort of FLEX for so many jobs unless told otherwise: fewer candidates where each costs more.
 
     16,000,000,000 over the square of the jobs, at most `DEFAULT_EFFORT` and at least 60, which is what
-    prices of steps take; 40,000,000 over their square and at least 10 if speed-ups are below linear
-    (``curved``).
+    prices of steps take. If speed-ups are below linear (``curved``): `DEFAULT_EFFORT`, or more where that
+    would be fewer than 60 candidates, of which each counts as (jobs / 100)^2.
     """
     return _core.default_effort(jobs, curved)
 

@@ -7,7 +7,9 @@
 // allocation problem, which stays convex; then it raises and lowers shares of single jobs while
 // effort lasts. Without effort: for a maximum those slots, for a sum its own order and the mean
 // exponent, or gains where speed-ups differ. Decisions see tables by their hulls; what is done,
-// ends and values are by the tables. O(J^2) a candidate, O(J log J) a decision without effort.
+// ends and values are by the tables. O(J^2) a candidate, O(J log J) a decision without effort. Of
+// many jobs only as many fixed rules are tried as a second or so allows; the effort pays for
+// others.
 //
 // Gains need the value of a job, what a unit of its work less saves. If a slot costs l a second
 // when the job ends, that is the least of (weight + l s) / rate(s) over slot counts s: shares by
@@ -57,6 +59,8 @@ class Concave {
   };
 
   void plan(const Task& task, const FlexOptions& options, Plan& plan);
+  // Whether plan() can compare anything with such an effort.
+  static bool compares(std::size_t jobs, std::uint64_t effort);
 
   // Slots now, by job, of an instance that is `task.problem` or what is left of it beside jobs that
   // keep theirs. A job that holds more than its minimum has (1 + hysteresis) times its share.
@@ -93,7 +97,13 @@ class Concave {
   void fixed_slots(const Task& task, const Penalties& penalties, Choice& choice);
   Rule rule_of(const Task& task, const Choice& choice);
   double value_of(const Task& task, const Penalties& penalties, const Choice& choice);
-  void try_all(const Task& task, const Penalties& penalties, Choice& best, double& least);
+  struct Tries {  // fixed rules: how many may be tried and were, and the best
+    std::uint64_t most, count;
+    Choice& best;
+    double least;
+  };
+  void consider(const Task& task, const Penalties& penalties, Choice choice, Tries& tries);
+  void try_all(const Task& task, const Penalties& penalties, Tries& tries);
   struct Search {  // what refine() was asked, and what it has found
     const Task& task;
     const Penalties& penalties;
@@ -101,9 +111,10 @@ class Concave {
     const std::function<bool()>& over;
     Choice& best;
     double& least;
+    std::uint64_t most;  // candidates
     std::uint64_t& tried;
     bool& late;
-    bool done() const { return late || tried >= options.effort; }
+    bool done() const { return late || tried >= most; }
   };
   template <typename Change, typename Undo>
   bool improves(const Search& search, Change change, Undo undo);

@@ -40,8 +40,11 @@ inline constexpr std::uint64_t kPricedSteps = 60;
 // and orders only where a stage of prices ends.
 inline constexpr std::size_t kManyStepped = 5'000;
 // Of so many jobs: fewer where each costs more and finds less, so that a plan takes seconds.
-// `curved`: some job's speed-up is below linear, and a candidate costs O(J^2).
+// `curved`: some job's speed-up is below linear, and a candidate counts curved_price(jobs).
 std::uint64_t default_effort(std::size_t jobs, bool curved = false);
+// Such a candidate takes O(J^2): of many jobs it counts for as many as a hundred jobs have in that
+// time.
+std::uint64_t curved_price(std::size_t jobs);
 // Beyond this many jobs a max objective keeps its best order: water-filling may take O(J^2).
 inline constexpr std::size_t kMostDeadlinePacked = 5000;
 
