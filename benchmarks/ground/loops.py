@@ -70,7 +70,7 @@ def hold_jobs(
     """Completions if ``rule`` is asked at each multiple of the period and its slots are held until the next.
 
     ``believed``: the works as the rule is told them (default: the truth). ``between``: it is also asked
-    whenever a job ends.
+    whenever a job ends. Period 0: it is asked whenever a job comes or ends.
     """
     size = jobs.work if believed is None else np.asarray(believed)
     left, done = jobs.work.copy(), np.full(len(jobs), np.nan)
@@ -84,7 +84,7 @@ def hold_jobs(
             rows = np.concatenate([rows, by_arrival[first:last]])
             first = last
         if not len(rows):
-            now = period * math.ceil(comes[first] / period)
+            now = period * math.ceil(comes[first] / period) if period else comes[first]
             continue
         attained = jobs.work[rows] - left[rows]
         state = {
@@ -104,8 +104,11 @@ def hold_jobs(
         if given.sum() > slots or (given < 0).any() or (given > state["max_slots"]).any():
             raise ValueError(f"the rule hands out {given.tolist()} of {slots} slots at {now} s")
         take = np.divide(left[rows], given, out=np.full(len(rows), np.inf), where=given > 0)
-        until = period * (math.floor(now / period + 1e-9) + 1)
-        if between:
+        if period:
+            until = period * (math.floor(now / period + 1e-9) + 1)
+        else:
+            until = comes[first] if first < len(jobs) else math.inf
+        if between or not period:
             until = min(until, now + take.min())
         ends = now + take <= until + 1e-12 * max(1.0, until)
         left[rows] -= given * (until - now)

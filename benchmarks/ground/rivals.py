@@ -143,6 +143,12 @@ def latest_start(state: State, now: float) -> Any:
     return in_order(place, most, state["capacity"])
 
 
+def due_start(state: State, now: float) -> Any:
+    """By latest start: deadline - work left / maximum, least first."""
+    key = state["deadline"] - state["work"] / state["max_slots"]
+    return in_order(key, state["max_slots"], state["capacity"])
+
+
 def on_time_set(left: Any, most: Any, due: Any, weight: Any, slots: int) -> Any:
     """Which jobs join: at each due time t the work that must be done by t has to fit."""
     times = np.unique(due[due > 0])

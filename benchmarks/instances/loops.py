@@ -14,6 +14,9 @@ held_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.
 due_stream(seed, jobs, load=0.9): 100 slots, three in ten jobs there at the start, the others come Poisson
     E[work] / (100 load) apart; works lognormal(3, 1.5), maxima U{1..64}, weights U{1..9}, deadlines arrival +
     work / max + U(0.05, 1.2) x 0.35 x all work / 100. Decisions at completions and every DUE_EVERY seconds.
+width_stream(seed, widths, slack=1.0, load=0.9, jobs=300): 64 slots, works lognormal(3, 1.5), Poisson arrivals
+    E[work] / (64 load) apart, deadlines arrival + work / max x U(1, 1 + slack); maxima by widths: U{1..64}
+    ("uniform"), or 1 and 64 with equal chances ("extreme"). Decisions at arrivals and completions.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ __all__ = [
     "held_errors",
     "held_flows",
     "held_jobs",
+    "width_stream",
 ]
 
 HELD_PERIODS = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -103,3 +107,15 @@ def due_stream(seed: int, jobs: int, load: float = 0.9) -> tuple[Jobs, int]:
     arrival = np.cumsum(gaps)
     due = arrival + work / most + rng.uniform(0.05, 1.2, jobs) * 0.35 * work.sum() / slots
     return Jobs(work, arrival=arrival, max_slots=most, weight=weight, deadline=due), slots
+
+
+def width_stream(
+    seed: int, widths: str, slack: float = 1.0, load: float = 0.9, jobs: int = 300
+) -> tuple[Jobs, int]:
+    """Jobs with deadlines, of very different widths."""
+    rng, slots = np.random.default_rng(seed), 64
+    work = rng.lognormal(_MU, _SIGMA, jobs)
+    most = rng.integers(1, 65, jobs) if widths == "uniform" else rng.choice([1, 64], jobs)
+    arrival = np.cumsum(rng.exponential(_MEAN / (load * slots), jobs))
+    due = arrival + work / most * rng.uniform(1.0, 1.0 + slack, jobs)
+    return Jobs(work, arrival=arrival, max_slots=most, deadline=due), slots

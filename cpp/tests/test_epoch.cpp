@@ -140,6 +140,9 @@ struct Mirror {
           return {plan.allocation.begin(), plan.allocation.end()};
         }
         order = plan.order;
+      } else if (options.aggregate == Aggregate::kMax && !instance.gang &&
+                 options.kind != Kind::kStrict) {
+        Flex().level_order(instance, penalties(ids), order);
       } else {
         Flex().own_order(instance, penalties(ids), options.aggregate, order);
       }

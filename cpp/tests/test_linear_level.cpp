@@ -69,6 +69,11 @@ TEST(the_level_is_the_least_that_passes) {
     CHECK(cold.has_value());
     if (!cold) return;
     check_level(drawn, *cold);
+    for (const double floor : {*cold - 1.0, *cold + 1.0}) {
+      const auto found = search.find(drawn.jobs(), drawn.slots, drawn.now, *cold, floor);
+      CHECK(found.has_value());
+      if (found) CHECK_NEAR(*found, std::max(*cold, floor), 1e-9 * std::max(1.0, std::fabs(*cold)));
+    }
     for (const double near : {1.0, 0.999, 1.001, 0.5, 2.0, -3.0}) {
       const auto warm = search.find(drawn.jobs(), drawn.slots, drawn.now, near * *cold);
       CHECK(warm.has_value());

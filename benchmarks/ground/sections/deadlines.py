@@ -25,6 +25,7 @@ from benchmarks.instances import (
     facebook_due,
     section41_larger,
     traces,
+    width_stream,
 )
 
 _LARGE_EFFORT = 50_000
@@ -156,4 +157,49 @@ def loops_rows(quick: bool) -> Iterator[Row]:
                 ours=("FLEX",),
                 rivals=tuple(_LOOP),
                 seeds=range(1 if quick else 2 if jobs > 500 else 5),
+            )
+
+
+_MAXIMA = {
+    "FAIR": rivals.equal_shares,
+    "EDF": rivals.edf,
+    "latest start": rivals.due_start,
+    "SRPT": rivals.srpt,
+}
+
+
+def _most(kind: str, widths: str, slack: float, rule: str, seed: int) -> float:
+    """The largest penalty of all jobs."""
+    jobs, slots = width_stream(seed, widths, slack)
+    asked: Any = _MAXIMA.get(rule) or JobEpoch(slots, f"max:{kind}")
+    done = hold_jobs(jobs, slots, asked, 0.0)
+    late, response = done - jobs.deadline, done - jobs.arrival
+    values = {
+        "tardiness": np.maximum(late, 0.0),
+        "lateness": late,
+        "response": response,
+        "stretch": response / jobs.work,
+    }
+    return float(values[kind].max())
+
+
+@section(
+    "events-maxima",
+    "Jobs of very different widths come one after the other (`width_stream`). The loop decides "
+    "whenever a job comes or ends. The figures are the largest tardiness, lateness or response "
+    "[s], or the largest stretch. The smaller the slack is, the tighter the deadlines are. Ours is "
+    "FLEX",
+)
+def maxima_rows(quick: bool) -> Iterator[Row]:
+    kinds = [("tardiness", 5.0), ("tardiness", 1.0), ("lateness", 1.0)]
+    for widths in ("uniform", "extreme"):
+        for kind, slack in [*kinds, ("response", 1.0), ("stretch", 1.0)]:
+            yield Row(
+                f"{widths} widths, slack {slack:g}, max:{kind}",
+                lambda rule, seed, kind=kind, widths=widths, slack=slack: _most(
+                    kind, widths, slack, rule, seed
+                ),
+                ours=("FLEX",),
+                rivals=tuple(_MAXIMA),
+                seeds=range(1 if quick else 12),
             )

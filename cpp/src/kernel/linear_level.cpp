@@ -107,7 +107,7 @@ void list_turns(const LineColumns& jobs, std::size_t n, double now, double level
 }  // namespace
 
 // A lower bound of the level: where one job alone ends, and one step from `near`.
-bool LinearLevel::start(const Jobs& jobs, double near) {
+bool LinearLevel::start(const Jobs& jobs, double near, double floor) {
   const double end = sum_of(jobs.work) / slots_;
   double t = full_ - now_;
   if (!(t > 0.0 && t < end)) t = 0.5 * end;
@@ -115,7 +115,7 @@ bool LinearLevel::start(const Jobs& jobs, double near) {
   const double tried = std::isfinite(near) ? near : 0.0;
   add_forced_lines(line_columns(jobs), jobs.size(), now_, t, tried, &sums);
   if (!(*std::min_element(sums.least, sums.least + kLanes) > 0.0)) return false;
-  level_ = *std::max_element(sums.alone, sums.alone + kLanes);
+  level_ = std::max(floor, *std::max_element(sums.alone, sums.alone + kLanes));
   const double fall = sum_lanes(sums.fall);
   const double excess = sum_lanes(sums.forced) - (1.0 + kAllowed) * slots_ * t;
   if (fall > 0.0) level_ = std::max(level_, tried + excess / fall);
@@ -289,10 +289,11 @@ bool LinearLevel::settle(const Jobs& jobs, double cap) {
   return true;
 }
 
-std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double now, double near) {
+std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double now, double near,
+                                        double floor) {
   slots_ = slots;
   now_ = now;
-  if (jobs.size() == 0 || !start(jobs, near)) return std::nullopt;
+  if (jobs.size() == 0 || !start(jobs, near, floor)) return std::nullopt;
   const double minima = sum_of(jobs.low);
   for (int round = 0; round < kCellRounds; ++round) {
     spread(jobs, level_);

@@ -173,6 +173,8 @@ void Epoch::make_order() {
     planned_.emplace();
     flex_.plan_strict_order(problem_, penalties_, options_.aggregate, *planned_);
     order_ = planned_->order;
+  } else if (levelled()) {
+    flex_.level_order(problem_, penalties_, order_);
   } else {
     flex_.own_order(problem_, penalties_, options_.aggregate, order_);
   }
@@ -438,6 +440,20 @@ void Epoch::plan_nothing(Plan& plan) {
   plan.value = plan.lower_bound = evaluate(penalties_, options_.aggregate, plan.completion);
 }
 
+// Its order follows from the optimal level of a maximum.
+bool Epoch::levelled() const {
+  return options_.policy == EpochPolicy::kFlex && options_.aggregate == Aggregate::kMax &&
+         options_.min_mode != MinMode::kGang && !options_.effort && !has_strict();
+}
+
+void Epoch::plan_in_order(bool detail, Plan& plan) {
+  if (levelled()) {
+    flex_.plan_level(problem_, penalties_, order_, detail, plan);
+  } else {
+    flex_.plan_order(problem_, penalties_, options_.aggregate, order_, detail, plan);
+  }
+}
+
 // Its slots now are those of the decision.
 Plan Epoch::plan() {
   Plan plan;
@@ -457,7 +473,7 @@ Plan Epoch::plan() {
   } else if (shares_ != Shares::kByOrder) {
     baseline_.waterline(problem_, penalties_, options_.aggregate, shared_by(), plan);
   } else {
-    flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
+    plan_in_order(true, plan);
   }
   plan.allocation.assign(given_.begin(), given_.end());
   return plan;
@@ -495,7 +511,7 @@ Epoch::Assessment Epoch::assess() {
     concave_.plan_decided(concave_task(), false, sketch_);
     return {sketch_.value, sketch_.lower_bound};
   }
-  flex_.plan_order(problem_, penalties_, options_.aggregate, order_, false, sketch_);
+  plan_in_order(false, sketch_);
   return {sketch_.value, sketch_.lower_bound};
 }
 

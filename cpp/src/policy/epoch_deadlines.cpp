@@ -56,7 +56,7 @@ Epoch::Keys Epoch::keys_now() const {
   if (options_.policy != EpochPolicy::kFlex) return Keys::kSmith;
   const auto count = [&](Kind kind) { return of_kind_[static_cast<std::size_t>(kind)]; };
   if (options_.aggregate != Aggregate::kSum) {
-    std::uint64_t lines = 0;
+    std::uint64_t lines = count(Kind::kTardiness);
     for (std::size_t k = 0; k < std::size(kKinds); ++k) lines += kKinds[k].steady ? of_kind_[k] : 0;
     return lines == id_.size() ? Keys::kLevel : Keys::kSmith;
   }

@@ -11,14 +11,6 @@
 namespace malleable {
 namespace {
 
-// A value this close to the bound counts as optimal: nobody could measure the difference. For a
-// maximum the bound is the level of a deadline test, which is less exact: deadlines are met within
-// a tolerance.
-bool reaches(double value, double bound, Aggregate aggregate) {
-  return value <=
-         bound + (aggregate == Aggregate::kMax ? kOptimalLevel : kOptimal) * std::fabs(bound);
-}
-
 // Packing for deadlines takes several times as long: local search does so for few jobs only.
 constexpr std::size_t kFewPacked = 200;
 constexpr std::size_t kStarts = 8;  // of local search

@@ -31,6 +31,12 @@ inline double forced_work(double work, double low, double high, double due, doub
   return head > tail ? head : tail;
 }
 
+// The time until which its minimum is enough for a job that must end by `due`: from then on it
+// needs its maximum.
+inline double minimum_until(double work, double low, double high, double due) {
+  return high > low ? (high * due - work) / (high - low) : due;
+}
+
 // Earliest conceivable completion of every job, from problem.now: alone at its maximum, and not
 // before the others' forced minima leave room for its work. Zero for jobs without work. O(J log J).
 void earliest_completions(const Problem& problem, std::span<double> earliest);

@@ -35,8 +35,10 @@ class LinearLevel {
     std::size_t size() const { return work.size(); }
   };
   // The least level on `slots`, which all minima fit into; `near`: one that may not be far from it,
-  // or -infinity. Nothing if some slope or work is 0, or if too many jobs turn near full times.
-  std::optional<double> find(const Jobs& jobs, double slots, double now, double near);
+  // or -infinity; `floor`: lower ones do not count. Nothing if some slope or work is 0, or if too
+  // many jobs turn near full times.
+  std::optional<double> find(const Jobs& jobs, double slots, double now, double near,
+                             double floor = -kInfinity);
 
   void state(State& s) { s(full_); }
 
@@ -59,7 +61,7 @@ class LinearLevel {
   struct Peak {
     double time, excess, fall;
   };
-  bool start(const Jobs& jobs, double near);
+  bool start(const Jobs& jobs, double near, double floor);
   void spread(const Jobs& jobs, double level);
   Peak look(double minima);
   bool gather(const Jobs& jobs, Window window, double level, double cap);

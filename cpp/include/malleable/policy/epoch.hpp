@@ -253,6 +253,8 @@ class alignas(kLine) Epoch {
   void decide_nothing();
   void check_told() const;  // epoch_told.cpp
   void decide_told();
+  bool levelled() const;
+  void plan_in_order(bool detail, Plan& plan);
   void plan_nothing(Plan& plan);
   void decide_by_instance();
   void decide_for_period();

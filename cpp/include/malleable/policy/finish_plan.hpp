@@ -1,11 +1,13 @@
 // What every policy does once its schedule stands: absolute completions, value, bound, status.
 #pragma once
 
+#include <cmath>
 #include <span>
 
 #include "malleable/kernel/lower_bound.hpp"
 #include "malleable/kernel/strict_deadlines.hpp"
 #include "malleable/model/plan.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
@@ -24,5 +26,13 @@ bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
                  bool quick_bound = false, std::span<const double> earliest = {});
+
+// A value this close to the bound counts as optimal: nobody could measure the difference. For a
+// maximum the bound is the level of a deadline test, which is less exact: deadlines are met within
+// a tolerance.
+inline bool reaches(double value, double bound, Aggregate aggregate) {
+  return value <=
+         bound + (aggregate == Aggregate::kMax ? kOptimalLevel : kOptimal) * std::fabs(bound);
+}
 
 }  // namespace malleable

@@ -80,6 +80,13 @@ class Flex {
   // max. Returns that level, a lower bound; -infinity for sums.
   double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    std::span<Index> order);
+  // For a maximum without gangs: by latest start for the deadlines of the optimal level. Its first
+  // slots begin a schedule that attains the level (epoch_levels.cpp). Of few jobs, if they would
+  // not stay right until something ends, the best of that order and some by deadline.
+  void level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order);
+  // A schedule that begins with the first slots of such an order, with value and bound.
+  void plan_level(const Problem& problem, const Penalties& penalties, std::span<const Index> order,
+                  bool detail, Plan& plan);
   // The level of a maximum, and the deadlines that it sets, from problem.now. `before`: a level
   // that may be near.
   double own_level(const Problem& problem, const Penalties& penalties, double before,
@@ -118,6 +125,8 @@ class Flex {
   bool meet_deadlines(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                       Plan& plan);
   void fill(const Problem& problem, Plan& filled, std::vector<double>& completion);
+  bool starts_by(const Problem& problem, double end) const;
+  bool stays_right(const Problem& problem, std::span<const double> due, double time);
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
 
   ResourceAllocation allocation_;
@@ -132,6 +141,9 @@ class Flex {
   PriceDensity density_;
   StrictDeadlines strict_;
   Scratch<double> earliest_, due_, completion_;
+  Scratch<double> start_, later_, key_;  // of a level
+  std::vector<double> begin_;            // slots
+  Problem rest_;                         // after these
   Scratch<Index> order_, waiting_;
   std::vector<PackedOrder> starts_;  // the orders tried, by score
   std::vector<Score> scores_;

@@ -1,0 +1,149 @@
+// Decisions for a maximum, without gangs: what a schedule that attains the optimal level begins
+// with, and that schedule.
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/model/tolerance.hpp"
+#include "malleable/policy/finish_plan.hpp"
+#include "malleable/policy/flex.hpp"
+
+namespace malleable {
+namespace {
+
+// Of so many jobs, slots should also stay right until something ends.
+constexpr std::size_t kFewHeld = 1000;
+constexpr int kOrders = 4;     // by deadline, for that
+constexpr int kHalvings = 50;  // of the time for which slots stay right
+
+// Hands out the slots in order, minima first; returns when the first job ends.
+double first_layer(const Problem& problem, std::span<const Index> order,
+                   std::vector<double>& slots) {
+  slots.assign(problem.low.begin(), problem.low.end());
+  double free = problem.slots, end = kInfinity;
+  for (const double low : problem.low) free -= low;
+  for (const Index j : order) {
+    if (problem.work[j] == 0.0) continue;
+    const double more = std::min(free, problem.high[j] - slots[j]);
+    slots[j] += more;
+    free -= more;
+    if (slots[j] > 0.0) end = std::min(end, problem.work[j] / slots[j]);
+  }
+  return end;
+}
+
+// What is left when the slots were held for so long.
+void hold(const Problem& problem, std::span<const double> slots, double time, Problem& rest) {
+  rest = problem;
+  rest.now = problem.now + time;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (problem.work[j] == 0.0) continue;
+    const double left = problem.work[j] - slots[j] * time;
+    rest.work[j] = left > kRounding * problem.work[j] ? left : 0.0;
+    if (rest.work[j] > 0.0) continue;
+    rest.low[j] = 0.0;
+    rest.idle_end[j] = rest.now;
+  }
+}
+
+}  // namespace
+
+// Whether slots that are held for so long leave deadlines (from problem.now) that can be met. A job
+// that ends then is not late.
+bool Flex::stays_right(const Problem& problem, std::span<const double> due, double time) {
+  hold(problem, begin_, time, rest_);
+  later_.resize(due.size());
+  for (std::size_t j = 0; j < due.size(); ++j) {
+    later_[j] = due[j] - time;
+    if (problem.work[j] > 0.0 && rest_.work[j] == 0.0 && !(later_[j] >= 0.0)) return false;
+  }
+  return forced_work_.peak(rest_, later_).excess <= 0.0;
+}
+
+// Whether the latest start of a job that has less than its maximum comes before `end`.
+bool Flex::starts_by(const Problem& problem, double end) const {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (start_[j] < end && begin_[j] < problem.high[j] && problem.work[j] > 0.0) return true;
+  }
+  return false;
+}
+
+void Flex::level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order) {
+  const std::size_t n = problem.size();
+  due_.resize(n);
+  start_.resize(n);
+  own_level(problem, penalties, -kInfinity, due_);
+  for (std::size_t j = 0; j < n; ++j) {
+    start_[j] = minimum_until(problem.work[j], problem.low[j], problem.high[j], due_[j]);
+  }
+  orders_.by_due(problem, start_, order);
+  if (n > kFewHeld) return;
+  double end = first_layer(problem, order, begin_);
+  if (!starts_by(problem, end) || stays_right(problem, due_, end)) return;
+  // Else by deadline behind those whose latest start comes first.
+  const auto level_then = [&] {
+    hold(problem, begin_, end, rest_);
+    later_.resize(n);
+    return own_level(rest_, penalties, -kInfinity, later_);
+  };
+  double least = level_then(), until = 0.0;
+  std::vector<Index> other(n);
+  key_.resize(n);
+  for (int k = 0; k < kOrders; ++k) {
+    const double now = 2.0 * tolerance(problem.now);
+    for (std::size_t j = 0; j < n; ++j) key_[j] = start_[j] <= until + now ? -kInfinity : due_[j];
+    orders_.by_due(problem, key_, other);
+    end = first_layer(problem, other, begin_);
+    const bool right = stays_right(problem, due_, end);
+    const double level = right ? -kInfinity : level_then();
+    if (level < least) {
+      least = level;
+      std::copy(other.begin(), other.end(), order.begin());
+    }
+    if (right || !(end > until)) return;
+    until = end;
+  }
+}
+
+// From the slots that the order gives first on.
+void Flex::plan_level(const Problem& problem, const Penalties& penalties,
+                      std::span<const Index> order, bool detail, Plan& plan) {
+  const std::size_t n = problem.size();
+  plan_order(problem, penalties, Aggregate::kMax, order, detail, plan);
+  if (n > kMostDeadlinePacked || !std::isfinite(plan.value) ||
+      reaches(plan.value, plan.lower_bound, Aggregate::kMax)) {
+    return;
+  }
+  // Find the level with a quarter of the tolerance, and schedule with half of it, as
+  // pack_deadlines() does; what is tested here lies between.
+  due_.resize(n);
+  const double level = forced_work_.level(problem, penalties, plan.lower_bound, plan.value, 0.25);
+  ForcedWork::deadlines(problem, penalties, level, 0.375, due_);
+  double end = first_layer(problem, order, begin_);
+  if (!stays_right(problem, due_, end)) {
+    double low = 0.0;
+    for (int k = 0; k < kHalvings; ++k) {
+      const double middle = low + (end - low) / 2.0;
+      (stays_right(problem, due_, middle) ? low : end) = middle;
+    }
+    end = low;
+    stays_right(problem, due_, end);
+  }
+  ForcedWork::deadlines(problem, penalties, level, 0.5, due_);
+  for (std::size_t j = 0; j < n; ++j) later_[j] = due_[j] - end;
+  Plan filled;
+  std::vector<double> completion(n);
+  std::vector<Index> by_due(n);
+  deadline_packing_.run(rest_, later_, by_due, completion, filled);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (problem.work[j] > 0.0) completion[j] += end;
+    if (problem.work[j] > 0.0 && begin_[j] > 0.0 && rest_.now > problem.now) {
+      filled.pieces.add(static_cast<Index>(j), problem.now, rest_.now, begin_[j]);
+    }
+  }
+  filled.order = plan.order;
+  filled.lower_bound = plan.lower_bound;
+  finish_plan(problem, penalties, Aggregate::kMax, completion, lower_bound_, filled);
+  if (filled.value < plan.value) plan = std::move(filled);
+}
+
+}  // namespace malleable
