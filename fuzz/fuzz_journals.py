@@ -105,7 +105,7 @@ def _begun(path: Path) -> None:
             number = journal.begin(2, "sum:response", "auto", rows, kind)
             journal.enter(number)
             decided = [Decided(0.0, 0, 2, "its share", 1.0, 9.0)]
-            begun = [Begun(0, 1, 1, 0, 0.5), Begun(1, 1, 1, 0, 2.5)]
+            begun = [Begun(0, 0, 2, 1.5), Begun(0, 1, 1, 0.5, 0), Begun(1, 1, 1, 2.5, 0)]
             journal.record(number, 3.0, attempts, decided, begun=begun)
             journal.fly(number, 3.5, [Flying(0, 2, 3.0, 3.25)])
             for task in range(3):

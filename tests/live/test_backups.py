@@ -329,7 +329,7 @@ def attempt(number, status, began, seconds, how="", backup_of=None):
 
 
 VAIN = {"status": -15, "how": "in vain"}
-BESIDE = Begun(0, 0, 1, 0, 5.0)
+BESIDE = Begun(0, 0, 1, 5.0, 0)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ BESIDE = Begun(0, 0, 1, 0, 5.0)
         # A backup task of a backup task that went on alone.
         (
             [attempt(0, 1, 0, 9), attempt(2, 1, 12, 1, backup_of=1)],
-            [BESIDE, Begun(0, 0, 2, 1, 12.0)],
+            [BESIDE, Begun(0, 0, 2, 12.0, 1)],
             [False, False],
             3,
             False,
@@ -440,6 +440,10 @@ def printed(folder, task, attempt):
     return path.read_text() if path.exists() else None
 
 
+def backups_in(journal):
+    return [each for each in journal.begun(1) if each.backup_of is not None]
+
+
 def check_columns(job):
     assert (job["done"], job["failed"], job["retried"]) == (6, 0, 0)
     assert (job["backup_tasks"], job["backups_won"]) == (1, 1)
@@ -462,12 +466,12 @@ def test_a_command_that_straggles(folder):
     assert job["ended"] < 40.0
     with journal_of(folder) as journal:
         attempts = [each for each in journal.attempts(1) if each.task == 3]
-        (begun,) = journal.begun(1)
+        (begun,) = backups_in(journal)
     assert [(a.attempt, a.status, a.how, a.backup_of) for a in attempts] == [
         (0, -15, "in vain", None),
         (1, 0, "", 0),
     ]
-    assert begun[:4] == (0, 3, 1, 0)
+    assert (*begun[:3], begun.backup_of) == (0, 3, 1, 0)
     assert attempts[0].began < begun.began <= attempts[1].began
     assert run(folder, "logs", "a", "3").stdout == "1 0\n"
     kept = Path(job["output"]).iterdir()
@@ -485,7 +489,7 @@ def test_a_run_that_is_killed_beside_a_backup_task_goes_on(folder):
 
     def both_run():
         with suppress(JournalError), journal_of(folder) as journal:
-            return journal.has_runs() and list(journal.begun(1))
+            return journal.has_runs() and backups_in(journal)
         return False
 
     until(both_run)
@@ -500,7 +504,7 @@ def test_a_run_that_is_killed_beside_a_backup_task_goes_on(folder):
     (job,) = json.loads(done.stdout)["jobs"]
     assert (job["done"], job["failed"]) == (6, 0)
     with journal_of(folder) as journal:
-        assert job["backup_tasks"] == len(list(journal.begun(1)))  # also of the session before
+        assert job["backup_tasks"] == len(backups_in(journal))  # also of the session before
         attempts = [each for each in journal.attempts(1) if each.task == 3]
     assert min(each.attempt for each in attempts) == 2
     assert [each.status for each in attempts].count(0) == 1

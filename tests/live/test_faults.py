@@ -1,9 +1,12 @@
 """Faults: runs that are killed, disks that are full, commands that misbehave, clocks that jump."""
 
+import contextlib
 import json
 import os
 import random
 import re
+import resource
+import shutil
 import signal
 import sqlite3
 import stat
@@ -174,6 +177,121 @@ after = ["eat"]
     began = [a.began for a in found]
     assert min(began) >= 0.0
     print(f"{KILLS} kills: {dict(killed)}; {tasks} tasks, {sum(ran.values())} times begun")
+
+
+TWICE = """
+echo $MALLEABLE_ATTEMPT >>attempts
+if [ $MALLEABLE_ATTEMPT != 0 ]; then echo new; exit; fi
+echo old
+echo $$ >pid
+until [ -e go ]; do sleep 0.01; done
+echo old again
+echo >done
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
+def test_the_number_of_an_attempt_is_used_once(tmp_path, how):
+    """Also where what ran goes on, as its run and the helper were killed at once."""
+    (tmp_path / "task.sh").write_text(TWICE)
+    command = [*COMMAND, "run", "--job", "a", "sh task.sh", "-q"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE)
+    process.stdin.write(b"x\n")
+    process.stdin.close()
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n"))
+    if how == "killed":
+        both = [process.pid, *children(process.pid)]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in both:
+                os.kill(pid, number)
+    else:
+        process.send_signal(signal.SIGINT)
+    process.wait()
+    done = run(tmp_path, "--resume", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert (job["done"], job["failed"]) == (1, 0)
+    if how == "killed":
+        (tmp_path / "go").touch()
+        until((tmp_path / "done").exists)
+    assert (tmp_path / "attempts").read_text().split() == ["0", "1"]
+    old, new = (output_of(journal_of(tmp_path), 1, "a", 0, k).read_text() for k in (0, 1))
+    assert old == "old\n" + "old again\n" * (how == "killed")
+    assert new == "new\n"
+    logs = [*COMMAND, "logs", "a", "0"]
+    assert subprocess.run(logs, cwd=tmp_path, capture_output=True, check=True).stdout == b"new\n"
+
+
+def test_logs_show_the_attempt_that_counts_though_it_printed_nothing(tmp_path):
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\nname = "a"\nretries = 1\ncommand = "test $MALLEABLE_ATTEMPT = 1 || (echo bad; false)"\n'
+    )
+    assert run(tmp_path).returncode == 0
+    logs = [*COMMAND, "logs", "a", "0", "-q"]
+    assert subprocess.run(logs, cwd=tmp_path, capture_output=True, check=True).stdout == b""
+
+
+# A machine without room, and folders that go.
+
+
+@contextlib.contextmanager
+def waiting(folder, *words, slots=2):
+    """A run of four tasks, of which each waits for a file."""
+    command = [*COMMAND, "run", "--job", "a", "sh task.sh {}", "--slots", str(slots), *words]
+    text = 'touch "$1.up"; until [ -e "$1" ]; do sleep 0.01; done'
+    (folder / "task.sh").write_text(text)
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=folder, **piped)
+    process.stdin.write(b"".join(f"{folder.parent}/{k}\n".encode() for k in range(4)))
+    process.stdin.close()
+    process.stdin = None
+    try:
+        until((folder.parent / f"{slots - 1}.up").exists)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_machine_without_room_is_noted_once_and_no_task_fails(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    with waiting(folder) as process:
+        (own,) = children(process.pid)
+        most = resource.prlimit(own, resource.RLIMIT_NOFILE)
+        resource.prlimit(own, resource.RLIMIT_NOFILE, (3, most[1]))
+        (tmp_path / "0").touch()
+        said = process.stderr.readline().decode()
+        assert said.startswith(
+            "malleable: no room to start a task (Too many open files): fewer run"
+        )
+        resource.prlimit(own, resource.RLIMIT_NOFILE, most)
+        for k in range(1, 4):
+            (tmp_path / str(k)).touch()
+        _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (0, b"")
+    assert [(a.status, a.attempt) for a in attempts(folder)] == [(0, 0)] * 4
+
+
+@pytest.mark.parametrize("removed", ["journal", "output", "tasks"])
+def test_a_folder_that_goes_ends_the_run(tmp_path, removed):
+    folder, ours = tmp_path / "in", tmp_path / "ours"
+    folder.mkdir()
+    gone = {"journal": ours, "output": ours / "j.output" / "1" / "0-a", "tasks": folder}[removed]
+    with waiting(folder, "--journal", str(ours / "j")) as process:
+        shutil.rmtree(gone)
+        (tmp_path / "0").touch()
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    (said,) = err.decode().splitlines()
+    assert said.startswith(f"malleable: error: {gone}: this folder is gone")
+    if removed == "journal":
+        return
+    with Journal(ours / "j", write=False) as journal:
+        assert {a.status for a in journal.attempts(1)} <= {0}
+    folder.mkdir(exist_ok=True)
+    (folder / "task.sh").write_text("")
+    assert run(tmp_path, "--resume", "--journal", str(ours / "j")).returncode == 0
 
 
 # Commands that misbehave.

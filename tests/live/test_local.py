@@ -1,7 +1,11 @@
 """Commands as processes: how they end, and that nothing of them stays."""
 
+import errno
 import os
+import resource
 import signal
+import socket
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -9,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from malleable.live.engines.process import nanny
+from malleable.live.engines.process.child import SHORT
 from malleable.live.engines.process.local import Local
 from malleable.live.protocol import Task
 from tests.live.waiting import PATIENCE, gone, pids_in, until
@@ -189,3 +195,136 @@ def test_a_killed_nanny_is_replaced_and_its_tasks_are_lost(tmp_path):
         until(lambda: gone(pid))
         made.start([sh("b", "exit 3")])
         assert ends(made, 1)["b"].status == 3
+
+
+# Files of output are new.
+
+
+def test_output_goes_to_new_files(tmp_path):
+    (tmp_path / "old").write_text("precious")
+    with engine() as made:
+        made.start(
+            [
+                sh("old", "echo x", output=str(tmp_path / "old")),
+                sh("other", "echo x", output=str(tmp_path / "new"), errors=str(tmp_path / "old")),
+                Task("none", ["/no/such/program"], output=str(tmp_path / "never")),
+            ]
+        )
+        found = ends(made, 3)
+    assert {key: event.kind for key, event in found.items()} == dict.fromkeys(found, "refused")
+    assert found["old"].text == f"{tmp_path}/old: File exists"
+    assert {path.name for path in tmp_path.iterdir()} == {"old"}
+    assert (tmp_path / "old").read_text() == "precious"
+
+
+# A machine without room.
+
+
+@pytest.fixture
+def own_nanny():
+    """What a nanny says, in this process."""
+    loop, other = socket.socketpair()
+    with loop, other:
+        yield nanny.Nanny(loop, 4, "token")
+
+
+@pytest.mark.parametrize("why", sorted(SHORT))
+def test_errors_of_a_machine_without_room_are_no_failures(own_nanny, monkeypatch, why):
+    assert {
+        errno.EAGAIN,
+        errno.ENOMEM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOSPC,
+        errno.EDQUOT,
+    } == SHORT
+
+    def refuses(*command):
+        raise OSError(why, os.strerror(why), "true")
+
+    monkeypatch.setattr(nanny, "spawn", refuses)
+    own_nanny.obey(("start", "a", ["true"], {}, "", "", "", "", 0.0))
+    assert own_nanny.said == [("short", "a", os.strerror(why))]
+
+
+def test_fewer_run_while_there_is_no_room(tmp_path):
+    ends_when_told = "until [ -e go ]; do sleep 0.01; done"
+    with engine(3) as made:
+        made.start([sh("long", f"touch up; {ends_when_told}", folder=str(tmp_path))])
+        until((tmp_path / "up").exists)
+        own = made._process.pid
+        most = resource.prlimit(own, resource.RLIMIT_NOFILE)
+        resource.prlimit(own, resource.RLIMIT_NOFILE, (3, most[1]))
+        made.start([sh("a", "exit 0"), sh("b", "exit 0")])
+        found = ends(made, 2)
+        told = {(event.kind, event.text) for event in found.values()}
+        assert told == {("returned", os.strerror(errno.EMFILE))}
+        assert made.slots == 1
+        resource.prlimit(own, resource.RLIMIT_NOFILE, most)
+        until(lambda: made.poll(0.1) or made.slots == 3)
+        made.start([sh("a", "exit 0"), sh("b", "exit 0")])
+        assert {event.kind for event in ends(made, 2).values()} == {"ended"}
+        (tmp_path / "go").touch()
+        assert ends(made, 1)["long"].status == 0
+
+
+# Folders that disappear.
+
+
+@pytest.mark.parametrize("which", ["folder", "output"])
+def test_a_folder_that_disappears_is_named(tmp_path, which):
+    folder = tmp_path / which
+    where = {"folder": str(folder)} if which == "folder" else {"output": str(folder / "a")}
+    folder.mkdir()
+    with engine() as made:
+        made.start([sh("a", "exit 0", **where)])
+        assert ends(made, 1)["a"].status == 0
+        for path in (*folder.iterdir(), folder):
+            path.unlink() if path.is_file() else path.rmdir()
+        made.start([sh("b", "exit 0", **where)])
+        with pytest.raises(FileNotFoundError) as told:
+            ends(made, 1)
+    assert told.value.filename == str(folder)
+
+
+# A nanny that does not listen.
+
+
+@pytest.fixture
+def stubborn(tmp_path):
+    """A command of a nanny that is stopped, which says when it has had SIGTERM."""
+    text = "trap 'echo x >told' TERM; echo $$ >pid; while :; do sleep 0.02; done"
+    with engine() as made:
+        made.start([sh("a", text, folder=str(tmp_path))])
+        (pid,) = pids_in(tmp_path / "pid")
+        os.kill(made._process.pid, signal.SIGSTOP)
+        yield made, pid
+
+
+def test_a_stopped_nanny_ends_commands_all_the_same(stubborn, tmp_path):
+    made, pid = stubborn
+    assert made.close(0.3) == 0
+    assert (tmp_path / "told").exists()
+    until(lambda: gone(pid))
+
+
+@pytest.mark.parametrize("grace", [0.0, 0.3])
+def test_a_nanny_that_is_held(stubborn, tmp_path, monkeypatch, grace):
+    """As by a debugger: it cannot be woken."""
+    made, pid = stubborn
+    send = subprocess.Popen.send_signal
+    other = lambda process, number: number == signal.SIGCONT or send(process, number)  # noqa: E731
+    monkeypatch.setattr(subprocess.Popen, "send_signal", other)
+    assert made.close(grace) == 0
+    assert (tmp_path / "told").exists() == (grace > 0.0)
+    until(lambda: gone(pid))
+
+
+def test_more_than_a_stopped_nanny_takes_does_not_hold_the_loop(tmp_path):
+    with engine(2) as made:
+        os.kill(made._process.pid, signal.SIGSTOP)
+        large = {"X": "x" * 100_000}
+        made.start([sh(str(k), "exit 0", environment=large) for k in range(50)])
+        assert made.poll(0.0) == []
+        os.kill(made._process.pid, signal.SIGCONT)
+        assert {event.status for event in ends(made, 50).values()} == {0}

@@ -345,7 +345,7 @@ def test_two_attempts_of_which_one_is_a_backup_count_once(tmp_path):
                 Attempt(0, 1, 0, 1, 0.0, 1.0),
                 Attempt(0, 1, 1, 1, 0.0, 1.0, backup_of=0),
             ],
-            begun=[Begun(0, 0, 1, 0, 1.0), Begun(0, 1, 1, 0, 0.0)],
+            begun=[Begun(0, 0, 1, 1.0, 0), Begun(0, 1, 1, 0.0, 0)],
         )
         (job,) = run_status(journal).jobs
         assert (job.done, job.failed, job.left) == (1, 1, 0)

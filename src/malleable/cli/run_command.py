@@ -296,8 +296,9 @@ def _progress(
         above = show.above if show else screen.above
         failing = FailureTeller(above, not streams)
         begun.tell_failure = failing
+        say = lambda text: quiet() or above([f"malleable: {text}"])  # noqa: E731
+        begun.tell_shortage = say
         if not asked.engine and not quiet():
-            say = lambda text: above([f"malleable: {text}"])  # noqa: E731
             used = SlotsUsed(begun.run.slots, processors(), say, time.monotonic)
             begun.hearers["the look at processors"] = used
         thrift = Thrift()

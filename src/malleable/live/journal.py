@@ -59,8 +59,8 @@ _RARER = 1.05  # a forecast is kept when so many times the seconds of the one be
 _WHY = 200  # characters of what an engine said
 
 _ATTEMPTS = "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of from attempt"
-_BEGUN = "select job, task, attempt, backup_of, began from backup"
-_BACKED = "(run, job, task) in (select run, job, task from backup)"
+_BEGUN = "select job, task, attempt, began, backup_of from begun"
+_BACKED = "(run, job, task) in (select run, job, task from begun where backup_of is not null)"
 _IN_ORDER = "order by job, task, attempt"
 
 
@@ -214,7 +214,7 @@ class Journal(JournalFile):
                 raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
         tried = (
             "select job, max(task) from (select job, task from attempt where run = ?1"
-            " union all select job, task from backup where run = ?1) group by job"
+            " union all select job, task from begun where run = ?1) group by job"
         )
         return dict(self._each(tried, run))
 
@@ -246,12 +246,12 @@ class Journal(JournalFile):
         status: str | None = None,
         begun: Iterable[Begun] = (),
     ) -> None:
-        """Attempts that have ended, decisions, and backup tasks that have begun; a repeated attempt is the one
-        that is there."""
+        """Attempts that have ended, decisions, and attempts that are about to begin; a repeated attempt is the
+        one that is there."""
         rows = (each._replace(why=_said(each.why)) if each.why else each for each in attempts)
         with telling(self.path):
             self._base.executemany(
-                f"insert or ignore into backup values ({run}, ?, ?, ?, ?, ?)", begun
+                f"insert or ignore into begun values ({run}, ?, ?, ?, ?, ?)", begun
             )
             self._base.executemany(
                 f"insert or ignore into attempt values ({run}, {', '.join('?' * 11)})", rows
@@ -291,7 +291,7 @@ class Journal(JournalFile):
         """The last task of a job that was tried; -1: none."""
         last = (
             "select max(ifnull((select max(task) from attempt where run = ?1 and job = ?2), -1),"
-            " ifnull((select max(task) from backup where run = ?1 and job = ?2), -1))"
+            " ifnull((select max(task) from begun where run = ?1 and job = ?2), -1))"
         )
         return int(self._do(last, run, job).fetchone()[0])
 
@@ -306,7 +306,7 @@ class Journal(JournalFile):
         begun = [Begun._make(row) for row in self._each(f"{_BEGUN} where {task_is}", *at)]
         found = what_became(rows, begun) if rows or begun else None
         if found and found.good:
-            for table in ("attempt", "backup", "result"):
+            for table in ("attempt", "begun", "result"):
                 self._do(f"delete from {table} where {task_is}", *at)
             return None
         return found
@@ -317,42 +317,44 @@ class Journal(JournalFile):
         return map(Attempt._make, rows)
 
     def begun(self, run: int) -> Iterator[Begun]:
-        """All backup tasks of a run, by job, task and attempt."""
+        """All attempts at commands, and all backup tasks, that have begun, by job, task and attempt."""
         rows = self._each(f"{_BEGUN} where run = ? {_IN_ORDER}", run)
         return map(Begun._make, rows)
 
     def _by_task(
-        self, run: int, attempts: Iterable[Attempt]
+        self, attempts: Iterable[Attempt], begun: Iterable[Begun]
     ) -> Iterator[tuple[tuple[int, int], list[Attempt], list[Begun]]]:
-        """These attempts and all backup tasks of the run, by job and task, one task at a time."""
-        both = heapq.merge(attempts, self.begun(run), key=lambda each: each[:3])
+        """Attempts that have ended, and that have begun, by job and task, one task at a time."""
+        both = heapq.merge(attempts, begun, key=lambda each: each[:3])
         for task, same in groupby(both, lambda each: each[:2]):
             found = list(same)
             rows = [each for each in found if isinstance(each, Attempt)]
             yield task, rows, [each for each in found if isinstance(each, Begun)]
 
-    def _backed(self, run: int) -> Iterator[Attempt]:
-        """All attempts at tasks that had a backup task, by job, task and attempt."""
-        rows = self._each(f"{_ATTEMPTS} where run = ? and {_BACKED} {_IN_ORDER}", run)
-        return map(Attempt._make, rows)
+    def _backed(self, run: int) -> Iterator[tuple[tuple[int, int], list[Attempt], list[Begun]]]:
+        """Tasks that had a backup task, one at a time."""
+        where = f"where run = ? and {_BACKED} {_IN_ORDER}"
+        ended = map(Attempt._make, self._each(f"{_ATTEMPTS} {where}", run))
+        return self._by_task(ended, map(Begun._make, self._each(f"{_BEGUN} {where}", run)))
 
     def tried(self, run: int) -> Iterator[tuple[int, int, Tried]]:
         """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
-        for (job, task), rows, begun in self._by_task(run, self.attempts(run)):
+        for (job, task), rows, begun in self._by_task(self.attempts(run), self.begun(run)):
             yield job, task, what_became(rows, begun)
 
     def backups(self, run: int) -> dict[int, Backups]:
         """What backup tasks have brought, by job; jobs that had some. O(attempts at their tasks)."""
         found: dict[int, Backups] = {}
-        for (job, _), rows, begun in self._by_task(run, self._backed(run)):
+        for (job, _), rows, begun in self._backed(run):
             one, others = backups_of(rows, begun), found.get(job, Backups())
             found[job] = Backups._make(map(sum, zip(one, others, strict=True)))
         return found
 
     def counting(self, run: int, job: int) -> dict[int, int]:
-        """The attempt that counts, by task: of tasks of a job that ran twice at once and have ended well."""
-        found = {}
-        for (row, task), rows, _ in self._by_task(run, self._backed(run)):
+        """The attempt that counts, by task: of tasks of a job that have ended well, but not at first."""
+        again = "select task, attempt from attempt where run = ? and job = ? and attempt > 0 and status = 0"
+        found = dict(self._each(again, run, job))
+        for (row, task), rows, _ in self._backed(run):
             good = first_good(rows)
             if row == job and good:
                 found[task] = good.attempt
@@ -386,16 +388,15 @@ class Journal(JournalFile):
         """What became of all tasks that were tried and have not ended well, by job and task."""
         rows = self._each(
             "select job, task, max(attempt), status, began, seconds, cpu, memory, how, why, backup_of,"
-            f" min({LOST_AGAIN}, sum(how = 'lost')) from attempt where run = ? and not {_BACKED}"
+            f" min({LOST_AGAIN}, sum(how = 'lost')), count(*) from attempt where run = ? and not {_BACKED}"
             " group by job, task having sum(status = 0) = 0",
             run,
         )
         alone = (
-            Tried(Attempt._make(last), lost, False, math.nan, last[2] + 1) for *last, lost in rows
+            Tried(Attempt._make(last), lost, False, math.nan, last[2] + 1, last[2] + 1 - ended)
+            for *last, lost, ended in rows
         )
-        backed = (
-            what_became(own, begun) for _, own, begun in self._by_task(run, self._backed(run))
-        )
+        backed = (what_became(own, begun) for _, own, begun in self._backed(run))
         both = heapq.merge(
             alone, (each for each in backed if not each.good), key=lambda each: each.last[:2]
         )

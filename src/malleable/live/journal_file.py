@@ -129,6 +129,8 @@ class JournalFile:
     def _open(self, write: bool, durable: bool) -> None:
         if write and not (self.path.exists() and self.path.stat().st_size):
             self._make()
+        found = self.path.stat()
+        self._place = found.st_dev, found.st_ino
         mode = "rw" if write else "ro"
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         # One thread at a time uses it: the executor's.
@@ -174,6 +176,17 @@ class JournalFile:
         except (OSError, ValueError) as error:
             return isinstance(error, BlockingIOError)
         return False
+
+    def check_there(self) -> None:
+        """JournalError if the file has been removed, or another one has its name."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            found = None
+        if not found or (found.st_dev, found.st_ino) != self._place:
+            folder = self.path.absolute().parent
+            gone = f"{self.path}: this journal" if folder.is_dir() else f"{folder}: this folder"
+            raise JournalError(f"{gone} is gone, and the run cannot go on")
 
     def commit(self) -> None:
         """Keep all records from now on."""

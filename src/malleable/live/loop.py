@@ -3,7 +3,8 @@
 The loop decides nothing: which job has how many slots, and whose tasks start next, the scheduler says.
 It decides at once when a job comes, ends or is cancelled, else once an epoch while something changes.
 Every attempt counts once, whatever the engine reports late or twice. What happened is in the journal
-before anything that follows from it starts. Time is monotonic, in seconds of the run.
+before anything that follows from it starts, and so is the number of each attempt at a command: it is used
+once, however the run ends. Time is monotonic, in seconds of the run.
 
 Tasks of jobs that say so may run twice at once (`malleable.live.backups`), if the engine can end a task that
 runs.
@@ -80,6 +81,8 @@ class Loop(Ledger):
         Called with (row, number, Event) for each attempt that has ended beside another one, or in vain.
     rested : callable, optional
         Called with (row, number) for each task that was handed over and waits again; whether it is wanted.
+    short : callable, optional
+        Called with the engine's reason when a task could not start for want of something.
     """
 
     def __init__(
@@ -93,15 +96,16 @@ class Loop(Ledger):
         settled: Callable[[int, int, Event], object] = lambda row, number, event: None,
         left: Callable[[int, int, Event], object] = lambda row, number, event: None,
         rested: Callable[[int, int], bool] = lambda row, number: True,
+        short: Callable[[str], object] = lambda text: None,
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
         self.decider: TaskDecider = decider
         self.engine = engine
-        self._epoch, self._settled, self._left, self._rested = epoch, settled, left, rested
+        self._epoch, self._settled, self._left = epoch, settled, left
+        self._rested, self._short = rested, short
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
-        self._begun: list[Begun] = []
         self._backup_of: dict[
             str, int
         ] = {}  # backup tasks that have not ended: beside which attempt
@@ -185,8 +189,20 @@ class Loop(Ledger):
                     self._counts_changed(row)
             again = short or (len(tasks) > started and self.decider.behind)
         if tasks:
-            self.engine.start(tasks)
+            self._hand_over(tasks)
             self._backups.stir()
+
+    def _hand_over(self, tasks: Sequence[Task]) -> None:
+        """Start tasks. What has no number that people see, such as a call, is not recorded before."""
+        begun = []
+        for key in (task.key for task in tasks if task.call is None or task.key in self._backup_of):
+            row, number, attempt, since, _ = self._flying[key]
+            begun.append(Begun(row, number, attempt, since, self._backup_of.get(key)))
+        if self._journal and begun:
+            self._journal.check_there()
+            self._journal.record(self._run, self.now, begun=begun)
+            self._journal.commit()
+        self.engine.start(tasks)
 
     def _back_up(self) -> None:
         """End backup tasks whose slots are wanted, or begin some in slots that no task wants."""
@@ -201,7 +217,7 @@ class Loop(Ledger):
             if self.decider.has_room(self._flying[key].row):
                 tasks += self._beside(key)
         if tasks:
-            self.engine.start(tasks)
+            self._hand_over(tasks)
 
     def _beside(self, key: str) -> list[Task]:
         """A backup task of an attempt that runs; none if its task has been cancelled."""
@@ -222,8 +238,6 @@ class Loop(Ledger):
         self._flying[made.key] = flight
         self._backups.begin(made.key, flight, key)
         self._backup_of[made.key] = attempt
-        if self._journal:
-            self._begun.append(Begun(row, number, flight.attempt, attempt, flight.since))
         work.backup_tasks += 1
         self._count_beside(row, 1)
         return [made]
@@ -240,13 +254,6 @@ class Loop(Ledger):
             self._backups.give_up(key, self._flying[key])
         if keys:
             cast(KillingEngine, self.engine).kill(keys)
-
-    def _record(self) -> None:
-        if self._journal and self._begun:  # before anything of these is told to have ended
-            self._journal.record(self._run, self.now, begun=self._begun)
-            self._journal.commit()
-        self._begun = []
-        super()._record()
 
     def _share(self, work: Work) -> int:
         """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
@@ -295,8 +302,10 @@ class Loop(Ledger):
         work.running -= 1
         return True
 
-    def _given_back(self, row: int, number: int) -> None:
+    def _given_back(self, row: int, number: int, why: str) -> None:
         """A task that the engine has not started after all."""
+        if why:
+            self._short(why)
         work = self.jobs[row]
         if not work.cancelled and self._rested(row, number):
             work.again.append(number)
@@ -320,7 +329,7 @@ class Loop(Ledger):
             since = self._first_of_two(flight, event) if self._backups.other(event.key) else None
             freed += self._let_go(flight.slot, self.jobs[flight.row])
             if event.kind == "returned":
-                self._given_back(flight.row, flight.number)
+                self._given_back(flight.row, flight.number, event.text)
             else:
                 self._ended_alone(flight, event, good, flight.since if since is None else since)
         if heard:

@@ -145,7 +145,8 @@ class Event:
     ----------
     kind : {"ended", "refused", "lost", "returned"}
         ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
-        knows what became of it. ``returned``: it was handed over, but surely never started.
+        knows what became of it. ``returned``: it was handed over, but surely never started; `text` says what
+        the machine was short of, if that is why.
     key : str
     status : int
         Exit status; below 0 the signal that ended it.

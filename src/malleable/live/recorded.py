@@ -67,13 +67,14 @@ class Attempt(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A backup task that began beside the attempt ``backup_of``, whether or not it has ended."""
+    """An attempt at a command, or a backup task beside the attempt ``backup_of``, that was about to begin at
+    ``began``, whether or not it has ended."""
 
     job: int
     task: int
     attempt: int
-    backup_of: int
     began: float
+    backup_of: int | None = None
 
 
 class Backups(NamedTuple):
@@ -89,8 +90,8 @@ class Tried(NamedTuple):
     """What became of a task so far.
 
     ``last`` is its last attempt that did not end in vain. ``made`` attempts have begun, of which ``lost`` were
-    lost without the task's fault, and ``beside`` are no failures of their own: of two attempts beside each
-    other both have to fail, which is one failure.
+    lost without the task's fault, and ``beside`` are no failures of their own: the run was stopped while they
+    ran, or of two attempts beside each other only one has failed.
     """
 
     last: Attempt
@@ -193,8 +194,8 @@ SOUND: Mapping[str, str] = {
         _amount("began"), _amount("seconds"), _amount("cpu"), _amount("memory", most=1e300),
         _text("how"), _text("why"), _or_none("backup_of", _BACKUP_OF),
     )),
-    "backup": " and ".join((
-        _JOB, _TASK, _whole("attempt", 0, _STATUS), _BACKUP_OF, _amount("began"),
+    "begun": " and ".join((
+        _JOB, _TASK, _whole("attempt", 0, _STATUS), _amount("began"), _or_none("backup_of", _BACKUP_OF),
     )),
     "decision": " and ".join((
         _amount("at", -LATEST_TIME), _JOB, _whole("slots", 0, MOST_SLOTS), _text("why"),
@@ -299,7 +300,7 @@ create table expected (
 create table forecast (
   run integer not null, asked real not null, job integer not null, at real, early real, late real,
   primary key (run, asked, job)) without rowid;
-create table backup (
+create table begun (
   run integer not null, job integer not null, task integer not null, attempt integer not null,
-  backup_of integer not null, began real not null, primary key (run, job, task, attempt)) without rowid;
+  began real not null, backup_of integer, primary key (run, job, task, attempt)) without rowid;
 """

@@ -81,6 +81,7 @@ class CommandRun:
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.guard = guard or Guard()
         self.tell_failure: Callable[[Failure], object] | None = None
+        self.tell_shortage: Callable[[str], object] | None = None  # told once
         # Told of each task that has ended or, with None, never starts; by what they are for.
         self.hearers: dict[str, Callable[[int, int, Event | None], object]] = {}
         # Job and number of tasks that earlier sessions ended, if somebody wants to know.
@@ -124,7 +125,7 @@ class CommandRun:
     def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
         """The loop with all jobs, and what earlier sessions ended."""
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
-        of_run |= {"dropped": self._skipped, "left": self._ended_beside}
+        of_run |= {"dropped": self._skipped, "left": self._ended_beside, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
         for row, last in self._last.items():
@@ -204,6 +205,12 @@ class CommandRun:
     def _ended_beside(self, row: int, number: int, event: Event) -> None:
         self._remove_empty(row, number, int(event.key.rpartition(".")[2]))
 
+    def _short(self, why: str) -> None:
+        tell, self.tell_shortage = self.tell_shortage, None
+        if tell:
+            text = f"no room to start a task ({why}): fewer run at once, and the others are tried again"
+            self.guard("the view of the run", lambda: tell(text))
+
     def _tell_failure(self, row: int, number: int, event: Event) -> None:
         tell = self.tell_failure
         if not tell or self._works[row].cancelled:
@@ -240,7 +247,8 @@ class CommandRun:
         self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
-        """The run's last words."""
+        """The run's last words; JournalError if nobody could read them."""
+        self.journal.check_there()
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 

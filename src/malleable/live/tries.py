@@ -1,22 +1,23 @@
 """What became of a task, from all of its attempts: two attempts beside each other count as one.
 
 An attempt and the backup tasks that began beside it, one after the other, are a group. The group has ended well
-if one of its attempts did, and has failed if all of them have ended and none did. If some attempt of the group
-has no end, as the run was killed, the group is no failure. O(attempts of the task).
+if one of its attempts did, and has failed if all of them have ended and none did. An attempt without an end, as
+the run was stopped or killed, is no failure, and neither is a group with one. O(attempts of the task).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from malleable.live.recorded import IN_VAIN, LOST_AGAIN, Attempt, Backups, Begun, Tried
 
 
 def _groups(attempts: Mapping[int, Attempt], begun: Iterable[Begun]) -> list[list[int]]:
     """Numbers of attempts that ran beside each other, of all groups of more than one."""
-    beside = {each.attempt: each.backup_of for each in begun}
-    beside |= {k: own.backup_of for k, own in attempts.items() if own.backup_of is not None}
+    both: Iterator[Begun | Attempt] = chain(begun, attempts.values())
+    beside = {each.attempt: each.backup_of for each in both if each.backup_of is not None}
     found: dict[int, list[int]] = {}
     first: dict[int, int] = {}
     for attempt, other in sorted(beside.items()):  # the other one is older
@@ -58,15 +59,16 @@ def _seconds(good: Attempt | None, of: Mapping[int, Attempt]) -> float:
 
 
 def what_became(attempts: Sequence[Attempt], begun: Sequence[Begun] = ()) -> Tried:
-    """Of one task, with its attempts that have ended, by number, and its backup tasks; of one of both there is
-    some."""
-    if len(attempts) == 1 and not begun and attempts[0].backup_of is None:  # as most are
+    """Of one task, with its attempts that have ended, and those that have begun, by number; there is one."""
+    first = all(each.attempt == 0 for each in begun) and all(each.attempt == 0 for each in attempts)
+    if len(attempts) == 1 and first:  # as most are
         (one,) = attempts
         seconds = math.nan if one.status else one.seconds
         return Tried(one, int(one.how == "lost"), not one.status, seconds, one.attempt + 1)
     of = {each.attempt: each for each in attempts}
     groups = _groups(of, begun)
     grouped = {k for group in groups for k in group}
+    grouped |= {each.attempt for each in begun} - of.keys()
     ends = [end for group in groups if (end := _failed(group, of))]
     failed = ends + [own for k, own in of.items() if own.status and k not in grouped]
     lost = min(sum(each.how == "lost" for each in failed), LOST_AGAIN)
@@ -88,4 +90,4 @@ def backups_of(attempts: Sequence[Attempt], begun: Sequence[Begun]) -> Backups:
     for group in _groups(of, begun):
         counts = good if good and good.attempt in group else _failed(group, of)
         wasted += math.fsum(of[k].seconds for k in group if k in of and of[k] is not counts)
-    return Backups(len(begun), int(won), wasted)
+    return Backups(sum(each.backup_of is not None for each in begun), int(won), wasted)

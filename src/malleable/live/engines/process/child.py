@@ -1,13 +1,15 @@
 """How a process of a task begins and ends, and how messages about it are cut: one way for all that start some.
 
-It needs ``os`` alone, as those that start commands are started often.
+It needs little beside ``os``, as those that start commands are started often.
 """
 
-# ruff: noqa: SIM105
-# contextlib takes longer to import than all else here.
+# ruff: noqa: SIM105, PTH108
+# contextlib and pathlib take longer to import than all else here.
 from __future__ import annotations
 
 import os
+import resource  # noqa: F401 - os.wait4 imports it, and there may be no room for another file by then
+from errno import EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ HEAD = 8
 """Bytes of a frame's length."""
 HEARD = (SIGINT, SIGTERM, SIGHUP)
 """Signals that go to the loop, which decides what to do."""
+SHORT = frozenset((EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC))
+"""Errors of a machine that has no room for another command now."""
 _DEFAULT = (*HEARD, SIGPIPE, SIGXFSZ)  # what this process does about them is not theirs
 
 
@@ -59,26 +63,38 @@ def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str
     """Starts a command in a session of its own, in the folder of this process; its pid.
 
     ``streams``: paths of its input, output and errors; empty: nothing, and nowhere. If errors and output
-    have one path, they share it.
+    have one path, they share it. Output and errors are new files; there are none if it cannot be started.
 
     Raises
     ------
     OSError, ValueError
-        It cannot be started.
+        It cannot be started. The error names the file that cannot be opened, or the program.
     """
-    source, output, errors = streams
-    made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    actions: list[tuple[Any, ...]] = [
-        (os.POSIX_SPAWN_OPEN, 0, source or os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, output or os.devnull, made, 0o600),
-        (os.POSIX_SPAWN_DUP2, 1, 2)
-        if errors == output
-        else (os.POSIX_SPAWN_OPEN, 2, errors or os.devnull, made, 0o600),
-    ]
-    return os.posix_spawnp(
-        argv[0], argv, environment, file_actions=actions, setsid=True, setsigmask=(),
-        setsigdef=_DEFAULT,
-    )  # fmt: skip
+    source, *written = streams
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    opened: dict[str, int] = {}
+    files: list[int] = []
+    try:
+        files.append(os.open(source or os.devnull, os.O_RDONLY))
+        for path in written:
+            if path not in opened:
+                opened[path] = os.open(path or os.devnull, new if path else os.O_WRONLY, 0o600)
+            files.append(opened[path])
+        actions = [(os.POSIX_SPAWN_DUP2, file, k) for k, file in enumerate(files)]
+        return os.posix_spawnp(
+            argv[0], argv, environment, file_actions=actions, setsid=True, setsigmask=(),
+            setsigdef=_DEFAULT,
+        )  # fmt: skip
+    except (OSError, ValueError):
+        for path in filter(None, opened):
+            try:
+                os.unlink(path)
+            except OSError:
+                pass  # its folder is gone, too
+        raise
+    finally:
+        for file in (*files[:1], *opened.values()):
+            os.close(file)
 
 
 def signal_all(pid: int, number: int) -> None:

@@ -10,8 +10,8 @@ Frames, marshalled: the engine sends ``("run", number, commands)``, or ``("call"
 None where nothing is to be done any more; meanwhile ``("back", number)``: what was not begun of this work
 goes back; ``("end", number)``: a command that runs is ended, too; ``("kill", number, place)``: this command or
 call is ended if it runs, a call with its process. Answers, one for each command or
-call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not begun, and ``("refused", place,
-text)``. If the engine is gone, all ends.
+call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not begun (with a text: as the machine
+had no room for it), and ``("refused", place, text)``. If the engine is gone, all ends.
 """
 
 # ruff: noqa: PTH120
@@ -28,10 +28,10 @@ from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
-    from malleable.live.engines.process.child import HEAD, framed, reaped, signal_all, spawn
+    from malleable.live.engines.process.child import HEAD, SHORT, framed, reaped, signal_all, spawn
 else:  # of a process that knows no packages
     sys.path.insert(0, os.path.dirname(__file__))
-    from child import HEAD, framed, reaped, signal_all, spawn
+    from child import HEAD, SHORT, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
     from signal import SIGKILL, SIGTERM
     from typing import Any
@@ -42,6 +42,7 @@ SECRET = "MALLEABLE_SECRET"
 _NONCE = 32
 _MARSHAL = 4  # version of the format
 _HEARD = 30.0  # seconds that an engine has to hear the end
+_SHORT = 1.0  # seconds until a command goes back for which the machine had no room
 
 
 def _sealed(secret: bytes, role: bytes, nonce: bytes) -> bytes:
@@ -108,7 +109,12 @@ def run_command(
             os.chdir(folder)
         pid = spawn(argv, {**os.environ, **environment}, streams)
     except (OSError, ValueError) as error:
-        send(connection, ("refused", place, str(error)))
+        why = getattr(error, "errno", 0)
+        if why in SHORT:
+            select.select([connection.fileno()], [], [], _SHORT)
+            send(connection, ("returned", place, os.strerror(why)))
+        else:
+            send(connection, ("refused", place, str(error)))
         return
     ended = os.pidfd_open(pid)
     until = began + seconds if seconds else None

@@ -6,7 +6,10 @@ few hundred bytes a running task.
 
 from __future__ import annotations
 
+import errno
 import secrets
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -23,11 +26,17 @@ from malleable.live.machine import processors
 from malleable.live.protocol import Abilities, Event, Task
 
 _STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
+_SILENT = 2.0  # seconds that the nanny has to say that it begins to
+_AGAIN = 1.0  # seconds until one more command may run at once, after there was no room for one
+_LOOK = 0.05  # seconds between two looks whether processes have ended
 _READ = 1 << 16
 
 
 class Local:
     """An engine of commands on this machine.
+
+    Where the machine has no room for another process or file, ``slots`` falls to the number of commands that
+    run, and then rises by one a second.
 
     Parameters
     ----------
@@ -38,29 +47,35 @@ class Local:
     abilities = Abilities(take_back="cancel", kill=True, ahead=0.02)
 
     def __init__(self, slots: int | None = None) -> None:
-        self.slots = processors() if slots is None else check_slots(slots)
+        self.slots = self._all = processors() if slots is None else check_slots(slots)
+        self._more = 0.0  # when `slots` rises
         self._keys: set[str] = set()
-        self._full = ""
+        self._gone = ""  # a folder
         self._begin()
 
     def _begin(self) -> None:
         ours, theirs = socket.socketpair()
         self._frames = Frames()
+        self._unsent = bytearray()
         self._token = secrets.token_hex(8)
         with theirs:
             nobody = subprocess.DEVNULL
             words = [sys.executable, "-I", "-S", str(Path(nanny.__file__)), str(theirs.fileno())]
-            words += [str(self.slots), self._token]
+            words += [str(self._all), self._token]
             self._process = subprocess.Popen(  # of its own session: Ctrl-C is the loop's
                 words, pass_fds=(theirs.fileno(),), stdin=nobody, start_new_session=True
             )
+        ours.setblocking(False)
         self._socket = ours
 
     def _send(self, batch: list[tuple[Any, ...]]) -> None:
+        """What the nanny does not take now is sent later: it may be stopped."""
         if batch:
-            with suppress(BrokenPipeError, ConnectionResetError):  # poll finds that it is gone
-                self._socket.settimeout(None)
-                self._socket.sendall(nanny.pack(batch))
+            self._unsent += nanny.pack(batch)
+        # If it is gone, poll finds that.
+        with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while self._unsent:
+                del self._unsent[: self._socket.send(self._unsent)]
 
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand commands over."""
@@ -77,40 +92,52 @@ class Local:
         """What happened; waits at most so long for the first.
 
         If the nanny itself was killed, what it ran is killed here and reported as lost, and there is a
-        new one; OSError if it ran nothing, or if the disk has no room for what tasks print.
+        new one; OSError if it ran nothing, or if a folder is gone that commands ran in or print to.
         """
-        if self._full:
-            raise OSError(f"{self._full}; what has ended is kept, --resume goes on")
+        if self._gone:
+            told = "this folder is gone; what has ended is kept, --resume goes on once it is there"
+            raise FileNotFoundError(errno.ENOENT, told, self._gone)
+        if self.slots < self._all:
+            now = time.monotonic()
+            if now >= self._more:
+                self.slots, self._more = self.slots + 1, now + _AGAIN
+            seconds = min(seconds, self._more - now)
         said = self._said(seconds)
         if said is None:
             return self._all_lost()
-        self._full = next((str(each[1]) for each in said if each[0] == "full"), "")
-        return [self._event(each) for each in said if each[0] != "full"]
+        self._gone = next((str(each[1]) for each in said if each[0] == "gone"), "")
+        events = [self._event(*each) for each in said if each[0] != "gone"]
+        if any(event.kind == "returned" for event in events):
+            self.slots = min(self.slots, len(self._keys))
+            self._more = time.monotonic() + _AGAIN
+        return events
 
     def _said(self, seconds: float) -> list[tuple[Any, ...]] | None:
         """What the nanny says within so long; None: it is gone."""
-        self._socket.settimeout(max(seconds, 1e-4))
+        writes = [self._socket] if self._unsent else []
+        ready, writable, _ = select.select([self._socket], writes, [], max(seconds, 0.0))
+        if writable:
+            self._send([])
+        if not ready:
+            return []
         try:
             data = self._socket.recv(_READ)
-        except (TimeoutError, BlockingIOError):
-            return []
         except ConnectionResetError:
             return None
         return nanny.unpack(self._frames, data) if data else None
 
-    def _event(self, said: tuple[Any, ...]) -> Event:
-        kind, key, *rest = said
-        if kind == "stopped":
-            return Event("lost", "", status=key)
+    def _event(self, kind: str, key: str, *rest: Any) -> Event:
         self._keys.discard(key)
         if kind == "refused":
             return Event("refused", key, text=rest[0])
+        if kind == "short":
+            return Event("returned", key, text=rest[0])
         status, took, cpu, memory, late = rest
         return Event("ended", key, status, took, cpu, memory, late)
 
     def _all_lost(self) -> list[Event]:
         lost, self._keys = self._keys, set()
-        self._end_orphans()
+        nanny.kill_all(self._marked)
         if not lost:
             raise OSError("the process that starts commands was killed")
         self._socket.close()
@@ -121,25 +148,46 @@ class Local:
             Event("lost", key, text="the process that starts commands was killed") for key in lost
         ]
 
-    def _end_orphans(self) -> None:
-        """Kill what a dead nanny has left: all processes that carry its token, children of children too."""
-        nanny.kill_all(
-            lambda: [pid for pid in nanny.processes() if nanny.mark_of(pid)[0] == self._token]
-        )
+    def _marked(self) -> list[int]:
+        """All processes that carry the nanny's token, children of children too."""
+        return [pid for pid in nanny.processes() if nanny.mark_of(pid)[0] == self._token]
 
     def close(self, grace: float = nanny.GRACE) -> int:
         """End everything; how many processes would not go. Closed twice: nothing is left to end."""
         if self._socket.fileno() < 0:
             return 0
+        self._process.send_signal(signal.SIGCONT)
         self._send([("stop", float(grace))])
-        left, until = 0, time.monotonic() + grace + _STOPPING
-        while (
-            time.monotonic() < until and (heard := self._said(until - time.monotonic())) is not None
-        ):
-            left = sum((int(said[1]) for said in heard if said[0] == "stopped"), left)
+        left = self._heard_end(grace)
+        if left is None:
+            left = self._end_by_hand(grace)
         self._socket.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(0.1, until - time.monotonic()))
-        self._process.kill()  # nothing, where it has ended
-        self._process.wait()
+        for _ in range(2):  # it ends by itself, or is killed
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_SILENT)
+            self._process.kill()
         return left
+
+    def _heard_end(self, grace: float) -> int | None:
+        """How many processes would not go, as the nanny says it; None: it does not."""
+        until = time.monotonic() + _SILENT
+        while (wait := until - time.monotonic()) > 0.0:
+            said = self._said(wait)
+            if said is None:
+                return None
+            for kind, *rest in said:
+                if kind == "stopping":
+                    until = time.monotonic() + grace + _STOPPING
+                elif kind == "stopped":
+                    return int(rest[0])
+        return None
+
+    def _end_by_hand(self, grace: float) -> int:
+        """What a nanny would do that was killed, or that a debugger or a freezer holds."""
+        for pid in self._marked() if grace > 0.0 else ():
+            nanny.send_signal(pid, signal.SIGTERM)
+        until = time.monotonic() + grace
+        while time.monotonic() < until and self._marked():
+            time.sleep(_LOOK)
+        self._process.kill()
+        return nanny.kill_all(self._marked)

@@ -8,9 +8,9 @@ standard library alone and starts in some milliseconds.
 It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
 ``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key,
-text)``, ``("full", text)`` where the disk has no room for streams, ``("stopped", left)``. A command gets
-SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
-killed at once.
+text)``, ``("short", key, text)`` where the machine had no room for it, ``("gone", folder)`` where there was a
+folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command gets SIGTERM first
+and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are killed at once.
 
 Of more commands than there are slots some wait here for others to end. While any waits, the loop has
 nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
@@ -39,6 +39,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
     from malleable.live.engines.process.child import (
         HEARD,
+        SHORT,
         Frames,
         framed,
         reaped,
@@ -47,7 +48,7 @@ if TYPE_CHECKING or __name__ != "__main__":
     )
 else:  # of a process that knows no packages
     sys.path.insert(0, os.path.dirname(__file__))
-    from child import HEARD, Frames, framed, reaped, signal_all, spawn
+    from child import HEARD, SHORT, Frames, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -158,7 +159,8 @@ def session_of(pid: int) -> int:
         return 0
 
 
-def _send_signal(pid: int, number: int) -> None:
+def send_signal(pid: int, number: int) -> None:
+    """A signal to a process that may have ended."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -174,7 +176,7 @@ def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda:
             break
         for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped, none of them starts another one
             for pid in left:
-                _send_signal(pid, number)
+                send_signal(pid, number)
         time.sleep(0.005)
         reap()
     return len(left)
@@ -185,10 +187,10 @@ def kill_tree(root: int) -> None:
     found: set[int] = set()
     while more := {root, *descendants(root)} - found:
         for pid in more:
-            _send_signal(pid, signal.SIGSTOP)
+            send_signal(pid, signal.SIGSTOP)
         found |= more
     for pid in found:
-        _send_signal(pid, signal.SIGKILL)
+        send_signal(pid, signal.SIGKILL)
 
 
 def ended_children() -> Iterator[int]:
@@ -232,7 +234,8 @@ class Nanny:
         self.children = _Children()
         self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
         self.said: list[tuple[object, ...]] = []
-        self.here = self.folder = os.getcwd()
+        self.here = os.getcwd()
+        self.folders = {self.here}  # in which commands have begun
         self.environment = dict(os.environb)
 
     def start_all(self) -> None:
@@ -243,20 +246,17 @@ class Nanny:
     def start(self, command: tuple[Any, ...]) -> None:
         """Starts one; its parts are in the order of the message."""
         key, argv, environment, folder, source, output, errors, seconds = command
+        folder = folder or self.here
         began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
-            if (folder or self.here) != self.folder:
-                os.chdir(folder or self.here)
-                self.folder = folder or self.here
+            os.chdir(folder)  # each time: it may have been removed
+            self.folders.add(folder)
             mark = {MARK: f"{self.token}:{key}".encode()}
             environment = {**self.environment, **own, **mark}
             pid = spawn(argv, environment, (source, output, errors))
         except (OSError, ValueError) as error:
-            full = getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT)
-            self.said.append(
-                ("full", _wording(error)) if full else ("refused", key, _wording(error))
-            )
+            self.said.append(self._not_started(key, folder, (output, errors), error))
             return
         now = time.monotonic()
         self.over.discard(pid)  # the number is new: nothing of the old one is left
@@ -264,6 +264,20 @@ class Nanny:
         self.running[pid] = key, now, began
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
+
+    def _not_started(
+        self, key: str, folder: str, streams: tuple[str, str], error: Exception
+    ) -> tuple[object, ...]:
+        """What to say of it."""
+        why, name = getattr(error, "errno", 0), getattr(error, "filename", None)
+        if why in SHORT:
+            return "short", key, os.strerror(why)
+        if why in (errno.ENOENT, errno.ENOTDIR):
+            if name in streams:
+                return "gone", os.path.dirname(name)
+            if name == folder and folder in self.folders:
+                return "gone", folder
+        return "refused", key, _wording(error)
 
     def kill(self, key: str) -> None:
         """SIGTERM now, SIGKILL later."""
@@ -342,7 +356,7 @@ class Nanny:
                         began > since for _, _, began in self.running.values()
                     )
             if over:
-                _send_signal(pid, signal.SIGKILL)
+                send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
         """Ends all; how many processes were left after `SWEEPS` looks."""
@@ -355,7 +369,12 @@ class Nanny:
                 self.reap()
                 if select.select([self.loop], [], [], 0.01)[0]:
                     break  # it is gone, or does not want to wait
-        return kill_all(lambda: descendants(os.getpid()), self.reap)
+        for pid in self.running:  # which takes no file, as there may be no room for one
+            signal_all(pid, signal.SIGKILL)
+        try:
+            return kill_all(lambda: descendants(os.getpid()), self.reap)
+        except OSError:  # no room to look at processes; the groups of all commands are gone
+            return 0
 
     def obey(self, command: tuple[Any, ...]) -> bool:
         """True once it was told to stop."""
@@ -366,6 +385,7 @@ class Nanny:
         elif verb == "kill":
             self.kill(*rest)
         elif verb == "stop":
+            self.loop.sendall(pack([("stopping",)]))
             self.said.append(("stopped", self.stop(*rest)))
             return True
         return False
@@ -391,6 +411,8 @@ def _wording(error: Exception) -> str:
 
 def main(descriptor: int, slots: int, token: str) -> None:
     """Serves the loop at the other end of the socket until it is gone or says stop."""
+    while os.open(os.devnull, os.O_RDWR) < 3:  # no other file gets the number of a standard stream
+        pass
     loop = socket.socket(fileno=descriptor)
     loop.set_inheritable(False)
     for number in HEARD:
