@@ -5,15 +5,17 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from malleable.cli.arguments import build_parser
-from malleable.cli.run_habits import halt
+from malleable.cli.run_habits import Wanted, halt
 from malleable.files.reading import parse_seconds
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.ledger import Work
 from tests.live.screen import MALLEABLE, terminal
+from tests.live.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 PRINT = "sh -c 'sleep 0.$1; echo out $1; echo err $1 >&2; [ $1 != 3 ]' sh {}"
@@ -168,3 +170,54 @@ def test_usage_errors_say_what_was_meant(tmp_path, columns, words, told):
     with terminal(tmp_path, *words, columns=columns) as on:
         assert on.end() == 2
     assert told in on.screen.text()
+
+
+# What was asked for and cannot be written.
+
+PRINTS = "sh -c 'echo $1; until [ -e go$1 ]; do sleep 0.01; done; echo $1' sh {}"
+
+
+@pytest.mark.parametrize("how", ["--keep-order", "--output=stream"])
+def test_output_without_room_ends_the_run(tmp_path, how):
+    """The second task would never end."""
+    (tmp_path / "go1").touch()
+    words = [*MALLEABLE, "run", "--job", "a", PRINTS, "-j", "2", how, "-q"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            words, cwd=tmp_path, input=b"1\n2\n", stdout=full, stderr=subprocess.PIPE,
+            check=False, timeout=PATIENCE,
+        )  # fmt: skip
+    assert done.returncode == 1
+    (said,) = done.stderr.decode().splitlines()
+    assert said.startswith("malleable: error: standard output: No space left on device")
+    (tmp_path / "go2").touch()
+    done = run(tmp_path, "--resume", "--keep-order")
+    assert (done.returncode, done.stdout) == (0, "2\n2\n")  # the first has ended before
+
+
+def test_a_closed_pipe_ends_the_run(tmp_path):
+    words = [*MALLEABLE, "run", "--job", "a", PRINTS, "-j", "3", "--keep-order"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=tmp_path, **pipes) as process:
+        process.stdin.write(b"1\n2\n3\n")
+        process.stdin.close()
+        (tmp_path / "go1").touch()
+        assert process.stdout.readline() == b"1\n"
+        process.stdout.close()
+        (tmp_path / "go2").touch()
+        assert process.wait(PATIENCE) == 141
+        said = process.stderr.read().decode()
+    assert "nobody reads standard output any more; what has ended is kept" in said
+    assert "Exception" not in said and "Traceback" not in said
+
+
+def test_what_cannot_be_written_is_not_tried_again():
+    wanted, tried = Wanted(), []
+
+    def fails():
+        tried.append(1)
+        raise OSError("no room")
+
+    for _ in range(2):
+        wanted(fails)
+    assert (str(wanted.error), tried) == ("no room", [1])

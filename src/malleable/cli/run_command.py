@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
-from malleable.cli.run_habits import Halt, JobLog, Shown, halt
+from malleable.cli.run_habits import Halt, JobLog, Shown, Wanted, halt
 from malleable.cli.run_screen import FailureTeller, ProgressLine, Screen, Thrift
 from malleable.cli.status_command import JOURNAL
-from malleable.cli.streams import note, quiet, watched
+from malleable.cli.streams import discard_output, note, quiet, watched
 from malleable.cli.terminal import adder, duration, size
 from malleable.cli.watch_command import check_terminal, view
 from malleable.cli.workers import engine_of
@@ -64,6 +64,7 @@ from malleable.view.text import (
     wall_time,
 )
 
+_NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # tasks that did not end well in the table at the end
 _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots", "backups")
@@ -281,7 +282,7 @@ def _interrupts() -> Iterator[_Interrupts]:
 
 @contextmanager
 def _progress(
-    begun: CommandRun, asked: argparse.Namespace
+    begun: CommandRun, asked: argparse.Namespace, wanted: Wanted
 ) -> Iterator[Callable[[Progress], object]]:
     """Shows progress: all jobs, or a line that moves; without a terminal a line each minute."""
     screen = Screen(watched(sys.stderr) and not asked.watch)
@@ -306,12 +307,12 @@ def _progress(
             earlier: set[tuple[int, int]] | None = set() if asked.keep_order else None
             begun.earlier = earlier
             shown = Shown(begun.jobs, begun.folders, screen, earlier)
-            views.callback(shown.rest)
-            begun.hearers["the output of tasks"] = shown
+            views.callback(wanted, shown.rest)
+            begun.hearers["the output of tasks"] = lambda *ended: wanted(lambda: shown(*ended))
         if asked.joblog:
             log = JobLog(asked.joblog, begun.jobs, begun.folders)
-            views.callback(log.close)
-            begun.hearers["the log of tasks"] = log
+            views.callback(wanted, log.close)
+            begun.hearers["the log of tasks"] = lambda *ended: wanted(lambda: log(*ended))
 
         def told(progress: Progress) -> None:
             failing.flush()
@@ -336,8 +337,8 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
     for text in engine.abilities.lost():
         note(f"--engine {asked.engine}: {text}")
-    halted = False
-    with _interrupts() as interrupts, _progress(begun, asked) as progress:
+    halted, wanted = False, Wanted()
+    with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard}
         history = known_history(begun.journal, begun.guard)
         of_run = run.objective, run.policy
@@ -346,7 +347,8 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
         try:
             loop = begun.loop(engine, decider, **how)
             with _controlled(begun, loop, decider) as serve:
-                halted = _loop_to_its_end(loop, interrupts, asked.halt, serve)
+                ended = lambda: interrupts.heard or wanted.error  # noqa: E731
+                halted = _loop_to_its_end(loop, ended, asked.halt, serve)
                 left = _stop(loop, interrupts)
         except BaseException:
             engine.close(0.0)
@@ -356,6 +358,14 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
         begun.learn(loop, decider)
     if left:
         note(f"{counted(left, 'process')} would not end", grave=True)
+    if isinstance(wanted.error, BrokenPipeError):
+        discard_output()
+        note(
+            f"nobody reads {wanted.error.filename} any more; what has ended is kept, --resume goes on"
+        )
+        return _NO_READER
+    if wanted.error:
+        raise wanted.error
     state = "halted" if halted else "finished" if loop.finished else "interrupted"
     return _show_outcome(
         begun.journal, begun.run, loop.now, loop.jobs, state, outputs, asked.output == "stream"
@@ -387,10 +397,10 @@ def _controlled(
 
 
 def _loop_to_its_end(
-    loop: Loop, interrupts: _Interrupts, limit: Halt | None, serve: Callable[[], object]
+    loop: Loop, ended: Callable[[], object], limit: Halt | None, serve: Callable[[], object]
 ) -> bool:
-    """Until all is done, somebody interrupts, or it gives up; whether it does."""
-    while not loop.finished and not interrupts.heard:
+    """Until all is done, somebody ends it, or it gives up; whether it does."""
+    while not loop.finished and not ended():
         loop.step()
         serve()
         if limit and not loop.draining and limit.reached(loop.jobs):
@@ -399,7 +409,7 @@ def _loop_to_its_end(
                 break
         if loop.draining and not loop.busy:
             break
-    return loop.draining and not loop.finished and not interrupts.heard
+    return loop.draining and not loop.finished and not ended()
 
 
 def _stop(loop: Loop, interrupts: _Interrupts) -> int:

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -35,6 +35,7 @@ _HEADS = [
     "Command",
 ]
 _NOT_FOUND = 127
+_NAMES = {"out": "standard output", "err": "standard error"}
 
 
 class Halt(NamedTuple):
@@ -74,6 +75,20 @@ def _places(jobs: Sequence[Job]) -> list[int]:
     for job in jobs:
         found.append(found[-1] + len(job))
     return found
+
+
+class Wanted:
+    """What somebody asked to be written. Its first error ends the run (`malleable.cli.run_command`)."""
+
+    error: OSError | None = None
+
+    def __call__(self, write: Callable[[], object]) -> None:
+        """Writes, unless that failed before."""
+        if self.error is None:
+            try:
+                write()
+            except OSError as error:
+                self.error = error
 
 
 class JobLog:
@@ -164,7 +179,7 @@ class Shown:
                     descriptor = open_file(path, os.O_RDONLY, closed=False)
                 except FileNotFoundError:  # an empty one was removed
                     continue
-                with os.fdopen(descriptor, "rb") as file:
+                with os.fdopen(descriptor, "rb") as file, naming(_NAMES[suffix]):
                     shutil.copyfileobj(file, _bytes_of(stream))
                     stream.flush()
 

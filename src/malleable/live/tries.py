@@ -58,10 +58,14 @@ def _seconds(good: Attempt | None, of: Mapping[int, Attempt]) -> float:
     return good.began + good.seconds - since
 
 
+def _is_first(attempt: Attempt, begun: Iterable[Begun]) -> bool:
+    """Whether it is the only one that has begun."""
+    return attempt.attempt == 0 and all(each.attempt == 0 for each in begun)
+
+
 def what_became(attempts: Sequence[Attempt], begun: Sequence[Begun] = ()) -> Tried:
     """Of one task, with its attempts that have ended, and those that have begun, by number; there is one."""
-    first = all(each.attempt == 0 for each in begun) and all(each.attempt == 0 for each in attempts)
-    if len(attempts) == 1 and first:  # as most are
+    if len(attempts) == 1 and _is_first(attempts[0], begun):  # as most are
         (one,) = attempts
         seconds = math.nan if one.status else one.seconds
         return Tried(one, int(one.how == "lost"), not one.status, seconds, one.attempt + 1)
