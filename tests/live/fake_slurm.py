@@ -55,6 +55,7 @@ class FakeSlurm:
         self.now = 0.0
         self.arrays = {}
         self.leases = {}  # number -> [begin, script, comment]
+        self.ended_leases = {}  # that are shown for some minutes
         self.updates = []
         self.calls = []
         self.top = 4_294_901_759
@@ -83,7 +84,7 @@ class FakeSlurm:
             parent = self.arrays.get(array.after)
             if parent and parent.fails and not parent.running and not parent.pending:
                 return "DependencyNeverSatisfied"
-            if parent and (parent.pending or parent.running):
+            if parent and (parent.pending or parent.running):  # also of one that will never start
                 return "Dependency"
         return ""
 
@@ -126,7 +127,8 @@ class FakeSlurm:
                     if not array.running and not array.pending:
                         array.done = self.now
             for number in [n for n, lease in self.leases.items() if lease[0] <= self.now]:
-                self._update(self.leases.pop(number)[1])
+                self.ended_leases[number] = self.leases.pop(number)
+                self._update(self.ended_leases[number][1])
             self._start()
         self.now = until
 
@@ -165,12 +167,14 @@ class FakeSlurm:
             self.leases[self.number] = [self.now + int(begin.partition("+")[2]), lines, comment]
             return Reply(f"{self.number}\n", "", self.took)
         if words[0] == "scancel":
-            self.leases.pop(int(words[1]), None)
+            number = int(words[1])
+            if number in self.leases:
+                self.ended_leases[number] = self.leases.pop(number)
             return Reply("", "", self.took)
         if words[0] == "sacct":
             return Reply("", "sacct: Slurm accounting storage is disabled", self.took)
         if words[:2] == ("scontrol", "write") or list(words[:2]) == ["scontrol", "write"]:
-            return Reply(self.leases[int(words[3])][1], "", self.took)
+            return Reply((self.leases | self.ended_leases)[int(words[3])][1], "", self.took)
         if "partitions" in words:
             most = self.most or "UNLIMITED"
             lines = [f"PartitionName={place} MaxCPUsPerNode={most}\n" for place in self.places]
@@ -240,9 +244,12 @@ class FakeSlurm:
                     "k": array.comment, "j": array.name,
                 }  # fmt: skip
                 text += re.sub(r"%([A-Za-z])", lambda found: str(values[found[1]]), form) + "\n"  # noqa: B023
-        for number, (begin, _, comment) in self.leases.items():
+        for number, (begin, _, comment) in (self.leases | self.ended_leases).items():
+            state = "PD" if number in self.leases else "CA"
+            if "-t" in words and state not in words[words.index("-t") + 1].split(","):
+                continue
             values = dict.fromkeys("FAKtCPyQrEVSukj", "0") | {
-                "F": number, "A": number, "K": "N/A", "t": "PD", "C": 1, "r": "BeginTime",
+                "F": number, "A": number, "K": "N/A", "t": state, "C": 1, "r": "BeginTime",
                 "S": int(NOW + begin), "k": comment, "j": LEASE,
             }  # fmt: skip
             if "--me" in words:

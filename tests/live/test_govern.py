@@ -382,6 +382,54 @@ def test_what_a_dead_governor_left_is_found_in_its_lease(tmp_path):
     assert socket.gethostname() != "elsewhere"
 
 
+def test_a_governor_that_has_ended_left_nothing_to_set_back(tmp_path, monkeypatch):
+    """Slurm shows its lease for some minutes more, also to other machines."""
+    world = FakeSlurm()
+    for size in SIZES:
+        world.submit(size, 2.0)
+    governor = governed(world)
+    go(governor, world, until=10.0)
+    moved = sorted({number for number, key, _ in world.updates if key == "Nice"})
+    assert governor.restore()
+    assert world.ended_leases
+    theirs = [world.arrays[number] for number in moved if world.arrays[number].pending]
+    for array in theirs:  # what its owner gave it since then
+        array.nice = 77
+    engine = Slurm(ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
+    for machine in (socket.gethostname(), "elsewhere"):
+        monkeypatch.setattr(socket, "gethostname", lambda machine=machine: machine)
+        assert left_behind(engine, engine.look(), tmp_path) == 0
+    assert {array.nice for array in theirs} == {77}
+
+
+def test_it_is_done_when_what_is_left_can_never_start():
+    world = FakeSlurm()
+    world.submit(300, 2.0)
+    failing = world.submit(30, 2.0, fails=1)
+    dead = world.submit(10, 1.0, after=failing.number)
+    world.submit(5, 1.0, after=dead.number)  # Slurm says of it that it waits
+    governor = governed(world)
+    go(governor, world, until=500.0)
+    assert governor.finished
+    assert [array.number for array in governor.never] == [3, 4]
+    assert [job.cancelled for job in governor.jobs] == [False, False, True, True]
+    assert world.arrays[1].done < world.now < world.arrays[1].done + 30.0
+
+
+def test_what_may_start_some_day_is_waited_for():
+    world = FakeSlurm()
+    held = world.submit(30, 2.0, reason="JobHeldUser")
+    world.submit(5, 1.0, after=held.number)
+    governor = governed(world)
+    for _ in range(100):
+        governor.step()
+    assert not governor.finished
+    held.reason = "Priority"
+    world._start()
+    go(governor, world)
+    assert [job.done for job in governor.jobs] == [30, 5]
+
+
 def test_what_a_dead_governor_left_is_found_in_its_file(tmp_path):
     world = FakeSlurm()
     array = world.submit(2000, 2.0, nice=7)

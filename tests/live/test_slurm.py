@@ -91,6 +91,17 @@ def test_arrays_are_ordered_and_set_back_at_the_end(any_slurm):
     assert len(standing(cluster)) == 2
     assert untouched(cluster)
     assert leases(cluster) == []
+    assert "all set back" in out
+    # Slurm remembers the lease for a minute; what the owner has set since then stays.
+    cluster.run("scontrol", "update", f"JobId={long}", "Nice=7")
+    again = cluster.govern("--apply", "--every", "0.5")
+    try:
+        cluster.wait(lambda: leases(cluster))
+        out = ends(again)
+    finally:
+        again.kill()
+    assert "was killed" not in out
+    assert standing(cluster)[long] == (7, 0)
     assert not list((cluster.base / "work").glob("ran"))
     status = cluster.malleable("status", "--json", "-")
     assert f"{long} long" in [job["name"] for job in json.loads(status.stdout)["jobs"]]
@@ -163,6 +174,41 @@ def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     assert gone["reduce"]["cancelled"]
     assert gone["cancelled"]["failed"] > 1000
     assert "other" not in gone
+
+
+def test_it_ends_beside_what_can_never_start(slurm):
+    failing = slurm.array(3, "no time at all", name="failing")
+    never = slurm.array(5, 1, f"--dependency=afterok:{failing}", name="never")
+    neither = slurm.array(5, 1, f"--dependency=afterany:{never}", name="neither")
+    slurm.array(SLOTS, 3, name="other")
+    governed = slurm.malleable("govern", "slurm", "--apply", "--until-done", "--every", "0.5")
+    assert governed.returncode == 0, governed.stderr
+    assert f"scancel {never} {neither}" in governed.stdout
+    assert "other" in governed.stdout
+    assert "mean time from submission to end" in governed.stdout
+    slurm.run("scancel", str(never), str(neither))
+    slurm.wait(lambda: not slurm.seen("%F"))
+    nothing = slurm.malleable("govern", "slurm", "--apply", "--until-done", "--every", "0.5")
+    assert nothing.returncode == 0
+    assert "no array waits or runs" in nothing.stdout
+
+
+def test_what_was_handed_over_and_failed(slurm):
+    work = slurm.base / "work"
+    (work / "jobs.toml").write_text(FAILING)
+    done = slurm.malleable("submit", "jobs.toml")
+    assert done.returncode == 0, done.stderr
+    slurm.wait(lambda: slurm.seen("%j", "-t", "R") == ["ended"])
+    slurm.run("scancel", "--name=ended")
+    slurm.wait(lambda: not slurm.seen("%F", "-t", "R,CG"))
+    told = slurm.malleable("status", "--failed", "--json", "-")
+    failed = {each["job"]: each for each in json.loads(told.stdout)["failures"]}
+    assert (failed["bad"]["task"], failed["bad"]["way"], failed["bad"]["tries"]) == (1, "failed", 2)
+    assert (failed["ended"]["task"], failed["ended"]["way"]) == (0, "cancelled")
+    assert failed["after"]["way"] == "skipped"
+    logs = slurm.malleable("logs", "bad", "1")
+    assert logs.stdout == "no 2\n"
+    assert "exit status 1" in logs.stderr
 
 
 @in_full
@@ -238,6 +284,24 @@ weight = 2
 """
 
 
+FAILING = """
+[[job]]
+name = "bad"
+command = ["sh", "-c", 'echo "no $1"; test "$1" -ne 2', "sh", "{}"]
+over.range = 3
+retries = 1
+
+[[job]]
+name = "after"
+command = ["true"]
+after = ["bad"]
+
+[[job]]
+name = "ended"
+command = ["sleep", "600"]
+"""
+
+
 def test_jobs_are_handed_over_governed_and_run(slurm):
     work = slurm.base / "work"
     (work / "jobs.toml").write_text(JOBS)
@@ -247,7 +311,7 @@ def test_jobs_are_handed_over_governed_and_run(slurm):
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
     assert [job["tasks"] for job in made["jobs"]] == [3, 1]
-    written = lambda: [path.read_text() for path in work.glob(".malleable/slurm/*/*/*.out")]  # noqa: E731
+    written = lambda: [path.read_text() for path in work.glob(".malleable/slurm/*/1/*/*.out")]  # noqa: E731
     slurm.wait(lambda: "all\n" in written())
 
     def over():
@@ -262,6 +326,8 @@ def test_jobs_are_handed_over_governed_and_run(slurm):
     assert "map" in ended, out
     assert ended["map"]["done"] == 3
     assert set(written()) == {"a b 0\n", "$(touch ran) 1\n", "c 2\n", "all\n"}
+    assert slurm.malleable("logs", "reduce").stdout == "==> task 0 <==\nall\n"
+    assert "no task has failed" in slurm.malleable("status", "--failed").stdout
     assert not (work / "ran").exists()
 
 
@@ -270,7 +336,7 @@ def test_the_page(slurm):
     """Blocks of the docs, in turn, in a folder with what they name."""
     page = (Path(__file__).parents[2] / "docs" / "slurm.md").read_text()
     blocks = re.findall(r"^```sh\n(# needs Slurm\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for name in ("align.sh", "report.sh"):
         slurm.array("1-30", 1, name=name)
         script = slurm.base / "work" / name

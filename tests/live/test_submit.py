@@ -30,12 +30,15 @@ def test_a_shell_reads_back_what_was_quoted(value, tmp_path):
 
 
 class Taking:
-    """An sbatch that takes what it gets, but for the n-th."""
+    """An sbatch that takes what it gets, but for the n-th, and a queue with the tasks that are given."""
 
     def __init__(self, refuses=0, most="1001"):
         self.given, self.refuses, self.most = [], refuses, most
+        self.queue = ""
 
     def __call__(self, words, lines=""):
+        if words[0] == "squeue":
+            return self.queue if isinstance(self.queue, Reply) else Reply(self.queue, "", 0.0)
         if "config" in words:
             return Reply(f"MaxArraySize            = {self.most}\n", "", 0.0)
         self.given.append((list(words), lines))
@@ -52,9 +55,21 @@ JOBS = [
 ]  # fmt: skip
 
 
+def handed_over(ask, rows, path, *options):
+    return submit(Slurm(ask=ask), parse_jobs(rows, path.parent), rows, path, *options)
+
+
+def begin(script, number):
+    """A task, as Slurm begins it."""
+    return subprocess.run(
+        ["bash"], input=script, capture_output=True, text=True, check=False,
+        env={**os.environ, "SLURM_ARRAY_TASK_ID": str(number)},
+    )  # fmt: skip
+
+
 def test_what_sbatch_is_told(tmp_path):
     ask = Taking()
-    made = submit(Slurm(ask=ask), parse_jobs(JOBS, tmp_path), tmp_path / "kept %a", ["-p", "x"], 2)
+    made = handed_over(ask, JOBS, tmp_path / "kept %a", ["-p", "x"], 2)
     assert [(each.name, each.tasks, each.arrays) for each in made] == [
         ("map", 5, [101]), ("reduce %a", 1, [102]),
     ]  # fmt: skip
@@ -63,46 +78,48 @@ def test_what_sbatch_is_told(tmp_path):
     wishes = wishes_of(next(w for w in first if w.startswith("--comment=")).partition("=")[2])
     assert wishes == Wishes(2.0, wishes.deadline, 2, 0, 2.5)
     assert {"--array=0-0%1", "--dependency=afterok:101"} <= set(then)
-    assert any(word.endswith("/kept %%a/0-reduce_a/%a.out") for word in then)
+    assert any(word.endswith("/kept %%a.output/1/0-reduce_a/slurm.log") for word in then)
 
 
 def test_the_script_runs_its_line(tmp_path):
     ask = Taking()
-    submit(Slurm(ask=ask), parse_jobs(JOBS, tmp_path), tmp_path / "kept")
+    handed_over(ask, JOBS, tmp_path / "kept")
     script = ask.given[0][1]
-
-    def run(number):
-        return subprocess.run(
-            ["bash"], input=script, capture_output=True, text=True, check=False, cwd=tmp_path,
-            env={**os.environ, "SLURM_ARRAY_TASK_ID": str(number)},
-        )  # fmt: skip
-
-    assert run(0).returncode == 1
-    assert run(3).stdout == "3 4\n"
-    assert run(5).returncode == 127
+    streams = tmp_path / "kept.output" / "1" / "1-map"
+    assert begin(script, 0).returncode == 1
+    assert begin(script, 3).returncode == 0
+    assert (streams / "3.0.out").read_text() == "3 4\n"
+    assert begin(script, 5).returncode == 127
 
 
 def test_many_tasks_are_several_arrays(tmp_path):
     ask = Taking(most="10")
     rows = [{"name": "a", "command": "echo {}", "over": {"range": 25}}]
-    (made,) = submit(Slurm(ask=ask), parse_jobs(rows, tmp_path), tmp_path / "kept")
+    (made,) = handed_over(ask, rows, tmp_path / "kept")
     assert made.arrays == [101, 102, 103]
     spans = [next(w for w in words if w.startswith("--array=")) for words, _ in ask.given]
     assert spans == ["--array=0-9", "--array=0-9", "--array=0-4"]
-    done = subprocess.run(
-        ["bash"], input=ask.given[2][1], capture_output=True, text=True, check=True,
-        env={**os.environ, "SLURM_ARRAY_TASK_ID": "4"},
-    )  # fmt: skip
-    assert done.stdout == "25\n"
+    assert begin(ask.given[2][1], 4).returncode == 0
+    assert (tmp_path / "kept.output" / "1" / "0-a" / "24.0.out").read_text() == "25\n"
+
+
+def test_names_of_variables_of_the_task_are_its_own(tmp_path):
+    names = ("line", "attempt", "status", "own", "limit", "number")
+    rows = [{"name": "a", "command": "env", "environment": dict.fromkeys(names, "kept")}]
+    ask = Taking()
+    handed_over(ask, rows, tmp_path / "kept")
+    assert begin(ask.given[0][1], 0).returncode == 0
+    told = (tmp_path / "kept.output" / "1" / "0-a" / "0.0.out").read_text().splitlines()
+    assert {f"{name}=kept" for name in names} <= set(told)
 
 
 def test_what_was_handed_over_before_is_named(tmp_path):
     with pytest.raises(SlurmError, match=r"'reduce %a'.*QOSMax.*before: 101"):
-        submit(Slurm(ask=Taking(refuses=2)), parse_jobs(JOBS, tmp_path), tmp_path / "kept")
+        handed_over(Taking(refuses=2), JOBS, tmp_path / "kept")
     rows = [{"name": "a", "command": "x", "environment": {"a-b": "c"}}]
     with pytest.raises(ValueError, match="a-b"):
-        submit(Slurm(ask=Taking()), parse_jobs(rows, tmp_path), tmp_path / "other")
+        handed_over(Taking(), rows, tmp_path / "other")
     rows = [{"name": "a", "command": "x", "backups": True}]
     with pytest.raises(ValueError, match="job 'a': backups = true: a Slurm starts no backup tasks"):
-        submit(Slurm(ask=Taking()), parse_jobs(rows, tmp_path), tmp_path / "other")
+        handed_over(Taking(), rows, tmp_path / "other")
     assert not (tmp_path / "other").exists()

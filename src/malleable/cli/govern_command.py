@@ -8,6 +8,7 @@ import math
 import os
 import socket
 import sys
+import time
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
@@ -28,6 +29,7 @@ from malleable.live.ledger import Progress
 from malleable.live.own_files import OURS, own_folder
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Slurm, SlurmError
+from malleable.live.slurm.gain import gain_of
 from malleable.live.slurm.governor import COMMENT, Governor, Planned
 from malleable.live.slurm.lease import JobLease, Lease, ProcessLease, left_behind
 from malleable.live.slurm.place_deciders import PlaceDeciders
@@ -42,6 +44,7 @@ from malleable.view.text import (
 )
 
 _SHOWN = 40  # arrays that people are shown
+_LINE = 60.0  # seconds between two lines of a governor that nobody looks at
 _ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jobs that have
 
 
@@ -65,7 +68,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-lease", told, bool)
     told = "the lease sets everything back if the governor has not looked for S seconds"
     add("--lease-seconds S", told, float, "60")
-    add("--until-done", "end when no array is left (default: at Ctrl-C)", bool)
+    told = "end when no array is left that can ever start (default: at Ctrl-C)"
+    add("--until-done", told, bool)
     add("--as-operator", "govern the arrays of all users", bool)
     told = "with --as-operator: a TOML file of [[user]] with name, minimum, priority"
     add("--users FILE", told)
@@ -135,7 +139,7 @@ def run(asked: argparse.Namespace) -> int:
     governor = Governor(engine, places, partial(_chosen, asked))
     governor.take(_first(engine))
     governor.step(0.0)
-    return _show_plan(governor, outputs, "would be")
+    return _show_plan(governor, outputs)
 
 
 def _first(engine: Slurm) -> Look:
@@ -160,11 +164,12 @@ def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs
                         note(text, grave=True)
                 said = dict(governor.trouble)
         finally:
-            if not governor.restore():
+            restored = governor.restore()
+            if not restored:
                 note("not all could be set back; the lease will, if there is one", grave=True)
             governor.end("done" if governor.finished else "stopped")
             places.close()
-        status = _show_plan(governor, outputs, "is")
+        status = _show_end(governor, outputs, restored)
     return status if governor.finished else INTERRUPTED
 
 
@@ -189,18 +194,36 @@ def _begun(
         until_done=asked.until_done,
         guard=guard,
         start=max(0.0, look.at - look.earliest(look.at)),
-        progress=_progress if watched(sys.stderr) else None,
+        progress=_progress if watched(sys.stderr) else _Lines(),
     )
     return governor, look
 
 
-def _progress(progress: Progress) -> None:
+def _how_far(progress: Progress) -> str:
     left = [job for job in progress.jobs if math.isnan(job.ended)]
-    sys.stderr.write(
-        f"\r{counted(len(left), 'array')}: {sum(job.left - job.running for job in left):,} tasks wait, "
-        f"{sum(job.running for job in left):,} run\x1b[K"
+    return (
+        f"{counted(len(left), 'array')}: {sum(job.left - job.running for job in left):,} tasks wait, "
+        f"{sum(job.running for job in left):,} run"
     )
+
+
+def _progress(progress: Progress) -> None:
+    sys.stderr.write(f"\r{_how_far(progress)}\x1b[K")
     sys.stderr.flush()
+
+
+class _Lines:
+    """Where nobody looks at what moves: a line when arrays have ended, and now and then."""
+
+    def __init__(self) -> None:
+        self._told, self._ended = -math.inf, 0
+
+    def __call__(self, progress: Progress) -> None:
+        ended = sum(not math.isnan(job.ended) for job in progress.jobs)
+        if not progress.jobs or (ended == self._ended and progress.now < self._told + _LINE):
+            return
+        self._told, self._ended = progress.now, ended
+        note(f"{time.strftime('%H:%M:%S')}: {_how_far(progress)}; {ended:,} ended")
 
 
 def _dict(planned: Planned) -> dict[str, Any]:
@@ -231,16 +254,73 @@ _COLUMNS: list[Column] = [
 ]
 
 
-def _show_plan(governor: Governor, outputs: Outputs, verb: str) -> int:
-    others = governor.look.others
-    result = {
+def _result(governor: Governor) -> dict[str, Any]:
+    return {
         "applied": governor.apply, "looks": governor.looks, "changes": governor.changes,
         "seconds": governor.now, "slots": governor.slots,
         "arrays": [_dict(planned) for planned in governor.planned],
         "ended": [fields_of(job, *_ENDED) for job in governor.jobs if not math.isnan(job.ended)],
-        "others": others._asdict(), "trouble": list(governor.trouble.values()),
+        "others": governor.look.others._asdict(), "trouble": list(governor.trouble.values()),
     }  # fmt: skip
-    title = f"{counted(len(governor.planned), 'array')} on {counted(governor.slots, 'slot')}: what {verb} done"
+
+
+_NOTHING = "no array waits or runs that could be governed"
+
+
+def _show_end(governor: Governor, outputs: Outputs, restored: bool) -> int:
+    """What has ended when, and what was gained."""
+    never = [array.number for array in governor.never]
+    gain = governor.guard("the gain", lambda: gain_of(governor.jobs, governor.most_slots))
+    result = _result(governor) | {
+        "restored": restored, "never": never,
+        "gain": gain and {**gain._asdict(), "ratio": gain.ratio},
+    }  # fmt: skip
+    ended = sum(not math.isnan(job.ended) for job in governor.jobs)
+    back = (
+        f"{counted(governor.changes, 'change')}, all set back" if restored else "not all set back"
+    )
+    title = f"{counted(ended, 'array')} ended, {len(governor.jobs) - ended:,} left; {back}"
+
+    def clock(seconds: float) -> str:
+        if math.isnan(seconds):
+            return "-"
+        return time.strftime("%d %b %H:%M:%S", time.localtime(governor.zero + seconds))
+
+    columns: list[Column] = [
+        ("array", lambda job: job.name),
+        ("done", lambda job: number(job.done)),
+        ("failed", lambda job: number(job.failed)),
+        ("left", lambda job: number(job.left)),
+        ("submitted", lambda job: clock(job.arrival)),
+        ("ended", lambda job: "never starts" if job.cancelled else clock(job.ended)),
+    ]
+    shown = sorted(governor.jobs, key=lambda job: math.isnan(job.ended) or job.ended)
+    parts: list[Any] = [columns_table(title, shown[:_SHOWN], columns, left=1)]
+    if len(shown) > _SHOWN:
+        parts.append(f"... and {len(shown) - _SHOWN:,} more")
+    if not governor.jobs:
+        parts = [_NOTHING]
+    if gain:
+        parts.append(
+            f"mean time from submission to end: {wall_time(gain.response)}; in the order of arrival, which was "
+            f"simulated, {wall_time(gain.in_order)} (factor {gain.ratio:.2f})"
+        )
+    if never:
+        listed = " ".join(map(str, never))
+        parts.append(
+            f"{counted(len(never), 'array')} can never start, as what they wait for did not end well; "
+            f"scancel {listed} takes them out of the queue"
+        )
+    parts += [printable(text) for text in governor.trouble.values()]
+    return outputs.give(lambda: result, parts)
+
+
+def _show_plan(governor: Governor, outputs: Outputs) -> int:
+    others = governor.look.others
+    where = f"{counted(len(governor.planned), 'array')} on {counted(governor.slots, 'slot')}"
+    title = f"{where}: what would be done"
+    if not governor.planned:
+        return outputs.give(lambda: _result(governor), [_NOTHING])
     parts: list[Any] = [columns_table(title, governor.planned[:_SHOWN], _COLUMNS, left=2)]
     if len(governor.planned) > _SHOWN:
         parts.append(f"... and {len(governor.planned) - _SHOWN:,} more")
@@ -250,6 +330,5 @@ def _show_plan(governor: Governor, outputs: Outputs, verb: str) -> int:
             f"{wall_time(others.mean)} so far in the mean, {wall_time(others.longest)} at most"
         )
     parts += [printable(text) for text in governor.trouble.values()]
-    if not governor.apply and governor.planned:
-        parts.append("nothing was changed; --apply does it")
-    return outputs.give(lambda: result, parts)
+    parts.append("nothing was changed; --apply does it")
+    return outputs.give(lambda: _result(governor), parts)

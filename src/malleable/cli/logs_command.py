@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from malleable.cli.status_command import JOURNAL
+from malleable.cli.status_command import JOURNAL, read_journal
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import adder
 from malleable.domain import near, shown
@@ -90,7 +90,7 @@ def run(asked: argparse.Namespace) -> int:
 
     It reads files and the journal, and writes nothing.
     """
-    with Journal(asked.journal, write=False) as journal:
+    with read_journal(asked.journal, asked.number, True) as (journal, submission):
         number = journal.run(asked.number).id
         folder, row = _folder(journal, number, asked)
         if not quiet():
@@ -98,6 +98,8 @@ def run(asked: argparse.Namespace) -> int:
                 sys.stderr.write("".join(f"{line}\n" for line in failure_lines(failure)[:2]))
         reader = _Reader(folder, SUFFIXES[asked.err], asked.task is None)
         while True:
+            if submission:
+                submission.look()
             over = not journal.goes_on(number)
             counting = journal.counting(number, row)
             for task, attempt in kept_attempts(folder, asked.task):

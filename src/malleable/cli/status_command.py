@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.streams import note
 from malleable.cli.terminal import adder
 from malleable.live.failures import failures
 from malleable.live.journal import Journal
+from malleable.live.slurm.commands import Slurm
+from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status
 from malleable.view.failures import failure_json, failure_lines
 from malleable.view.live import status_json, status_table
@@ -33,6 +40,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     output_arguments(parser)
 
 
+def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
+    """The journal of jobs that were handed over to a Slurm, if no run is named and they came after the last
+    run; ``commands``: or if the last run has no commands."""
+    last = last_submission(Path(path))
+    if number is not None or last is None or not os.path.lexists(path):
+        return last if number is None else None
+    with Journal(path, write=False) as journal, Journal(last, write=False) as other:
+        if not journal.has_runs() or (commands and journal.run().kind == "arrays"):
+            return last
+        run = journal.run()
+        return None if journal.goes_on(run.id) or run.began > other.run().began else last
+
+
+@contextmanager
+def read_journal(
+    path: str, number: int | None, commands: bool
+) -> Iterator[tuple[Journal, Submission | None]]:
+    """The journal to read, and what was handed over if it is of that."""
+    with Journal(_handed_over(path, number, commands) or path, write=False) as journal:
+        run = journal.run(number) if journal.has_runs() else None
+        if run is None or run.kind != SUBMITTED:
+            yield journal, None
+            return
+        submission = Submission(journal, run.id, Slurm())
+        submission.look()
+        if submission.trouble:
+            note(f"the queue is not known: {submission.trouble}")
+        yield journal, submission
+
+
 def run(asked: argparse.Namespace) -> int:
     """Show the jobs of a run: how many slots they have and why, how far they are, and when they will probably
     end.
@@ -40,7 +77,7 @@ def run(asked: argparse.Namespace) -> int:
     Nothing is written to the journal.
     """
     outputs = Outputs(asked, pictures=["plot"], inputs=[asked.journal])
-    with Journal(asked.journal, write=False) as journal:
+    with read_journal(asked.journal, asked.number, asked.failed) as (journal, _):
         if asked.failed and asked.plot:
             asked.usage("--plot: shows all tasks, not with --failed")
         if asked.failed:

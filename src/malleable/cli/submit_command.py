@@ -16,6 +16,7 @@ from malleable.live.jobs_file import parse_jobs
 from malleable.live.own_files import check_parent, own_folder
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submit import submit
+from malleable.live.slurm.submitted import FOLDER
 from malleable.view.text import Column, columns_table, number, printable
 
 
@@ -25,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     source_arguments(parser)
     add("--cpus N", "processors of a task", int, 1)
     add("sbatch OPTION", "options for sbatch, after --", nargs="*")
-    told = "journal; commands and output are kept beside it, so nodes must see its folder"
+    told = "journal of runs; what is submitted is kept beside it, so nodes must see its folder"
     add("--journal FILE", told, default=JOURNAL)
     job_arguments(parser, "end within this time from now on")
     output_arguments(parser)
@@ -34,23 +35,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Hand the jobs of FILE over to Slurm, or with --job a COMMAND for each line of standard input. Each job
     becomes an array. If a job says that it comes after another job, Slurm starts it after that job. Then
-    malleable govern slurm puts the arrays in order.
+    malleable govern slurm puts the arrays in order; malleable status and logs show what becomes of the jobs.
     """
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
     name_command(asked)
-    jobs = parse_jobs(*rows_of(asked))
+    rows, base = rows_of(asked)
+    jobs = parse_jobs(rows, base)
     cpus = check_slots(asked.cpus, "cpus")
     stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
     above = Path(asked.journal).absolute().parent
     check_parent(above)
-    own_folder(above / "slurm")
-    folder = above / "slurm" / stamp
-    made = submit(Slurm(), jobs, folder, asked.sbatch, cpus)
+    own_folder(above / FOLDER)
+    journal = above / FOLDER / f"{stamp}.sqlite"
+    made = submit(Slurm(), jobs, rows, journal, asked.sbatch, cpus)
     columns: list[Column] = [
         ("job", lambda each: each.name),
         ("tasks", lambda each: number(each.tasks)),
         ("arrays", lambda each: ", ".join(map(str, each.arrays)) or "-"),
     ]
-    result = {"folder": str(folder), "jobs": [each._asdict() for each in made]}
-    title = f"handed over; output in {printable(str(folder))}"
+    result = {"journal": str(journal), "jobs": [each._asdict() for each in made]}
+    title = f"handed over; journal: {printable(str(journal))}"
     return outputs.give(lambda: result, [columns_table(title, made, columns)])

@@ -155,7 +155,7 @@ def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
     JournalError
         The run is of something else, or what was recorded is not what a run of ours records.
     """
-    if run.kind != "commands":
+    if run.kind not in ("commands", "submitted"):
         raise JournalError(f"{journal.path}: run {run.id} is of {run.kind}; it has no commands")
     try:
         return recalled(journal.jobs(run.id, content=True))

@@ -86,6 +86,7 @@ class Journal(JournalFile):
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self._told: dict[tuple[int, int], tuple[int, str]] = {}  # of jobs, as they were written
         self._next_forecast = 0.0  # seconds of the run
+        self._overlaid = False
         super().__init__(path, write, durable)
 
     # Runs.
@@ -232,8 +233,24 @@ class Journal(JournalFile):
                 self._base.execute("commit")
 
     def goes_on(self, run: int) -> bool:
-        """Whether a process is at work on this run."""
-        return self.run(run).status == "running" and self.written()
+        """Whether a process is at work on this run, or a queue."""
+        return self.run(run).status == "running" and (self._overlaid or self.written())
+
+    def overlay(
+        self,
+        run: int,
+        at: float,
+        attempts: Iterable[Attempt],
+        flying: Iterable[Flying],
+        status: str,
+    ) -> None:
+        """What is known of a run from elsewhere, as if it stood in the file, for this reader alone."""
+        for table in ("run", "attempt", "flying", "expected"):
+            self._do(f"drop table if exists temp.{table}")
+            self._do(f"create temp table {table} as select * from main.{table}")
+        self._overlaid = True
+        self.record(run, at, attempts, status=status)
+        self.fly(run, at, flying)
 
     # What happened.
 

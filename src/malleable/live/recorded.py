@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
 from malleable.files.json import is_number, parse_json
 
-KINDS = ("commands", "calls", "arrays")
-"""What the tasks of a run are: commands, calls of a pool, or tasks of a queue that is governed."""
+KINDS = ("commands", "calls", "arrays", "submitted")
+"""What the tasks of a run are: commands, calls of a pool, tasks of a queue that is governed, or commands that
+were handed over to a queue."""
 STATES = ("running", "stopped", "done")
 LOST_AGAIN = 3
 """Times that a task may be lost without its own doing, beyond its retries."""

@@ -147,7 +147,7 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
 
 def _whole(journal: Journal, run: Run, rows: list[JobRow], last: dict[int, int]) -> list[JobRow]:
     """Jobs with all tasks of which something is known: pools and queues tell their number a moment later."""
-    if run.kind != "commands":
+    if run.kind not in ("commands", "submitted"):
         return [
             row._replace(tasks=max(row.tasks, last.get(k, -1) + 1)) for k, row in enumerate(rows)
         ]

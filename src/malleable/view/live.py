@@ -121,15 +121,13 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
         more = f"; {counted(len(status.jobs) - most, 'job')} not shown"
     end = status.end
     last = f", {_expected(end)}" if any(job.left for job in status.jobs) else ""
+    on = f" on {counted(status.slots, 'slot')}" if status.slots else ""
     words = [job.risk for job in status.jobs]
     missed = words.count("missed")
     risks = len(words) - words.count("") - missed
     risky = f", {counted(missed, 'deadline')} missed" if missed else ""
     risky += f", {counted(risks, 'deadline')} at risk" if risks else ""
-    title = (
-        f"run {status.number}, {status.status}: {wall_time(status.now)} on "
-        f"{counted(status.slots, 'slot')}{last}{risky}{more}"
-    )
+    title = f"run {status.number}, {status.status}: {wall_time(status.now)}{on}{last}{risky}{more}"
     return columns_table(title, jobs, _COLUMNS, 4, _SPARE, _style)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 LEASE = "malleable-lease"
@@ -19,19 +20,22 @@ LEASE = "malleable-lease"
 FIELDS = ("F", "A", "K", "t", "C", "P", "y", "Q", "r", "E", "V", "S", "u", "k", "j")
 _RUNNING = ("R", "CF", "S", "SI", "SO", "RS")
 _FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")  # shown for some minutes
-STATES = ",".join(("PD", "CG", "RQ", *_RUNNING, *_FAILED))
+ALIVE = ("PD", "RQ", *_RUNNING)
+"""States of what waits or runs."""
+STATES = ",".join(("CG", *ALIVE, *_FAILED))
 _BLOCKED = (
     "Dependency", "JobHeld", "BeginTime", "PartitionDown", "PartitionInactive", "ReqNodeNotAvail",
     "Reservation", "BadConstraints", "Invalid", "PartitionNodeLimit", "PartitionTimeLimit",
     "JobLaunchFailure", "AccountNotAllowed", "QOSNotAllowed",
 )  # fmt: skip
+_NEVER = "DependencyNeverSatisfied"
 _LIMITED = ("QOS", "Assoc", "MaxCpu")
 _UNUSABLE = frozenset((
     "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND",
     "FUTURE", "UNKNOWN", "MAINT", "RESERVED", "POWERING_DOWN", "POWER_DOWN", "REBOOT", "REBOOT_ISSUED",
     "REBOOT_REQUESTED", "INVALID", "INVALID_REG",
 ))  # fmt: skip
-_RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _PARENTS = re.compile(r"after(?:ok|any|notok|corr|burstbuffer)?:(\d+)")
 _MEMORY = re.compile(r"\bmem=(\d+(?:\.\d+)?)([KMGTP]?)")
 _MEBIBYTES = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
@@ -56,7 +60,7 @@ class Array:
     throttle : int
         Tasks at once; 0: any.
     after : tuple of int
-        Numbers of the jobs that it is after.
+        Numbers of the jobs that it is after, all of them.
     submitted : float
         [s since 1970]
     elapsed : float
@@ -92,7 +96,7 @@ class Array:
     @property
     def dead(self) -> bool:
         """It waits for what will never be."""
-        return self.reason.startswith("DependencyNeverSatisfied")
+        return self.reason.startswith(_NEVER)
 
     @property
     def blocked(self) -> bool:
@@ -131,7 +135,7 @@ class Look:
     arrays : dict of Array
         By number.
     leases : dict of str
-        Comments of lease jobs by their numbers.
+        Comments of lease jobs that wait or run, by their numbers.
     usable : dict of Usable
         By partition.
     others : Others
@@ -180,15 +184,22 @@ def tasks_in(text: str) -> tuple[int, int]:
     ValueError
         It shows something else.
     """
-    listed, _, throttle = text.strip("[]").partition("%")
-    count = 0
-    for part in listed.split(","):
+    throttle = text.strip("[]").partition("%")[2]
+    return sum(map(len, _ranges(text))), int(throttle) if throttle else 0
+
+
+def numbers_in(text: str) -> Iterator[int]:
+    """The numbers of these tasks; as of `tasks_in`."""
+    return chain.from_iterable(_ranges(text))
+
+
+def _ranges(text: str) -> Iterator[range]:
+    for part in text.strip("[]").partition("%")[0].split(","):
         found = _RANGE.fullmatch(part)
         if found is None:
             raise ValueError(f"tasks {text[:40]!r}: expected numbers and ranges")
         first, last, step = found.groups()
-        count += (int(last) - int(first)) // max(1, int(step or 1)) + 1 if last else 1
-    return count, int(throttle) if throttle else 0
+        yield range(int(first), int(last or first) + 1, max(1, int(step or 1)))
 
 
 def _seconds(text: str) -> float:
@@ -211,7 +222,8 @@ class Queue:
     def line(self, values: Mapping[str, str]) -> None:
         number, job = int(values["F"]), int(values["A"])
         if values["j"] == LEASE:
-            self.leases[job] = values["k"]
+            if values["t"] in ALIVE:  # Slurm shows for some minutes those that have ended
+                self.leases[job] = values["k"]
             return
         if not values["K"].strip("[]")[:1].isdecimal():
             return  # a single job
@@ -230,7 +242,9 @@ class Queue:
             array.priority = _whole(values["Q"])
             array.reason = values["r"] if state == "PD" else ""
             array.throttle, array.submitted = throttle, _seconds(values["V"])
-            array.after = tuple(map(int, _PARENTS.findall(values["E"])))
+            # Of arrays that are after one of several ("?") nothing is known.
+            parents = "" if "?" in values["E"] else values["E"]
+            array.after = tuple(map(int, _PARENTS.findall(parents)))
         if state == "PD":
             array.pending += count
         elif state == "CG":
@@ -242,6 +256,20 @@ class Queue:
             array.running += 1
             # Slurm's seconds are whole; a task began half of one later on average.
             array.elapsed += 0.0 if math.isnan(since) else max(0.0, self.at - since - 0.5)
+
+
+def bury(arrays: Mapping[int, Array]) -> None:
+    """What is after an array that will never start will never start either; Slurm does not say so."""
+    dead = [array.number for array in arrays.values() if array.dead]
+    children: dict[int, list[Array]] = {}
+    for array in arrays.values():
+        for parent in array.after:
+            children.setdefault(parent, []).append(array)
+    while dead:
+        for array in children.get(dead.pop(), ()):
+            if array.pending and not array.dead:
+                array.reason = _NEVER
+                dead.append(array.number)
 
 
 def rows_in(text: str, mark: str, fields: int) -> Iterator[list[str]]:

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from malleable.live.slurm.answers import (
+    ALIVE,
     FIELDS,
     NOBODY,
     STATES,
@@ -28,8 +29,10 @@ from malleable.live.slurm.answers import (
     Look,
     Queue,
     accounted,
+    bury,
     memory_in,
     most_in,
+    numbers_in,
     others_in,
     rows_in,
     usable_in,
@@ -38,6 +41,7 @@ from malleable.live.slurm.answers import (
 COMMANDS: Mapping[str, Sequence[str]] = {
     "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
     "all": ("squeue", "-h", "-a", "-t", STATES, "-o"),
+    "left": ("squeue", "-h", "--me", "-t", ",".join(("CG", *ALIVE)), "-o", "%F %K"),
     "waiting": ("squeue", "-h", "-a", "-t", "PD", "-o"),
     "memory": ("squeue", "-h", "-a", "-O", "ArrayJobID:20,tres-alloc:400", "-j"),
     "nodes": ("scontrol", "-o", "show", "nodes"),
@@ -198,6 +202,7 @@ class Slurm:
                 queue.line(dict(zip(FIELDS, row, strict=True)))
         except ValueError as error:
             raise SlurmError(f"squeue: {error}") from None
+        bury(queue.arrays)
         nodes = self._told("nodes")
         took = reply.took + nodes.took
         if self._clock() >= self._others_at + _OTHERS:
@@ -237,6 +242,21 @@ class Slurm:
         with suppress(ValueError):  # cut off: the next look shows
             self._others = others_in(rows_in(reply.text, mark, 4), own, at)
         return reply.took
+
+    def left(self) -> dict[int, set[int]]:
+        """Tasks of own arrays that wait or run, by the array.
+
+        Raises
+        ------
+        SlurmError
+            The command did not answer.
+        """
+        found: dict[int, set[int]] = {}
+        for line in self._told("left").text.splitlines():
+            number, _, listed = line.partition(" ")
+            with suppress(ValueError):  # a single job
+                found.setdefault(int(number), set()).update(numbers_in(listed))
+        return found
 
     # Changes.
 

@@ -153,15 +153,27 @@ class Governor(Ledger):
         # Seconds of tasks of arrays that have ended; the journal has them by older beliefs.
         self._restated: dict[int, float] = {}
         self.look = Look(0.0)
-        self.looks = 0
+        self.looks = self.most_slots = 0
         self.planned: list[Planned] = []
         self.changes = 0
         self.trouble: dict[str, str] = {}  # what does not work, by what it is about
 
     @property
     def finished(self) -> bool:
-        """Whether no array is left, if the run ends then."""
-        return self._until_done and self.looks > 1 and not self._row_of
+        """Whether no array is left that can ever start, if the run ends then."""
+        left = self._row_of.keys() - {array.number for array in self.never}
+        return self._until_done and self.looks > 1 and not left
+
+    @property
+    def never(self) -> list[Array]:
+        """Arrays that wait for what will never be, and of which nothing runs."""
+        arrays = self.look.arrays.values()
+        return [array for array in arrays if array.dead and not array.running + array.ending]
+
+    @property
+    def zero(self) -> float:
+        """When the run's time began, by the last look [s since 1970]."""
+        return self.look.at - self._looked
 
     # Looks.
 
@@ -206,6 +218,7 @@ class Governor(Ledger):
         self._time()
         for place in {array.place for array in own.values()}:
             self._places.resize(place, self.look.slots(place), now)
+        self.most_slots = max(self.most_slots, self.slots)
         for number in self._own.keys() - self._row_of.keys():
             del self._own[number]
             self._touched_arrays.discard(number)
@@ -505,6 +518,7 @@ class Governor(Ledger):
 
     def end(self, status: str) -> None:
         """The run's last words, and what its arrays' tasks took."""
+        self._settle_jobs()  # those that the last look showed
         if self._journal is None:
             return
         seconds = lambda: self._places.seconds(self._row_of.values(), self.now)  # noqa: E731

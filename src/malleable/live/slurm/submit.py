@@ -1,9 +1,10 @@
 """Jobs of commands handed over to a Slurm as job arrays: one array a job, one task a value.
 
-The commands of a job stand in a file beside the journal, a line each, quoted so that a shell reads back exactly
-the arguments; each task takes its line. So the nodes need a shell and that folder, nothing of ours. What
-a job wants (weight, deadline, minimum, seconds) stands in the arrays' comment, where a governor reads it.
-O(tasks).
+What is handed over at once has a journal of its own, and output as a run has it. The commands of a job stand in
+a file there, a line each, quoted so that a shell reads back exactly the arguments; each task takes its line,
+and writes when an attempt begins and ends into a file of its own, which ``submitted.py`` reads. So the nodes
+need a shell and that folder, nothing of ours. What a job wants (weight, deadline, minimum, seconds) stands
+in the arrays' comment, where a governor reads it. O(tasks).
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from malleable.live.jobs_file import Job
-from malleable.live.output import job_folder
-from malleable.live.own_files import own_folder
+from malleable.live.jobs_file import Job, recorded
+from malleable.live.journal import Journal
+from malleable.live.output import job_folder, own_output_folder
 from malleable.live.shell_text import quoted
 from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.governor import COMMENT
+from malleable.live.slurm.submitted import ARRAYS, ENDS, SUBMITTED
 
 _LARGEST = 1001  # MaxArraySize where Slurm does not say
 _MEBIBYTE = 1 << 20
@@ -29,14 +31,25 @@ _MEBIBYTE = 1 << 20
 _SCRIPT = """\
 #!/bin/bash
 export MALLEABLE_JOB={name} MALLEABLE_NUMBER=$((SLURM_ARRAY_TASK_ID + {first}))
-{variables}line=$(sed -n "$((MALLEABLE_NUMBER + 1)){{p;q}}" {file}) && [ -n "$line" ] || exit 127
-eval "set -- $line"
-for attempt in $(seq 0 {retries}); do
-  MALLEABLE_ATTEMPT=$attempt {limit}"$@" && exit 0
-  status=$?
+{variables}_malleable_line=$(sed -n "$((MALLEABLE_NUMBER + 1)){{p;q}}" {folder}/{commands})
+[ -n "$_malleable_line" ] || exit 127
+eval "set -- $_malleable_line"
+_malleable_task={folder}/$MALLEABLE_NUMBER
+_malleable_tried=$(grep -c '^[0-9]* [0-9.]*$' "$_malleable_task.{ends}" 2>/dev/null)
+for _malleable_try in $(seq "${{_malleable_tried:-0}}" "$((_malleable_tried + {retries}))"); do
+  _malleable_streams=$_malleable_task.$_malleable_try
+  date "+$_malleable_try %s.%N" >>"$_malleable_task.{ends}"
+  MALLEABLE_ATTEMPT=$_malleable_try {limit}"$@" >"$_malleable_streams.out" 2>"$_malleable_streams.err"
+  _malleable_status=$?
+  date "+$_malleable_try %s.%N $_malleable_status" >>"$_malleable_task.{ends}"
+  [ -s "$_malleable_streams.out" ] || rm -f "$_malleable_streams.out"
+  [ -s "$_malleable_streams.err" ] || rm -f "$_malleable_streams.err"
+  [ $_malleable_status = 0 ] && break
 done
-exit $status
+echo over >>"$_malleable_task.{ends}"
+exit $_malleable_status
 """
+_COMMANDS = "commands"
 
 
 class Submitted(NamedTuple):
@@ -57,13 +70,14 @@ def _wishes(job: Job, now: float) -> str:
     return " ".join(words)
 
 
-def _script(job: Job, file: Path, first: int) -> str:
+def _script(job: Job, folder: Path, first: int) -> str:
     variables = "".join(
         f"export {name}={quoted(value)}\n" for name, value in job.environment.items()
     )
     return _SCRIPT.format(
-        name=quoted(job.name), first=first, variables=variables, file=quoted(str(file)),
-        retries=job.retries, limit=f"timeout -k 5 {job.timeout:g} " if job.timeout else "",
+        name=quoted(job.name), first=first, variables=variables, folder=quoted(str(folder)),
+        commands=_COMMANDS, ends=ENDS, retries=job.retries,
+        limit=f"timeout -k 5 {job.timeout:g} " if job.timeout else "",
     )  # fmt: skip
 
 
@@ -82,18 +96,21 @@ def _largest_array(engine: Slurm) -> int:
     return int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
 
 
-def _written(job: Job, folder: Path) -> Path:
+def _write_commands(job: Job, folder: Path) -> None:
     """A file with the commands of a job, a line each."""
     folder.mkdir(mode=0o700)
-    file = (folder / "commands").absolute()
-    with file.open("wb") as out:
+    with (folder / _COMMANDS).open("wb") as out:
         for number in range(len(job)):
             out.write((" ".join(map(quoted, job.arguments(number))) + "\n").encode())
-    return file
 
 
 def submit(
-    engine: Slurm, jobs: Sequence[Job], folder: Path, options: Sequence[str] = (), cpus: int = 1
+    engine: Slurm,
+    jobs: Sequence[Job],
+    rows: Sequence[Mapping[str, Any]],
+    path: Path,
+    options: Sequence[str] = (),
+    cpus: int = 1,
 ) -> list[Submitted]:
     """Hands jobs over, those first that others wait for.
 
@@ -102,8 +119,11 @@ def submit(
     engine : Slurm
     jobs : sequence of Job
         Whose names and orders are checked.
-    folder : path
-        Where commands and output are kept; nodes have to see it. Made.
+    rows : sequence of mapping
+        Tables that they were made of.
+    path : path
+        A new journal of what is handed over; commands and output are kept beside it, and nodes have to see
+        them.
     options : sequence of str
         For sbatch, as they are.
     cpus : int
@@ -115,16 +135,27 @@ def submit(
         One was not taken; those before it were, and are named.
     """
     _check(jobs)
+    with Journal(path) as journal:
+        # Tasks try again by themselves: an attempt that is told of is the last one.
+        once = [{key: value for key, value in row.items() if key != "retries"} for row in rows]
+        number = journal.begin(0, "", "", recorded(jobs, once), kind=SUBMITTED)
+        folder = own_output_folder(journal, journal.run(number))
+        journal.commit()
+    return _submit(engine, jobs, folder, options, cpus)
+
+
+def _submit(
+    engine: Slurm, jobs: Sequence[Job], folder: Path, options: Sequence[str], cpus: int
+) -> list[Submitted]:
     most = _largest_array(engine)
-    own_folder(folder)
     done: dict[str, Submitted] = {}
     now = time.time()
     left = list(enumerate(jobs))
     while left:  # no cycles: each pass hands one over
         row, job = next(each for each in left if all(name in done for name in each[1].after))
         left.remove((row, job))
-        own = folder / job_folder(row, job.name)
-        file = _written(job, own)
+        own = (folder / job_folder(row, job.name)).absolute()
+        _write_commands(job, own)
         parents = [str(number) for name in job.after for number in done[name].arrays]
         most_at_once = f"%{max(1, job.max_slots // cpus)}" if job.max_slots else ""
         common = [
@@ -136,15 +167,14 @@ def submit(
         arrays: list[int] = []
         for first in range(0, len(job), most):
             last = min(first + most, len(job)) - first - 1
-            streams = _pattern(own, first)
             words = [
-                f"--array=0-{last}{most_at_once}",
-                f"--output={streams}.out",
-                f"--error={streams}.err",
-            ]
-            words += [*common, *options]
+                f"--array=0-{last}{most_at_once}", f"--output={_said_by_slurm(own)}",
+                "--open-mode=append", *common, *options,
+            ]  # fmt: skip
             try:
-                arrays.append(engine.submit(words, _script(job, file, first)))
+                arrays.append(engine.submit(words, _script(job, own, first)))
+                with (own / ARRAYS).open("a") as out:
+                    out.write(f"{arrays[-1]} {first}\n")
             except SlurmError as error:
                 taken = [*chain(*(each.arrays for each in done.values())), *arrays]
                 before = f"; handed over before: {', '.join(map(str, taken))}" if taken else ""
@@ -153,7 +183,6 @@ def submit(
     return list(done.values())
 
 
-def _pattern(folder: Path, first: int) -> str:
-    """Where a task's streams go; percent signs of the folder are no fields of Slurm's."""
-    escaped = str(folder.absolute()).replace("%", "%%")
-    return f"{escaped}/{f'{first}+' if first else ''}%a"
+def _said_by_slurm(folder: Path) -> str:
+    """Where goes what Slurm has to say of tasks; percent signs of the folder are no fields of Slurm's."""
+    return f"{str(folder).replace('%', '%%')}/slurm.log"

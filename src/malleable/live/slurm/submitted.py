@@ -1,0 +1,168 @@
+"""What became of jobs that were handed over to a Slurm, as a journal says it.
+
+Each hand-over has a journal of its own, with one run. Each task writes into a file of its own when an attempt
+begins and ends; a task that is not in the queue any more and has not said how it ended was ended by Slurm, or
+with its node. Both are read when somebody asks, and stand in the journal of this reader alone. O(tasks).
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from malleable.live.jobs_file import Job, described_jobs
+from malleable.live.journal import Attempt, Flying, Journal
+from malleable.live.output import job_folder, output_folder
+from malleable.live.slurm.commands import Slurm, SlurmError
+
+SUBMITTED = "submitted"
+"""What a run of a journal is called that was handed over."""
+
+FOLDER = "slurm"
+"""Where journals of what was handed over are, beside the journal of runs."""
+
+ARRAYS, ENDS = "arrays", "ends"
+"""Names of a job's file with its arrays, and suffix of a task's file."""
+
+_PAUSE = 5.0  # seconds between two looks
+_LATE = (124, 137)  # what timeout ends with
+_LINE = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d+)?)(?: (\d{1,9}))?", re.ASCII)
+_OVER = "over"
+_NO_WORD = "Slurm ended it, or its node failed"
+_NEVER = "it is not in the queue, and has not begun"
+
+
+def last_submission(journal: Path) -> Path | None:
+    """The journal of the last hand-over beside a journal."""
+    found = journal.absolute().parent / FOLDER
+    return max(found.glob("*.sqlite"), default=None)
+
+
+class _Try(NamedTuple):
+    """An attempt, in seconds of the run; ``ended`` is None if it has not said so."""
+
+    began: float
+    ended: float | None = None
+    status: int = 0
+
+
+class Submission:
+    """A run that was handed over.
+
+    Parameters
+    ----------
+    journal : Journal
+        Open for reading.
+    number : int
+        Of the run.
+    engine : Slurm
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        number: int,
+        engine: Slurm,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._journal, self._engine, self._wall = journal, engine, wall
+        self._run = journal.run(number)
+        self._jobs = described_jobs(journal.jobs(number))
+        self._tasks = [job.tasks for job in journal.jobs(number)]
+        self._zero = calendar.timegm(time.strptime(self._run.began, "%Y-%m-%dT%H:%M:%SZ"))
+        self._folder = output_folder(journal.path, self._run)
+        self._looked = 0.0
+        self.trouble = ""
+        """Why the queue is not known; empty: it is."""
+
+    def look(self) -> None:
+        """Read anew, at most every few seconds."""
+        at = self._wall()
+        if at < self._looked + _PAUSE or self._folder is None:
+            return
+        self._looked = at
+        now = max(0.0, at - self._zero)
+        found: list[Attempt] = []
+        flying: list[Flying] = []
+        left = self._left()
+        for row, job in enumerate(self._jobs):
+            own, begun = self._of_job(row, job, left[row] if left else None, now)
+            found += own
+            if begun:
+                flying.append(Flying(row, len(begun), sum(begun) / len(begun), max(begun)))
+        over = len({each[:2] for each in found}) == sum(self._tasks)
+        lasted = max((each.began + each.seconds for each in found), default=now) if over else now
+        self._journal.overlay(self._run.id, lasted, found, flying, "done" if over else "running")
+
+    def _left(self) -> list[set[int]] | None:
+        """Tasks that are in the queue, by job; None: nobody knows."""
+        assert self._folder
+        self.trouble = ""
+        try:
+            queue = self._engine.left()
+        except SlurmError as error:
+            self.trouble = str(error)
+            return None
+        folders = [self._folder / job_folder(row, job.name) for row, job in enumerate(self._jobs)]
+        return [
+            {first + k for number, first in _arrays(folder) for k in queue.get(number, ())}
+            for folder in folders
+        ]
+
+    def _of_job(
+        self, row: int, job: Job, left: set[int] | None, now: float
+    ) -> tuple[list[Attempt], list[float]]:
+        """Attempts of tasks that are over, and when those began that go on; ``left``: in the queue"""
+        assert self._folder
+        folder = self._folder / job_folder(row, job.name)
+        found: list[Attempt] = []
+        begun: list[float] = []
+        for task in range(self._tasks[row]):
+            here = left is None or task in left
+            tries, over = self._tries(folder / f"{task}.{ENDS}")
+            last = max(tries, default=-1)
+            if not over and here:
+                if last >= 0 and tries[last].ended is None:
+                    begun.append(tries[last].began)
+                continue
+            for attempt, (began, ended, status) in tries.items():
+                one = row, task, attempt
+                if ended is not None:
+                    how = "late" if job.timeout and status in _LATE else ""
+                    found.append(Attempt(*one, status, began, max(0.0, ended - began), how=how))
+                else:  # what is not the last one was lost, and Slurm began the task again
+                    how = "lost" if attempt < last else "cancelled"
+                    found.append(Attempt(*one, 1, began, 0.0, how=how, why=_NO_WORD))
+            if last < 0:
+                found.append(Attempt(row, task, 0, 1, now, 0.0, how="cancelled", why=_NEVER))
+        return found, begun
+
+    def _tries(self, path: Path) -> tuple[dict[int, _Try], bool]:
+        """What a task has written of its attempts, and whether it is over; other lines are passed over."""
+        found: dict[int, _Try] = {}
+        over = False
+        with suppress(OSError):
+            for line in path.read_text(errors="replace").splitlines():
+                over |= line == _OVER
+                words = _LINE.fullmatch(line)
+                if words is None:
+                    continue
+                attempt, at = int(words[1]), max(0.0, float(words[2]) - self._zero)
+                if words[3] is None:
+                    found[attempt] = _Try(at)
+                elif attempt in found:
+                    found[attempt] = _Try(found[attempt].began, at, int(words[3]))
+        return found, over
+
+
+def _arrays(folder: Path) -> list[tuple[int, int]]:
+    """Numbers of the arrays of a job, and the first task of each."""
+    with suppress(OSError, ValueError):
+        lines = (folder / ARRAYS).read_text().split("\n")
+        return [(int(number), int(first)) for number, first in map(str.split, filter(None, lines))]
+    return []
