@@ -12,8 +12,9 @@ namespace {
 
 // Of so many jobs, slots should also stay right until something ends.
 constexpr std::size_t kFewHeld = 1000;
-constexpr int kOrders = 4;     // by deadline, for that
-constexpr int kHalvings = 50;  // of the time for which slots stay right
+constexpr int kOrders = 4;        // by deadline, for that
+constexpr double kMoment = 1e-3;  // of that time, for which all slots that are tried are right
+constexpr int kHalvings = 50;     // of the time for which slots stay right
 
 // Hands out the slots in order, minima first; returns when the first job ends.
 double first_layer(const Problem& problem, std::span<const Index> order,
@@ -94,7 +95,8 @@ void Flex::level_order(const Problem& problem, const Penalties& penalties, std::
     orders_.by_due(problem, key_, other);
     end = first_layer(problem, other, begin_);
     const bool right = stays_right(problem, due_, end);
-    const double level = right ? -kInfinity : level_then();
+    const bool begins = right || stays_right(problem, due_, kMoment * end);
+    const double level = right ? -kInfinity : begins ? level_then() : kInfinity;
     if (level < least) {
       least = level;
       std::copy(other.begin(), other.end(), order.begin());
