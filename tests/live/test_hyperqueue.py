@@ -160,13 +160,18 @@ def test_a_process_that_is_killed_loses_one_command(engine, tmp_path):
 def parents_of(engine, tmp_path, count):
     """Processes that ran commands, in the order of their ends."""
     tasks = [
-        Task(str(k), ["sh", "-c", "echo $PPID; pwd"], output=str(tmp_path / f"out {k}"), slot=k)
+        Task(
+            str(k),
+            ["sh", "-c", "echo $PPID; pwd"],
+            output=str(tmp_path / f"out {count} {k}"),
+            slot=k,
+        )
         for k in range(count)
     ]
     tasks[0] = replace(tasks[0], folder=str(tmp_path))
     engine.start(tasks)
     assert {each.status for each in heard(engine, count).values()} == {0}
-    told = [(tmp_path / f"out {k}").read_text().split() for k in range(count)]
+    told = [(tmp_path / f"out {count} {k}").read_text().split() for k in range(count)]
     assert [Path(folder) for _, folder in told] == [tmp_path, *[Path.cwd()] * (count - 1)]
     return {parent for parent, _ in told}
 
