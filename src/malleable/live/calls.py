@@ -22,6 +22,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias, cast
 
 from malleable.live.decider import SchedulerDecider
+from malleable.live.engines.process.large import Mapped
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
 from malleable.live.history import keep_history
@@ -452,6 +453,8 @@ class CallRun:
             try:
                 if isinstance(value, RemoteValue):
                     value = event.result = value.bring()
+                elif isinstance(value, Mapped):
+                    value = event.result = pickle.dumps(value.load(), _PROTOCOL)
                 if not self.pickled:
                     value = pickle.dumps(value, _PROTOCOL)
             except BaseException:  # it is not kept, and called again by the next session
@@ -590,9 +593,13 @@ def end_calls(futures: Iterable[Future[Any]]) -> None:
         job.end(own)
 
 
-def _raised(pickled: bytes) -> BaseException:
+def _loaded(pickled: bytes | Mapped) -> Any:
+    return pickled.load() if isinstance(pickled, Mapped) else pickle.loads(pickled)
+
+
+def _raised(pickled: bytes | Mapped) -> BaseException:
     try:
-        error, text = pickle.loads(pickled)
+        error, text = _loaded(pickled)
         assert isinstance(error, BaseException)
         error.__cause__ = RemoteError(text)
     except BaseException as failed:  # whatever its class does: the loop goes on
@@ -600,9 +607,9 @@ def _raised(pickled: bytes) -> BaseException:
     return error
 
 
-def _finish(future: Future[Any], pickled: bytes) -> None:
+def _finish(future: Future[Any], pickled: bytes | Mapped) -> None:
     try:
-        value = pickle.loads(pickled)
+        value = _loaded(pickled)
     except BaseException as failed:  # as above
         future.finish(None, failed)
     else:

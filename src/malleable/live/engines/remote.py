@@ -14,9 +14,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
+
+Packed = TypeVar("Packed")
 
 Call = tuple[bytes, bytes]
 """A pickled function, the same object for all its calls, and pickled arguments and named arguments."""
@@ -79,7 +81,9 @@ def worded(error: BaseException) -> str:
         return type(error).__name__
 
 
-def outcome_of(load: Callable[[], tuple[Any, ...]], pack: Callable[[Any], bytes]) -> Outcome:
+def outcome_of(
+    load: Callable[[], tuple[Any, ...]], pack: Callable[[Any], Packed]
+) -> tuple[bool, Packed, float]:
     """What became of the call that ``load`` gives: function, arguments, named arguments.
 
     If the call forks, its child ends here: a call has one answer.
@@ -113,7 +117,7 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _packed_error(error: BaseException, pack: Callable[[Any], bytes]) -> bytes:
+def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed:
     try:
         text = traceback.format_exc()
     except BaseException:  # its words raise

@@ -27,6 +27,7 @@ from multiprocessing.spawn import get_preparation_data
 from typing import Any, Literal, cast
 
 from malleable.live.engines.process import worker
+from malleable.live.engines.process.large import Mapped
 from malleable.live.protocol import Abilities, Event, Task
 
 _GRAIN = 0.01  # seconds of calls that a worker gets at once
@@ -54,9 +55,18 @@ class _Worker(worker.Link):
         self.ends: set[str] = set()  # it is about to be killed because of these calls
         self.unsent = bytearray()
         self.sent: deque[Task] = deque()
+        self.shared: deque[int] = (
+            deque()
+        )  # descriptors of large results, whose answers are on their way
         self.since = 0.0  # when the last bundle was sent
         self.whole = False  # nothing of it was taken back
         self.bundle = self.answered = 0
+
+    def close(self) -> None:
+        """The worker ends once its call has."""
+        super().close()
+        while self.shared:
+            os.close(self.shared.popleft())
 
     def has_begun(self, task: Task) -> bool:
         """Whether it has taken a ticket for this call, before it ended if it has."""
@@ -259,7 +269,8 @@ class Processes:
     def _hear(self, each: _Worker) -> bool:
         """Answers that are there; whether more may be."""
         try:
-            data = each.socket.recv(worker.READ)
+            data, shared, _, _ = socket.recv_fds(each.socket, worker.READ, 1)
+            each.shared += shared
         except BlockingIOError:
             return False
         except ConnectionResetError:
@@ -273,6 +284,8 @@ class Processes:
             except Exception:  # a thread of a call writes here, too
                 self._kill(each)
                 break
+            if isinstance(result, tuple) and each.shared:
+                result = Mapped(each.shared.popleft(), result)
             if key is None:
                 self._break(f"an initializer raised an error:\n{result}")
                 continue

@@ -33,6 +33,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from malleable.live.engines.process.child import HEARD, Frames, framed
+from malleable.live.engines.process.large import Parts, pickled
 from malleable.live.engines.process.nanny import (
     become_reaper,
     descendants,
@@ -61,9 +62,6 @@ PROTOCOL = pickle.HIGHEST_PROTOCOL
 READ = 1 << 18
 _QUICK = 1e-5  # seconds: a shorter call has not closed the socket and opened something else
 _DEATH_SIGNAL = 1  # of prctl
-
-
-_pickled = partial(pickle.dumps, protocol=PROTOCOL)
 
 
 class Link:
@@ -111,6 +109,20 @@ def died(code: int) -> str:
     return f"the worker process of this call ended {exit_text(code)} before the call did"
 
 
+def _answer(connection: socket.socket, seal: bytes, *answer: Any) -> None:
+    """Send (key, good, result, seconds); a large result in shared memory, with its lengths in its place."""
+    key, good, result, took = answer
+    if not isinstance(result, Parts):
+        connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
+        return
+    descriptor = result.written()
+    try:
+        body = pickle.dumps((key, good, result.lengths, took), PROTOCOL)
+        socket.send_fds(connection, [framed(body, seal)], [descriptor])
+    finally:
+        os.close(descriptor)
+
+
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
     """Answers calls until the pool is gone, or ``most`` calls were run."""
     frames, spare, run = Frames(), b"", 0
@@ -128,12 +140,11 @@ def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int |
                     spare = ticket  # of the next bundle; the rest of this one was taken back
                     break
                 began = time.monotonic()
-                good, result, _ = outcome_of(partial(pickle.loads, call), _pickled)
+                good, result, _ = outcome_of(partial(pickle.loads, call), pickled)
                 took = time.monotonic() - began
                 if took > _QUICK and os.fstat(connection.fileno()).st_ino != own:
                     os._exit(1)  # the call has closed it, and something else has its number
-                answer = (key, good, result, took)
-                connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
+                _answer(connection, seal, key, good, result, took)
                 run += 1
                 if run == most:
                     return

@@ -1,0 +1,92 @@
+"""Large results: they come through shared memory, whole, and leave nothing behind."""
+
+import pickle
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from malleable.live.engines.process.large import LARGE, Mapped, Parts, pickled
+from tests.live import calls_to_make as calls
+from tests.live.waiting import PATIENCE
+
+MANY = 3 * LARGE
+VALUES = {
+    "bytes": bytes(MANY),
+    "text": "x" * MANY,
+    "array": np.arange(MANY),
+    "columns": np.arange(MANY).reshape(3, -1).T,
+    "part": np.arange(2 * MANY)[::2],
+    "mixed": {"a": np.ones(MANY), "b": [bytes(MANY), np.arange(3)], "c": np.zeros(MANY, "u1")},
+    "just": np.zeros(LARGE, "u1"),
+}
+
+
+def descriptors():
+    """Files in memory that this process has open."""
+    found = 0
+    for path in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found += "malleable-result" in str(path.readlink())
+    return found
+
+
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_there_and_back(name):
+    parts = pickled(VALUES[name])
+    assert isinstance(parts, Parts)
+    found = Mapped(parts.written(), parts.lengths).load()
+    assert same(found, VALUES[name])
+    if isinstance(found, np.ndarray):
+        found[0] = 7  # it is this process' own
+        assert found.dtype == VALUES[name].dtype
+    assert descriptors() == 0
+
+
+def test_small_values_are_pickled_as_they_are():
+    for value in (1, "text", np.arange(3), bytes(LARGE // 2), np.zeros(LARGE // 2, "u1")):
+        assert same(pickle.loads(pickled(value)), value)
+
+
+def test_memory_that_cannot_be_mapped():
+    parts = pickled(VALUES["bytes"])
+    with pytest.raises(ValueError, match="length"):
+        Mapped(parts.written(), (10 * MANY,)).load()
+
+
+def test_results_of_calls(tmp_path):
+    def made(**more):
+        with mb.Executor(2, **more) as pool:
+            arrays = pool.job("a").map(np.arange, [MANY + k for k in range(4)])
+            text = pool.submit(str.ljust, "", MANY)
+            bad = pool.submit(calls.raised, ValueError, bytes(MANY))
+            assert all(
+                np.array_equal(f.result(PATIENCE), np.arange(MANY + k))
+                for k, f in enumerate(arrays)
+            )
+            assert text.result(PATIENCE) == " " * MANY
+            assert bad.exception(PATIENCE).args == (bytes(MANY),)
+
+    made()
+    assert descriptors() == 0
+    for _ in range(2):  # the second time from the journal
+        made(journal=tmp_path / "journal", resume=True)
+
+
+def test_a_worker_that_dies_with_a_large_result_on_its_way():
+    with mb.Executor(2) as pool:
+        big = [pool.submit(bytes, MANY) for _ in range(20)]
+        deadly = pool.submit(calls.die, "kill")
+        assert all(len(future.result(PATIENCE)) == MANY for future in big)
+        assert deadly.exception(PATIENCE)
+    assert descriptors() == 0
