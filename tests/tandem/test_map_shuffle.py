@@ -55,9 +55,9 @@ def test_csv(tmp_path):
     [
         ("map,shufle\n", "unknown column 'shufle'"),
         ("map\n1\n", "column 'shuffle' is missing"),
-        ("map,shuffle,map\n", "a column occurs twice"),
-        ("map,shuffle\n1\n", "line 2: 1 cells, expected 2"),
-        ("map,shuffle\n1,x\n", "line 2: shuffle = 'x': not a number"),
+        ("map,shuffle,map\n", "column 'map' occurs twice"),
+        ("map,shuffle\n1\n", "row 0: 1 cells, but the header has 2"),
+        ("map,shuffle\n1,x\n", "row 0, shuffle = 'x': not a number"),
         ("map,shuffle\n1,-2\n", r"shuffle\[0\] = -2"),
         ("map,shuffle,map_estimate\n1,1,1\n", "shuffle_estimate: missing"),
     ],

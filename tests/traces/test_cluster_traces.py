@@ -73,17 +73,17 @@ def test_options_of_the_format():
 
 GOOD_AND_BAD = [
     ("swim", SWIM, ["j2\t5\n", "j3\tx\t1\t1\t1\t1\n"], "line 3: 2 tab-sep.*line 4: submit time = 'x'"),
-    ("table", TABLE, ["x,1\n", "-1,3\n"], "line 4: maps = 'x': not a number; line 5: maps = '-1'"),
-    ("table", TABLE, ["2,1;2;3\n", "1,inf\n"], r"line 5: .* finite.*map_seconds\[2\]: 3 times for 2"),
+    ("table", TABLE, ["x,1\n", "-1,3\n"], r"row 2, maps = 'x': not a number; row 3: maps\[0\] = -1"),
+    ("table", TABLE, ["2,1;2;3\n", "1,inf\n"], r"row 2: .*: 3 times for 2.*row 3: map_s.* finite"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "good", "bad", "first"), GOOD_AND_BAD)
 def test_malformed_records_are_counted(kind, good, bad, first):
     text = good + "".join(bad)
-    with pytest.raises(ValueError, match=rf"2 of \d+ (jobs|flows) malformed: .*{first}"):
+    with pytest.raises(ValueError, match=rf"2 of \d+ (jobs|flows|rows) malformed: .*{first}"):
         mb.read(io.StringIO(text)).tasks()
-    with pytest.warns(UserWarning, match=r"2 of \d+ (jobs|flows) malformed"):
+    with pytest.warns(UserWarning, match=r"2 of \d+ (jobs|flows|rows) malformed"):
         kept = mb.read(io.StringIO(text), skip_bad=True).tasks()
     assert repr(kept) == repr(mb.read(io.StringIO(good)).tasks())
     if kind == "swim":  # nothing else in it

@@ -122,7 +122,7 @@ BAD = {
     "name\nx\n": "column 'work' is missing",
     "work,wieght\n1,2\n": r"unknown column 'wieght' \(nearest: 'weight'\)",
     "work,Deadline\n1,2\n": r"unknown column 'Deadline' \(nearest: 'deadline'\)",
-    "work,zzz\n1,2\n": r"unknown column 'zzz' \(known: name, arrival,",
+    "work,zzz\n1,2\n": r"unknown column 'zzz' \(known: work, arrival,",
     "work,\n1,\n": r"unknown column '' \(known",
     "work;arrival,x\n1;2\n": "unknown column 'work;arrival'",
     "work,work\n1,2\n": "column 'work' occurs twice",

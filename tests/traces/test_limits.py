@@ -16,7 +16,7 @@ import malleable as mb
 from malleable.files.advice import LimitError
 from malleable.files.csv import csv_text, formula_safe, without_apostrophe
 from malleable.files.reading import MAX_SIZE, parse_size
-from malleable.traces.map_reduce_jobs import write_map_reduce_jobs
+from tests.slotted.test_map_reduce import write_map_reduce_jobs
 from tests.traces.test_damaged_files import JOBS, MAP_REDUCES, READERS, TASKS, check
 
 FORMULAS = [
@@ -226,7 +226,7 @@ def test_counts_that_nothing_backs():
     with pytest.raises(ValueError, match="2,000,000,002 map tasks; where some have times"):
         mb.read(io.StringIO(table)).tasks()
     with pytest.raises(
-        ValueError, match=r"maps = '1e10': must be a whole number up to 2,147,483,648"
+        ValueError, match=r"maps\[0\] = 10000000000.0: must be a whole number from 0 to 2147483648"
     ):
         mb.read(io.StringIO("maps,map_seconds\n1e10,5\n")).tasks()
     nodes = "[[node]]\nslots = 1\ncount = 1048576\n" * 2

@@ -1,7 +1,7 @@
 """Text for a shell with places for values, each a parameter of ``sh -c``, which no shell reads as text.
 
 This knows words, quotes and comments, and nothing else of a shell. So a place for a value beside anything that
-changes how shells read the rest (`ShellText.odd`) is for others to refuse, and so is a place within single
+changes how shells read the rest (`_ODD`) is for others to refuse, and so is a place within single
 quotes, where shells put nothing. What a command does with its arguments is the command's affair. O(characters).
 """
 

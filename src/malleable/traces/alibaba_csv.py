@@ -10,7 +10,7 @@ end_time. Numbers in task names are the DAG: ``J3_1_2`` is number 3 and waits fo
 (``R2_1_Stg3``). A flow arrives at its first task's start: there is no time of submission.
 
 Assumed: each instance takes as long as its task. Instances start one after another and end apart, so this
-is the most work that there can have been; the JSON lines with mean instance times (`alibaba`) are nearer.
+is the most work that there can have been; mean times of instances would be nearer.
 
 Left out: flows with a task that is not ``Terminated`` or of unknown times (the trace's window cuts them);
 task_type, plan_cpu, plan_mem.

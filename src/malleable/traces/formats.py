@@ -38,7 +38,7 @@ Table = TypeVar("Table")
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
     "alibaba_csv", "flow_files", "wfformat", "spark", "rumen", "swim", "google2011_events", "sacct",
-    "cluster_jobs", "map_reduce_jobs", "map_shuffle_jobs", "job_table", "swf",
+    "job_table", "swf",
 )  # fmt: skip
 
 
@@ -143,12 +143,17 @@ class File:
 
         Where it refuses some, halves are tried until the malformed ones stand alone.
         """
-        if not self.bad.skip:
-            return build(records)
-        good = self._sound(records, build)
+        before = self.bad.count
+        try:
+            made, good = build(records), len(records)
+        except ValueError:
+            sound = self._sound(records, build)
+            if self.bad.count == before:
+                raise
+            made, good = None, len(sound)
         self.bad.noun = noun
-        self.bad.settle(self.where, len(good))
-        return build(good)
+        self.bad.settle(self.where, good)
+        return build(sound) if made is None else made
 
     def _sound(self, records: list[Record], build: Callable[[list[Record]], Table]) -> list[Record]:
         try:
@@ -299,4 +304,5 @@ def read(source: Source | Any, *, skip_bad: bool = False, max_size: int | None =
     with _opened(source, path, max_size) as (stream, where), telling_of(where):
         format = _format_of(Head(stream.peek()))
         trace = format.read(File(stream, where, BadRecords(skip_bad), max_size, path))
-        return replace(trace, format=format.name, where=where, skip_bad=skip_bad)
+        own = trace.format or format.name
+        return replace(trace, format=own, where=where, skip_bad=skip_bad)

@@ -1,8 +1,13 @@
-"""The job table: CSV with a header, Parquet, or a data frame; and CSV back again."""
+"""Tables of jobs of every model: CSV with a header, Parquet, or a data frame; and job tables as CSV again.
+
+The header says of which model a table is (`_TABLES`); columns are the parameters of the model's table. The name
+of a column says how its cells are read (`_CELLS`), and a blank cell is the parameter's default.
+"""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import io
 import math
 import os
@@ -10,22 +15,34 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from datetime import date
 from itertools import chain
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
+from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
+from malleable.files.bad_records import BadRecords
 from malleable.files.csv import csv_rows, csv_text, without_apostrophe
 from malleable.files.numbers import parse_moment, parse_number
-from malleable.files.reading import MAX_SIZE, Source, as_text, open_bytes, telling_of
+from malleable.files.reading import (
+    DAMAGED,
+    MAX_SIZE,
+    Source,
+    as_text,
+    damage,
+    open_bytes,
+    telling_of,
+)
 from malleable.files.writing import write_file
 from malleable.jobs.table import ALL_SLOTS, Jobs
+from malleable.slotted.table import MapReduceJobs
+from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.arrow_columns import PARQUET_MAGIC, frame_columns, is_frame, parquet_columns
 from malleable.traces.formats import File, Head, register, register_frames
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 
 _Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"
-_NAME = "job table"
 _INT64_END = 2**63
+_MOST_TIMED = 1 << 26  # tasks of all jobs, where some have times of their own
 
 
 def _float(cell: Any) -> float:
@@ -56,7 +73,7 @@ def _slots(cell: Any) -> int:
     return int(cell)
 
 
-def sla_steps(cell: Any) -> list[tuple[float, float]]:
+def _steps(cell: Any) -> list[tuple[float, float]]:
     pairs = [step.rsplit(":", 1) for step in cell.split(";")] if isinstance(cell, str) else cell
     try:
         return [(_moment(time), _float(penalty)) for time, penalty in pairs]
@@ -64,54 +81,102 @@ def sla_steps(cell: Any) -> list[tuple[float, float]]:
         raise ValueError("not of the form t:p;t:p") from None
 
 
-def _speedup(cell: Any) -> float | list[float]:
+def _list(cell: Any) -> list[float]:
+    parts = cell.split(";") if isinstance(cell, str) else cell
+    return [
+        _float(part)
+        for part in parts
+        if not ((isinstance(part, str) and part.isspace()) or part == "")
+    ]
+
+
+def _number_or_list(cell: Any) -> float | list[float]:
     if isinstance(cell, str) and ";" not in cell:
         return _float(cell)
     try:
-        return [_float(rate) for rate in (cell.split(";") if isinstance(cell, str) else cell)]
+        return _list(cell)
     except TypeError:  # not a list
         return _float(cell)
 
 
-# What makes a value of a cell, and the value of a blank one (names: `_column` makes them).
-_COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
-    "name": (str, None),
-    "arrival": (_moment, 0.0),
-    "work": (_float, None),
-    "min_slots": (_slots, 0),
-    "max_slots": (_slots, ALL_SLOTS),
-    "weight": (_float, 1.0),
-    "deadline": (_moment, math.inf),
-    "sla": (sla_steps, ()),
-    "speedup": (_speedup, None),
-    "user": (str, ""),
-}
-
-
+# What makes a value of a cell; numbers need no line.
+_CELLS: dict[str, Callable[[Any], Any]] = {
+    "name": str, "user": str, "program": str,
+    "arrival": _moment, "deadline": _moment, "sla": _steps,
+    "min_slots": _slots, "max_slots": _slots,
+    "speedup": _number_or_list, "map_seconds": _number_or_list, "reduce_seconds": _number_or_list,
+    "reduce": _list,
+}  # fmt: skip
+# Of a blank one, where it is not the parameter's default (names: `_column` makes them).
+_BLANKS: dict[str, Any] = {
+    "name": None, "user": "", "program": "", "deadline": math.inf, "sla": (), "max_slots": ALL_SLOTS,
+    "speedup": None, "reduce": (),
+}  # fmt: skip
 # What takes a text that is nothing but a number.
 _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots: int}
 
 
-def _nearest(name: str) -> str | None:
+class _Table(NamedTuple):
+    """A model's table: what it is called, what makes it, and the columns that tell it from others, if any."""
+
+    name: str
+    make: Callable[..., Any]
+    told: Sequence[str] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """All that a file may have; lists of words, and what the table itself knows, are none."""
+        known = inspect.signature(self.make).parameters
+        return [name for name in known if name not in ("rate", "after", "flow", "size")]
+
+    @property
+    def needed(self) -> list[str]:
+        """Those without which there is no table."""
+        known = inspect.signature(self.make).parameters.values()
+        return [one.name for one in known if one.default is one.empty]
+
+    def blank(self, column: str) -> Any:
+        """What a blank cell means; None, but for names and speed-ups: it must not be blank."""
+        default = inspect.signature(self.make).parameters[column].default
+        return _BLANKS.get(column, None if default is inspect.Parameter.empty else default)
+
+
+_JOBS = _Table("job table", Jobs)
+_TABLES = (
+    _Table("table of cluster jobs", ClusterJobs, ("maps", "map_seconds")),
+    _Table("table of map and reduce jobs", MapReduceJobs, ("reduce",)),
+    _Table("table of map and shuffle jobs", MapShuffleJobs, ("map", "shuffle")),
+    _JOBS,
+)
+
+
+def _table_of(header: Sequence[str]) -> _Table:
+    return next((each for each in _TABLES[:-1] if not set(each.told).isdisjoint(header)), _JOBS)
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
     """The column whose name is most like ``name``, or None if none is like it."""
-    found = difflib.get_close_matches(name.strip().lower(), _COLUMNS, n=1)
+    found = difflib.get_close_matches(name.strip().lower(), known, n=1)
     return found[0] if found else None
 
 
-def _check_header(names: Sequence[str]) -> None:
+def _check_header(names: Sequence[str], of: _Table) -> None:
+    known = of.columns
     for index, name in enumerate(names):
-        if name not in _COLUMNS:
-            near = _nearest(name)
-            hint = f"nearest: {near!r}" if near else f"known: {', '.join(_COLUMNS)}"
+        if name not in known:
+            near = _nearest(name, known)
+            hint = f"nearest: {near!r}" if near else f"known: {', '.join(known)}"
             raise ValueError(f"unknown column {shown(name)} ({hint})")
         if name in names[:index]:
             raise ValueError(f"column {name!r} occurs twice")
-    if "work" not in names:
-        raise ValueError("column 'work' is missing")
+    for name in of.needed:
+        if name not in names:
+            raise ValueError(f"column {name!r} is missing")
 
 
-def _column(field: str, cells: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
-    parse, blank = _COLUMNS[field]
+def _column(field: str, cells: Sequence[Any], numbers: Sequence[int], of: _Table) -> list[Any]:
+    parse: Any = _CELLS.get(field, _float)
+    blank = of.blank(field)
     plain = _PLAIN.get(parse)
     if plain is not None:
         with suppress(ValueError, TypeError):  # a column of plain numbers, as most are
@@ -121,8 +186,8 @@ def _column(field: str, cells: Sequence[Any], numbers: Sequence[int]) -> list[An
     values = []
     for row, cell in zip(numbers, cells, strict=True):
         if cell is None or cell == "" or (parse is not str and str(cell).isspace()):
-            if field == "work":
-                raise ValueError(f"row {row}, work: blank, but required")
+            if blank is None and field not in _BLANKS:
+                raise ValueError(f"row {row}, {field}: blank, but required")
             values.append(f"job{row}" if field == "name" else blank)
             continue
         try:
@@ -132,16 +197,34 @@ def _column(field: str, cells: Sequence[Any], numbers: Sequence[int]) -> list[An
     return values
 
 
-def _build(header: Sequence[str], rows: Sequence[tuple[int, Sequence[Any]]]) -> Jobs:
+def _spread(fields: dict[str, list[Any]]) -> None:
+    """A time for each task, where some jobs of a column have a list of them and others a number."""
+    for phase in ("map", "reduce"):
+        times = fields.get(f"{phase}_seconds", [])
+        if not any(isinstance(own, list) for own in times):
+            continue
+        tasks = fields.get(f"{phase}s", [0.0] * len(times))
+        if sum(tasks) > _MOST_TIMED:
+            most = f"where some have times of their own there may be {_MOST_TIMED:,}"
+            raise ValueError(f"{sum(tasks):,.0f} {phase} tasks; {most}")
+        fields[f"{phase}_seconds"] = [
+            own if isinstance(own, list) else [own] * int(max(number, 0.0))
+            for own, number in zip(times, tasks, strict=True)
+        ]
+
+
+def _build(of: _Table, header: Sequence[str], rows: Sequence[tuple[int, Sequence[Any]]]) -> Any:
     """The table of numbered rows."""
     for row, cells in rows:
         if len(cells) != len(header):
             raise ValueError(f"row {row}: {len(cells)} cells, but the header has {len(header)}")
     columns = list(zip(*(cells for _, cells in rows), strict=True)) or [()] * len(header)
     numbers = [row for row, _ in rows]
-    fields = {name: _column(name, own, numbers) for name, own in zip(header, columns, strict=True)}
+    each = zip(header, columns, strict=True)
+    fields = {name: _column(name, own, numbers, of) for name, own in each}
+    _spread(fields)
     with telling_of(f"row {numbers[0]}") if len(numbers) == 1 and numbers[0] else nullcontext():
-        return Jobs(**fields)
+        return of.make(**fields)
 
 
 def _of_columns(columns: Sequence[tuple[str, Sequence[Any]]]) -> _Rows:
@@ -153,8 +236,8 @@ def _between(header: str) -> str:
     return ";" if ";" in header and "," not in header else ","
 
 
-def _rows(stream: Any, where: str, max_size: int | None) -> _Rows:
-    """Header and rows of a file."""
+def _rows(stream: Any, where: str, max_size: int | None, bad: BadRecords | None = None) -> _Rows:
+    """Header and rows of a file; where packed data are damaged goes to ``bad``."""
     if stream.peek(4)[:4] == PARQUET_MAGIC:
         return _of_columns(parquet_columns(stream, where, max_size))
     with as_text(stream, where) as text:
@@ -163,24 +246,30 @@ def _rows(stream: Any, where: str, max_size: int | None) -> _Rows:
             head.append(text.readline())
         lines, between = chain(head, text), _between(head[-1])
         with csv_rows(lines, strict=True, between=between) as cells:
-            rows = [row for row in cells if row]
+            rows: list[list[str]] = []
+            try:
+                rows.extend(filter(None, cells))
+            except DAMAGED as error:
+                if bad is None or not rows:
+                    raise
+                bad.add(f"after row {len(rows) - 2}: {damage(error)}")
     if not rows:
         raise ValueError("empty; a job table starts with a header line")
     header = [cell.strip() for cell in rows[0]]
-    texts = [column for column, name in enumerate(header) if name in ("name", "user")]
+    texts = [column for column, name in enumerate(header) if _CELLS.get(name) is str]
     for row in rows[1:]:
         for column in texts:
             row[column : column + 1] = map(without_apostrophe, row[column : column + 1])
     return header, rows[1:]
 
 
-def _jobs(table: _Rows, file: File | None = None) -> Jobs:
+def _made(table: _Rows, of: _Table, file: File | None = None) -> Any:
     header, rows = table
-    _check_header(header)
+    _check_header(header, of)
     numbered = list(enumerate(rows))
     if file is None:
-        return _build(header, numbered)
-    return file.whole(numbered, lambda some: _build(header, some), "rows")
+        return _build(of, header, numbered)
+    return file.whole(numbered, lambda some: _build(of, header, some), "rows")
 
 
 def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
@@ -237,14 +326,20 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     """
     if is_frame(source):
         with telling_of("data frame"):
-            return _jobs(_of_columns(frame_columns(source, "data frame")))
+            return _made(_of_columns(frame_columns(source, "data frame")), _JOBS)  # type: ignore[no-any-return]
     with open_bytes(source, max_size) as (stream, where), telling_of(where):
-        return _jobs(_rows(stream, where, max_size))
+        return _made(_rows(stream, where, max_size), _JOBS)  # type: ignore[no-any-return]
 
 
 def frame_trace(frame: Any) -> Trace:
     """The trace of a data frame."""
-    return trace_of(read_jobs(frame), format=_NAME, where="data frame")
+    with telling_of("data frame"):
+        return _traced(_of_columns(frame_columns(frame, "data frame")), where="data frame")
+
+
+def _traced(rows: _Rows, file: File | None = None, **more: Any) -> Trace:
+    of = _table_of(rows[0])
+    return trace_of(_made(rows, of, file), format=of.name, **more)
 
 
 def _writable(values: Sequence[str], field: str) -> Sequence[str]:
@@ -330,15 +425,16 @@ def write_jobs(
 
 def _looks(head: Head) -> bool:
     # A header with a misspelt column is still a header: the reader says which column it is.
+    known = {name for of in _TABLES for name in of.columns}
     return head.data.startswith(PARQUET_MAGIC) or any(
-        cell in _COLUMNS or _nearest(cell)
+        cell in known or _nearest(cell, _JOBS.columns)
         for cell in head.line.replace('"', "").split(_between(head.line))
     )
 
 
 def _read(file: File) -> Trace:
-    return trace_of(_jobs(_rows(file.stream, file.where, file.max_size), file))
+    return _traced(_rows(file.stream, file.where, file.max_size, file.bad), file)
 
 
-register(_NAME, _looks, _read)
+register("table of jobs", _looks, _read)
 register_frames(frame_trace)

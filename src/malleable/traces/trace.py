@@ -91,7 +91,7 @@ class Trace:
     table: Any = None
     per_second: float = 1.0
     wall: bool = False
-    format: str = "trace"
+    format: str = ""
     where: str = "trace"
     skip_bad: bool = False
 
@@ -99,7 +99,7 @@ class Trace:
         return len(self.arrival)
 
     def __repr__(self) -> str:
-        return f"Trace({self.format}, {counted(len(self), 'job')})"
+        return f"Trace({self.format or 'trace'}, {counted(len(self), 'job')})"
 
     _repr_html_ = as_html
 
