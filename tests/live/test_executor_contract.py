@@ -6,6 +6,7 @@ is cancelled, it may be cancelled although it has begun.
 """
 
 import threading
+import weakref
 from concurrent import futures
 from contextlib import contextmanager
 
@@ -221,6 +222,12 @@ class Contract:
         with pytest.raises(futures.TimeoutError):
             list(pool.map(calls.wait_for, [tmp_path / "go"] * 2, timeout=0.01))
         (tmp_path / "go").touch()
+
+    def test_map_keeps_no_result(self, pool):
+        for found in pool.map(set, [[1]] * 5):
+            known = weakref.ref(found)
+            del found
+            until(lambda known=known: known() is None)
 
     def test_shutdown(self, pool, held, tmp_path):
         last = pool.submit(calls.same, 5)

@@ -12,6 +12,7 @@ import pytest
 
 import malleable as mb
 from tests.live import calls_to_make as calls
+from tests.live.test_executor_contract import Contract
 from tests.live.waiting import PATIENCE, until
 
 ray = pytest.importorskip("ray", reason="needs malleable[ray]: make full installs it")
@@ -174,3 +175,7 @@ def test_a_node_of_its_own_ends_with_the_engine():
         [sys.executable, "-c", OWN], capture_output=True, text=True, timeout=300, check=False
     )
     assert found.stdout.split() == ["32", "False"], found.stderr
+
+
+class TestContract(Contract):
+    """Of futures; see there for the differences."""

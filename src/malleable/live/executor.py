@@ -512,15 +512,17 @@ class Executor(futures.Executor):
         entries = zip(*iterables)  # noqa: B905 - as map does
         waiting = deque(self.submit(fn, *entry) for entry in islice(entries, buffersize))
 
+        def taken() -> T:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            result: T = waiting[0].result(left)
+            waiting.popleft()
+            waiting.extend(self.submit(fn, *entry) for entry in islice(entries, 1))
+            return result
+
         def results() -> Iterator[T]:
             try:
                 while waiting:
-                    left = None if end is None else max(0.0, end - time.monotonic())
-                    result = waiting[0].result(left)
-                    waiting.popleft()
-                    waiting.extend(self.submit(fn, *entry) for entry in islice(entries, 1))
-                    yield result
-                    del result
+                    yield taken()  # and keep nothing
             finally:
                 for future in waiting:
                     future.cancel()
