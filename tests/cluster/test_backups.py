@@ -28,9 +28,9 @@ def test_a_straggler_ends_when_its_backup_task_does():
     on, summary = result.records["turnaround_time"], result.summary["auto"]
     assert off.tolist() == [100.0] * 6
     # A second attempt takes as long as one of the other tasks.
-    # Nothing is known of how times scatter before the first job has ended.
-    assert (on[1:] < 60.0).all()
-    assert summary["backups_won"] == 5
+    # Also in the first job, though nothing is known yet of how times scatter.
+    assert (on < 60.0).all()
+    assert summary["backups_won"] == 6
     tasks = result.tasks
     won = (tasks["success"] == 1) & (tasks["task"] == 5)
     took = np.round((tasks["finish_time"] - tasks["starting_time"])[won], 6)
@@ -40,18 +40,18 @@ def test_a_straggler_ends_when_its_backup_task_does():
 def test_a_slot_that_a_ready_task_wants_is_given_back_at_once():
     """Six maps come while two attempts of the straggler run: five start at once, the straggler keeps a slot."""
     seconds = [[9.0, 10.0, 11.0, 10.5, 9.5, 100.0]] * 4 + [[30.0] * 6]
-    jobs = mb.ClusterJobs([6] * 5, seconds, arrival=[0.0, 400.0, 800.0, 1200.0, 1214.0])
+    jobs = mb.ClusterJobs([6] * 5, seconds, arrival=[0.0, 400.0, 800.0, 1200.0, 1232.0])
     result = simulated(jobs, trace=True)
     trace = result.trace["auto"]
     begun = trace["time"][(trace["kind"] == BACKUP) & (trace["job"] == 3)]
-    assert len(begun) and begun.min() < 1214.0
+    assert len(begun) and begun.min() < 1232.0
     starts = trace["time"][(trace["kind"] == START) & (trace["job"] == 4)]
-    assert (starts == 1214.0).sum() == 5
-    ended = (trace["kind"] == IN_VAIN) & (trace["job"] == 3) & (trace["time"] == 1214.0)
+    assert (starts == 1232.0).sum() == 5
+    ended = (trace["kind"] == IN_VAIN) & (trace["job"] == 3) & (trace["time"] == 1232.0)
     assert ended.sum() == 1
     kept = simulated(jobs, trace=True, take_back=False).trace["auto"]
     starts = kept["time"][(kept["kind"] == START) & (kept["job"] == 4)]
-    assert (starts == 1214.0).sum() < 5
+    assert (starts == 1232.0).sum() < 5
 
 
 def test_a_backup_task_as_slow_as_its_task_changes_nothing():
@@ -284,7 +284,7 @@ def test_gains_of_backup_tasks():
     young, old, waits, reduce = gains(
         [first, first, other, first], [0, 0, 0, 1], [1.0, 90.0, 90.0, 9.0]
     )
-    assert old > 1.0 > young > 0.5
+    assert old > young > 1.0
     assert waits == reduce == 0.0
     scheduler.finished([first], seconds=30.0, now=30.0)
     assert gains([first], [0], [9.0]) == [0.0]  # none runs

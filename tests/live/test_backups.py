@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.live.backups import _LEAST
 from malleable.live.decider import SchedulerDecider
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.journal import Attempt, Begun, JobRow, Journal, JournalError
@@ -48,7 +49,7 @@ def made(works, slots, seconds, status=lambda key: 0, kill=True, memory=math.inf
     decider = SchedulerDecider(slots, "fair", memory=memory)
     gains = decider.gains
     decider.gains = lambda running, now: [
-        age / 4.0 if gain > 0.0 else 0.0
+        _LEAST * age / 2.0 if gain > 0.0 else 0.0
         for (_, age), gain in zip(running, gains(running, now), strict=True)
     ]
     loop = Loop(
@@ -88,6 +89,51 @@ def test_the_first_attempt_to_end_counts():
     assert (job.backup_tasks, job.backups_won) == (1, 1)
     assert job.wasted_slot_seconds > 0.0
     assert job.taken == pytest.approx(6.0)  # of attempts that counted
+
+
+def first_run(tasks, seconds):
+    """A job of a run that knows nothing, on 8 slots of a simulated engine, by what each attempt takes."""
+    engine = FakeEngine(8, np.random.default_rng(1), seconds, lambda key: 0)
+    engine.abilities, engine.grace = Abilities(take_back="cancel", kill=True), 0.2
+    loop = Loop(engine, SchedulerDecider(8, "auto"), clock=engine.clock)
+    loop.add(work("a", tasks))
+    return loop
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.2])
+@pytest.mark.parametrize("usual", [0.2, 1.0])
+@pytest.mark.parametrize("tasks", [8, 12, 20, 40])
+def test_one_task_that_hangs_among_tasks_that_are_alike_gets_a_backup_task(tasks, usual, scatter):
+    for hangs in (0, tasks // 2, tasks - 1):
+        rng = np.random.default_rng([tasks, hangs])
+        took = usual * np.exp(scatter * rng.standard_normal(2 * tasks))
+        times = iter(took.tolist())
+        loop = first_run(
+            tasks, lambda key, k=hangs, times=times: 1e6 if key == f"0.{k}.0" else next(times)
+        )
+        began = []
+
+        def look(loop=loop, key=f"0.{hangs}.1", began=began):
+            if not began and key in loop.engine.starts:
+                began.append(loop.now)
+
+        go(loop, look)
+        # The task itself begins in the wave that its number says, at the latest.
+        assert began[0] < (20.0 + 2.0 * (hangs // 8)) * usual
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.05, 0.1, 0.2, 0.3])
+def test_few_backup_tasks_begin_in_vain_where_tasks_are_alike(scatter):
+    made, vain = 0, 0
+    for seed in range(6):
+        for tasks in (8, 12, 20, 40):
+            rng = np.random.default_rng([seed, tasks])
+            times = iter(np.exp(scatter * rng.standard_normal(4 * tasks)).tolist())
+            loop = first_run(tasks, lambda key, times=times: next(times))
+            go(loop)
+            made += tasks
+            vain += loop.jobs[0].backup_tasks - loop.jobs[0].backups_won
+    assert vain <= 0.02 * made
 
 
 def test_the_scheduler_hears_how_long_a_task_took_since_its_first_attempt_began():
@@ -446,7 +492,8 @@ def backups_in(journal):
 
 def check_columns(job):
     assert (job["done"], job["failed"], job["retried"]) == (6, 0, 0)
-    assert (job["backup_tasks"], job["backups_won"]) == (1, 1)
+    # On a busy machine another task may have been slow as well.
+    assert job["backup_tasks"] >= job["backups_won"] >= 1
     assert 0.0 < job["wasted_slot_seconds"] < 40.0
 
 
@@ -459,14 +506,13 @@ def test_a_command_that_straggles(folder):
     assert gone(pids_in(folder / "pid")[0])
     assert printed(folder, 3, 0) == "0 none\n"
     assert printed(folder, 3, 1) == "1 0\n"
-    assert printed(folder, 2, 0) == "0 none\n"
     status = run(folder, "status", "--json", "-")
     (job,) = json.loads(status.stdout)["jobs"]
     check_columns(job)
     assert job["ended"] < 40.0
     with journal_of(folder) as journal:
         attempts = [each for each in journal.attempts(1) if each.task == 3]
-        (begun,) = backups_in(journal)
+        (begun,) = (each for each in backups_in(journal) if each.task == 3)
     assert [(a.attempt, a.status, a.how, a.backup_of) for a in attempts] == [
         (0, -15, "in vain", None),
         (1, 0, "", 0),
@@ -476,7 +522,8 @@ def test_a_command_that_straggles(folder):
     assert run(folder, "logs", "a", "3").stdout == "1 0\n"
     kept = Path(job["output"]).iterdir()
     names = {path.name for path in kept}  # empty ones are removed
-    assert names == {"3.1.out", *(f"{k}.0.out" for k in range(6))}
+    assert names >= {"3.0.out", "3.1.out"}
+    assert {name.partition(".")[0] for name in names} == set("012345")
     report = run(folder, "report", ".malleable/journal.sqlite", "--json", "-")
     (job,) = json.loads(report.stdout)["run"]["jobs"]
     check_columns(job)
@@ -489,7 +536,8 @@ def test_a_run_that_is_killed_beside_a_backup_task_goes_on(folder):
 
     def both_run():
         with suppress(JournalError), journal_of(folder) as journal:
-            return journal.has_runs() and backups_in(journal)
+            begun = journal.has_runs() and any(each.task == 3 for each in backups_in(journal))
+            return begun and run_status(journal).jobs[0].done == 5
         return False
 
     until(both_run)
@@ -528,9 +576,9 @@ def test_a_call_that_straggles(tmp_path):
     with mb.Executor(4, journal=tmp_path / "j") as pool:
         job = pool.job("a", backups=True)
         many = job.map(calls.straggle, [tmp_path] * 4, range(4))
-        assert sorted(each.result(PATIENCE) for each in many) == [
-            (k, int(k == 3)) for k in range(4)
-        ]
+        found = dict(each.result(PATIENCE) for each in many)
+        assert found.keys() == {0, 1, 2, 3}
+        assert found[3] == 1
         pids = [*pids_in(tmp_path / "pid"), *pids_in(tmp_path / "child")]
         until(lambda: all(map(gone, pids)))
         assert pool.submit(pow, 2, 3).result(PATIENCE) == 8
@@ -539,7 +587,7 @@ def test_a_call_that_straggles(tmp_path):
     with Journal(tmp_path / "j", write=False) as journal:
         (job, _) = run_status(journal).jobs
         assert (job.done, job.failed) == (4, 0)
-        assert (job.backup_tasks, job.backups_won) == (1, 1)
+        assert job.backup_tasks >= job.backups_won >= 1  # also of calls whose process began late
         assert job.wasted_slot_seconds > 0.0
 
 

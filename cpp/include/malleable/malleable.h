@@ -612,9 +612,9 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_take_back,
 MALLEABLE_FUNCTION(int, malleable_scheduler_taken,
                    (malleable_scheduler * scheduler, int64_t* ids, int64_t room, int64_t* rows));
 /* Of running tasks, one a row, which have run for so many seconds (a reduce task: since all maps
- * had ended): the seconds that a task will probably run on, over those that a second attempt takes;
- * 0: it is to have none. Start one in a slot that no ready task wants if the gain is above 1 / 2.
- */
+ * had ended): the seconds by which a task will probably end earlier with a second attempt, over
+ * those that the second attempt will probably run; 0: it is to have none. Start one in a slot that
+ * no ready task wants if the gain is above 0.22. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_backup_gains,
                    (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
                     const int64_t* phase, const double* seconds, double* gain));

@@ -130,7 +130,7 @@ void Scheduler::backup_gains(std::span<const std::int64_t> ids, std::span<const 
     const bool here = row != kNone && jobs_[row].here && !jobs_[row].gone;
     const bool same = k > 0 && ids[k] == ids[k - 1] && phase[k] == phase[k - 1];
     if (!same) times = here ? core_.times_for_backups(row, p) : std::nullopt;
-    gain[k] = times ? core_.backup_gain(p, age[k], *times) : 0.0;
+    gain[k] = times ? core_.backup_gain(p, age[k], *times).gain : 0.0;
   }
 }
 

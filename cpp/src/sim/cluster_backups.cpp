@@ -54,7 +54,7 @@ void ClusterSimulation::look_for_backups(int pool) {
     const auto p = static_cast<Phase>(g.phase % 2);
     if (g.count == 0 || g.parked || g.beside || g.twin != kNone) continue;
     if (scheduler_.pool_of(p) != pool) continue;
-    lone_.push_back({g.phase, group, began(group), 0.0});
+    lone_.push_back({g.phase, group, began(group), {}});
   }
   std::sort(lone_.begin(), lone_.end(),
             [](const Lone& a, const Lone& b) { return a.phase < b.phase; });
@@ -66,21 +66,21 @@ void ClusterSimulation::look_for_backups(int pool) {
     if (lone.phase != phase) times = scheduler_.times_for_backups(lone.phase / 2, p);
     phase = lone.phase;
     if (!times) continue;
-    lone.gain = scheduler_.backup_gain(p, now - lone.began, *times);
+    lone.worth = scheduler_.backup_gain(p, now - lone.began, *times);
     // What is expected of an old attempt changes as slowly as the attempt is old.
     soonest = std::min(soonest, std::max(times->seconds(), now - lone.began));
   }
   const double least = options_.take_back ? LeastGain::kLeast : least_gain_.shown();
-  std::erase_if(lone_, [&](const Lone& lone) { return !(lone.gain > least); });
+  std::erase_if(lone_, [&](const Lone& lone) { return !(lone.worth.gain > least); });
   std::sort(lone_.begin(), lone_.end(), [&](const Lone& a, const Lone& b) {
     const auto place = [&](const Lone& lone) {
-      return std::tuple(-lone.gain, lone.phase, groups_.task(groups_[lone.group].first).task);
+      return std::tuple(-lone.worth.gain, lone.phase, groups_.task(groups_[lone.group].first).task);
     };
     return place(a) < place(b);
   });
   for (const Lone& lone : lone_) {
     if (state().free[pool] == 0) break;
-    begin_backup(lone.group, lone.gain, scheduler_.lend(pool));
+    begin_backup(lone, scheduler_.lend(pool));
   }
   if (state().free[pool] == 0) return;
   const double later = now + std::max(options_.epoch, kOfTask * soonest);
@@ -161,9 +161,9 @@ bool ClusterSimulation::ends_beside(Index group) {
   return false;
 }
 
-void ClusterSimulation::begin_backup(Index first, double gain, Index node) {
+void ClusterSimulation::begin_backup(const Lone& lone, Index node) {
   const double now = state().now;
-  const Index phase = groups_[first].phase, job = phase / 2;
+  const Index first = lone.group, phase = lone.phase, job = phase / 2;
   const auto p = static_cast<Phase>(phase % 2);
   const Index task = groups_.task(groups_[first].first).task;
   const auto [seconds, copying, fails] = times_.backup(job, p, task, node, ++attempts_);
@@ -179,7 +179,7 @@ void ClusterSimulation::begin_backup(Index first, double gain, Index node) {
   ++lent_[pool];
   ++totals_.backups;
   ++totals_.events;
-  least_gain_.begun(gain);
+  least_gain_.begun(lone.worth.chance);
   if (clocks_.used()) clocks_.beside(phase, 1, now);
 }
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from malleable.live.ledger import Work
 
-_LEAST = 0.5  # gain from which on a backup task is worth a slot that nobody wants
+_LEAST = 0.22  # gain from which on a backup task is worth a slot that nobody wants
 _OF_TASK = 0.0625
 
 

@@ -258,7 +258,7 @@ class ClusterScheduler {
   // ended, and what is learnt says how they scatter.
   std::optional<LogTimes> times_for_backups(Index job, Phase p) const;
   // Of one that has run so long, without what it waited for maps (kernel/backup_gain).
-  double backup_gain(Phase p, double age, const LogTimes& times) const {
+  BackupGain backup_gain(Phase p, double age, const LogTimes& times) const {
     return malleable::backup_gain(age, times, p == kReduce ? copying_.low() : 0.0);
   }
   // Reduce tasks that start before all maps of their job have ended, if tasks can be ended

@@ -221,13 +221,18 @@ class ClusterSimulation {
   void start_early_reduces();
 
   // Second attempts: cluster_backups.cpp.
+  struct Lone {  // an attempt that might have one
+    Index phase, group;
+    double began;
+    BackupGain worth;
+  };
   static constexpr std::uint8_t kBackup = 5, kInVain = 6;  // in the trace
   void end_backups(int pool);
   void begin_backups();
   void look_for_backups(int pool);
   double began(Index group) const;
   void end_beside(Index group);
-  void begin_backup(Index group, double gain, Index node);
+  void begin_backup(const Lone& lone, Index node);
   bool ends_beside(Index group);
   void drop_attempt(Index group);
   void drop_backups_of(Index phase);
@@ -257,11 +262,7 @@ class ClusterSimulation {
   LeastGain least_gain_;
   Index attempts_ = 0;
   double looked_ = -kInfinity, looks_ = kInfinity;  // for backup tasks: last, and when again
-  struct Lone {
-    Index phase, group;
-    double began, gain;
-  };
-  std::vector<Lone> lone_;  // attempts that might have a backup task
+  std::vector<Lone> lone_;
   EventHeap<Event, Earlier> events_;
   std::uint64_t sequence_ = 0;
   std::vector<std::uint8_t> up_;
