@@ -112,17 +112,6 @@ def test_gittins_follows_the_history():
     assert second < first
 
 
-def test_a_history_of_earlier_versions_is_read():
-    scheduler = mb.Scheduler(mb.Cluster([{"slots": 1}]))
-    history = scheduler.history
-    assert len(history["common"]) == 259
-    history["common"][42:44] = [0.9, 0.09]  # what they believed of p at first
-    for numbers in (253, 172, 43):
-        history["common"] = history["common"][:numbers]
-        assert mb.Scheduler(scheduler.cluster, history=history).history == scheduler.history
-        assert bimodal(history) == 3
-
-
 @pytest.mark.parametrize("policy", SERVICE)
 def test_each_user_has_a_share(policy):
     jobs = mb.ClusterJobs([40, 40, 40], 1.0, user=["ann", "bob", "bob"])

@@ -426,9 +426,7 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
 }
 
 // Behind the sums over all phases `common` has p by program, what users said, first of maps, and
-// programs' changes, first of maps. One number more says how many a program has of these: without
-// it the numbers behind those of p would be even in number, as they are in histories of earlier
-// versions.
+// programs' changes, first of maps.
 int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, int64_t room,
                                 int64_t* numbers, double* maps, double* reduces,
                                 int64_t programs_room, int64_t* programs) {
@@ -448,7 +446,6 @@ int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, 
                              &history.changes[kMap], &history.changes[kReduce]}) {
       all.insert(all.end(), more->begin(), more->end());
     }
-    all.push_back(static_cast<double>(kNumbersOfChange));
     tell(numbers, all.size());
     tell(programs, most);
     if (common != nullptr) check_room(room, all.size());
@@ -469,12 +466,9 @@ int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
     };
     const std::size_t known = length("programs", programs), rows = known * kNumbersOfProgram;
     const std::vector<double> all = copied("common", common, length("numbers", numbers));
-    const std::size_t sums = std::min(all.size(), of.scheduler.history().common.size());
-    // Histories of earlier versions end with the sums.
-    const std::size_t speedups = all.size() > sums ? known * kNumbersOfSpeedup : 0;
-    const bool changing = all.size() > sums + speedups && (all.size() - sums - speedups) % 2 != 0;
-    const std::size_t changes = changing ? known * kNumbersOfChange : 0;
-    const std::size_t counted = sums + speedups + 2 * changes + (changing ? 1 : 0);
+    const std::size_t sums = of.scheduler.history().common.size();
+    const std::size_t speedups = known * kNumbersOfSpeedup, changes = known * kNumbersOfChange;
+    const std::size_t counted = sums + speedups + 2 * changes;
     if (all.size() < counted || (all.size() - counted) % 2 != 0) {
       throw std::invalid_argument("history: " + std::to_string(all.size()) +
                                   " numbers are none of so many programs");

@@ -70,15 +70,6 @@ void TaskEstimates::Plane::add(double said, double beside, double seconds) {
   yy += seconds * seconds;
 }
 
-// Of seconds over what was said, for tasks that would run alone.
-TaskEstimates::Runs TaskEstimates::Plane::errors(double slope) const {
-  if (n == 0.0) return {};
-  const double mean = (y - u - slope * x) / n;
-  const double square =
-      yy + uu + slope * slope * xx - 2.0 * (uy + slope * xy - slope * ux) - n * mean * mean;
-  return {n, mean, std::max(0.0, square)};
-}
-
 // A ridge towards "as said, and p as supposed", worth kPhases phases; what is left of the variance
 // is drawn towards the user's.
 TaskEstimates::Plane::Fit TaskEstimates::Plane::fit() const {

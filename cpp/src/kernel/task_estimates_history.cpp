@@ -16,29 +16,11 @@ namespace {
 
 // A sum over more phases than there can be.
 constexpr double kMostOfHistory = 1e18;
-// The variance of p in histories of versions that knew no other.
-constexpr double kSpeedupVariance = 0.09;
 
 // Numbers that may be below 0 (`any`), or not, one after the other.
 template <typename See, typename... Numbers>
 void see_all(const See& see, bool any, Numbers&... numbers) {
   (see(numbers, any), ...);
-}
-
-// What histories of earlier versions lack: they did not count changes of programs, nor errors of
-// users by themselves; they said p by a mean alone, and before that not how sure it was, nor
-// counted work.
-constexpr std::size_t kErrors = 6, kLikelihood = kErrors + 1 + kSpeedups * (1 + kLevelModels),
-                      kCounts = 2 * kWorkClasses;
-
-std::size_t missing_of(std::size_t given, std::size_t expected) {
-  const std::size_t missing = expected - std::min(expected, given);
-  for (const std::size_t known :
-       {std::size_t{0}, kErrors, kLikelihood, kLikelihood + kCounts + 1}) {
-    if (given <= expected && missing == known) return missing;
-  }
-  throw std::invalid_argument("history: " + std::to_string(given) + " numbers, expected " +
-                              std::to_string(expected));
 }
 
 }  // namespace
@@ -131,7 +113,6 @@ std::vector<SpeedupBelief::Said> TaskEstimates::read_speedups(const std::vector<
   return found;
 }
 
-// In histories of versions that did not count them there are none.
 void TaskEstimates::read_changes(const std::vector<double>& numbers, std::vector<Group>& groups) {
   if (numbers.size() % kOfChange != 0 || numbers.size() > kOfChange * groups.size()) {
     throw std::invalid_argument("history: changes of a program have " + std::to_string(kOfChange) +
@@ -160,19 +141,13 @@ void TaskEstimates::recall(const History& history) {
     if (k < history.common.size()) number = checked(history.common[k], any);
     ++k;
   });
-  const std::size_t missing = missing_of(history.common.size(), k);
+  if (history.common.size() != k) {
+    throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
+                                " numbers, expected " + std::to_string(k));
+  }
   for (const Phase p : {kMap, kReduce}) {
     read.errors_[p].of = read_runs(history.errors[p], "user");
     if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);
-    if (missing > 0) read.errors_[p].all = read.plane_[p].errors(1.0 - read.alike_speedup_);
-  }
-  if (missing > kErrors) {
-    const double variance = missing == kLikelihood ? read.alike_variance_ : kSpeedupVariance;
-    for (std::size_t g = 0; g < kSpeedups; ++g) {
-      const double off = speedup_at(g) - read.alike_speedup_, before = speedup_at(g) - kSpeedup;
-      read.belief_.said()[g] = 0.5 * (before * before / kSpeedupVariance -
-                                      off * off / std::max(variance, kLeastVariance));
-    }
   }
   for (const Phase p : {kMap, kReduce}) {
     const std::vector<Runs> runs = read_runs(history.runs[p], "program");

@@ -147,7 +147,7 @@ def _programs(
         names[name[0], name[1]] = None
         for phase in ("map", "reduce"):
             rows[phase].append(_row(f"{field}.{phase}", own.get(phase), _NUMBERS))
-        # Histories of earlier versions lack some of the others.
+        # What no task has shown is left out.
         for column, width in _OTHERS.items():
             rows[column].append(_row(f"{field}.{column}", own.get(column, [0.0] * width), width))
     return names, rows

@@ -1043,7 +1043,7 @@ class Scheduler(Kept):
 
     @property
     def history(self) -> dict[str, Any]:
-        """All that was learnt, in JSON's types: for ``Scheduler(history=)``, also of other versions.
+        """All that was learnt, in JSON's types: for ``Scheduler(history=)``.
 
         ``common`` has sums over all phases. ``programs`` has, for each program and user, three numbers for
         ``map`` and ``reduce``: how many phases finished, the mean of their logarithms of seconds, and the

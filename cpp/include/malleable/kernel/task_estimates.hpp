@@ -204,7 +204,6 @@ class TaskEstimates {
 
     void add(double said, double beside, double seconds);
     Fit fit() const;
-    Runs errors(double slope) const;
     void state(State& s) { s(n, u, x, y, uu, ux, xx, uy, xy, yy); }
   };
   // Of a program, since it changed last beyond doubt.
