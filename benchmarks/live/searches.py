@@ -2,10 +2,10 @@
 
     python benchmarks/live/searches.py [--seeds 5] [--workers 2] [--calls 20000]
 
-A search is a call of `Parallel` from a thread (loky: a process) of its own whose calls sleep, the short one an
-eighth of the long one's 64; the long one is first by a moment. loky runs them side by side, each with half of
-the workers, and one after the other in the order of arrival: the better one counts. Then calls that do
-nothing, in turn. Workers are there before.
+A search is a call of `Parallel` from a thread of its own whose calls sleep, the short one an eighth of the long
+one's 64; the long one is first by a moment. loky runs them in three ways: side by side in processes, each with
+half of the workers; one after the other in the order of arrival; and in threads of one process, which share its
+workers. The best of each seed counts. Then calls that do nothing, in turn. Workers are there before.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import random
 import statistics
 import threading
 import time
+from contextlib import nullcontext
+from functools import partial
 
 from joblib import Parallel, delayed
 
@@ -41,25 +43,30 @@ def searches(seed):
     return calls(LONG, rng), calls(SHORT, rng)
 
 
+def in_threads(seed, workers, backend=nullcontext):
+    """Each search in a thread of this process; without a backend, loky's one pool has the calls of both."""
+    with backend():
+        Parallel(n_jobs=workers)(delayed(nap)(0.01) for _ in range(2 * workers))
+    ends = []
+
+    def search(own):
+        with backend():
+            Parallel(n_jobs=workers)(own)
+        ends.append(time.perf_counter() - began)
+
+    threads = [threading.Thread(target=search, args=(own,)) for own in searches(seed)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    return statistics.fmean(ends)
+
+
 def pooled(seed, workers):
     with mb.Executor(workers) as pool:
-        with mb.joblib_backend(pool):
-            Parallel(n_jobs=workers)(delayed(nap)(0.01) for _ in range(2 * workers))
-        ends = []
-
-        def search(own):
-            with mb.joblib_backend(pool):
-                Parallel(n_jobs=workers)(own)
-            ends.append(time.perf_counter() - began)
-
-        threads = [threading.Thread(target=search, args=(own,)) for own in searches(seed)]
-        began = time.perf_counter()
-        for thread in threads:
-            thread.start()
-            time.sleep(0.02)
-        for thread in threads:
-            thread.join()
-    return statistics.fmean(ends)
+        return in_threads(seed, workers, partial(mb.joblib_backend, pool))
 
 
 def _in_process(own, workers, ready, go, ends):
@@ -128,10 +135,12 @@ def main():
     options = parser.parse_args()
     ratios = []
     for seed in range(options.seeds):
-        found = [each(seed, options.workers) for each in (pooled, side_by_side, in_turn)]
+        ways = pooled, side_by_side, in_turn, in_threads
+        found = [each(seed, options.workers) for each in ways]
         ratios.append(found[0] / min(found[1:]))
-        print("pool {:.2f} s, side by side {:.2f} s, in turn {:.2f} s".format(*found), flush=True)
-    print(f"mean response over the better of loky's: {statistics.fmean(ratios):.2f}")
+        told = zip(("pool", "side by side", "in turn", "in threads"), found, strict=True)
+        print(", ".join(f"{name} {took:.2f} s" for name, took in told), flush=True)
+    print(f"mean response over the best of loky's: {statistics.fmean(ratios):.2f}")
     for count in (options.calls // 10, options.calls):
         cost(options.workers, count, options.seeds)
 
