@@ -47,15 +47,18 @@ struct Loop {
   std::vector<double> work;
   std::vector<std::int64_t> ids, given, most;
   double now = 0.0;
+  malleable_decision decision{};
 
   Loop(std::int64_t jobs, std::int64_t slots) {
-    malleable_epoch_new(slots, "sum:response", "flex", "guarantee", 0.0, -1, &epoch);
+    malleable_epoch_new(slots, nullptr, &epoch);
     for (std::int64_t k = 0; k < jobs; ++k) {
       work.push_back(1.0 + static_cast<double>(k * 7919 % 1009));
       most.push_back(1 + k % 40);
     }
     ids.resize(work.size());
     given.resize(work.size());
+    decision.bytes = sizeof decision;
+    decision.room = jobs;
     malleable_jobs table{};
     table.count = jobs;
     table.work = work.data();
@@ -78,9 +81,9 @@ struct Loop {
     malleable_job_changes changes{};
     changes.work = work.data() + first;
     malleable_epoch_update(epoch, count, who.data(), &changes);
-    std::int64_t rows = 0;
-    malleable_epoch_decide(epoch, now += 1.0, -1, ids.data(), given.data(), nullptr,
-                           std::ssize(work), &rows);
+    decision.ids = ids.data();
+    decision.given = given.data();
+    malleable_epoch_decide(epoch, now += 1.0, -1, 0.0, &decision);
   }
 
  private:
@@ -100,6 +103,9 @@ void overhead() {
   std::vector<double> behind, through;
   double now = 0.0;
   std::int64_t ids = 0, given = 0, rows = 0;
+  malleable_decision& decision = loop.decision;
+  decision.ids = &ids;
+  decision.given = &given;
   for (int round = 0; round < kRounds; ++round) {
     now += 1.0;
     behind.push_back(1e9 / kCalls * seconds([&] {
@@ -112,8 +118,7 @@ void overhead() {
                      }));
     through.push_back(1e9 / kCalls * seconds([&] {
                         for (int k = 0; k < kCalls; ++k) {
-                          malleable_epoch_decide(loop.epoch, now, -1, &ids, &given, nullptr, 1,
-                                                 &rows);
+                          malleable_epoch_decide(loop.epoch, now, -1, 0.0, &decision);
                         }
                       }));
   }

@@ -69,9 +69,9 @@ def numba_loops() -> dict[str, Timed]:
     size = embed.function("malleable_epoch_size")
 
     @numba.njit(nogil=True)
-    def decisions(epoch, now, calls, ids, given, rows):  # type: ignore[no-untyped-def]
+    def decisions(epoch, now, calls, decision):  # type: ignore[no-untyped-def]
         for _ in range(calls):
-            decide(epoch, now, -1, ids.ctypes, given.ctypes, 0, 1, rows.ctypes)
+            decide(epoch, now, -1, 0.0, decision.ctypes)
 
     @numba.njit(nogil=True)
     def sizes(epoch, calls, jobs):  # type: ignore[no-untyped-def]
@@ -79,16 +79,19 @@ def numba_loops() -> dict[str, Timed]:
             size(epoch, jobs.ctypes)
 
     ids, given, rows = (np.zeros(1, np.int64) for _ in range(3))
+    decision = np.zeros(1, embed.record("malleable_decision"))
+    decision["bytes"], decision["room"] = decision.itemsize, 1
+    decision["ids"], decision["given"] = ids.ctypes.data, given.ctypes.data
 
     def timed(run: Callable[..., None], *arguments: Any) -> float:
         began = thread_time()
         run(*arguments)
         took = thread_time() - began
-        assert rows[0] == 1
+        assert (decision["rows"] if run is decisions else rows)[0] == 1
         return took
 
     return {
-        "decide": lambda handle, now, calls: timed(decisions, handle, now, calls, ids, given, rows),
+        "decide": lambda handle, now, calls: timed(decisions, handle, now, calls, decision),
         "size": lambda handle, now, calls: timed(sizes, handle, calls, rows),
     }
 

@@ -2,19 +2,23 @@
 """Many calls of the C interface from Cython, timed by the clock of the thread's processor time."""
 cimport malleable
 from libc.stdint cimport int64_t
+from libc.string cimport memset
 from time import thread_time
 
 
 def decide(size_t handle, double now, int64_t calls):
     """Seconds of so many decisions of one job."""
     cdef malleable.malleable_epoch *epoch = <malleable.malleable_epoch *>handle
-    cdef int64_t k, ids = 0, given = 0, rows = 0
+    cdef int64_t k, ids = 0, given = 0
+    cdef malleable.malleable_decision decision
+    memset(&decision, 0, sizeof(decision))
+    decision.bytes, decision.room, decision.ids, decision.given = sizeof(decision), 1, &ids, &given
     began = thread_time()
     with nogil:
         for k in range(calls):
-            malleable.malleable_epoch_decide(epoch, now, -1, &ids, &given, NULL, 1, &rows)
+            malleable.malleable_epoch_decide(epoch, now, -1, 0.0, &decision)
     took = thread_time() - began
-    assert given == 1 and rows == 1
+    assert given == 1 and decision.rows == 1
     return took
 
 

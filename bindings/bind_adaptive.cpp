@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "malleable/policy/cluster_adaptive.hpp"
+#include "options.hpp"
 #include "policies.hpp"
 
 namespace malleable::bindings {
@@ -29,18 +30,6 @@ ClassMatcher matcher_of(py::object solve) {
             .cast<Doubles>();
     return std::vector<double>(given.data(), given.data() + given.size());
   };
-}
-
-AdaptiveOptions adaptive_options_of(const py::dict& given) {
-  AdaptiveOptions options;
-  options.by_slots = given["by_slots"].cast<bool>();
-  options.fallback = given["fallback"].cast<bool>();
-  options.guard = given["guard"].cast<double>();
-  options.threshold = given["threshold"].cast<double>();
-  options.memory = given["memory"].cast<double>();
-  options.max_wait = given["max_wait"].cast<double>();
-  options.patience = given["patience"].cast<double>();
-  return options;
 }
 
 // Rows are classes, columns resources; `classes` has priority, program (-1: none) and shape of each
@@ -82,11 +71,11 @@ py::dict matching_of(const ClusterAdaptive& policy, double now) {
 void bind_adaptive(py::module_& module) {
   using BoundAdaptive = Bound<ClusterAdaptive>;
   py::class_<BoundAdaptive, BoundPolicy>(module, "ClusterAdaptive")
-      .def(py::init([](const py::dict& options, py::object solve, bool grouped, bool placement) {
-             return std::make_unique<BoundAdaptive>(
-                 adaptive_options_of(options), matcher_of(std::move(solve)), grouped, placement);
+      .def(py::init([](const py::dict& options, py::object solve) {
+             return std::make_unique<BoundAdaptive>(read_options<AdaptiveOptions>(options),
+                                                    matcher_of(std::move(solve)));
            }),
-           py::arg("options"), py::arg("solve"), py::arg("grouped"), py::arg("placement"))
+           py::arg("options"), py::arg("solve"))
       .def(
           "matching",
           [](const BoundAdaptive& p, double now) {

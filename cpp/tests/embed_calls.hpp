@@ -23,6 +23,44 @@ inline bool refused(int status, const std::string& message) {
          std::string(malleable_message()).find(message) != std::string::npos;
 }
 
+// A structure that begins with its size.
+template <typename Sized>
+Sized sized() {
+  Sized made{};
+  made.bytes = sizeof(Sized);
+  return made;
+}
+inline malleable_epoch* epoch_of(std::int64_t slots, const char* objective, const char* policy) {
+  auto options = sized<malleable_epoch_options>();
+  options.objective = objective;
+  options.policy = policy;
+  malleable_epoch* made = nullptr;
+  OK(malleable_epoch_new(slots, &options, &made));
+  return made;
+}
+inline int new_scheduler(const malleable_cluster& cluster, const char* policy, const char* options,
+                         malleable_scheduler** made) {
+  auto given = sized<malleable_scheduler_options>();
+  given.policy = policy;
+  given.options = options;
+  return malleable_scheduler_new(&cluster, &given, made);
+}
+inline malleable_scheduler* scheduler_of(const malleable_cluster& cluster, const char* policy,
+                                         const char* options = nullptr) {
+  malleable_scheduler* made = nullptr;
+  OK(new_scheduler(cluster, policy, options, &made));
+  return made;
+}
+// So many rows of ids and slots.
+inline malleable_decision decision_of(std::int64_t room, std::int64_t* ids = nullptr,
+                                      std::int64_t* given = nullptr) {
+  auto made = sized<malleable_decision>();
+  made.room = room;
+  made.ids = ids;
+  made.given = given;
+  return made;
+}
+
 struct Jobs {
   Reals work, arrival, weight, deadline;
   Wholes low, high;
@@ -79,5 +117,12 @@ struct Matcher {
     return 0;
   }
 };
+inline malleable_scheduler_options adaptive_options(Matcher& matcher) {
+  auto options = sized<malleable_scheduler_options>();
+  options.policy = "adaptive";
+  options.matcher = Matcher::answer;
+  options.context = &matcher;
+  return options;
+}
 
 }  // namespace malleable::check

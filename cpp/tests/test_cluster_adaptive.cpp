@@ -64,7 +64,8 @@ TEST(who_is_refused_everywhere_is_overdue_once) {
     std::vector<Rates> asked;
     AdaptiveOptions options;
     options.guard = 0.1;
-    ClusterAdaptive policy(options, everywhere(&asked), true, false);
+    options.placement = false;
+    ClusterAdaptive policy(options, everywhere(&asked));
     ClusterOptions cluster;
     cluster.heartbeat = heartbeat;
     cluster.ageing = 0.0;  // the policy's own end of waits
@@ -81,7 +82,8 @@ TEST(everything_is_done_and_nothing_idles) {
       std::vector<Rates> asked;
       AdaptiveOptions options;
       options.guard = guard;
-      ClusterAdaptive policy(options, everywhere(&asked), grouped, true);
+      options.grouped = grouped;
+      ClusterAdaptive policy(options, everywhere(&asked));
       ClusterOptions settings;
       settings.replicas = 2;
       ClusterSimulation simulation(given.cluster(), given.jobs(), settings, {}, {}, policy);
@@ -108,7 +110,7 @@ TEST(everything_is_done_and_nothing_idles) {
 TEST(nodes_that_leave_take_nothing_with_them) {
   const Case given;
   std::vector<Rates> asked;
-  ClusterAdaptive policy({}, everywhere(&asked), true, true);
+  ClusterAdaptive policy({}, everywhere(&asked));
   const Doubles time = {4, 30};
   const Numbers node = {2, 2};
   const std::vector<std::uint8_t> up = {0, 1};
@@ -122,7 +124,7 @@ TEST(nodes_that_leave_take_nothing_with_them) {
 TEST(one_scheduler_runs_again) {
   const Case given;
   std::vector<Rates> asked;
-  ClusterAdaptive policy({}, everywhere(&asked), true, true);
+  ClusterAdaptive policy({}, everywhere(&asked));
   Doubles first;
   for (int k = 0; k < 2; ++k) {
     ClusterSimulation simulation(given.cluster(), given.jobs(), {}, {}, {}, policy);

@@ -1,11 +1,9 @@
 // The C interface: the same decisions as the objects behind it, and errors that change nothing.
 
-#include <functional>
 #include <limits>
 
 #include "embed_calls.hpp"
 #include "malleable/embed/handle.hpp"
-#include "malleable/kernel/schedule_check.hpp"
 
 namespace malleable::check {
 namespace {
@@ -17,11 +15,15 @@ constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 void follow(const char* objective, const char* policy, const EpochOptions& options) {
   context = text(policy, " ", objective);
   Random random(7);
-  malleable_epoch* epoch = nullptr;
-  OK(malleable_epoch_new(100, objective, policy, "guarantee", 0.0, -1, &epoch));
+  malleable_epoch* epoch = epoch_of(100, objective, policy);
   Epoch own(100, options);
   Wholes ids(400), given(400);
   Bytes changed(400);
+  double value = 0.0, bound = 0.0;
+  malleable_decision decision = decision_of(400, ids.data(), given.data());
+  decision.changed = changed.data();
+  decision.value = &value;
+  decision.lower_bound = &bound;
   for (int step = 0; step < 60; ++step) {
     const Jobs jobs(random, random() % 8, step);
     const malleable_jobs view = jobs.view();
@@ -30,18 +32,14 @@ void follow(const char* objective, const char* policy, const EpochOptions& optio
         {jobs.arrival, jobs.weight, jobs.deadline, {}, {}}, jobs.work, jobs.low, jobs.high};
     const std::int64_t first = own.add(malleable::Jobs(std::move(columns)));
     if (!jobs.work.empty()) CHECK_EQUAL(ids[0], first);
-    std::int64_t rows = 0;
     const std::int64_t slots = step % 10 == 9 ? 50 + step : -1;
-    OK(malleable_epoch_decide(epoch, step, slots, ids.data(), given.data(), changed.data(), 400,
-                              &rows));
+    OK(malleable_epoch_decide(epoch, step, slots, 0.0, &decision));
     own.decide(step, slots == -1 ? std::nullopt : std::optional(slots));
-    const auto n = static_cast<std::size_t>(rows);
+    const auto n = static_cast<std::size_t>(decision.rows);
     CHECK_EQUAL(n, own.size());
     CHECK(std::equal(own.ids().begin(), own.ids().end(), ids.begin()));
     CHECK(std::equal(own.given().begin(), own.given().end(), given.begin()));
     CHECK(std::equal(own.changed().begin(), own.changed().end(), changed.begin()));
-    double value = 0.0, bound = 0.0;
-    OK(malleable_epoch_assess(epoch, &value, &bound));
     CHECK_EQUAL(value, own.assess().value);
     CHECK_EQUAL(bound, own.assess().lower_bound);
     Reals work(n);
@@ -52,11 +50,10 @@ void follow(const char* objective, const char* policy, const EpochOptions& optio
     }
     malleable_job_changes changes{};
     changes.work = work.data();
-    OK(malleable_epoch_update(epoch, rows, ids.data(), &changes));
+    OK(malleable_epoch_update(epoch, decision.rows, ids.data(), &changes));
     own.update(std::span(ids).first(n), {work, {}, {}, {}, {}, {}});
     OK(malleable_epoch_finish(epoch, static_cast<std::int64_t>(gone.size()), gone.data()));
     own.remove(gone);
-    CHECK_EQUAL(malleable_epoch_assess(epoch, &value, &bound), int{MALLEABLE_INVALID});
   }
   malleable_epoch_free(epoch);
 }
@@ -76,23 +73,27 @@ TEST(jobs_are_decided_as_by_the_object) {
 TEST(errors_are_told_and_change_nothing) {
   malleable_epoch* epoch = nullptr;
   const auto make = [&](std::int64_t slots, const char* goal, const char* mode, double hysteresis,
-                        std::int64_t effort) {
-    return malleable_epoch_new(slots, goal, "flex", mode, hysteresis, effort, &epoch);
+                        std::int64_t effort = 0) {
+    auto options = sized<malleable_epoch_options>();
+    options.objective = goal;
+    options.min_mode = mode;
+    options.hysteresis = hysteresis;
+    options.effort = &effort;
+    return malleable_epoch_new(slots, &options, &epoch);
   };
-  CHECK(refused(make(-2, "sum:response", "guarantee", 0.0, -1), "slots"));
-  CHECK(refused(make(4, "sum:resp", "guarantee", 0.0, -1), "objective = 'sum:resp'"));
-  CHECK(refused(make(4, nullptr, "guarantee", 0.0, -1), "objective: missing"));
-  CHECK(refused(make(4, "sum:response", "gangs", 0.0, -1), "min_mode = 'gangs'"));
-  CHECK(refused(make(4, "sum:response", "gang", kNone, -1), "hysteresis = nan"));
+  CHECK(refused(make(-2, "sum:response", "guarantee", 0.0), "slots"));
+  CHECK(refused(make(4, "sum:resp", "guarantee", 0.0), "objective = 'sum:resp'"));
+  CHECK(refused(make(4, "sum:response", "gangs", 0.0), "min_mode = 'gangs'"));
+  CHECK(refused(make(4, "sum:response", "gang", kNone), "hysteresis = nan"));
   CHECK(refused(make(4, "sum:response", "gang", 0.0, -2), "effort = -2"));
   CHECK(epoch == nullptr);
-  OK(make(4, "sum:response", "guarantee", 0.0, -1));
+  OK(malleable_epoch_new(4, nullptr, &epoch));
 
   const double work[] = {4.0, 2.0, -1.0};
   malleable_jobs jobs{};
   jobs.count = 3;
   jobs.work = work;
-  std::int64_t ids[3], given[3], rows = 0, size = -1;
+  std::int64_t ids[3], given[3], size = -1;
   CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "work[2] = -1"));
   CHECK(refused(malleable_epoch_add(epoch, nullptr, ids), "jobs: missing"));
   jobs.count = -1;
@@ -112,12 +113,18 @@ TEST(errors_are_told_and_change_nothing) {
   OK(malleable_epoch_size(epoch, &size));
   CHECK_EQUAL(size, 0);
   OK(malleable_epoch_add(epoch, &jobs, ids));
-  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -1, ids, given, nullptr, 1, &rows),
-                "room = 1: must be at least 2"));
-  CHECK(refused(malleable_epoch_decide(epoch, kNone, -1, ids, given, nullptr, 2, &rows), "now"));
-  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -7, ids, given, nullptr, 2, &rows), "slots"));
-  OK(malleable_epoch_decide(epoch, 1.0, -1, ids, given, nullptr, 2, &rows));
-  CHECK(refused(malleable_epoch_decide(epoch, 0.5, -1, ids, given, nullptr, 2, &rows), "now"));
+  malleable_decision decision = decision_of(1, ids, given);
+  const auto decide = [&](double now, std::int64_t slots) {
+    return malleable_epoch_decide(epoch, now, slots, 0.0, &decision);
+  };
+  CHECK(refused(decide(1.0, -1), "room = 1: must be at least 2"));
+  decision.room = 2;
+  CHECK(refused(decide(kNone, -1), "now"));
+  CHECK(refused(decide(1.0, -7), "slots"));
+  OK(decide(1.0, -1));
+  CHECK(refused(decide(0.5, -1), "now"));
+  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -1, 0.0, nullptr), "decision: missing"));
+  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -1, -1.0, &decision), "period = -1"));
   const std::int64_t twice[] = {0, 0};
   CHECK_EQUAL(malleable_epoch_finish(epoch, 2, twice), int{MALLEABLE_INVALID});
   CHECK(refused(malleable_epoch_finish(epoch, 2, nullptr), "ids: missing"));
@@ -134,182 +141,105 @@ TEST(errors_are_told_and_change_nothing) {
   }
   OK(malleable_epoch_size(epoch, &size));
   CHECK_EQUAL(size, 2);
-  malleable_plan* plan = nullptr;
-  OK(malleable_epoch_plan(epoch, &plan));
-  malleable_plan_free(plan);
   malleable_epoch_free(epoch);
   CHECK(std::string(malleable_bound_text(3)) == kBoundTexts[3]);
   CHECK(std::string(malleable_bound_text(-1)) == "unknown");
+}
+
+// A program that was built for a later version may say what this one does not know, if it is zero.
+TEST(structures_say_their_size) {
+  struct Later {
+    malleable_slotted_epoch_options known;
+    std::int64_t more;
+  } later{};
+  malleable_slotted_epoch* epoch = nullptr;
+  const auto made = [&](std::size_t bytes) {
+    later.known.bytes = static_cast<std::int64_t>(bytes);
+    return malleable_slotted_epoch_new(4, &later.known, &epoch);
+  };
+  const std::string must = "options.bytes = ";
+  CHECK(refused(made(0), must + "0: must be sizeof the structure"));
+  CHECK(refused(made(sizeof(later.known) - 8), must));
+  OK(made(sizeof later));
+  malleable_slotted_epoch_free(epoch);
+  later.more = 1;
+  CHECK(refused(made(sizeof later), must));
+  CHECK(refused(made(std::size_t{1} << 40), must));
+  OK(made(sizeof later.known));
+  malleable_decision decision = decision_of(0);
+  decision.bytes = 8;
+  CHECK(refused(malleable_slotted_epoch_decide(epoch, 0.0, -1, 0.0, &decision), "decision.bytes"));
+  malleable_slotted_epoch_free(epoch);
 }
 
 double late(std::int64_t job, double completion) {
   return completion > 5.0 ? static_cast<double>(job + 1) : 0.0;
 }
 
-// One epoch whose jobs pay what `late` says, and its plan.
+// One epoch whose jobs pay what `late` says.
 TEST(own_penalties) {
-  malleable_epoch* epoch = nullptr;
-  OK(malleable_epoch_new(1, "sum:custom", "flex", "guarantee", 0.0, -1, &epoch));
+  malleable_epoch* epoch = epoch_of(1, "sum:custom", nullptr);
   const double work[] = {4.0, 4.0};
   malleable_jobs jobs{};
   jobs.count = 2;
   jobs.work = work;
   CHECK(refused(malleable_epoch_add(epoch, &jobs, nullptr), "penalty"));
-  OK(malleable_epoch_set_penalty(epoch, late));
+  malleable_epoch_free(epoch);
+  auto options = sized<malleable_epoch_options>();
+  options.objective = "sum:custom";
+  options.penalty = late;
+  OK(malleable_epoch_new(1, &options, &epoch));
   OK(malleable_epoch_add(epoch, &jobs, nullptr));
-  std::int64_t given[2], rows = 0;
-  OK(malleable_epoch_decide(epoch, 0.0, -1, nullptr, given, nullptr, 2, &rows));
+  double value = 0.0;
+  std::int64_t given[2];
+  malleable_decision decision = decision_of(2, nullptr, given);
+  decision.value = &value;
+  OK(malleable_epoch_decide(epoch, 0.0, -1, 0.0, &decision));
   CHECK_EQUAL(given[1], 1);
-  malleable_plan* plan = nullptr;
-  OK(malleable_epoch_plan(epoch, &plan));
-  double value = 0.0, penalty[2];
-  OK(malleable_plan_value(plan, nullptr, &value, nullptr));
-  OK(malleable_plan_job_columns(plan, nullptr, nullptr, nullptr, penalty, 2));
   CHECK_EQUAL(value, 1.0);
-  CHECK_EQUAL(penalty[0], 1.0);
-  malleable_plan_free(plan);
   malleable_epoch_free(epoch);
 }
 
-// Pieces that a plan has, to be spoilt.
-struct Schedule {
-  Wholes job, slots;
-  Reals start, end, completion;
-
-  explicit Schedule(malleable_plan* plan) {
-    std::int64_t jobs = 0, pieces = 0;
-    OK(malleable_plan_size(plan, &jobs, nullptr, &pieces));
-    const auto n = static_cast<std::size_t>(pieces);
-    job.resize(n), slots.resize(n), start.resize(n), end.resize(n);
-    completion.resize(static_cast<std::size_t>(jobs));
-    OK(malleable_plan_pieces(plan, job.data(), start.data(), end.data(), slots.data(), pieces));
-    OK(malleable_plan_job_columns(plan, nullptr, nullptr, completion.data(), nullptr, jobs));
-  }
-  malleable_pieces view() const {
-    return {static_cast<std::int64_t>(job.size()), job.data(), start.data(), end.data(),
-            slots.data()};
-  }
-};
-
-// What is wrong, and the word that names it.
-struct Spoilt {
-  const char* word;
-  std::function<void(Schedule&)> spoil;
-};
-const Spoilt kSpoilt[] = {
-    {"done of", [](Schedule& s) { s.slots[0] += s.slots[0] > 1 ? -1 : 1; }},
-    {"before now", [](Schedule& s) { s.start[0] -= 1e6; }},
-    {"ends before it starts", [](Schedule& s) { std::swap(s.start[0], s.end[0]); }},
-    {"unknown job", [](Schedule& s) { s.job[0] = 1000; }},
-    {"whole slots", [](Schedule& s) { s.slots[0] = 0; }},
-    {"without a time", [](Schedule& s) { s.end[0] = kNone; }},
-    {"last piece ends", [](Schedule& s) { s.completion[0] -= 1.0; }},
-};
-
-TEST(plans_of_jobs_pass_the_check_and_spoilt_ones_fail) {
-  Random random(3);
-  for (int round = 0; round < 40; ++round) {
-    const char* mode = round % 4 == 3 ? "gang" : "guarantee";
-    const char* policy = round % 5 == 4 ? "fair" : "flex";
-    const double now = round % 3 == 0 ? 0.0 : 1e5;
-    Jobs jobs(random, 1 + random() % 12, now);
-    const malleable_jobs view = jobs.view();
-    const std::int64_t slots = 3 + static_cast<std::int64_t>(random() % 30);
-    malleable_plan* plan = nullptr;
-    OK(malleable_plan_jobs(&view, slots, round % 2 == 0 ? "sum:response" : "max:stretch", policy,
-                           mode, 20, kInfinity, now, nullptr, &plan));
-    const Schedule schedule(plan);
-    malleable_plan_free(plan);
-    const auto check = [&](const Schedule& s) {
-      const malleable_pieces pieces = s.view();
-      return malleable_check_jobs(&view, slots, now, mode, 0, &pieces, s.completion.data());
-    };
-    context = text("round ", round);
-    OK(check(schedule));
-    for (const auto& [word, spoil] : kSpoilt) {
-      Schedule bad = schedule;
-      spoil(bad);
-      context = text("round ", round, ": ", word);
-      CHECK(refused(check(bad), word));
-    }
-    Schedule more = schedule;  // everybody at once: beyond the maximum, or the capacity
-    for (std::int64_t& count : more.slots) count += 1000;
-    CHECK_EQUAL(check(more), int{MALLEABLE_INVALID});
-  }
-}
-
-TEST(promises_that_a_check_names) {
-  const double work[] = {4.0, 4.0}, completion[] = {4.0, 4.0}, late_completion[] = {4.0, 8.0};
-  const std::int64_t low[] = {0, 1}, high[] = {1, 1};
-  malleable_jobs jobs{};
-  jobs.count = 2;
-  jobs.work = work;
-  jobs.min_slots = low;
-  jobs.max_slots = high;
-  const std::int64_t job[] = {0, 1}, slots[] = {1, 1}, wide[] = {1, 2};
-  const double start[] = {0.0, 0.0}, end[] = {4.0, 4.0}, half[] = {4.0, 2.0};
-  const double after[] = {0.0, 4.0}, later[] = {4.0, 8.0}, halves[] = {4.0, 2.0};
-  const auto check = [&](std::int64_t capacity, const malleable_pieces& pieces, const double* told,
-                         std::int64_t ignore = 0) {
-    return malleable_check_jobs(&jobs, capacity, 0.0, "guarantee", ignore, &pieces, told);
-  };
-  OK(check(2, {2, job, start, end, slots}, completion));
-  CHECK(refused(check(1, {2, job, start, end, slots}, completion), "2 slots of 1 in use at 0"));
-  CHECK(refused(check(4, {2, job, start, half, wide}, halves), "its maximum is 1"));
-  CHECK(refused(check(1, {2, job, after, later, slots}, late_completion), "a minimum"));
-  OK(check(1, {2, job, after, later, slots}, late_completion, 1));
-
+// One flow of two jobs, the second of which waits for the first.
+TEST(flows_that_end_are_told_once) {
   const std::int64_t job_offset[] = {0, 2}, parent_offset[] = {0, 0, 1}, parent[] = {0};
+  const double work[] = {8.0, 2.0};
   malleable_flows flows{};
   flows.flows = 1;
   flows.job_offset = job_offset;
   flows.work = work;
   flows.parent_offset = parent_offset;
   flows.parent = parent;
-  const auto check_flows = [&](const malleable_pieces& pieces, const double* told) {
-    return malleable_check_flows(&flows, 2, 0.0, &pieces, told);
-  };
-  OK(check_flows({2, job, after, later, slots}, late_completion));
-  CHECK(refused(check_flows({2, job, start, end, slots}, completion), "waits for one"));
-  CHECK(refused(check_flows({2, job, after, later, slots}, completion), "last piece ends"));
-  CHECK(refused(check_flows({1, job, after, later, slots}, late_completion), "never runs"));
-  CHECK(refused(check_flows({2, job, after, later, wide}, late_completion), "done of"));
-  const double arrival[] = {1.0};
-  flows.arrival = arrival;
-  CHECK(refused(check_flows({2, job, after, later, slots}, late_completion), "before 1"));
-}
-
-TEST(plans_of_flows) {
-  const std::int64_t job_offset[] = {0, 2, 3}, parent_offset[] = {0, 0, 1, 1}, parent[] = {0};
-  const double work[] = {8.0, 2.0, 3.0};
-  malleable_flows flows{};
-  flows.flows = 2;
-  flows.job_offset = job_offset;
-  flows.work = work;
-  flows.parent_offset = parent_offset;
-  flows.parent = parent;
-  malleable_plan* plan = nullptr;
-  for (const char* policy : {"flowflex", "flowflex-fast", "fair", "fifo"}) {
-    context = policy;
-    OK(malleable_plan_flows(&flows, 4, "sum:response", policy, -1, kInfinity, 0.0, nullptr, &plan));
-    const Schedule schedule(plan);
-    const malleable_pieces pieces = schedule.view();
-    OK(malleable_check_flows(&flows, 4, 0.0, &pieces, schedule.completion.data()));
-    std::int64_t first[2], order[2], rows = 0;
-    double completion[2], penalty[2], value = 0.0;
-    OK(malleable_plan_flow_columns(plan, nullptr, first, completion, penalty, 2));
-    OK(malleable_plan_order(plan, order, 2, &rows));
-    OK(malleable_plan_value(plan, nullptr, &value, nullptr));
-    CHECK_EQUAL(first[1], 2);
-    CHECK_EQUAL(rows, 2);
-    CHECK_NEAR(value, penalty[0] + penalty[1], 1e-12);
-    malleable_plan_free(plan);
-  }
-  const std::int64_t circle[] = {1};
-  flows.parent = circle;
-  CHECK_EQUAL(
-      malleable_plan_flows(&flows, 4, "sum:response", "fair", -1, kInfinity, 0.0, nullptr, &plan),
-      int{MALLEABLE_INVALID});
+  auto options = sized<malleable_flow_epoch_options>();
+  options.task_work = -1.0;
+  malleable_flow_epoch* epoch = nullptr;
+  CHECK(refused(malleable_flow_epoch_new(4, &options, &epoch), "task_work = -1"));
+  const double part = 1.5;
+  options.task_work = 0.0;
+  options.ready_fraction = &part;
+  CHECK(refused(malleable_flow_epoch_new(4, &options, &epoch), "ready_fraction = 1.5"));
+  OK(malleable_flow_epoch_new(4, nullptr, &epoch));
+  std::int64_t flow = -1, jobs[2], ids[2], ended[1];
+  OK(malleable_flow_epoch_add(epoch, &flows, &flow, jobs));
+  std::uint8_t ready[2];
+  malleable_decision decision = decision_of(2, ids);
+  decision.ready = ready;
+  decision.ended = ended;
+  CHECK(refused(malleable_flow_epoch_decide(epoch, 0.0, -1, 0.0, &decision), "room = 0"));
+  decision.ended_room = 1;
+  OK(malleable_flow_epoch_decide(epoch, 0.0, -1, 0.0, &decision));
+  CHECK(decision.rows == 2 && ready[0] == 1 && ready[1] == 0 && decision.ended_flows == 0);
+  malleable_flow_changes changes{};
+  const double task_work = -3.0;
+  changes.task_work = &task_work;
+  CHECK(refused(malleable_flow_epoch_update(epoch, 0, nullptr, 0, nullptr, &changes),
+                "task_work = -3"));
+  OK(malleable_flow_epoch_finish(epoch, 2, jobs));
+  OK(malleable_flow_epoch_decide(epoch, 1.0, -1, 0.0, &decision));
+  CHECK(decision.rows == 0 && decision.ended_flows == 1 && ended[0] == flow);
+  OK(malleable_flow_epoch_decide(epoch, 2.0, -1, 0.0, &decision));
+  CHECK_EQUAL(decision.ended_flows, 0);
+  malleable_flow_epoch_free(epoch);
 }
 
 int no_shares(void*, std::int64_t, std::int64_t, const double*, const double*, const double*,
@@ -325,10 +255,11 @@ TEST(an_adaptive_scheduler_matches_classes_with_nodes) {
   cluster.type = type.data();
   Matcher matcher;
   matcher.shares = {0.0, 0.6, 1.0, 0.4};
-  malleable_adaptive_options single{0.0, 1.0, 1.0, 0.0, 0.2, 3600.0, 3600.0, 10.0};
+  auto options = adaptive_options(matcher);
+  options.adaptive = "grouped=false";
+  options.options = "learn=false";
   malleable_scheduler* scheduler = nullptr;
-  OK(malleable_scheduler_new_adaptive(&cluster, &single, Matcher::answer, &matcher, "learn=false",
-                                      &scheduler));
+  OK(malleable_scheduler_new(&cluster, &options, &scheduler));
   const Wholes maps{1, 1}, program{0, 1};
   const Reals seconds{1.0, 1.0}, rates{9, 5, 9, 5, 2, 1, 2, 1};
   malleable_cluster_jobs jobs{};
@@ -337,26 +268,33 @@ TEST(an_adaptive_scheduler_matches_classes_with_nodes) {
   jobs.map_seconds = seconds.data();
   jobs.program = program.data();
   const malleable_column by_type{"node_rates", rates.data(), nullptr};
+  jobs.columns = 1;
+  jobs.more = &by_type;
   Wholes ids(2), who(2), node(2);
-  OK(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &by_type, ids.data()));
+  OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
   CHECK_EQUAL(matcher.classes, std::int64_t{2});
   CHECK(matcher.numbers == (Reals{1.0, 1.0}));
   CHECK(matcher.execution == (Reals{9.0, 5.0, 2.0, 1.0}));
-  std::int64_t starts = 0, rows = 0;
+  auto starts = sized<malleable_starts>();
+  starts.room = 1;
+  starts.ids = who.data();
+  starts.node = node.data();
+  CHECK(refused(malleable_scheduler_assign(scheduler, 0.0, slots.data(), nullptr, &starts),
+                "room = 1: must be at least 2"));
+  starts.room = 2;
   OK(malleable_scheduler_assign(scheduler, 0.0, slots.data(), nullptr, &starts));
-  OK(malleable_scheduler_starts(scheduler, who.data(), nullptr, nullptr, node.data(), 2, &rows));
   CHECK(who == (Wholes{ids[1], ids[0]}));
   CHECK(node == (Wholes{0, 1}));
   malleable_scheduler_free(scheduler);
 
   // Nodes that are alike are one for a matcher that groups them, and other policies read no rates.
-  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, Matcher::answer, &matcher, nullptr,
-                                      &scheduler));
-  CHECK(refused(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &by_type, ids.data()),
+  options.adaptive = nullptr;
+  OK(malleable_scheduler_new(&cluster, &options, &scheduler));
+  CHECK(refused(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()),
                 "node_rates[0] = 5: nodes 0 and 1 are alike but for this rate"));
   malleable_scheduler_free(scheduler);
-  OK(malleable_scheduler_new(&cluster, "fair", "sum:response", nullptr, &scheduler));
-  CHECK(refused(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &by_type, ids.data()),
+  scheduler = scheduler_of(cluster, "fair");
+  CHECK(refused(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()),
                 "node_rates: the policy learns"));
   malleable_scheduler_free(scheduler);
 }
@@ -365,12 +303,17 @@ TEST(a_matcher_that_fails_is_told_by_the_next_assignment) {
   const Wholes slots{4};
   malleable_cluster cluster = generic_nodes(slots);
   malleable_scheduler* scheduler = nullptr;
-  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, no_shares, nullptr, nullptr, &scheduler));
+  auto options = sized<malleable_scheduler_options>();
+  options.policy = "adaptive";
+  options.matcher = no_shares;
+  OK(malleable_scheduler_new(&cluster, &options, &scheduler));
   const Wholes maps{2};
   malleable_cluster_jobs jobs{};
   jobs.count = 1;
   jobs.maps = maps.data();
-  std::int64_t id = -1, count = 0, starts = 0;
+  std::int64_t id = -1, count = 0;
+  auto starts = sized<malleable_starts>();
+  starts.room = 4;
   OK(malleable_scheduler_add(scheduler, 0.0, &jobs, &id));
   OK(malleable_scheduler_size(scheduler, &count));
   CHECK_EQUAL(count, std::int64_t{1});
@@ -383,8 +326,7 @@ TEST(a_matcher_that_fails_is_told_by_the_next_assignment) {
 }
 
 TEST(huge_counts_are_refused_by_name) {
-  malleable_epoch* epoch = nullptr;
-  OK(malleable_epoch_new(8, "sum:response", "flex", "guarantee", 0.0, -1, &epoch));
+  malleable_epoch* epoch = epoch_of(8, nullptr, nullptr);
   malleable_jobs jobs{};
   std::int64_t ids[1];
   for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{1} << 32, kHuge}) {
@@ -396,7 +338,7 @@ TEST(huge_counts_are_refused_by_name) {
   malleable_cluster cluster{};
   cluster.nodes = kHuge;
   malleable_scheduler* scheduler = nullptr;
-  CHECK(refused(malleable_scheduler_new(&cluster, "flex", "sum:response", nullptr, &scheduler),
+  CHECK(refused(malleable_scheduler_new(&cluster, nullptr, &scheduler),
                 "nodes = 9223372036854775807: must be from 0 to 4294967294"));
 }
 

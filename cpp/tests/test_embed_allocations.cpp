@@ -50,8 +50,7 @@ constexpr std::int64_t kJobs = 200;
 TEST(warm_epochs_allocate_nothing) {
   Random random(11);
   for (const char* policy : {"flex", "fair", "fifo", "wdeq"}) {
-    malleable_epoch* epoch = nullptr;
-    OK(malleable_epoch_new(300, "sum:stretch", policy, "guarantee", 0.0, -1, &epoch));
+    malleable_epoch* epoch = epoch_of(300, "sum:stretch", policy);
     const Jobs jobs(random, kJobs, 0.0);
     const malleable_jobs all = jobs.view();
     Wholes ids(kJobs), given(kJobs);
@@ -62,16 +61,15 @@ TEST(warm_epochs_allocate_nothing) {
     malleable_job_changes changes{};
     changes.work = work.data();
     Wholes fresh(5), out(kJobs + 5), who(kJobs + 5);
+    malleable_decision decision = decision_of(kJobs + 5, who.data(), out.data());
     quiet(policy, [&](int step) {
       for (double& left : work) left = static_cast<double>(random() % 700);
       malleable_epoch_update(epoch, kJobs, ids.data(), &changes);
       few.arrival = nullptr;
       malleable_epoch_add(epoch, &few, fresh.data());
-      std::int64_t rows = 0;
-      const int done = malleable_epoch_decide(epoch, step, 250 + step, who.data(), out.data(),
-                                              nullptr, kJobs + 5, &rows);
+      const int done = malleable_epoch_decide(epoch, step, 250 + step, 0.0, &decision);
       malleable_epoch_finish(epoch, 5, fresh.data());
-      if (done != MALLEABLE_OK || rows != kJobs + 5) ++allocations;
+      if (done != MALLEABLE_OK || decision.rows != kJobs + 5) ++allocations;
     });
     malleable_epoch_free(epoch);
   }
@@ -80,7 +78,9 @@ TEST(warm_epochs_allocate_nothing) {
 TEST(warm_flow_epochs_allocate_nothing) {
   for (const char* policy : {"flowflex", "fair", "fifo"}) {
     malleable_flow_epoch* epoch = nullptr;
-    OK(malleable_flow_epoch_new(100, "sum:response", policy, -1, 1.0, 0.0, 1.0, &epoch));
+    auto options = sized<malleable_flow_epoch_options>();
+    options.policy = policy;
+    OK(malleable_flow_epoch_new(100, &options, &epoch));
     Wholes offset, parent_offset{0}, parent, job_ids(kJobs), flow_ids(kJobs / 2);
     Reals work;
     for (std::int64_t j = 0; j < kJobs; ++j) {
@@ -100,23 +100,19 @@ TEST(warm_flow_epochs_allocate_nothing) {
     malleable_flow_changes changes{};
     changes.work = work.data();
     Wholes out(kJobs);
+    malleable_decision decision = decision_of(kJobs, nullptr, out.data());
+    decision.ended = flow_ids.data();
+    decision.ended_room = kJobs / 2;
     quiet(policy, [&](int step) {
       for (double& left : work) left += 1.0;
-      std::int64_t rows = 0;
       // A job ends in every epoch.
       const std::int64_t count = kJobs - step - 1;
       malleable_flow_epoch_finish(epoch, 1, job_ids.data());
       std::rotate(job_ids.begin(), job_ids.begin() + 1, job_ids.end());
       malleable_flow_epoch_update(epoch, count, job_ids.data(), 0, nullptr, &changes);
-      const int done = malleable_flow_epoch_decide(epoch, step, -1, nullptr, out.data(), nullptr,
-                                                   nullptr, kJobs, &rows);
-      if (done != MALLEABLE_OK || rows != count) ++allocations;
+      const int done = malleable_flow_epoch_decide(epoch, step, -1, 0.0, &decision);
+      if (done != MALLEABLE_OK || decision.rows != count) ++allocations;
     });
-    std::int64_t ended = 0;
-    OK(malleable_flow_epoch_ended(epoch, flow_ids.data(), kJobs / 2, &ended));
-    malleable_plan* plan = nullptr;
-    OK(malleable_flow_epoch_plan(epoch, &plan));
-    malleable_plan_free(plan);
     malleable_flow_epoch_free(epoch);
   }
 }
@@ -124,7 +120,9 @@ TEST(warm_flow_epochs_allocate_nothing) {
 TEST(warm_overlap_epochs_allocate_nothing) {
   for (const char* policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}) {
     malleable_overlap_epoch* epoch = nullptr;
-    OK(malleable_overlap_epoch_new(40, 20, policy, 1, 0, &epoch));
+    auto options = sized<malleable_overlap_epoch_options>();
+    options.policy = policy;
+    OK(malleable_overlap_epoch_new(40, 20, &options, &epoch));
     Reals map(kJobs), shuffle(kJobs), most(kJobs, 3.0);
     for (std::size_t k = 0; k < map.size(); ++k) {
       map[k] = static_cast<double>(2 + k % 7);
@@ -139,14 +137,14 @@ TEST(warm_overlap_epochs_allocate_nothing) {
     OK(malleable_overlap_epoch_add(epoch, kJobs, &jobs, ids.data()));
     malleable_overlap_jobs changes{};
     changes.map = map.data();
+    malleable_decision decision = decision_of(kJobs, who.data(), out.data());
+    decision.share = share.data();
     quiet(policy, [&](int step) {
       std::rotate(map.begin(), map.begin() + 1, map.end());
       malleable_overlap_epoch_update(epoch, kJobs, ids.data(), &changes);
-      std::int64_t rows = 0;
       const int done =
-          malleable_overlap_epoch_decide(epoch, step, -1, 15 + step % 5, who.data(), out.data(),
-                                         nullptr, share.data(), nullptr, kJobs, &rows);
-      if (done != MALLEABLE_OK || rows == 0) ++allocations;
+          malleable_overlap_epoch_decide(epoch, step, -1, 15 + step % 5, 0.0, &decision);
+      if (done != MALLEABLE_OK || decision.rows == 0) ++allocations;
     });
     malleable_overlap_epoch_free(epoch);
   }
@@ -155,7 +153,9 @@ TEST(warm_overlap_epochs_allocate_nothing) {
 TEST(warm_slotted_epochs_allocate_nothing) {
   for (const char* policy : {"srpt", "fifo", "fair", "asrpt"}) {
     malleable_slotted_epoch* epoch = nullptr;
-    OK(malleable_slotted_epoch_new(60, 1.0, policy, &epoch));
+    auto options = sized<malleable_slotted_epoch_options>();
+    options.policy = policy;
+    OK(malleable_slotted_epoch_new(60, &options, &epoch));
     Wholes maps(kJobs), reduces(kJobs, 1), ids(kJobs), who(kJobs), out(kJobs);
     Reals left(kJobs, 4.0);
     for (std::size_t k = 0; k < maps.size(); ++k) maps[k] = static_cast<std::int64_t>(1 + k % 9);
@@ -166,14 +166,12 @@ TEST(warm_slotted_epochs_allocate_nothing) {
     malleable_slotted_jobs changes{};
     changes.maps = maps.data();
     changes.reduces = reduces.data();
+    malleable_decision decision = decision_of(kJobs, who.data(), out.data());
     quiet(policy, [&](int step) {
       std::rotate(maps.begin(), maps.begin() + 1, maps.end());
       malleable_slotted_epoch_update(epoch, kJobs, ids.data(), &changes);
-      std::int64_t rows = 0;
-      const int done =
-          malleable_slotted_epoch_decide(epoch, step, 50 + step % 7, who.data(), out.data(),
-                                         nullptr, nullptr, nullptr, nullptr, kJobs, &rows);
-      if (done != MALLEABLE_OK || rows == 0) ++allocations;
+      const int done = malleable_slotted_epoch_decide(epoch, step, 50 + step % 7, 0.0, &decision);
+      if (done != MALLEABLE_OK || decision.rows == 0) ++allocations;
     });
     malleable_slotted_epoch_free(epoch);
   }
@@ -184,16 +182,15 @@ TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
   malleable_cluster cluster = generic_nodes(slots);
   cluster.users = 1;
   malleable_scheduler* scheduler = nullptr;
-  CHECK(refused(
-      malleable_scheduler_new_adaptive(&cluster, nullptr, nullptr, nullptr, nullptr, &scheduler),
-      "matcher: missing"));
-  malleable_adaptive_options wrong{1.0, 1.0, 1.0, -1.0, 0.2, 3600.0, 3600.0, 10.0};
   Matcher matcher;
-  CHECK(refused(malleable_scheduler_new_adaptive(&cluster, &wrong, Matcher::answer, &matcher,
-                                                 nullptr, &scheduler),
-                "guard = -1"));
-  OK(malleable_scheduler_new_adaptive(&cluster, nullptr, Matcher::answer, &matcher, nullptr,
-                                      &scheduler));
+  auto options = adaptive_options(matcher);
+  options.matcher = nullptr;
+  CHECK(refused(malleable_scheduler_new(&cluster, &options, &scheduler), "matcher: missing"));
+  options.matcher = Matcher::answer;
+  options.adaptive = "guard=-1";
+  CHECK(refused(malleable_scheduler_new(&cluster, &options, &scheduler), "guard = -1"));
+  options.adaptive = nullptr;
+  OK(malleable_scheduler_new(&cluster, &options, &scheduler));
   const Wholes maps(20, 1000);
   const Reals seconds(20, 5.0);
   Wholes ids(20);
@@ -205,14 +202,14 @@ TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
   CHECK(matcher.asked > 0);
   Wholes free = slots, task_id(12), phase(12), task(12), node(12);
   const Reals took(12, 5.0);
+  malleable_starts starts{sizeof starts, 12,          0,          task_id.data(),
+                          phase.data(),  task.data(), node.data()};
   quiet("adaptive", [&](int step) {
-    std::int64_t starts = 0, count = 0, ignored = 0;
+    std::int64_t ignored = 0;
     const int done = malleable_scheduler_assign(scheduler, step, free.data(), nullptr, &starts);
-    malleable_scheduler_starts(scheduler, task_id.data(), phase.data(), task.data(), node.data(),
-                               12, &count);
-    if (done != MALLEABLE_OK || starts != 12 || count != 12) ++allocations;
-    malleable_scheduler_ended(scheduler, step, starts, task_id.data(), phase.data(), nullptr,
-                              node.data(), took.data(), &ignored);
+    if (done != MALLEABLE_OK || starts.rows != 12) ++allocations;
+    malleable_scheduler_ended(scheduler, step, starts.rows, task_id.data(), phase.data(), nullptr,
+                              node.data(), took.data(), nullptr, &ignored);
   });
   malleable_scheduler_free(scheduler);
 }
@@ -220,17 +217,12 @@ TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
 TEST(schedulers_and_warm_ones_allocate_nothing) {
   const Wholes slots{8, 8};
   malleable_cluster cluster = generic_nodes(slots);
-  malleable_scheduler_options options;
-  OK(malleable_scheduler_defaults(&options));
-  CHECK_EQUAL(options.slow_start, 1.0);
-  CHECK_EQUAL(options.ageing, 600.0);
   malleable_scheduler* scheduler = nullptr;
-  CHECK(refused(malleable_scheduler_new(&cluster, "adaptive", "sum:response", &options, &scheduler),
-                "needs a matcher"));
-  CHECK(refused(malleable_scheduler_new(&cluster, "flex", "sum:custom", nullptr, &scheduler),
-                "objective"));
+  auto options = sized<malleable_scheduler_options>();
+  options.objective = "sum:custom";
+  CHECK(refused(malleable_scheduler_new(&cluster, &options, &scheduler), "objective"));
   for (const char* policy : {"flex", "fair", "fifo", "srpt", "flowflex"}) {
-    OK(malleable_scheduler_new(&cluster, policy, "sum:response", &options, &scheduler));
+    scheduler = scheduler_of(cluster, policy);
     const Wholes maps{300, 500, 700};
     const Reals seconds(3, 2.0);
     malleable_cluster_jobs jobs{};
@@ -248,19 +240,22 @@ TEST(schedulers_and_warm_ones_allocate_nothing) {
     OK(malleable_scheduler_started(scheduler, 0.0, 3, ids.data(), maps_of.data(), first.data(),
                                    &unknown));
     OK(malleable_scheduler_ended(scheduler, 0.0, 3, ids.data(), maps_of.data(), first.data(),
-                                 nullptr, second.data(), &unknown));
+                                 nullptr, second.data(), nullptr, &unknown));
     Wholes free = slots;
     const Reals took(16, 2.0);
+    malleable_decision decision = decision_of(3, who.data(), given.data());
+    decision.changed = changed.data();
+    decision.bound = bound.data();
+    decision.key = key.data();
+    malleable_starts starts{sizeof starts, 16,          0,          task_id.data(),
+                            phase.data(),  task.data(), node.data()};
     const auto step = [&](int k) {
-      std::int64_t rows = 0, starts = 0, count = 0, ignored = -1;
-      int done = malleable_scheduler_decide(scheduler, k, who.data(), given.data(), changed.data(),
-                                            bound.data(), key.data(), 3, &rows);
+      std::int64_t ignored = -1;
+      int done = malleable_scheduler_decide(scheduler, k, &decision);
       done += malleable_scheduler_assign(scheduler, k, free.data(), nullptr, &starts);
-      done += malleable_scheduler_starts(scheduler, task_id.data(), phase.data(), task.data(),
-                                         node.data(), 16, &count);
-      done += malleable_scheduler_ended(scheduler, k, starts, task_id.data(), phase.data(), nullptr,
-                                        node.data(), took.data(), &ignored);
-      if (done != MALLEABLE_OK || starts != 16 || count != 16 || ignored != 0) ++allocations;
+      done += malleable_scheduler_ended(scheduler, k, starts.rows, task_id.data(), phase.data(),
+                                        nullptr, node.data(), took.data(), nullptr, &ignored);
+      if (done != MALLEABLE_OK || starts.rows != 16 || ignored != 0) ++allocations;
     };
     if (std::string(policy) == "flowflex") {  // plans anew, and says so
       step(0);

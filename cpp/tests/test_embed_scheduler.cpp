@@ -15,7 +15,7 @@ TEST(schedulers_take_every_option_by_name) {
   malleable_cluster cluster = generic_nodes(slots);
   malleable_scheduler* scheduler = nullptr;
   const auto made = [&](const char* options) {
-    return malleable_scheduler_new_with(&cluster, "flex", "sum:response", options, &scheduler);
+    return new_scheduler(cluster, "flex", options, &scheduler);
   };
   // What the table says of each row holds for its text.
   SchedulerOptions known;
@@ -42,34 +42,6 @@ TEST(schedulers_take_every_option_by_name) {
   malleable_scheduler_free(scheduler);
 }
 
-TEST(options_of_the_structure_are_those_of_the_table) {
-  malleable_scheduler_options given;
-  OK(malleable_scheduler_defaults(&given));
-  CHECK_EQUAL(given.effort, -1);
-  CHECK_EQUAL(given.by_user, -1);
-  CHECK_EQUAL(given.learn, 1);
-  CHECK_EQUAL(given.speedup, 1.0);
-  const Wholes slots{2};
-  malleable_cluster cluster = generic_nodes(slots);
-  malleable_scheduler* scheduler = nullptr;
-  const auto refuses = [&](const char* reason) {
-    const bool told = refused(
-        malleable_scheduler_new(&cluster, "flex", "sum:response", &given, &scheduler), reason);
-    OK(malleable_scheduler_defaults(&given));
-    return told;
-  };
-  given.slow_start = 1.5;
-  CHECK(refuses("slow_start = 1.5: must be from 0 to 1"));
-  given.ageing = -1.0;
-  CHECK(refuses("ageing = -1: must be from 0"));
-  given.replicas = 2000;
-  CHECK(refuses("replicas = 2000: must be from 0 to 1000"));
-  given.effort = -2;
-  CHECK(refuses("effort = -2: must be from 0"));
-  given.speedup = 2.0;
-  CHECK(refuses("speedup = 2: must be from 0 to 1"));
-}
-
 TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
   const Wholes slots{4};
   malleable_cluster cluster = generic_nodes(slots);
@@ -80,11 +52,7 @@ TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
   jobs.maps = maps.data();
   jobs.map_seconds = said.data();
   jobs.program = program.data();
-  const auto fresh = [&] {
-    malleable_scheduler* made = nullptr;
-    OK(malleable_scheduler_new_with(&cluster, "auto", "sum:response", "learn=true", &made));
-    return made;
-  };
+  const auto fresh = [&] { return scheduler_of(cluster, "auto", "learn=true"); };
   const auto believed = [&](malleable_scheduler* scheduler) {
     Wholes ids(1);
     OK(malleable_scheduler_add(scheduler, 100.0, &jobs, ids.data()));
@@ -99,7 +67,7 @@ TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
   OK(malleable_scheduler_add(first, 0.0, &jobs, ids.data()));
   OK(malleable_scheduler_started(first, 0.0, 1, ids.data(), phase.data(), four.data(), nullptr));
   OK(malleable_scheduler_ended(first, 9.0, 1, ids.data(), phase.data(), four.data(), nullptr,
-                               seconds.data(), nullptr));
+                               seconds.data(), nullptr, nullptr));
   OK(malleable_scheduler_lost(first, 9.0, 1, ids.data(), phase.data(), one.data(), nullptr,
                               &ignored));
   CHECK_EQUAL(ignored, 0);
@@ -135,15 +103,16 @@ TEST(jobs_come_with_columns_by_name) {
   const Wholes slots{8}, maps{6, 6}, most{2, 5}, zero{0, 1};
   const Reals seconds{5.0, 5.0}, part{0.5, 1.5};
   malleable_cluster cluster = generic_nodes(slots);
-  malleable_scheduler* scheduler = nullptr;
-  OK(malleable_scheduler_new(&cluster, "fair", "sum:response", nullptr, &scheduler));
+  malleable_scheduler* scheduler = scheduler_of(cluster, "fair");
   malleable_cluster_jobs jobs{};
   jobs.count = 2;
   jobs.maps = maps.data();
   jobs.map_seconds = seconds.data();
   Wholes ids(2), given(4);
   const auto added = [&](malleable_column column) {
-    return malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &column, ids.data());
+    jobs.columns = 1;
+    jobs.more = &column;
+    return malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data());
   };
   CHECK(refused(added({"max_slots", nullptr, nullptr}), "max_slots: missing (null)"));
   CHECK(refused(added({"max_slots", nullptr, zero.data()}), "max_slots[0] = 0: must be from 1"));
@@ -152,9 +121,8 @@ TEST(jobs_come_with_columns_by_name) {
       refused(added({"colour", part.data(), nullptr}), "colour: unknown column, expected one of"));
   CHECK(refused(added({nullptr, part.data(), nullptr}), "column: missing (null)"));
   OK(added({"max_slots", nullptr, most.data()}));
-  std::int64_t rows = 0;
-  OK(malleable_scheduler_decide(scheduler, 0.0, ids.data(), given.data(), nullptr, nullptr, nullptr,
-                                2, &rows));
+  malleable_decision decision = decision_of(2, ids.data(), given.data());
+  OK(malleable_scheduler_decide(scheduler, 0.0, &decision));
   CHECK_EQUAL(given[0], 2);
   CHECK_EQUAL(given[2], 5);
   malleable_scheduler_free(scheduler);
@@ -179,10 +147,8 @@ TEST(a_prior_is_what_is_believed_before_anything_is_known) {
   jobs.count = 1;
   jobs.maps = maps.data();
   for (const double prior : {0.25, 30.0}) {
-    malleable_scheduler* scheduler = nullptr;
     const std::string options = "learn=true prior=" + std::to_string(prior);
-    OK(malleable_scheduler_new_with(&node.cluster, "flex", "sum:response", options.c_str(),
-                                    &scheduler));
+    malleable_scheduler* scheduler = scheduler_of(node.cluster, "flex", options.c_str());
     Wholes ids(1);
     OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
     Reals estimate(2);
@@ -202,23 +168,24 @@ TEST(assignment_says_who_gets_a_free_slot) {
   jobs.count = 2;
   jobs.maps = maps.data();
   const malleable_column column{"max_slots", nullptr, most.data()};
+  jobs.columns = 1;
+  jobs.more = &column;
   const auto first = [&](const char* assignment) {
-    malleable_scheduler* scheduler = nullptr;
     const std::string options = std::string("assignment=") + assignment;
-    OK(malleable_scheduler_new_with(&node.cluster, "fair", "sum:response", options.c_str(),
-                                    &scheduler));
+    malleable_scheduler* scheduler = scheduler_of(node.cluster, "fair", options.c_str());
     Wholes ids(2), given(4), started(1);
-    OK(malleable_scheduler_add_with(scheduler, 0.0, &jobs, 1, &column, ids.data()));
+    OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
     OK(malleable_scheduler_started(scheduler, 0.0, 2, ids.data(), phase.data(), tasks.data(),
                                    nullptr));
-    std::int64_t rows = 0, starts = 0;
-    OK(malleable_scheduler_decide(scheduler, 1.0, nullptr, given.data(), nullptr, nullptr, nullptr,
-                                  2, &rows));
+    malleable_decision decision = decision_of(2, nullptr, given.data());
+    OK(malleable_scheduler_decide(scheduler, 1.0, &decision));
     CHECK_EQUAL(given[0], 8);
     CHECK_EQUAL(given[2], 2);
+    auto starts = sized<malleable_starts>();
+    starts.room = 1;
+    starts.ids = started.data();
     OK(malleable_scheduler_assign(scheduler, 1.0, free.data(), nullptr, &starts));
-    CHECK_EQUAL(starts, 1);
-    OK(malleable_scheduler_starts(scheduler, started.data(), nullptr, nullptr, nullptr, 1, &rows));
+    CHECK_EQUAL(starts.rows, 1);
     malleable_scheduler_free(scheduler);
     return started[0] == ids[0] ? 0 : 1;
   };
@@ -230,13 +197,13 @@ TEST(assignment_says_who_gets_a_free_slot) {
 // some 10 s, reduce tasks copy for 6 s.
 struct Copying {
   explicit Copying(const char* options) {
-    OK(malleable_scheduler_new_with(&node.cluster, "fifo", "sum:response", options, &scheduler));
+    scheduler = scheduler_of(node.cluster, "fifo", options);
     for (int earlier = 0; earlier < 4; ++earlier) {
       add(4, 1);
       end(kMap, 0.0, {8.0, 10.0, 12.0, 10.0});
       const Reals nine{9.0}, six{6.0};
-      OK(malleable_scheduler_ended_copying(scheduler, 0.0, 1, ids.data(), reduce.data(), nullptr,
-                                           nullptr, nine.data(), six.data(), nullptr));
+      OK(malleable_scheduler_ended(scheduler, 0.0, 1, ids.data(), reduce.data(), nullptr, nullptr,
+                                   nine.data(), six.data(), nullptr));
       OK(malleable_scheduler_finish(scheduler, 0.0, 1, ids.data()));
     }
     job = add(4, 2);
@@ -265,33 +232,31 @@ struct Copying {
     const Wholes each(seconds.size(), ids[0]), phases(seconds.size(), phase);
     OK(malleable_scheduler_ended(scheduler, now, static_cast<std::int64_t>(seconds.size()),
                                  each.data(), phases.data(), nullptr, nullptr, seconds.data(),
-                                 nullptr));
+                                 nullptr, nullptr));
   }
   void decide(double now) {
-    std::int64_t rows = 0;
-    OK(malleable_scheduler_decide(scheduler, now, nullptr, nullptr, nullptr, nullptr, nullptr, 8,
-                                  &rows));
+    malleable_decision decision = decision_of(8);
+    OK(malleable_scheduler_decide(scheduler, now, &decision));
   }
+  // How many tasks start; their jobs are in `started`.
   std::int64_t assign(double now, std::int64_t free) {
-    std::int64_t starts = 0;
+    auto starts = sized<malleable_starts>();
+    starts.room = 3;
+    starts.ids = started.data();
     OK(malleable_scheduler_assign(scheduler, now, &free, nullptr, &starts));
-    return starts;
+    return starts.rows;
   }
   Wholes take_back(double now, std::int64_t free) {
-    std::int64_t tasks = 0, rows = 0;
-    OK(malleable_scheduler_take_back(scheduler, now, &free, nullptr, &tasks));
-    Wholes taken(static_cast<std::size_t>(tasks));
-    if (tasks > 0) {
-      CHECK(refused(malleable_scheduler_taken(scheduler, taken.data(), tasks - 1, &rows), "room"));
-    }
-    OK(malleable_scheduler_taken(scheduler, taken.data(), tasks, &rows));
-    CHECK_EQUAL(rows, tasks);
+    Wholes taken(3);
+    std::int64_t rows = 0;
+    OK(malleable_scheduler_take_back(scheduler, now, &free, nullptr, taken.data(), 3, &rows));
+    taken.resize(static_cast<std::size_t>(rows));
     return taken;
   }
 
   OneNode node{3};
   malleable_scheduler* scheduler = nullptr;
-  Wholes ids = Wholes(1), reduce = {kReduce};
+  Wholes ids = Wholes(1), started = Wholes(3), reduce = {kReduce};
   std::int64_t job = 0;
 };
 
@@ -300,16 +265,16 @@ TEST(reduces_that_wait_for_maps_are_taken_back_if_tasks_can_be_ended) {
   CHECK_EQUAL(able.assign(11.0, 2), 0);  // the last map has just begun
   CHECK_EQUAL(able.assign(14.6, 2), 2);
   CHECK(able.take_back(14.7, 0).empty());  // nobody wants their slots
-  const std::int64_t late = able.add(1, 0, 14.7);
+  const std::int64_t late = able.add(1, 0, 14.7), none = 0;
+  std::int64_t rows = 0;
+  CHECK(refused(
+      malleable_scheduler_take_back(able.scheduler, 14.7, &none, nullptr, nullptr, 2, &rows),
+      "room = 2: must be at least 3"));
   able.decide(14.7);
   CHECK(able.take_back(14.7, 1).empty());  // it has a slot
   CHECK(able.take_back(14.7, 0) == Wholes{able.job});
   CHECK_EQUAL(able.assign(14.7, 1), 1);
-  Wholes started(1);
-  std::int64_t rows = 0;
-  OK(malleable_scheduler_starts(able.scheduler, started.data(), nullptr, nullptr, nullptr, 1,
-                                &rows));
-  CHECK_EQUAL(started[0], late);
+  CHECK_EQUAL(able.started[0], late);
   // A scheduler that was not told so starts none that it would have to take back.
   Copying unable(nullptr);
   CHECK_EQUAL(unable.assign(14.6, 2), 0);
@@ -318,18 +283,18 @@ TEST(reduces_that_wait_for_maps_are_taken_back_if_tasks_can_be_ended) {
 
 TEST(backup_gains_say_for_which_tasks_a_second_attempt_is_worth_while) {
   const OneNode node(4);
-  malleable_scheduler* scheduler = nullptr;
-  OK(malleable_scheduler_new_with(&node.cluster, "auto", "sum:response", nullptr, &scheduler));
+  malleable_scheduler* scheduler = scheduler_of(node.cluster, nullptr);
   const Wholes maps{4}, free{4}, map{kMap, kMap};
   malleable_cluster_jobs jobs{};
   jobs.count = 1;
   jobs.maps = maps.data();
   Wholes ids(2);
-  std::int64_t rows = 0, starts = 0;
+  malleable_decision decision = decision_of(1);
+  auto starts = sized<malleable_starts>();
+  starts.room = 4;
   OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
   ids[1] = ids[0];
-  OK(malleable_scheduler_decide(scheduler, 0.0, nullptr, nullptr, nullptr, nullptr, nullptr, 1,
-                                &rows));
+  OK(malleable_scheduler_decide(scheduler, 0.0, &decision));
   OK(malleable_scheduler_assign(scheduler, 0.0, free.data(), nullptr, &starts));
   Reals gain{-1.0, -1.0};
   const Reals ages{1.0, 12.0}, unknown{1.0, NAN};
@@ -339,7 +304,7 @@ TEST(backup_gains_say_for_which_tasks_a_second_attempt_is_worth_while) {
   const Wholes ended{ids[0], ids[0], ids[0]}, phase{kMap, kMap, kMap};
   const Reals seconds{9.0, 10.0, 11.0};
   OK(malleable_scheduler_ended(scheduler, 60.0, 3, ended.data(), phase.data(), nullptr, nullptr,
-                               seconds.data(), nullptr));
+                               seconds.data(), nullptr, nullptr));
   OK(malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), ages.data(),
                                       gain.data()));
   CHECK(gain[0] > 0.5 && gain[0] > gain[1] && gain[1] > 0.0);

@@ -21,14 +21,17 @@ int main(void) {
   malleable_jobs jobs = {JOBS, work};
   malleable_epoch* epoch = NULL;
   jobs.max_slots = most;
-  CHECK(malleable_epoch_new(SLOTS, "sum:response", "flex", "guarantee", 0.0, -1, &epoch));
+  CHECK(malleable_epoch_new(SLOTS, NULL, &epoch)); /* or a malleable_epoch_options */
   CHECK(malleable_epoch_add(epoch, &jobs, NULL));
   for (int now = 0;; ++now) {
-    int64_t ids[JOBS], given[JOBS], slots[JOBS] = {0}, ended[JOBS], rows, count = 0;
+    int64_t ids[JOBS], given[JOBS], slots[JOBS] = {0}, ended[JOBS], count = 0;
     double left[JOBS];
-    CHECK(malleable_epoch_decide_period(epoch, now, -1, 1.0, ids, given, NULL, JOBS, &rows, NULL));
-    if (rows == 0) break;                /* all jobs have ended */
-    for (int64_t k = 0; k < rows; ++k) { /* your cluster works for a second */
+    malleable_decision decision = {sizeof decision, JOBS};
+    decision.ids = ids;
+    decision.given = given;
+    CHECK(malleable_epoch_decide(epoch, now, -1, 1.0, &decision)); /* held for a second */
+    if (decision.rows == 0) break;                                 /* all jobs have ended */
+    for (int64_t k = 0; k < decision.rows; ++k) { /* your cluster works for a second */
       slots[ids[k]] = given[k];
       work[ids[k]] -= (double)given[k];
       if (work[ids[k]] <= 0.0) {
@@ -39,7 +42,7 @@ int main(void) {
     }
     printf("%d s: %d %d %d\n", now, (int)slots[0], (int)slots[1], (int)slots[2]);
     malleable_job_changes changes = {left};
-    CHECK(malleable_epoch_update(epoch, rows, ids, &changes));
+    CHECK(malleable_epoch_update(epoch, decision.rows, ids, &changes));
     CHECK(malleable_epoch_finish(epoch, count, ended));
   }
   malleable_epoch_free(epoch);

@@ -27,19 +27,20 @@ int main() try {
   std::vector<double> work{40.0, 18.0, 9.0};  // slot-seconds that are left
   const std::vector<int64_t> most{8, 4, 4};
   malleable_epoch* made = nullptr;
-  check(malleable_epoch_new(10, "sum:response", "flex", "guarantee", 0.0, -1, &made));
+  check(malleable_epoch_new(10, nullptr, &made));  // or a malleable_epoch_options
   const std::unique_ptr<malleable_epoch, Free> epoch(made);
   malleable_jobs jobs{.count = 3, .work = work.data()};
   jobs.max_slots = most.data();
   check(malleable_epoch_add(epoch.get(), &jobs, nullptr));
   for (int now = 0;; ++now) {
     std::vector<int64_t> ids(3), given(3), slots(3), ended;
-    int64_t rows = 0;
-    check(malleable_epoch_decide_period(epoch.get(), now, -1, 1.0, ids.data(), given.data(),
-                                        nullptr, 3, &rows, nullptr));
-    if (rows == 0) return 0;  // all jobs have ended
+    malleable_decision decision{.bytes = sizeof decision, .room = 3};
+    decision.ids = ids.data();
+    decision.given = given.data();
+    check(malleable_epoch_decide(epoch.get(), now, -1, 1.0, &decision));  // held for a second
+    if (decision.rows == 0) return 0;                                     // all jobs have ended
     std::vector<double> left;
-    for (int64_t k = 0; k < rows; ++k) {  // your cluster works for a second
+    for (int64_t k = 0; k < decision.rows; ++k) {  // your cluster works for a second
       double& own = work[ids[k]];
       own = std::max(0.0, own - static_cast<double>(given[k]));
       left.push_back(own);
@@ -48,7 +49,7 @@ int main() try {
     }
     std::cout << now << " s: " << slots[0] << ' ' << slots[1] << ' ' << slots[2] << '\n';
     malleable_job_changes changes{.work = left.data()};
-    check(malleable_epoch_update(epoch.get(), rows, ids.data(), &changes));
+    check(malleable_epoch_update(epoch.get(), decision.rows, ids.data(), &changes));
     check(malleable_epoch_finish(epoch.get(), static_cast<int64_t>(ended.size()), ended.data()));
   }
 } catch (const std::exception& error) {

@@ -6,30 +6,33 @@ import numpy as np
 import malleable as mb
 from malleable import embed
 
-decide = embed.function("malleable_epoch_decide_period")
+decide = embed.function("malleable_epoch_decide")
 update = embed.function("malleable_epoch_update")
 finish = embed.function("malleable_epoch_finish")
 
 
 @numba.njit(nogil=True)
-def run(epoch, work, changes, log):
+def run(epoch, work, changes, decision, log):
     """Slots of each job by second; the number of seconds, or -1 after an error."""
     jobs = len(work)
-    ids, given, rows = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(1, np.int64)
+    ids, given = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
     left, ended = np.zeros(jobs), np.zeros(jobs, np.int64)
     changes[0].work = left.ctypes.data
+    decision[0].room = jobs
+    decision[0].ids, decision[0].given = ids.ctypes.data, given.ctypes.data
     for now in range(len(log)):
-        asked = decide(epoch, now, -1, 1.0, ids.ctypes, given.ctypes, 0, jobs, rows.ctypes, 0)
-        if asked != 0 or rows[0] == 0:
+        asked = decide(epoch, now, -1, 1.0, decision.ctypes)  # held for a second
+        rows = decision[0].rows
+        if asked != 0 or rows == 0:
             return -1 if asked != 0 else now
         count = 0
-        for k in range(rows[0]):  # your cluster works for a second
+        for k in range(rows):  # your cluster works for a second
             work[ids[k]] = max(0.0, work[ids[k]] - given[k])
             left[k], log[now, ids[k]] = work[ids[k]], given[k]
             if left[k] == 0.0:
                 ended[count] = ids[k]
                 count += 1
-        if update(epoch, rows[0], ids.ctypes, changes.ctypes) != 0:
+        if update(epoch, rows, ids.ctypes, changes.ctypes) != 0:
             return -1
         if finish(epoch, count, ended.ctypes) != 0:
             return -1
@@ -42,7 +45,9 @@ def main():
     epoch.add(work, max_slots=[8, 4, 4])
     log = np.zeros((100, 3), np.int64)
     changes = np.zeros(1, embed.record("malleable_job_changes"))
-    seconds = run(embed.handle(epoch), work, changes, log)
+    decision = np.zeros(1, embed.record("malleable_decision"))
+    decision["bytes"] = decision.itemsize
+    seconds = run(embed.handle(epoch), work, changes, decision, log)
     for now in range(seconds):
         print(f"{now} s:", *log[now])
 

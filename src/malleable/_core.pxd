@@ -20,12 +20,6 @@ cdef extern from "malleable/malleable.h" nogil:
         MALLEABLE_SLA
         MALLEABLE_STRICT
         MALLEABLE_CUSTOM
-    ctypedef enum malleable_plan_status:
-        MALLEABLE_PLAN_OK
-        MALLEABLE_PLAN_MINIMA_SCALED
-        MALLEABLE_PLAN_TRUNCATED
-        MALLEABLE_PLAN_UNMET
-        MALLEABLE_PLAN_INFEASIBLE
     int64_t MALLEABLE_ALL_SLOTS
     int MALLEABLE_API_VERSION
     ctypedef struct malleable_epoch:
@@ -37,8 +31,6 @@ cdef extern from "malleable/malleable.h" nogil:
     ctypedef struct malleable_slotted_epoch:
         pass
     ctypedef struct malleable_scheduler:
-        pass
-    ctypedef struct malleable_plan:
         pass
     ctypedef double (*malleable_penalty)(int64_t job, double completion) noexcept
     ctypedef int (*malleable_matcher)(
@@ -96,6 +88,7 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *sla_offset
         const double *sla_time
         const double *sla_penalty
+        const double *task_work
     ctypedef struct malleable_overlap_jobs:
         const double *arrival
         const double *map
@@ -123,6 +116,10 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t users
         const double *user_minimum
         const double *user_priority
+    ctypedef struct malleable_column:
+        const char *name
+        const double *real
+        const int64_t *whole
     ctypedef struct malleable_cluster_jobs:
         int64_t count
         const double *arrival
@@ -143,35 +140,8 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t new_users
         const double *new_user_minimum
         const double *new_user_priority
-    ctypedef struct malleable_column:
-        const char *name
-        const double *real
-        const int64_t *whole
-    ctypedef struct malleable_adaptive_options:
-        double grouped
-        double by_slots
-        double fallback
-        double guard
-        double threshold
-        double memory
-        double max_wait
-        double patience
-    ctypedef struct malleable_scheduler_options:
-        double hysteresis
-        int64_t effort
-        int64_t at_least_one
-        int64_t by_user
-        int64_t learn
-        double slow_start
-        int64_t split_copy
-        double delay
-        double rack_delay
-        int64_t replicas
-        double ageing
-        int64_t in_order
-        int64_t gang
-        double pool_minimum
-        double speedup
+        int64_t columns
+        const malleable_column *more
     ctypedef struct malleable_task_counts:
         const int64_t *pending_maps
         const int64_t *pending_reduces
@@ -181,12 +151,71 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *done_reduces
         const int64_t *failed_maps
         const int64_t *failed_reduces
-    ctypedef struct malleable_pieces:
-        int64_t count
-        const int64_t *job
-        const double *start
-        const double *end
-        const int64_t *slots
+    ctypedef struct malleable_epoch_options:
+        int64_t bytes
+        const char *objective
+        const char *policy
+        const char *min_mode
+        const int64_t *effort
+        double hysteresis
+        malleable_penalty penalty
+    ctypedef struct malleable_flow_epoch_options:
+        int64_t bytes
+        const char *objective
+        const char *policy
+        const int64_t *effort
+        const double *ready_fraction
+        double task_work
+        double hysteresis
+        malleable_penalty penalty
+    ctypedef struct malleable_overlap_epoch_options:
+        int64_t bytes
+        const char *policy
+        int64_t idle
+        int64_t bounce
+    ctypedef struct malleable_slotted_epoch_options:
+        int64_t bytes
+        const char *policy
+        double slot_seconds
+    ctypedef struct malleable_scheduler_options:
+        int64_t bytes
+        const char *objective
+        const char *policy
+        const char *options
+        const char *adaptive
+        malleable_matcher matcher
+        void *context
+    ctypedef struct malleable_decision:
+        int64_t bytes
+        int64_t room
+        int64_t rows
+        int64_t overloaded
+        int64_t *ids
+        int64_t *given
+        uint8_t *changed
+        int64_t *order
+        int64_t ordered
+        int64_t *shuffle_order
+        int64_t shuffle_ordered
+        double *value
+        double *lower_bound
+        uint8_t *ready
+        int64_t *ended
+        int64_t ended_room
+        int64_t ended_flows
+        double *share
+        int64_t *maps
+        int64_t *reduces
+        uint8_t *bound
+        double *key
+    ctypedef struct malleable_starts:
+        int64_t bytes
+        int64_t room
+        int64_t rows
+        int64_t *ids
+        int64_t *phase
+        int64_t *task
+        int64_t *node
     ctypedef struct malleable_api:
         int64_t api_version
 
@@ -194,13 +223,9 @@ cdef const char *malleable_version() noexcept nogil
 cdef const char *malleable_message() noexcept nogil
 cdef const char *malleable_bound_text(int64_t bound) noexcept nogil
 cdef int malleable_epoch_new(
-    int64_t slots, const char *objective, const char *policy, const char *min_mode,
-    double hysteresis, int64_t effort, malleable_epoch **made
+    int64_t slots, const malleable_epoch_options *options, malleable_epoch **made
 ) noexcept nogil
 cdef void malleable_epoch_free(malleable_epoch *epoch) noexcept nogil
-cdef int malleable_epoch_set_penalty(
-    malleable_epoch *epoch, malleable_penalty penalty
-) noexcept nogil
 cdef int malleable_epoch_add(
     malleable_epoch *epoch, const malleable_jobs *jobs, int64_t *ids
 ) noexcept nogil
@@ -215,33 +240,15 @@ cdef int malleable_epoch_remove(
     malleable_epoch *epoch, int64_t count, const int64_t *ids
 ) noexcept nogil
 cdef int malleable_epoch_decide(
-    malleable_epoch *epoch, double now, int64_t slots, int64_t *ids, int64_t *given,
-    uint8_t *changed, int64_t room, int64_t *rows
+    malleable_epoch *epoch, double now, int64_t slots, double period,
+    malleable_decision *decision
 ) noexcept nogil
-cdef int malleable_epoch_assess(
-    malleable_epoch *epoch, double *value, double *lower_bound
-) noexcept nogil
-cdef int malleable_epoch_plan(malleable_epoch *epoch, malleable_plan **made) noexcept nogil
 cdef int malleable_epoch_size(malleable_epoch *epoch, int64_t *jobs) noexcept nogil
-cdef int malleable_epoch_decide_period(
-    malleable_epoch *epoch, double now, int64_t slots, double period, int64_t *ids,
-    int64_t *given, uint8_t *changed, int64_t room, int64_t *rows, int64_t *overloaded
-) noexcept nogil
-cdef int malleable_epoch_order(
-    malleable_epoch *epoch, int64_t *ids, int64_t room, int64_t *rows
-) noexcept nogil
 cdef int malleable_flow_epoch_new(
-    int64_t slots, const char *objective, const char *policy, int64_t effort,
-    double task_work, double hysteresis, double ready_fraction,
+    int64_t slots, const malleable_flow_epoch_options *options,
     malleable_flow_epoch **made
 ) noexcept nogil
 cdef void malleable_flow_epoch_free(malleable_flow_epoch *epoch) noexcept nogil
-cdef int malleable_flow_epoch_set_penalty(
-    malleable_flow_epoch *epoch, malleable_penalty penalty
-) noexcept nogil
-cdef int malleable_flow_epoch_set_task_work(
-    malleable_flow_epoch *epoch, double task_work
-) noexcept nogil
 cdef int malleable_flow_epoch_add(
     malleable_flow_epoch *epoch, const malleable_flows *flows, int64_t *flow_ids,
     int64_t *job_ids
@@ -258,28 +265,15 @@ cdef int malleable_flow_epoch_remove(
     const int64_t *flow_ids
 ) noexcept nogil
 cdef int malleable_flow_epoch_decide(
-    malleable_flow_epoch *epoch, double now, int64_t slots, int64_t *ids,
-    int64_t *given, uint8_t *changed, uint8_t *ready, int64_t room, int64_t *rows
-) noexcept nogil
-cdef int malleable_flow_epoch_ended(
-    malleable_flow_epoch *epoch, int64_t *flow_ids, int64_t room, int64_t *rows
-) noexcept nogil
-cdef int malleable_flow_epoch_set_period(
-    malleable_flow_epoch *epoch, double period
-) noexcept nogil
-cdef int malleable_flow_epoch_order(
-    malleable_flow_epoch *epoch, int64_t *ids, int64_t room, int64_t *rows,
-    int64_t *overloaded
-) noexcept nogil
-cdef int malleable_flow_epoch_plan(
-    malleable_flow_epoch *epoch, malleable_plan **made
+    malleable_flow_epoch *epoch, double now, int64_t slots, double period,
+    malleable_decision *decision
 ) noexcept nogil
 cdef int malleable_flow_epoch_size(
     malleable_flow_epoch *epoch, int64_t *jobs, int64_t *flows
 ) noexcept nogil
 cdef int malleable_overlap_epoch_new(
-    int64_t map_slots, int64_t shuffle_slots, const char *policy, int64_t conserving,
-    int64_t bounce, malleable_overlap_epoch **made
+    int64_t map_slots, int64_t shuffle_slots,
+    const malleable_overlap_epoch_options *options, malleable_overlap_epoch **made
 ) noexcept nogil
 cdef void malleable_overlap_epoch_free(malleable_overlap_epoch *epoch) noexcept nogil
 cdef int malleable_overlap_epoch_add(
@@ -298,21 +292,13 @@ cdef int malleable_overlap_epoch_remove(
 ) noexcept nogil
 cdef int malleable_overlap_epoch_decide(
     malleable_overlap_epoch *epoch, double now, int64_t map_slots,
-    int64_t shuffle_slots, int64_t *ids, int64_t *given, uint8_t *changed,
-    double *share, uint8_t *bound, int64_t room, int64_t *rows
-) noexcept nogil
-cdef int malleable_overlap_epoch_set_period(
-    malleable_overlap_epoch *epoch, double period
-) noexcept nogil
-cdef int malleable_overlap_epoch_order(
-    malleable_overlap_epoch *epoch, int64_t map, int64_t *ids, int64_t room,
-    int64_t *rows, int64_t *overloaded
+    int64_t shuffle_slots, double period, malleable_decision *decision
 ) noexcept nogil
 cdef int malleable_overlap_epoch_size(
     malleable_overlap_epoch *epoch, int64_t *jobs
 ) noexcept nogil
 cdef int malleable_slotted_epoch_new(
-    int64_t slots, double slot_seconds, const char *policy,
+    int64_t slots, const malleable_slotted_epoch_options *options,
     malleable_slotted_epoch **made
 ) noexcept nogil
 cdef void malleable_slotted_epoch_free(malleable_slotted_epoch *epoch) noexcept nogil
@@ -331,42 +317,20 @@ cdef int malleable_slotted_epoch_remove(
     malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids
 ) noexcept nogil
 cdef int malleable_slotted_epoch_decide(
-    malleable_slotted_epoch *epoch, double now, int64_t slots, int64_t *ids,
-    int64_t *given, uint8_t *changed, int64_t *maps, int64_t *reduces, uint8_t *bound,
-    int64_t room, int64_t *rows
-) noexcept nogil
-cdef int malleable_slotted_epoch_set_period(
-    malleable_slotted_epoch *epoch, double period
-) noexcept nogil
-cdef int malleable_slotted_epoch_order(
-    malleable_slotted_epoch *epoch, int64_t *ids, int64_t room, int64_t *rows,
-    int64_t *overloaded
+    malleable_slotted_epoch *epoch, double now, int64_t slots, double period,
+    malleable_decision *decision
 ) noexcept nogil
 cdef int malleable_slotted_epoch_size(
     malleable_slotted_epoch *epoch, int64_t *jobs
 ) noexcept nogil
-cdef int malleable_scheduler_defaults(malleable_scheduler_options *options) noexcept nogil
 cdef int malleable_scheduler_new(
-    const malleable_cluster *cluster, const char *policy, const char *objective,
-    const malleable_scheduler_options *options, malleable_scheduler **made
-) noexcept nogil
-cdef int malleable_scheduler_new_with(
-    const malleable_cluster *cluster, const char *policy, const char *objective,
-    const char *options, malleable_scheduler **made
-) noexcept nogil
-cdef int malleable_scheduler_new_adaptive(
-    const malleable_cluster *cluster, const malleable_adaptive_options *adaptive,
-    malleable_matcher matcher, void *context, const char *options,
+    const malleable_cluster *cluster, const malleable_scheduler_options *options,
     malleable_scheduler **made
 ) noexcept nogil
 cdef void malleable_scheduler_free(malleable_scheduler *scheduler) noexcept nogil
 cdef int malleable_scheduler_add(
     malleable_scheduler *scheduler, double now, const malleable_cluster_jobs *jobs,
     int64_t *ids
-) noexcept nogil
-cdef int malleable_scheduler_add_with(
-    malleable_scheduler *scheduler, double now, const malleable_cluster_jobs *jobs,
-    int64_t columns, const malleable_column *more, int64_t *ids
 ) noexcept nogil
 cdef int malleable_scheduler_set_blocks(
     malleable_scheduler *scheduler, int64_t id, int64_t maps, int64_t copies,
@@ -377,11 +341,6 @@ cdef int malleable_scheduler_started(
     const int64_t *phase, const int64_t *tasks, int64_t *ignored
 ) noexcept nogil
 cdef int malleable_scheduler_ended(
-    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *tasks, const int64_t *node,
-    const double *seconds, int64_t *ignored
-) noexcept nogil
-cdef int malleable_scheduler_ended_copying(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
     const int64_t *phase, const int64_t *tasks, const int64_t *node,
     const double *seconds, const double *copying, int64_t *ignored
@@ -423,23 +382,15 @@ cdef int malleable_scheduler_remove(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids
 ) noexcept nogil
 cdef int malleable_scheduler_decide(
-    malleable_scheduler *scheduler, double now, int64_t *ids, int64_t *given,
-    uint8_t *changed, uint8_t *bound, double *key, int64_t room, int64_t *rows
+    malleable_scheduler *scheduler, double now, malleable_decision *decision
 ) noexcept nogil
 cdef int malleable_scheduler_assign(
     malleable_scheduler *scheduler, double now, const int64_t *free_map_slots,
-    const int64_t *free_reduce_slots, int64_t *starts
-) noexcept nogil
-cdef int malleable_scheduler_starts(
-    malleable_scheduler *scheduler, int64_t *ids, int64_t *phase, int64_t *task,
-    int64_t *node, int64_t room, int64_t *rows
+    const int64_t *free_reduce_slots, malleable_starts *starts
 ) noexcept nogil
 cdef int malleable_scheduler_take_back(
     malleable_scheduler *scheduler, double now, const int64_t *free_map_slots,
-    const int64_t *free_reduce_slots, int64_t *tasks
-) noexcept nogil
-cdef int malleable_scheduler_taken(
-    malleable_scheduler *scheduler, int64_t *ids, int64_t room, int64_t *rows
+    const int64_t *free_reduce_slots, int64_t *ids, int64_t room, int64_t *rows
 ) noexcept nogil
 cdef int malleable_scheduler_backup_gains(
     malleable_scheduler *scheduler, int64_t count, const int64_t *ids,
@@ -462,45 +413,5 @@ cdef int malleable_scheduler_next(
 ) noexcept nogil
 cdef int malleable_scheduler_size(
     malleable_scheduler *scheduler, int64_t *jobs
-) noexcept nogil
-cdef int malleable_plan_jobs(
-    const malleable_jobs *jobs, int64_t slots, const char *objective,
-    const char *policy, const char *min_mode, int64_t effort, double budget, double now,
-    malleable_penalty penalty, malleable_plan **made
-) noexcept nogil
-cdef int malleable_plan_flows(
-    const malleable_flows *flows, int64_t slots, const char *objective,
-    const char *policy, int64_t effort, double budget, double now,
-    malleable_penalty penalty, malleable_plan **made
-) noexcept nogil
-cdef void malleable_plan_free(malleable_plan *plan) noexcept nogil
-cdef int malleable_plan_value(
-    malleable_plan *plan, int64_t *status, double *value, double *lower_bound
-) noexcept nogil
-cdef int malleable_plan_size(
-    malleable_plan *plan, int64_t *jobs, int64_t *flows, int64_t *pieces
-) noexcept nogil
-cdef int malleable_plan_job_columns(
-    malleable_plan *plan, int64_t *allocation, double *start, double *completion,
-    double *penalty, int64_t room
-) noexcept nogil
-cdef int malleable_plan_flow_columns(
-    malleable_plan *plan, int64_t *ids, int64_t *first_job, double *completion,
-    double *penalty, int64_t room
-) noexcept nogil
-cdef int malleable_plan_order(
-    malleable_plan *plan, int64_t *order, int64_t room, int64_t *rows
-) noexcept nogil
-cdef int malleable_plan_pieces(
-    malleable_plan *plan, int64_t *job, double *start, double *end, int64_t *slots,
-    int64_t room
-) noexcept nogil
-cdef int malleable_check_jobs(
-    const malleable_jobs *jobs, int64_t slots, double now, const char *min_mode,
-    int64_t ignore_minima, const malleable_pieces *pieces, const double *completion
-) noexcept nogil
-cdef int malleable_check_flows(
-    const malleable_flows *flows, int64_t slots, double now,
-    const malleable_pieces *pieces, const double *completion
 ) noexcept nogil
 cdef const malleable_api *malleable_get_api() noexcept nogil

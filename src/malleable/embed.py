@@ -120,7 +120,8 @@ def record(name: str) -> np.dtype[np.void]:
     """A structure of the header as a NumPy type, so that compiled code can fill tables.
 
     ``np.zeros(1, record("malleable_jobs"))`` is a structure that leaves every column out. To give a column, set
-    its address: ``jobs[0]["work"] = work.ctypes.data``.
+    its address: ``jobs[0]["work"] = work.ctypes.data``. If the structure has a member ``bytes``, set it:
+    ``decision["bytes"] = decision.itemsize``.
 
     Parameters
     ----------
@@ -143,6 +144,8 @@ def record(name: str) -> np.dtype[np.void]:
     fields = []
     for line in re.sub(r"/\*.*?\*/", "", found[1], flags=re.S).split(";"):
         if words := line.replace("*", " * ").split():
-            code = "u8" if "*" in words else {"double": "f8", "int64_t": "i8"}[words[0]]
+            code = (
+                {"double": "f8", "int64_t": "i8"}.get(words[0], "u8") if "*" not in words else "u8"
+            )
             fields.append((words[-1], code))
     return np.dtype(fields)

@@ -3,7 +3,9 @@
 cimport malleable
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
-from malleable cimport malleable_epoch, malleable_job_changes, malleable_jobs
+from malleable cimport (
+    malleable_decision, malleable_epoch, malleable_epoch_options, malleable_job_changes, malleable_jobs
+)
 
 
 def version():
@@ -16,7 +18,9 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
     cdef malleable_epoch *epoch = <malleable_epoch *>handle
     cdef malleable_jobs jobs
     cdef malleable_job_changes changes
-    cdef int64_t t, k, n, rows, ended, total = work.shape[0], steps = log.shape[0]
+    cdef malleable_decision decision
+    cdef malleable_epoch_options options
+    cdef int64_t t, k, n, ended, total = work.shape[0], steps = log.shape[0]
     cdef int64_t[::1] ids, given, gone
     cdef double[::1] left, now_left
     cdef int status = 0
@@ -27,8 +31,12 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
     left, now_left = np.array(work), np.zeros(total + 1)
     with nogil:
         if handle == 0:
-            status = malleable.malleable_epoch_new(
-                slots, "sum:stretch", "flex", "guarantee", 0.0, -1, &epoch)
+            memset(&options, 0, sizeof(options))
+            options.bytes, options.objective = sizeof(options), "sum:stretch"
+            status = malleable.malleable_epoch_new(slots, &options, &epoch)
+        memset(&decision, 0, sizeof(decision))
+        decision.bytes, decision.room = sizeof(decision), total
+        decision.ids, decision.given = &ids[0], &given[0]
         memset(&jobs, 0, sizeof(jobs))
         memset(&changes, 0, sizeof(changes))
         for t in range(steps):
@@ -40,10 +48,9 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
                 jobs.work = &work[offset[t]]
                 jobs.max_slots = &most[offset[t]]
                 status |= malleable.malleable_epoch_add(epoch, &jobs, NULL)
-            status |= malleable.malleable_epoch_decide(
-                epoch, t, -1, &ids[0], &given[0], NULL, total, &rows)
+            status |= malleable.malleable_epoch_decide(epoch, t, -1, 0.0, &decision)
             ended = 0
-            for k in range(rows):
+            for k in range(decision.rows):
                 log[t, ids[k]] = given[k]
                 left[ids[k]] = max(0.0, left[ids[k]] - given[k])
                 now_left[k] = left[ids[k]]
@@ -51,7 +58,7 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
                     gone[ended] = ids[k]
                     ended += 1
             changes.work = &now_left[0]
-            status |= malleable.malleable_epoch_update(epoch, rows, &ids[0], &changes)
+            status |= malleable.malleable_epoch_update(epoch, decision.rows, &ids[0], &changes)
             status |= malleable.malleable_epoch_finish(epoch, ended, &gone[0])
         if handle == 0:
             malleable.malleable_epoch_free(epoch)

@@ -47,10 +47,11 @@ def numba_loop():
     decide = embed.function("malleable_epoch_decide")
 
     @numba.njit(nogil=True)
-    def run(epoch, work, most, offset, log, jobs, changes):
+    def run(epoch, work, most, offset, log, jobs, changes, decision):
         ids = np.zeros(len(work) + 1, np.int64)
         given, gone = ids.copy(), ids.copy()
-        rows = np.zeros(1, np.int64)
+        decision[0].room = len(work)
+        decision[0].ids, decision[0].given = ids.ctypes.data, given.ctypes.data
         left, now_left = work.copy(), np.zeros(len(work) + 1)
         changes[0].work = now_left.ctypes.data
         status = 0
@@ -61,16 +62,17 @@ def numba_loop():
                 jobs[0].work = work[first:].ctypes.data
                 jobs[0].max_slots = most[first:].ctypes.data
                 status |= add(epoch, jobs.ctypes, gone.ctypes)
-            status |= decide(epoch, t, -1, ids.ctypes, given.ctypes, 0, len(work), rows.ctypes)
+            status |= decide(epoch, t, -1, 0.0, decision.ctypes)
+            rows = decision[0].rows
             ended = 0
-            for k in range(rows[0]):
+            for k in range(rows):
                 log[t, ids[k]] = given[k]
                 left[ids[k]] = max(0.0, left[ids[k]] - given[k])
                 now_left[k] = left[ids[k]]
                 if now_left[k] == 0.0:
                     gone[ended] = ids[k]
                     ended += 1
-            status |= update(epoch, rows[0], ids.ctypes, changes.ctypes)
+            status |= update(epoch, rows, ids.ctypes, changes.ctypes)
             status |= finish(epoch, ended, gone.ctypes)
         return status
 

@@ -44,21 +44,9 @@ def _call(head, arguments, tail, indent=""):
     return f"{indent}{head}(\n{body}{indent}){tail}\n"
 
 
-def _members(body, lists):
-    """Declarations of a structure, lists of members written out."""
-    for name, own in lists.items():
-        if f"{name}(MALLEABLE_MEMBER)" in body:
-            return [f"{kind} {member}" for kind, member in own]
-    return [_words(one) for one in body.split(";") if one.strip()]
-
-
 def declarations(header):
     """The text of `_core.pxd` for the text of `malleable.h`."""
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
-    lists = {
-        name: re.findall(r"X\((\w+), (\w+)\)", body)
-        for name, body in re.findall(r"#define (\w+)\(X\)((?:.*\\\n)*.*)\n", text)
-    }
     functions = re.findall(
         r"^MALLEABLE_FUNCTION\(([^,]+), (\w+),\s*\((.*?)\)\);", text, re.M | re.DOTALL
     )
@@ -77,11 +65,11 @@ def declarations(header):
     for name, body in re.findall(
         r"^typedef struct (\w+) \{\n(.*?)^\} \w+;", text, re.M | re.DOTALL
     ):
-        own = re.sub(r"^#.*\n", "", body, flags=re.M)
+        members = body
         if name == "malleable_api":  # its functions are members by name
-            own = own[: own.index("MALLEABLE_FUNCTIONS")]
+            members = body[: body.index("MALLEABLE_FUNCTIONS")]
         parts.append(f"    ctypedef struct {name}:\n")
-        parts += [f"        {member}\n" for member in _members(own, lists)]
+        parts += [f"        {_words(one)}\n" for one in members.split(";") if one.strip()]
     parts.append("\n")
     for result, name, given in functions:
         star = _words(f"{result} {name}")

@@ -17,94 +17,81 @@ def test_a_whole_loop_in_numba_decides_as_python():
     expected = loops.in_python(work, most, offset)
     epoch = loops.new_epoch()  # kept while its handle is used
     log = np.full(expected.shape, -1)
-    jobs, changes = (
-        np.zeros(1, embed.record(name)) for name in ("malleable_jobs", "malleable_job_changes")
+    jobs, changes, decision = (
+        np.zeros(1, embed.record(f"malleable_{name}"))
+        for name in ("jobs", "job_changes", "decision")
     )
+    decision["bytes"] = decision.itemsize
     run = loops.numba_loop()
-    assert run(embed.handle(epoch), work, most, offset, log, jobs, changes) == 0
+    assert run(embed.handle(epoch), work, most, offset, log, jobs, changes, decision) == 0
     np.testing.assert_array_equal(log, expected)
     assert (expected > 0).sum() > 500
+
+
+def decision_of(room, **columns):
+    """A structure for what a decision writes."""
+    made = np.zeros(1, embed.record("malleable_decision"))
+    made["bytes"], made["room"] = made.itemsize, room
+    for name, column in columns.items():
+        made[name] = column.ctypes.data
+    return made
 
 
 def test_both_faces_see_one_object():
     epoch = mb.Epoch(10)
     ids = epoch.add([5.0, 7.0])
-    rows = ctypes.c_int64()
     given = np.zeros(2, np.int64)
+    decision = decision_of(2, ids=ids, given=given)
     decide = embed.function("malleable_epoch_decide")
-    assert (
-        decide(embed.handle(epoch), 3.0, 6, ids.ctypes, given.ctypes, 0, 2, ctypes.byref(rows)) == 0
-    )
+    assert decide(embed.handle(epoch), 3.0, 6, 0.0, decision.ctypes) == 0
     assert given.sum() == 6
     assert epoch.slots == 6
     with pytest.raises(ValueError, match="now"):
         epoch.decide(2.0)
     assert embed.function("malleable_epoch_finish")(embed.handle(epoch), 1, ids.ctypes) == 0
     assert len(epoch) == 1
-    assert decide(embed.handle(epoch), 2.0, -1, 0, 0, 0, 1, 0) == 1
+    assert decide(embed.handle(epoch), 2.0, -1, 0.0, decision.ctypes) == 1
     assert b"now = 2" in embed.function("malleable_message")()
 
 
-def test_decisions_for_a_period():
-    """As from Python: slots, who is next, overload; the number in the wrong place is refused."""
-    ours, theirs = mb.Epoch(12), mb.Epoch(12, period=5.0)
-    for epoch in (ours, theirs):
-        epoch.add([10.0, 12.0, 200.0], max_slots=12)
-    rows, overloaded = ctypes.c_int64(), ctypes.c_int64(-1)
-    ids, given = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    decide = embed.function("malleable_epoch_decide_period")
-    order = embed.function("malleable_epoch_order")
-
-    def ask(period):
-        out = (ids.ctypes, given.ctypes, 0, 3, ctypes.byref(rows), ctypes.byref(overloaded))
-        return decide(embed.handle(ours), 0.0, -1, period, *out)
-
-    want = theirs.decide(0.0)
-    assert ask(5.0) == 0
-    assert (given.tolist(), overloaded.value) == (want.slots.tolist(), 0)
-    assert order(embed.handle(ours), ids.ctypes, 3, ctypes.byref(rows)) == 0
-    assert ids[: rows.value].tolist() == want.order.tolist()
-    assert order(embed.handle(ours), ids.ctypes, 2, ctypes.byref(rows)) == 1
-    assert ask(-1.0) == 1
-    assert b"period = -1" in embed.function("malleable_message")()
-    ours.add([1.0])
-    assert order(embed.handle(ours), 0, 4, 0) == 1
-
-
-@pytest.mark.parametrize("kind", ["flow", "overlap", "slotted"])
-def test_other_loops_are_held_for_a_period(kind):
-    """As from Python: who is next, by station, and whether there is overload."""
+@pytest.mark.parametrize("kind", ["", "flow_", "overlap_", "slotted_"])
+def test_decisions_for_a_period(kind):
+    """As from Python: slots, who is next, by station, overload; a wrong number is refused."""
     made = {
-        "flow": lambda: mb.FlowEpoch(4),
-        "overlap": lambda: mb.OverlapEpoch((4, 4)),
-        "slotted": lambda: mb.SlottedEpoch(4),
+        "": lambda: mb.Epoch(12),
+        "flow_": lambda: mb.FlowEpoch(4),
+        "overlap_": lambda: mb.OverlapEpoch((4, 4)),
+        "slotted_": lambda: mb.SlottedEpoch(4),
     }[kind]
     ours, theirs = made(), made()
     for epoch in (ours, theirs):
-        if kind == "flow":
+        if kind == "":
+            epoch.add([10.0, 12.0, 200.0], max_slots=12)
+        elif kind == "flow_":
             epoch.add(mb.Flows([[{"name": "a", "work": 9.0}], [{"name": "b", "work": 30.0}]]))
-        elif kind == "overlap":
+        elif kind == "overlap_":
             epoch.add(map=[0.5, 9.0], shuffle=[1.0, 2.0])
         else:
             epoch.add(maps=[5, 40], reduce_left=[0.0, 0.0])
-    set_period = embed.function(f"malleable_{kind}_epoch_set_period")
-    order = embed.function(f"malleable_{kind}_epoch_order")
-    decide = embed.function(f"malleable_{kind}_epoch_decide")
-    assert set_period(embed.handle(ours), -1.0) == 1
+    orders = {name: np.zeros(8, np.int64) for name in ("order", "shuffle_order")}
+    decision = decision_of(8, **orders)
+    decide = embed.function(f"malleable_{kind}epoch_decide")
+    capacities = (-1, -1) if kind == "overlap_" else (-1,)
+
+    def ask(period):
+        return decide(embed.handle(ours), 0.0, *capacities, period, decision.ctypes)
+
+    assert ask(-1.0) == 1
     assert b"period = -1" in embed.function("malleable_message")()
-    assert set_period(embed.handle(ours), 5.0) == 0
-    capacities = (-1, -1) if kind == "overlap" else (-1,)
-    columns = {"flow": 4, "overlap": 5, "slotted": 6}[kind]  # ids and what stands beside them
-    assert decide(embed.handle(ours), 0.0, *capacities, *([0] * columns), 8, 0) == 0
+    assert ask(5.0) == 0
     want = theirs.decide(0.0, period=5.0)
-    ids, rows, overloaded = np.zeros(8, np.int64), ctypes.c_int64(), ctypes.c_int64(-1)
-    for station, right in enumerate(want.order if kind == "overlap" else (want.order,)):
-        more = (1 - station,) if kind == "overlap" else ()
-        out = (ids.ctypes, 8, ctypes.byref(rows), ctypes.byref(overloaded))
-        assert order(embed.handle(ours), *more, *out) == 0
-        assert ids[: rows.value].tolist() == right.tolist()
-        assert overloaded.value == want.overloaded == 0
-    assert order(embed.handle(ours), *((1,) if kind == "overlap" else ()), ids.ctypes, 0, 0, 0) == 1
+    assert decision["overloaded"] == want.overloaded == 0
+    for (name, ids), right in zip(
+        orders.items(), want.order if kind == "overlap_" else (want.order, []), strict=True
+    ):
+        assert ids[: int(decision[name + "ed"][0])].tolist() == list(right)
+    decision["room"] = 0
+    assert ask(5.0) == 1
 
 
 def test_speedups():
@@ -147,24 +134,26 @@ def test_what_backup_tasks_gain():
     cluster["nodes"], cluster["generic"], cluster["map_slots"] = 1, 1, slots.ctypes.data
     table["count"], table["maps"] = 1, count.ctypes.data
     made, rows, ids = ctypes.c_void_p(), ctypes.c_int64(), np.zeros(3, np.int64)
+    starts = np.zeros(1, embed.record("malleable_starts"))
+    starts["bytes"], starts["room"] = starts.itemsize, 4
 
     def call(name, *arguments):
         status = embed.function(f"malleable_scheduler_{name}")(made, *arguments)
         assert status == 0, embed.function("malleable_message")()
 
     new = embed.function("malleable_scheduler_new")
-    assert new(cluster.ctypes, b"auto", b"sum:response", 0, ctypes.byref(made)) == 0
+    assert new(cluster.ctypes, 0, ctypes.byref(made)) == 0
     call("add", 0.0, table.ctypes, ids.ctypes)
     ids[:] = ids[0]
-    call("decide", 0.0, 0, 0, 0, 0, 0, 1, ctypes.byref(rows))
-    call("assign", 0.0, slots.ctypes, 0, ctypes.byref(rows))
-    call("ended_copying", 60.0, 3, ids.ctypes, maps.ctypes, 0, 0, seconds.ctypes, 0, 0)
+    call("decide", 0.0, decision_of(1).ctypes)
+    call("assign", 0.0, slots.ctypes, 0, starts.ctypes)
+    call("ended", 60.0, 3, ids.ctypes, maps.ctypes, 0, 0, seconds.ctypes, 0, 0)
     gain = np.zeros(2)
     call("backup_gains", 2, ids.ctypes, maps.ctypes, ages.ctypes, gain.ctypes)
     assert gain.tolist() == want.tolist()
     assert gain[1] > 1.0
     assert 0.22 > gain[0] > 0.0
-    call("take_back", 60.0, slots.ctypes, 0, ctypes.byref(rows))
+    call("take_back", 60.0, slots.ctypes, 0, ids.ctypes, 3, ctypes.byref(rows))
     assert rows.value == 0
     embed.function("malleable_scheduler_free")(made)
 

@@ -1,4 +1,4 @@
-/* The C interface: epochs, the scheduler, plans and checks, for any language that can call C.
+/* The C interface: epochs and the scheduler, for any language that can call C.
  *
  * Objects. malleable_X_new makes an object and gives you a pointer to it; malleable_X_free ends the
  * object (if you give it a null pointer, nothing happens).
@@ -11,13 +11,18 @@
  * call and does not keep them. To leave a column out, give a null pointer. Jobs that you add then
  * have the default, jobs that you update keep what they had, and an output column is not written.
  *
- * Room. If a function writes rows, `room` says for how many rows your arrays have room, and the
- * function sets `*rows` to the number of rows that it wrote. `room` must be at least the size of
- * the object (malleable_X_size), unless the comment of the function says otherwise.
+ * Room. If a function writes rows, `room` says for how many rows your arrays have room. `room` must
+ * be at least the size of the object (malleable_X_size), unless a comment says otherwise.
+ *
+ * Structures that begin with `bytes` may get more members in later versions. Set `bytes` to the
+ * size of the structure (sizeof), and set all other members to zero, before you set those that you
+ * need. A member that is zero, or that your version does not have, has its default: the comment
+ * behind the member begins with it.
  *
  * Units. Times are in seconds, work is in slot-seconds. Ids are never used twice. `now` may never
  * be less than in an earlier call. If a function takes the capacity as an argument beside `now`, -1
- * leaves the capacity as it was. The Python classes of the same names say what each column means
+ * leaves the capacity as it was. `period` says for how many seconds your loop holds the decision;
+ * 0: until a job ends. The Python classes of the same names say what each column means
  * and which values it may have.
  *
  * Threads. Different threads may use different objects at the same time. If two threads call the
@@ -30,8 +35,8 @@
  *
  * Fork. Objects consist of memory only, so a child process has copies of its own.
  *
- * Versions. From version 6 on, new functions are added at the end of malleable_api, and structures
- * do not change. Each of their members takes eight bytes.
+ * Versions. New functions are added at the end of malleable_api. Structures without `bytes` do not
+ * change. Each member of a structure takes eight bytes.
  */
 #ifndef MALLEABLE_MALLEABLE_H
 #define MALLEABLE_MALLEABLE_H
@@ -51,10 +56,8 @@
 extern "C" {
 #endif
 
-/* This number grows whenever functions are added. Version 6 took functions out of the middle of
- * malleable_api (those of adaptive epochs), and a member of malleable_cluster_jobs. So programs
- * that were built for versions up to 5 have to be built again. */
-#define MALLEABLE_API_VERSION 6
+/* This number grows whenever functions are added. */
+#define MALLEABLE_API_VERSION 1
 
 /* If a job may use all slots, give it this number as max_slots. */
 #define MALLEABLE_ALL_SLOTS (INT64_C(1) << 62)
@@ -80,26 +83,16 @@ typedef enum malleable_kind {
   MALLEABLE_CUSTOM = 8
 } malleable_kind;
 
-typedef enum malleable_plan_status {
-  MALLEABLE_PLAN_OK = 0,
-  MALLEABLE_PLAN_MINIMA_SCALED = 1,
-  MALLEABLE_PLAN_TRUNCATED = 2,
-  MALLEABLE_PLAN_UNMET = 3,
-  MALLEABLE_PLAN_INFEASIBLE = 4
-} malleable_plan_status;
-
 typedef struct malleable_epoch malleable_epoch;
 typedef struct malleable_flow_epoch malleable_flow_epoch;
 typedef struct malleable_overlap_epoch malleable_overlap_epoch;
 typedef struct malleable_slotted_epoch malleable_slotted_epoch;
 typedef struct malleable_scheduler malleable_scheduler;
-typedef struct malleable_plan malleable_plan;
 
 /* A penalty of your own: what it costs that a job or flow ends at the absolute time `completion`.
- * An epoch gives the id of the job or flow, malleable_plan_jobs and malleable_plan_flows give its
- * row. The penalty must not fall as time goes on, and must not be NaN. If it is infinite from some
- * time on, this time is a strict deadline. The function is called in the thread that calls the
- * library. */
+ * `job` is the id of the job or flow. The penalty must not fall as time goes on, and must not be
+ * NaN. If it is infinite from some time on, this time is a strict deadline. The function is called
+ * in the thread that calls the library. */
 typedef double (*malleable_penalty)(int64_t job, double completion);
 
 /* Shares [classes x nodes, row by row] that solve the linear programs of the adaptive scheduler,
@@ -179,6 +172,8 @@ typedef struct malleable_flow_changes {
   const int64_t* sla_offset;
   const double* sla_time;
   const double* sla_penalty;
+  const double*
+      task_work; /* one number: the work of a task, for all jobs whose work is not known */
 } malleable_flow_changes;
 
 /* Jobs with a map phase and a shuffle phase. Work is in seconds of the whole station: how long the
@@ -222,6 +217,14 @@ typedef struct malleable_cluster {
   const double* user_priority; /* 1 */
 } malleable_cluster;
 
+/* A column by its name, for columns that a structure does not have. Set `real` or `whole`, and
+ * leave the other one null. */
+typedef struct malleable_column {
+  const char* name;
+  const double* real;
+  const int64_t* whole;
+} malleable_column;
+
 /* Jobs of map and reduce tasks on a cluster. `maps` is needed. Users have numbers from 0. If
  * these jobs have new users, say how many (new_users): the new numbers follow the numbers that
  * there are. */
@@ -247,42 +250,12 @@ typedef struct malleable_cluster_jobs {
   int64_t new_users;
   const double* new_user_minimum;  /* 0 */
   const double* new_user_priority; /* 1 */
+  /* So many more columns: max_slots (whole), speedup (p, real), and for policy adaptive node_rates
+   * (real): for each job, phase and type of nodes, what such nodes do of the job's seconds in a
+   * second; NaN: the rate of the node. */
+  int64_t columns;
+  const malleable_column* more;
 } malleable_cluster_jobs;
-
-/* A column by its name, for columns that a structure does not have. Set `real` or `whole`, and
- * leave the other one null. */
-typedef struct malleable_column {
-  const char* name;
-  const double* real;
-  const int64_t* whole;
-} malleable_column;
-
-typedef struct malleable_adaptive_options {
-  double grouped;   /* 1: nodes that are alike are matched together; 0: single nodes */
-  double by_slots;  /* 1: rates are slots over time; 0, as printed: 1 over time */
-  double fallback;  /* 1 or 0 */
-  double guard;     /* 0: off */
-  double threshold; /* solve again when a rate moved by this share */
-  double memory;    /* seconds */
-  double max_wait;  /* seconds */
-  double patience;  /* seconds */
-} malleable_adaptive_options;
-
-/* The options that malleable_scheduler_new takes. (malleable_scheduler_new_with takes every option,
- * by its name.) effort: -1 means none. by_user: -1 means 1 if the cluster names users. speedup: p
- * of s^p. */
-/* clang-format off */
-#define MALLEABLE_SCHEDULER_OPTIONS(X)                                                             \
-  X(double, hysteresis) X(int64_t, effort) X(int64_t, at_least_one) X(int64_t, by_user)            \
-  X(int64_t, learn) X(double, slow_start) X(int64_t, split_copy) X(double, delay)                  \
-  X(double, rack_delay) X(int64_t, replicas) X(double, ageing) X(int64_t, in_order)                \
-  X(int64_t, gang) X(double, pool_minimum) X(double, speedup)
-/* clang-format on */
-typedef struct malleable_scheduler_options {
-#define MALLEABLE_MEMBER(type, name) type name;
-  MALLEABLE_SCHEDULER_OPTIONS(MALLEABLE_MEMBER)
-#undef MALLEABLE_MEMBER
-} malleable_scheduler_options;
 
 /* How many tasks of each job wait (pending), run, have ended well (done), and have failed for good.
  * A column that you leave out has 0. */
@@ -297,14 +270,109 @@ typedef struct malleable_task_counts {
   const int64_t* failed_reduces;
 } malleable_task_counts;
 
-/* The pieces of a schedule: the job of row job[k] holds slots[k] slots from start[k] to end[k]. */
-typedef struct malleable_pieces {
-  int64_t count;
-  const int64_t* job;
-  const double* start;
-  const double* end;
-  const int64_t* slots;
-} malleable_pieces;
+/* ---- Options: structures of zeros, or null, stand for the defaults ---- */
+
+typedef struct malleable_epoch_options {
+  int64_t bytes;
+  const char* objective;     /* sum:response; sum:KIND or max:KIND */
+  const char* policy;        /* flex; flex, fair, fifo or wdeq */
+  const char* min_mode;      /* guarantee; guarantee or gang */
+  const int64_t* effort;     /* FLEX takes its own order; how many candidates (schedules) FLEX tries
+                              * after its fixed orders */
+  double hysteresis;         /* 0 */
+  malleable_penalty penalty; /* none; of the jobs of kind custom */
+} malleable_epoch_options;
+
+typedef struct malleable_flow_epoch_options {
+  int64_t bytes;
+  const char* objective; /* sum:response */
+  const char* policy;    /* flowflex; flowflex, flowflex-fast, flowflex-literal, fair, fifo */
+  const int64_t* effort; /* no plan is made; as of jobs */
+  const double* ready_fraction; /* 1 */
+  double task_work;             /* 1; the work of a task, for jobs whose work is not known */
+  double hysteresis;            /* 0 */
+  malleable_penalty penalty;    /* none; of the flows of kind custom */
+} malleable_flow_epoch_options;
+
+typedef struct malleable_overlap_epoch_options {
+  int64_t bytes;
+  const char* policy; /* max-srpt; max-srpt, split-srpt, two-srpt or fcfs */
+  int64_t idle;       /* 0: other jobs get the slots that a job cannot use; 1: they stay idle */
+  int64_t bounce;     /* a job that has done more work than was estimated ranks: 0: first; 1: as
+                       * SRPT with bounce ranks it */
+} malleable_overlap_epoch_options;
+
+typedef struct malleable_slotted_epoch_options {
+  int64_t bytes;
+  const char* policy;  /* asrpt; asrpt, unlock, srpt, lrpt, fifo or fair */
+  double slot_seconds; /* 1; the length of a slot of time */
+} malleable_slotted_epoch_options;
+
+typedef struct malleable_scheduler_options {
+  int64_t bytes;
+  const char* objective; /* sum:response */
+  const char* policy;    /* auto; auto, flex, fair, fifo, wdeq, srpt, max-srpt, asrpt, hesrpt,
+                          * gittins, flowflex, flowflex-fast or adaptive */
+  /* The options of docs/options.md and of `malleable simulate --options`, but with learn=true, and
+   * with take_back=false until you say that your engine can end tasks. In this text you write:
+   * "prior=2 assignment=deficit speedup=1;1.9;2.7". */
+  const char* options;
+  /* Policy adaptive needs the matcher, which is called with `context` when jobs come and rates have
+   * moved. If the matcher fails, the jobs have come all the same: the next decision or assignment
+   * says so, and the one after that asks the matcher again. The classes of this policy are the
+   * programs of jobs whose users have one priority. `adaptive` has the options of
+   * malleable.Adaptive in Python, as text: "grouped=false guard=2". */
+  const char* adaptive;
+  malleable_matcher matcher;
+  void* context;
+} malleable_scheduler_options;
+
+/* ---- What decisions write ---- */
+
+/* If a column belongs to some objects only, its comment names them, and the others do not write it.
+ * A row is one job. */
+typedef struct malleable_decision {
+  int64_t bytes;
+  int64_t room;       /* for how many rows and ids the columns have room */
+  int64_t rows;       /* written: the number of rows */
+  int64_t overloaded; /* written: 1 if the jobs that keep coming need more whole slot-periods than
+                       * there are (a slot-period is one slot, held for one period), otherwise 0 */
+  int64_t* ids;       /* of jobs */
+  int64_t* given;     /* slots from now on; overlap epochs and schedulers write two entries for each
+                       * row: one for map or generic slots, then one for shuffle or reduce slots */
+  uint8_t* changed;   /* 1 if the slots differ from those of the decision before, otherwise 0 */
+  /* For a period: the ids of jobs that could use more slots. If a slot becomes free before the next
+   * decision, give it to the first of these jobs. Of overlap epochs `order` is for map slots. */
+  int64_t* order;
+  int64_t ordered;        /* written: the number of ids in `order` */
+  int64_t* shuffle_order; /* overlap epochs: the same for shuffle slots */
+  int64_t shuffle_ordered;
+  double* value;       /* epochs of jobs: one number, the value of the decision */
+  double* lower_bound; /* epochs of jobs: one number, which no schedule's value is below */
+  uint8_t* ready;      /* flow epochs: 1 if the job can run, that is, its flow has arrived, and the
+                        * jobs that it waits for have ended; otherwise 0 */
+  int64_t* ended;      /* flow epochs: the flows that ended since the decision before; it needs room
+                        * for all flows */
+  int64_t ended_room;
+  int64_t ended_flows; /* written: the number of ids in `ended` */
+  double* share;       /* overlap epochs: parts of the two stations, two entries for each row */
+  int64_t* maps;       /* slotted epochs: the number of maps that start */
+  int64_t* reduces;    /* slotted epochs: the number of reduce tasks that start */
+  uint8_t* bound; /* slotted epochs; overlap epochs and schedulers, two entries for each row: why
+                   * the job has no more slots, see malleable_bound_text */
+  double* key;    /* schedulers: the job with the least key gets the next slot */
+} malleable_decision;
+
+/* The tasks that an assignment starts. `room` must be at least the number of free slots. */
+typedef struct malleable_starts {
+  int64_t bytes;
+  int64_t room;
+  int64_t rows;   /* written: the number of tasks */
+  int64_t* ids;   /* of the tasks' jobs */
+  int64_t* phase; /* 0 map, 1 reduce */
+  int64_t* task;  /* the number of the task; -1 if you may start any task of the phase */
+  int64_t* node;
+} malleable_starts;
 
 /* Declares a function, and a type NAME_function for the table at the end. */
 #define MALLEABLE_FUNCTION(result, name, arguments) \
@@ -322,16 +390,9 @@ MALLEABLE_FUNCTION(const char*, malleable_bound_text, (int64_t bound));
 
 /* ---- Epoch: malleable jobs ---- */
 
-/* objective: sum:KIND or max:KIND. policy: flex, fair, fifo or wdeq. min_mode: guarantee or gang.
- * effort: how many candidates (schedules) FLEX tries after its fixed orders; -1: none, FLEX takes
- * its own order. */
 MALLEABLE_FUNCTION(int, malleable_epoch_new,
-                   (int64_t slots, const char* objective, const char* policy, const char* min_mode,
-                    double hysteresis, int64_t effort, malleable_epoch** made));
+                   (int64_t slots, const malleable_epoch_options* options, malleable_epoch** made));
 MALLEABLE_FUNCTION(void, malleable_epoch_free, (malleable_epoch * epoch));
-/* Sets the penalty of the jobs of kind custom. Call this before you add the first such job. */
-MALLEABLE_FUNCTION(int, malleable_epoch_set_penalty,
-                   (malleable_epoch * epoch, malleable_penalty penalty));
 /* Adds jobs and writes their ids. O(jobs added). */
 MALLEABLE_FUNCTION(int, malleable_epoch_add,
                    (malleable_epoch * epoch, const malleable_jobs* jobs, int64_t* ids));
@@ -345,43 +406,17 @@ MALLEABLE_FUNCTION(int, malleable_epoch_finish,
 /* These jobs are cancelled. */
 MALLEABLE_FUNCTION(int, malleable_epoch_remove,
                    (malleable_epoch * epoch, int64_t count, const int64_t* ids));
-/* Writes one row for each job: its id, its slots from now on (`given`), and whether these differ
- * from its slots in the decision before (`changed`: 1 or 0). */
+/* Writes one row for each job. */
 MALLEABLE_FUNCTION(int, malleable_epoch_decide,
-                   (malleable_epoch * epoch, double now, int64_t slots, int64_t* ids,
-                    int64_t* given, uint8_t* changed, int64_t room, int64_t* rows));
-/* The value and the lower bound of the last decision. Call this before anything changes. */
-MALLEABLE_FUNCTION(int, malleable_epoch_assess,
-                   (malleable_epoch * epoch, double* value, double* lower_bound));
-/* The whole schedule that the last decision begins; its rows are those of the decision. Call this
- * before anything changes. */
-MALLEABLE_FUNCTION(int, malleable_epoch_plan, (malleable_epoch * epoch, malleable_plan** made));
+                   (malleable_epoch * epoch, double now, int64_t slots, double period,
+                    malleable_decision* decision));
 MALLEABLE_FUNCTION(int, malleable_epoch_size, (malleable_epoch * epoch, int64_t* jobs));
-/* As malleable_epoch_decide, for a loop that holds the slots for `period` seconds (0: until a job
- * ends). overloaded: 1 if the jobs that keep coming need more whole slot-periods than there are. (A
- * slot-period is one slot, held for one period.) */
-MALLEABLE_FUNCTION(int, malleable_epoch_decide_period,
-                   (malleable_epoch * epoch, double now, int64_t slots, double period, int64_t* ids,
-                    int64_t* given, uint8_t* changed, int64_t room, int64_t* rows,
-                    int64_t* overloaded));
-/* The ids of jobs that could use more slots, if the decision is held for a period; otherwise none.
- * If a slot becomes free before the next decision, give it to the first of these jobs. Call this
- * before anything changes. */
-MALLEABLE_FUNCTION(int, malleable_epoch_order,
-                   (malleable_epoch * epoch, int64_t* ids, int64_t room, int64_t* rows));
-
 /* ---- FlowEpoch: DAGs of malleable jobs ---- */
 
-/* policy: flowflex, flowflex-fast, flowflex-literal, fair or fifo. effort: -1 for none. */
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_new,
-                   (int64_t slots, const char* objective, const char* policy, int64_t effort,
-                    double task_work, double hysteresis, double ready_fraction,
+                   (int64_t slots, const malleable_flow_epoch_options* options,
                     malleable_flow_epoch** made));
 MALLEABLE_FUNCTION(void, malleable_flow_epoch_free, (malleable_flow_epoch * epoch));
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_set_penalty,
-                   (malleable_flow_epoch * epoch, malleable_penalty penalty));
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_set_task_work,
-                   (malleable_flow_epoch * epoch, double task_work));
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_add,
                    (malleable_flow_epoch * epoch, const malleable_flows* flows, int64_t* flow_ids,
                     int64_t* job_ids));
@@ -396,35 +431,19 @@ MALLEABLE_FUNCTION(int, malleable_flow_epoch_finish,
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_remove,
                    (malleable_flow_epoch * epoch, int64_t count, const int64_t* ids, int64_t flows,
                     const int64_t* flow_ids));
-/* Writes one row for each job that has not ended. `ready` is 1 if the job can run: its flow has
- * arrived, and the jobs that it waits for have ended. */
+/* Writes one row for each job that has not ended. */
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_decide,
-                   (malleable_flow_epoch * epoch, double now, int64_t slots, int64_t* ids,
-                    int64_t* given, uint8_t* changed, uint8_t* ready, int64_t room, int64_t* rows));
-/* The flows that ended between the last two decisions. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_ended,
-                   (malleable_flow_epoch * epoch, int64_t* flow_ids, int64_t room, int64_t* rows));
-/* From now on the loop holds each decision for `period` seconds; 0: until a job ends. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_set_period,
-                   (malleable_flow_epoch * epoch, double period));
-/* As malleable_epoch_order, for the jobs that are ready; `overloaded` as for
- * malleable_epoch_decide_period. `room` must be at least the number of jobs that have not ended. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_order,
-                   (malleable_flow_epoch * epoch, int64_t* ids, int64_t room, int64_t* rows,
-                    int64_t* overloaded));
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_plan,
-                   (malleable_flow_epoch * epoch, malleable_plan** made));
+                   (malleable_flow_epoch * epoch, double now, int64_t slots, double period,
+                    malleable_decision* decision));
 MALLEABLE_FUNCTION(int, malleable_flow_epoch_size,
                    (malleable_flow_epoch * epoch, int64_t* jobs, int64_t* flows));
 
 /* ---- OverlapEpoch: map and shuffle phases that overlap ---- */
 
-/* policy: max-srpt, split-srpt, two-srpt or fcfs. conserving: what happens to slots that a job
- * cannot use; 1: other jobs get them, 0: they stay idle. bounce: how a job ranks that has done more
- * work than was estimated; 0: first, 1: as SRPT with bounce ranks it. */
 MALLEABLE_FUNCTION(int, malleable_overlap_epoch_new,
-                   (int64_t map_slots, int64_t shuffle_slots, const char* policy,
-                    int64_t conserving, int64_t bounce, malleable_overlap_epoch** made));
+                   (int64_t map_slots, int64_t shuffle_slots,
+                    const malleable_overlap_epoch_options* options,
+                    malleable_overlap_epoch** made));
 MALLEABLE_FUNCTION(void, malleable_overlap_epoch_free, (malleable_overlap_epoch * epoch));
 MALLEABLE_FUNCTION(int, malleable_overlap_epoch_add,
                    (malleable_overlap_epoch * epoch, int64_t count,
@@ -436,29 +455,18 @@ MALLEABLE_FUNCTION(int, malleable_overlap_epoch_finish,
                    (malleable_overlap_epoch * epoch, int64_t count, const int64_t* ids));
 MALLEABLE_FUNCTION(int, malleable_overlap_epoch_remove,
                    (malleable_overlap_epoch * epoch, int64_t count, const int64_t* ids));
-/* Writes one row for each job that has slots, or had slots until now. `given`, `share` and `bound`
- * have two entries for each row: one for map, then one for shuffle. */
+/* Writes one row for each job that has slots, or had slots until now. */
 MALLEABLE_FUNCTION(int, malleable_overlap_epoch_decide,
                    (malleable_overlap_epoch * epoch, double now, int64_t map_slots,
-                    int64_t shuffle_slots, int64_t* ids, int64_t* given, uint8_t* changed,
-                    double* share, uint8_t* bound, int64_t room, int64_t* rows));
-/* As malleable_flow_epoch_set_period. */
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_set_period,
-                   (malleable_overlap_epoch * epoch, double period));
-/* As malleable_flow_epoch_order, for one station. map: 1 for the map station, 0 for the shuffle
- * station. */
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_order,
-                   (malleable_overlap_epoch * epoch, int64_t map, int64_t* ids, int64_t room,
-                    int64_t* rows, int64_t* overloaded));
+                    int64_t shuffle_slots, double period, malleable_decision* decision));
 MALLEABLE_FUNCTION(int, malleable_overlap_epoch_size,
                    (malleable_overlap_epoch * epoch, int64_t* jobs));
 
 /* ---- SlottedEpoch: map and reduce tasks on machines, slot by slot ---- */
 
-/* slots: the number of machines. slot_seconds: the length of a slot of time. policy: asrpt, unlock,
- * srpt, lrpt, fifo or fair. */
+/* slots: the number of machines. */
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_new,
-                   (int64_t slots, double slot_seconds, const char* policy,
+                   (int64_t slots, const malleable_slotted_epoch_options* options,
                     malleable_slotted_epoch** made));
 MALLEABLE_FUNCTION(void, malleable_slotted_epoch_free, (malleable_slotted_epoch * epoch));
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_add,
@@ -472,55 +480,22 @@ MALLEABLE_FUNCTION(int, malleable_slotted_epoch_finish,
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_remove,
                    (malleable_slotted_epoch * epoch, int64_t count, const int64_t* ids));
 /* Writes one row for each job whose tasks start, or that holds machines, or held machines until
- * now. `given` is the number of machines that the job holds; `maps` and `reduces` are the numbers
- * of tasks that start. */
+ * now. `given` is the number of machines that the job holds, `order` the jobs whose tasks wait. */
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_decide,
-                   (malleable_slotted_epoch * epoch, double now, int64_t slots, int64_t* ids,
-                    int64_t* given, uint8_t* changed, int64_t* maps, int64_t* reduces,
-                    uint8_t* bound, int64_t room, int64_t* rows));
-/* As malleable_flow_epoch_set_period. */
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_set_period,
-                   (malleable_slotted_epoch * epoch, double period));
-/* As malleable_flow_epoch_order, for the jobs whose tasks wait. */
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_order,
-                   (malleable_slotted_epoch * epoch, int64_t* ids, int64_t room, int64_t* rows,
-                    int64_t* overloaded));
+                   (malleable_slotted_epoch * epoch, double now, int64_t slots, double period,
+                    malleable_decision* decision));
 MALLEABLE_FUNCTION(int, malleable_slotted_epoch_size,
                    (malleable_slotted_epoch * epoch, int64_t* jobs));
 
 /* ---- Scheduler: how many slots each job of a cluster gets, and which tasks start where ---- */
 
-/* Sets all options to their defaults: those of docs/options.md, but with learn = 1. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_defaults, (malleable_scheduler_options * options));
-/* policy: auto, flex, fair, fifo, wdeq, srpt, max-srpt, split-srpt, asrpt, hesrpt, las, gittins,
- * psbs, flowflex or flowflex-fast. options: null for the defaults. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_new,
-                   (const malleable_cluster* cluster, const char* policy, const char* objective,
-                    const malleable_scheduler_options* options, malleable_scheduler** made));
-/* The same, with options as text: "prior=2 assignment=deficit speedup=1;1.9;2.7". docs/options.md
- * and `malleable simulate --options` list all options of policies and of the scheduler. null: the
- * defaults. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_new_with,
-                   (const malleable_cluster* cluster, const char* policy, const char* objective,
-                    const char* options, malleable_scheduler** made));
-/* Policy adaptive. Its classes are the programs of jobs whose users have one priority. adaptive:
- * null for the defaults; options: as of malleable_scheduler_new_with. The matcher is called with
- * `context` when jobs come and rates have moved. If the matcher fails, the jobs have come all the
- * same: the next decision or assignment says so, and the one after that asks the matcher again. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_new_adaptive,
-                   (const malleable_cluster* cluster, const malleable_adaptive_options* adaptive,
-                    malleable_matcher matcher, void* context, const char* options,
+                   (const malleable_cluster* cluster, const malleable_scheduler_options* options,
                     malleable_scheduler** made));
 MALLEABLE_FUNCTION(void, malleable_scheduler_free, (malleable_scheduler * scheduler));
 MALLEABLE_FUNCTION(int, malleable_scheduler_add,
                    (malleable_scheduler * scheduler, double now, const malleable_cluster_jobs* jobs,
                     int64_t* ids));
-/* The same, with columns that the structure lacks: max_slots (whole), speedup (p, real), and for
- * policy adaptive node_rates (real): for each job, phase and type of nodes, what such nodes do of
- * the job's seconds in a second; NaN: the rate of the node. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_add_with,
-                   (malleable_scheduler * scheduler, double now, const malleable_cluster_jobs* jobs,
-                    int64_t columns, const malleable_column* more, int64_t* ids));
 /* Says on which nodes the blocks of a job's map tasks are: `copies` nodes for the first map, then
  * for the next. Call this before a map of the job has started. The option replicas must be above 0.
  */
@@ -536,20 +511,16 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_started,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, int64_t* ignored));
 /* Tasks that ended well. If the node is not known, give -1, and if the seconds are not known, NaN.
- * If you leave one of these columns out, it is not known for any task. */
+ * If you leave one of these columns out, it is not known for any task. `copying` says how many of a
+ * reduce task's seconds are copying if all maps have ended before the task starts. NaN: unknown. If
+ * reduce tasks copy nothing, say 0: with take_back=true the scheduler starts some early otherwise,
+ * to learn how long they copy. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_ended,
-                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
-                    const int64_t* phase, const int64_t* tasks, const int64_t* node,
-                    const double* seconds, int64_t* ignored));
-/* The same. `copying` says how many of a reduce task's seconds are copying if all maps have ended
- * before the task starts. NaN: unknown. If reduce tasks copy nothing, say 0: with take_back=true
- * the scheduler starts some early otherwise, to learn how long they copy. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_ended_copying,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, const int64_t* node,
                     const double* seconds, const double* copying, int64_t* ignored));
 /* Tasks that failed. They wait again. `task` is needed only for tasks with blocks: the number that
- * malleable_scheduler_starts gave, or -1. */
+ * malleable_scheduler_assign gave, or -1. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_failed,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const int64_t* phase, const int64_t* tasks, const int64_t* task,
@@ -587,30 +558,20 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_finish,
 MALLEABLE_FUNCTION(int, malleable_scheduler_remove,
                    (malleable_scheduler * scheduler, double now, int64_t count,
                     const int64_t* ids));
-/* Writes one row for each job. `given` (how many slots the job should have) and `bound` have two
- * entries for each row: one for map or generic slots, then one for reduce slots. The job with the
- * least `key` gets the next slot. */
+/* Writes one row for each job. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_decide,
-                   (malleable_scheduler * scheduler, double now, int64_t* ids, int64_t* given,
-                    uint8_t* changed, uint8_t* bound, double* key, int64_t room, int64_t* rows));
-/* Chooses tasks for the free slots of each node. The tasks count as started. `*starts` becomes
- * their number. */
+                   (malleable_scheduler * scheduler, double now, malleable_decision* decision));
+/* Chooses tasks for the free slots of each node. The tasks count as started. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_assign,
                    (malleable_scheduler * scheduler, double now, const int64_t* free_map_slots,
-                    const int64_t* free_reduce_slots, int64_t* starts));
-/* The tasks that malleable_scheduler_assign chose last. `task` is -1 if you may start any task of
- * the phase. `room` must be at least `*starts`. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_starts,
-                   (malleable_scheduler * scheduler, int64_t* ids, int64_t* phase, int64_t* task,
-                    int64_t* node, int64_t room, int64_t* rows));
-/* With the option take_back=true, before an assignment: `*tasks` reduce tasks, which wait for maps,
- * are to be ended, as others need their slots. They count as waiting again. */
+                    const int64_t* free_reduce_slots, malleable_starts* starts));
+/* With the option take_back=true, before an assignment: ends reduce tasks that wait for maps, if
+ * others need their slots. These tasks count as waiting again. Writes the job of each task: end the
+ * reduce task of the job that started last. `room` must be at least the number of tasks that run.
+ */
 MALLEABLE_FUNCTION(int, malleable_scheduler_take_back,
                    (malleable_scheduler * scheduler, double now, const int64_t* free_map_slots,
-                    const int64_t* free_reduce_slots, int64_t* tasks));
-/* Jobs of these, one row a task: end the reduce task of the job that started last. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_taken,
-                   (malleable_scheduler * scheduler, int64_t* ids, int64_t room, int64_t* rows));
+                    const int64_t* free_reduce_slots, int64_t* ids, int64_t room, int64_t* rows));
 /* Of running tasks, one a row, which have run for so many seconds (a reduce task: since all maps
  * had ended): the seconds by which a task will probably end earlier with a second attempt, over
  * those that the second attempt will probably run; 0: it is to have none. Start one in a slot that
@@ -640,84 +601,25 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_recall,
 MALLEABLE_FUNCTION(int, malleable_scheduler_next, (malleable_scheduler * scheduler, double* time));
 MALLEABLE_FUNCTION(int, malleable_scheduler_size, (malleable_scheduler * scheduler, int64_t* jobs));
 
-/* ---- Plans ---- */
-
-/* Plans a table of jobs, all of which must have arrived by `now`. effort: -1 for the default.
- * budget: how many seconds the search may take; infinity: any time. penalty: for jobs of kind
- * custom, otherwise null. */
-MALLEABLE_FUNCTION(int, malleable_plan_jobs,
-                   (const malleable_jobs* jobs, int64_t slots, const char* objective,
-                    const char* policy, const char* min_mode, int64_t effort, double budget,
-                    double now, malleable_penalty penalty, malleable_plan** made));
-MALLEABLE_FUNCTION(int, malleable_plan_flows,
-                   (const malleable_flows* flows, int64_t slots, const char* objective,
-                    const char* policy, int64_t effort, double budget, double now,
-                    malleable_penalty penalty, malleable_plan** made));
-MALLEABLE_FUNCTION(void, malleable_plan_free, (malleable_plan * plan));
-/* `*status` becomes a malleable_plan_status. */
-MALLEABLE_FUNCTION(int, malleable_plan_value,
-                   (malleable_plan * plan, int64_t* status, double* value, double* lower_bound));
-MALLEABLE_FUNCTION(int, malleable_plan_size,
-                   (malleable_plan * plan, int64_t* jobs, int64_t* flows, int64_t* pieces));
-/* One row for each job, as in the table. `penalty` is for plans of jobs; in a plan of flows, flows
- * have the penalties. */
-MALLEABLE_FUNCTION(int, malleable_plan_job_columns,
-                   (malleable_plan * plan, int64_t* allocation, double* start, double* completion,
-                    double* penalty, int64_t room));
-/* One row for each flow. `ids` are for the plan of an epoch. `first_job` is the row of the first
- * job of the flow. */
-MALLEABLE_FUNCTION(int, malleable_plan_flow_columns,
-                   (malleable_plan * plan, int64_t* ids, int64_t* first_job, double* completion,
-                    double* penalty, int64_t room));
-/* The rows of the jobs (in a plan of flows: of the flows), the most urgent first. */
-MALLEABLE_FUNCTION(int, malleable_plan_order,
-                   (malleable_plan * plan, int64_t* order, int64_t room, int64_t* rows));
-MALLEABLE_FUNCTION(int, malleable_plan_pieces,
-                   (malleable_plan * plan, int64_t* job, double* start, double* end, int64_t* slots,
-                    int64_t room));
-
-/* ---- Checks: whether a schedule keeps its promises ---- */
-
-/* Checks that all work is done, within the maxima, minima, gangs and capacity, and that completions
- * are right. The check shares no code with the solvers. MALLEABLE_INVALID: the message says what is
- * violated. ignore_minima: 1 for a schedule of a policy that ignores minima, otherwise 0. */
-MALLEABLE_FUNCTION(int, malleable_check_jobs,
-                   (const malleable_jobs* jobs, int64_t slots, double now, const char* min_mode,
-                    int64_t ignore_minima, const malleable_pieces* pieces,
-                    const double* completion));
-/* The same for flows, and that jobs wait for their parents. `completion` has one entry for each
- * job. */
-MALLEABLE_FUNCTION(int, malleable_check_flows,
-                   (const malleable_flows* flows, int64_t slots, double now,
-                    const malleable_pieces* pieces, const double* completion));
-
 /* ---- The table of all functions, for programs that cannot link the library ---- */
 
 /* clang-format changes this list each time it runs. */
 /* clang-format off */
 #define MALLEABLE_FUNCTIONS(X)                                                                     \
-  X(version) X(message) X(bound_text) X(epoch_new) X(epoch_free) X(epoch_set_penalty)              \
-  X(epoch_add) X(epoch_update) X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_assess)     \
-  X(epoch_plan) X(epoch_size) X(flow_epoch_new) X(flow_epoch_free) X(flow_epoch_set_penalty)       \
-  X(flow_epoch_set_task_work) X(flow_epoch_add) X(flow_epoch_update) X(flow_epoch_finish)          \
-  X(flow_epoch_remove) X(flow_epoch_decide) X(flow_epoch_ended) X(flow_epoch_plan)                 \
-  X(flow_epoch_size) X(overlap_epoch_new) X(overlap_epoch_free) X(overlap_epoch_add)               \
-  X(overlap_epoch_update) X(overlap_epoch_finish) X(overlap_epoch_remove)                          \
-  X(overlap_epoch_decide) X(overlap_epoch_size) X(slotted_epoch_new) X(slotted_epoch_free)         \
-  X(slotted_epoch_add) X(slotted_epoch_update) X(slotted_epoch_finish) X(slotted_epoch_remove)     \
-  X(slotted_epoch_decide) X(slotted_epoch_size) X(scheduler_defaults)   \
-  X(scheduler_new) X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks)                      \
-  X(scheduler_started) X(scheduler_ended) X(scheduler_failed) X(scheduler_ready)                   \
+  X(version) X(message) X(bound_text) X(epoch_new) X(epoch_free) X(epoch_add) X(epoch_update)      \
+  X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_size) X(flow_epoch_new)                  \
+  X(flow_epoch_free) X(flow_epoch_add) X(flow_epoch_update) X(flow_epoch_finish)                   \
+  X(flow_epoch_remove) X(flow_epoch_decide) X(flow_epoch_size) X(overlap_epoch_new)                \
+  X(overlap_epoch_free) X(overlap_epoch_add) X(overlap_epoch_update) X(overlap_epoch_finish)       \
+  X(overlap_epoch_remove) X(overlap_epoch_decide) X(overlap_epoch_size) X(slotted_epoch_new)       \
+  X(slotted_epoch_free) X(slotted_epoch_add) X(slotted_epoch_update) X(slotted_epoch_finish)       \
+  X(slotted_epoch_remove) X(slotted_epoch_decide) X(slotted_epoch_size) X(scheduler_new)           \
+  X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks) X(scheduler_started)                  \
+  X(scheduler_ended) X(scheduler_failed) X(scheduler_lost) X(scheduler_ready)                      \
   X(scheduler_observe) X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots)           \
   X(scheduler_finish) X(scheduler_remove) X(scheduler_decide) X(scheduler_assign)                  \
-  X(scheduler_starts) X(scheduler_counts) X(scheduler_next) X(scheduler_size) X(plan_jobs)         \
-  X(plan_flows) X(plan_free) X(plan_value) X(plan_size) X(plan_job_columns) X(plan_flow_columns)   \
-  X(plan_order) X(plan_pieces) X(check_jobs) X(check_flows)                                      \
-  X(epoch_decide_period) X(epoch_order) X(scheduler_new_with) X(scheduler_lost)                    \
-  X(scheduler_history) X(scheduler_recall) X(scheduler_add_with)                                   \
-  X(flow_epoch_set_period) X(flow_epoch_order) X(overlap_epoch_set_period) X(overlap_epoch_order)  \
-  X(slotted_epoch_set_period) X(slotted_epoch_order) X(scheduler_ended_copying)                    \
-  X(scheduler_take_back) X(scheduler_taken) X(scheduler_backup_gains) X(scheduler_new_adaptive)
+  X(scheduler_take_back) X(scheduler_backup_gains) X(scheduler_counts) X(scheduler_history)        \
+  X(scheduler_recall) X(scheduler_next) X(scheduler_size)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

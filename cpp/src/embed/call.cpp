@@ -53,12 +53,14 @@ void throw_count(const char* field, std::int64_t count, std::int64_t most) {
   throw std::invalid_argument(std::string(field) + " = " + std::to_string(count) +
                               ": must be from 0 to " + std::to_string(most));
 }
-void throw_moved_on() {
-  throw std::invalid_argument("the epoch has moved on since its last decision; decide again first");
+void throw_bytes(const char* field, std::int64_t bytes, std::size_t least) {
+  throw std::invalid_argument(std::string(field) + ".bytes = " + std::to_string(bytes) +
+                              ": must be sizeof the structure (" + std::to_string(least) +
+                              ", or more if all that this version does not know is zero)");
 }
 
 Goal goal_of(const char* objective) {
-  const std::string_view name = text("objective", objective);
+  const std::string_view name = text_or(objective, "sum:response");
   for (std::size_t code = 0; code < std::size(kKinds); ++code) {
     const std::string kind = kKinds[code].name;
     if (name == "sum:" + kind) return {Aggregate::kSum, static_cast<Kind>(code)};
@@ -71,16 +73,16 @@ Goal goal_of(const char* objective) {
 }
 
 MinMode min_mode_of(const char* name) {
-  const std::string_view mode = text("min_mode", name);
+  const std::string_view mode = text_or(name, "guarantee");
   if (mode == "guarantee") return MinMode::kGuarantee;
   if (mode == "gang") return MinMode::kGang;
   throw std::invalid_argument("min_mode = '" + std::string(mode) + "': expected guarantee or gang");
 }
 
-std::optional<std::uint64_t> effort_of(std::int64_t effort) {
-  if (effort == -1) return std::nullopt;
-  if (effort < 0) throw_count("effort", effort, std::numeric_limits<std::int64_t>::max());
-  return static_cast<std::uint64_t>(effort);
+std::optional<std::uint64_t> effort_of(const std::int64_t* effort) {
+  if (effort == nullptr) return std::nullopt;
+  if (*effort < 0) throw_count("effort", *effort, std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::uint64_t>(*effort);
 }
 std::optional<std::int64_t> slots_of(std::int64_t slots) {
   if (slots == -1) return std::nullopt;
@@ -105,11 +107,6 @@ constexpr bool same(int code, Enumerator of) {
 static_assert(same(MALLEABLE_RESPONSE, Kind::kResponse) &&
               same(MALLEABLE_STRETCH, Kind::kStretch) && same(MALLEABLE_SLA, Kind::kSla) &&
               same(MALLEABLE_STRICT, Kind::kStrict) && same(MALLEABLE_CUSTOM, Kind::kCustom));
-static_assert(same(MALLEABLE_PLAN_OK, Status::kOk) &&
-              same(MALLEABLE_PLAN_MINIMA_SCALED, Status::kMinimaScaled) &&
-              same(MALLEABLE_PLAN_TRUNCATED, Status::kTruncated) &&
-              same(MALLEABLE_PLAN_UNMET, Status::kUnmet) &&
-              same(MALLEABLE_PLAN_INFEASIBLE, Status::kInfeasible));
 static_assert(MALLEABLE_ALL_SLOTS == kAllSlots);
 
 #define MALLEABLE_MEMBER(name) malleable_##name,

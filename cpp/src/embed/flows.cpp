@@ -33,45 +33,36 @@ FlowColumns flows_of(const malleable_flows& given) {
 using namespace malleable;
 using namespace malleable::embed;
 
-int malleable_flow_epoch_new(int64_t slots, const char* objective, const char* policy,
-                             int64_t effort, double task_work, double hysteresis,
-                             double ready_fraction, malleable_flow_epoch** made) {
+int malleable_flow_epoch_new(int64_t slots, const malleable_flow_epoch_options* options,
+                             malleable_flow_epoch** made) {
   return make(made, [&] {
-    const Goal goal = goal_of(objective);
+    const malleable_flow_epoch_options& o = sized("options", options);
+    const Goal goal = goal_of(o.objective);
+    const double ready = o.ready_fraction == nullptr ? 1.0 : *o.ready_fraction;
+    const double task_work = o.task_work == 0.0 ? 1.0 : o.task_work;
     check_amount("task_work", task_work, kRateRange);
-    check_amount("hysteresis", hysteresis, kWeightRange);
-    if (!(ready_fraction >= 0.0 && ready_fraction <= 1.0)) {
-      throw std::invalid_argument("ready_fraction = " + std::to_string(ready_fraction) +
-                                  ": must be 0 to 1");
+    check_amount("hysteresis", o.hysteresis, kWeightRange);
+    if (!(ready >= 0.0 && ready <= 1.0)) {
+      throw std::invalid_argument("ready_fraction = " + std::to_string(ready) + ": must be 0 to 1");
     }
-    FlowEpochOptions options{.aggregate = goal.aggregate,
-                             .effort = effort_of(effort),
-                             .hysteresis = hysteresis,
-                             .ready_fraction = ready_fraction};
-    const PolicyCode& code = find_policy(Model::kFlows, text("policy", policy)).code;
+    FlowEpochOptions how{.aggregate = goal.aggregate,
+                         .effort = effort_of(o.effort),
+                         .hysteresis = o.hysteresis,
+                         .ready_fraction = ready};
+    const PolicyCode& code = find_policy(Model::kFlows, text_or(o.policy, "flowflex")).code;
     if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
-      options.baseline = *baseline;
+      how.baseline = *baseline;
     } else {
-      options.method = std::get<FlowMethod>(code);
+      how.method = std::get<FlowMethod>(code);
     }
-    auto epoch = std::make_unique<Owned<malleable_flow_epoch>>(slots, task_work, options);
+    auto epoch = std::make_unique<Owned<malleable_flow_epoch>>(slots, task_work, how);
     epoch->objective = {goal.kind};
+    epoch->made.set_custom(o.penalty);
     return epoch;
   });
 }
 
 void malleable_flow_epoch_free(malleable_flow_epoch* epoch) { release(epoch); }
-
-int malleable_flow_epoch_set_penalty(malleable_flow_epoch* epoch, malleable_penalty penalty) {
-  return with(epoch, [&](FlowEpoch& of) { of.set_custom(penalty); });
-}
-
-int malleable_flow_epoch_set_task_work(malleable_flow_epoch* epoch, double task_work) {
-  return with(epoch, [&](FlowEpoch& of) {
-    check_amount("task_work", task_work, kRateRange);
-    of.set_task_work(task_work);
-  });
-}
 
 int malleable_flow_epoch_add(malleable_flow_epoch* epoch, const malleable_flows* flows,
                              int64_t* flow_ids, int64_t* job_ids) {
@@ -95,9 +86,11 @@ int malleable_flow_epoch_update(malleable_flow_epoch* epoch, int64_t count, cons
   return with(epoch, [&](FlowEpoch& of) {
     const std::size_t n = length("count", count), f = length("flows", flows);
     const malleable_flow_changes& c = needed("changes", changes);
+    if (c.task_work != nullptr) check_amount("task_work", *c.task_work, kRateRange);
     of.update(needed("ids", ids, n), needed("flow_ids", flow_ids, f),
               {column(c.work, n), column(c.tasks, n), column(c.max_slots, n), column(c.weight, f),
                column(c.deadline, f), steps(c.sla_offset, c.sla_time, c.sla_penalty, f)});
+    if (c.task_work != nullptr) of.set_task_work(*c.task_work);
   });
 }
 
@@ -114,54 +107,19 @@ int malleable_flow_epoch_remove(malleable_flow_epoch* epoch, int64_t count, cons
 }
 
 int malleable_flow_epoch_decide(malleable_flow_epoch* epoch, double now, int64_t slots,
-                                int64_t* ids, int64_t* given, uint8_t* changed, uint8_t* ready,
-                                int64_t room, int64_t* rows) {
+                                double period, malleable_decision* decision) {
   return with(epoch, [&](FlowEpoch& of) {
-    check_room(room, of.open_jobs());
-    const FlowEpoch::Decision& made = of.decide(now, slots_of(slots));
-    epoch->decided = of.version();
-    epoch->ended.assign(made.ended.begin(), made.ended.end());
-    put(ids, made.ids);
-    put(given, made.slots);
-    put(changed, made.changed);
-    put(ready, made.ready);
-    tell(rows, made.ids.size());
-  });
-}
-
-int malleable_flow_epoch_set_period(malleable_flow_epoch* epoch, double period) {
-  return with(epoch, [&](FlowEpoch& of) { of.set_period(period); });
-}
-
-int malleable_flow_epoch_order(malleable_flow_epoch* epoch, int64_t* ids, int64_t room,
-                               int64_t* rows, int64_t* overloaded) {
-  return with(epoch, [&](FlowEpoch& of) {
-    if (of.version() != epoch->decided) throw_moved_on();
-    check_room(room, of.decision().order.size());
-    put(ids, of.decision().order);
-    tell(rows, of.decision().order.size());
-    if (overloaded != nullptr) *overloaded = of.decision().overloaded ? 1 : 0;
-  });
-}
-
-int malleable_flow_epoch_ended(malleable_flow_epoch* epoch, int64_t* flow_ids, int64_t room,
-                               int64_t* rows) {
-  return with(epoch, [&](FlowEpoch&) {
-    tell(rows, epoch->ended.size());
-    check_room(room, epoch->ended.size());
-    put(flow_ids, epoch->ended);
-  });
-}
-
-int malleable_flow_epoch_plan(malleable_flow_epoch* epoch, malleable_plan** made) {
-  return with(epoch, [&](FlowEpoch& of) {
-    if (of.version() != epoch->decided) throw_moved_on();
-    needed("made", made) = nullptr;
-    FlowPlan plan;
-    FlowEpoch::Table table;
-    std::vector<double> penalty;
-    of.plan(table, plan, penalty);
-    *made = keep(std::move(plan), std::move(penalty), table.flows.view(), std::move(table.id));
+    malleable_decision& to = with_room("decision", decision, of.open_jobs());
+    if (to.ended != nullptr) check_room(to.ended_room, of.size());
+    const FlowEpoch::Decision& made = of.decide(now, slots_of(slots), period);
+    tell(&to.rows, made.ids.size());
+    tell(&to.ended_flows, made.ended.size());
+    put(to.ids, made.ids);
+    put(to.given, made.slots);
+    put(to.changed, made.changed);
+    put(to.ready, made.ready);
+    put(to.ended, made.ended);
+    put_order(to, made.order, made.overloaded);
   });
 }
 

@@ -35,24 +35,22 @@ JobsView jobs_of(const malleable_jobs& given, Defaults& spare) {
 using namespace malleable;
 using namespace malleable::embed;
 
-int malleable_epoch_new(int64_t slots, const char* objective, const char* policy,
-                        const char* min_mode, double hysteresis, int64_t effort,
+int malleable_epoch_new(int64_t slots, const malleable_epoch_options* options,
                         malleable_epoch** made) {
   return make(made, [&] {
-    const Goal goal = goal_of(objective);
-    check_amount("hysteresis", hysteresis, kWeightRange);
-    return std::make_unique<Owned<malleable_epoch>>(
+    const malleable_epoch_options& o = sized("options", options);
+    const Goal goal = goal_of(o.objective);
+    check_amount("hysteresis", o.hysteresis, kWeightRange);
+    auto epoch = std::make_unique<Owned<malleable_epoch>>(
         slots, EpochOptions{goal.aggregate, goal.kind,
-                            policy_code<EpochPolicy>(Model::kJobs, text("policy", policy)),
-                            min_mode_of(min_mode), hysteresis, effort_of(effort)});
+                            policy_code<EpochPolicy>(Model::kJobs, text_or(o.policy, "flex")),
+                            min_mode_of(o.min_mode), o.hysteresis, effort_of(o.effort)});
+    epoch->made.set_penalty(o.penalty);
+    return epoch;
   });
 }
 
 void malleable_epoch_free(malleable_epoch* epoch) { release(epoch); }
-
-int malleable_epoch_set_penalty(malleable_epoch* epoch, malleable_penalty penalty) {
-  return with(epoch, [&](Epoch& of) { of.set_penalty(penalty); });
-}
 
 int malleable_epoch_add(malleable_epoch* epoch, const malleable_jobs* jobs, int64_t* ids) {
   return with(epoch, [&](Epoch& of) {
@@ -82,70 +80,20 @@ int malleable_epoch_remove(malleable_epoch* epoch, int64_t count, const int64_t*
   return with(epoch, [&](Epoch& of) { of.remove(needed("ids", ids, length("count", count))); });
 }
 
-namespace {
-
-// What every decision writes.
-void tell_decision(malleable_epoch* epoch, int64_t* ids, int64_t* given, uint8_t* changed,
-                   int64_t* rows) {
-  Epoch& of = *epoch->object;
-  epoch->decided = of.version();
-  put(ids, of.ids());
-  put(given, of.given());
-  put(changed, of.changed());
-  tell(rows, of.size());
-}
-
-}  // namespace
-
-int malleable_epoch_decide(malleable_epoch* epoch, double now, int64_t slots, int64_t* ids,
-                           int64_t* given, uint8_t* changed, int64_t room, int64_t* rows) {
+int malleable_epoch_decide(malleable_epoch* epoch, double now, int64_t slots, double period,
+                           malleable_decision* decision) {
   return with(epoch, [&](Epoch& of) {
-    check_room(room, of.size());
-    of.decide(now, slots_of(slots));
-    tell_decision(epoch, ids, given, changed, rows);
-  });
-}
-
-int malleable_epoch_decide_period(malleable_epoch* epoch, double now, int64_t slots, double period,
-                                  int64_t* ids, int64_t* given, uint8_t* changed, int64_t room,
-                                  int64_t* rows, int64_t* overloaded) {
-  return with(epoch, [&](Epoch& of) {
-    check_room(room, of.size());
+    malleable_decision& to = with_room("decision", decision, of.size());
     of.decide(now, slots_of(slots), period);
-    tell_decision(epoch, ids, given, changed, rows);
-    if (overloaded != nullptr) *overloaded = of.overloaded() ? 1 : 0;
-  });
-}
-
-int malleable_epoch_order(malleable_epoch* epoch, int64_t* ids, int64_t room, int64_t* rows) {
-  return with(epoch, [&](Epoch& of) {
-    if (of.version() != epoch->decided) throw_moved_on();
-    check_room(room, of.size());
-    const std::vector<std::int64_t> order = of.order();
-    put(ids, order);
-    tell(rows, order.size());
-  });
-}
-
-int malleable_epoch_assess(malleable_epoch* epoch, double* value, double* lower_bound) {
-  return with(epoch, [&](Epoch& of) {
-    if (of.version() != epoch->decided) throw_moved_on();
+    tell(&to.rows, of.size());
+    put(to.ids, of.ids());
+    put(to.given, of.given());
+    put(to.changed, of.changed());
+    put_order(to, to.order == nullptr ? std::vector<std::int64_t>() : of.order(), of.overloaded());
+    if (to.value == nullptr && to.lower_bound == nullptr) return;
     const Epoch::Assessment found = of.assess();
-    if (value != nullptr) *value = found.value;
-    if (lower_bound != nullptr) *lower_bound = found.lower_bound;
-  });
-}
-
-int malleable_epoch_plan(malleable_epoch* epoch, malleable_plan** made) {
-  return with(epoch, [&](Epoch& of) {
-    if (of.version() != epoch->decided) throw_moved_on();
-    needed("made", made) = nullptr;
-    Plan plan = of.plan();
-    std::vector<double> paid(plan.completion.size());
-    for (std::size_t j = 0; j < paid.size(); ++j) {
-      paid[j] = of.planned_penalties()(j, plan.completion[j]);
-    }
-    *made = keep(std::move(plan), std::move(paid));
+    if (to.value != nullptr) *to.value = found.value;
+    if (to.lower_bound != nullptr) *to.lower_bound = found.lower_bound;
   });
 }
 

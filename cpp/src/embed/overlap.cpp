@@ -14,14 +14,15 @@ OverlapEpoch::Columns columns_of(const malleable_overlap_jobs& jobs, std::size_t
 
 }  // namespace
 
-int malleable_overlap_epoch_new(int64_t map_slots, int64_t shuffle_slots, const char* policy,
-                                int64_t conserving, int64_t bounce,
+int malleable_overlap_epoch_new(int64_t map_slots, int64_t shuffle_slots,
+                                const malleable_overlap_epoch_options* options,
                                 malleable_overlap_epoch** made) {
   return make(made, [&] {
-    const Policy& row = find_policy(Model::kTandem, text("policy", policy));
+    const malleable_overlap_epoch_options& o = sized("options", options);
+    const Policy& row = find_policy(Model::kTandem, text_or(o.policy, "max-srpt"));
     if (!row.promises.in_loop) throw_other_family(row);
     return std::make_unique<Owned<malleable_overlap_epoch>>(OverlapEpochOptions{
-        std::get<OverlapPolicy>(row.code), conserving != 0 || !row.promises.may_idle, bounce != 0,
+        std::get<OverlapPolicy>(row.code), o.idle == 0 || !row.promises.may_idle, o.bounce != 0,
         map_slots, shuffle_slots});
   });
 }
@@ -60,40 +61,27 @@ int malleable_overlap_epoch_remove(malleable_overlap_epoch* epoch, int64_t count
 }
 
 int malleable_overlap_epoch_decide(malleable_overlap_epoch* epoch, double now, int64_t map_slots,
-                                   int64_t shuffle_slots, int64_t* ids, int64_t* given,
-                                   uint8_t* changed, double* share, uint8_t* bound, int64_t room,
-                                   int64_t* rows) {
+                                   int64_t shuffle_slots, double period,
+                                   malleable_decision* decision) {
   using Row = OverlapEpoch::Service;
   return with(epoch, [&](OverlapEpoch& of) {
-    check_room(room, of.size());
-    const auto made = of.decide(now, slots_of(map_slots), slots_of(shuffle_slots));
-    put_each(ids, made, [](const Row& row) { return row.id; });
-    put_each(changed, made, [](const Row& row) { return row.changed; });
+    malleable_decision& to = with_room("decision", decision, of.size());
+    const auto made = of.decide(now, slots_of(map_slots), slots_of(shuffle_slots), period);
+    tell(&to.rows, made.size());
+    put_each(to.ids, made, [](const Row& row) { return row.id; });
+    put_each(to.changed, made, [](const Row& row) { return row.changed; });
     put_pairs(
-        given, made, [](const Row& row) { return row.map_slots; },
+        to.given, made, [](const Row& row) { return row.map_slots; },
         [](const Row& row) { return row.shuffle_slots; });
     put_pairs(
-        share, made, [](const Row& row) { return row.map; },
+        to.share, made, [](const Row& row) { return row.map; },
         [](const Row& row) { return row.shuffle; });
     put_pairs(
-        bound, made, [](const Row& row) { return row.map_bound; },
+        to.bound, made, [](const Row& row) { return row.map_bound; },
         [](const Row& row) { return row.shuffle_bound; });
-    tell(rows, made.size());
-  });
-}
-
-int malleable_overlap_epoch_set_period(malleable_overlap_epoch* epoch, double period) {
-  return with(epoch, [&](OverlapEpoch& of) { of.set_period(period); });
-}
-
-int malleable_overlap_epoch_order(malleable_overlap_epoch* epoch, int64_t map, int64_t* ids,
-                                  int64_t room, int64_t* rows, int64_t* overloaded) {
-  return with(epoch, [&](OverlapEpoch& of) {
-    const auto order = of.order(map != 0);
-    check_room(room, order.size());
-    put(ids, order);
-    tell(rows, order.size());
-    if (overloaded != nullptr) *overloaded = of.overloaded() ? 1 : 0;
+    put_order(to, of.order(true), of.overloaded());
+    put(to.shuffle_order, of.order(false));
+    tell(&to.shuffle_ordered, of.order(false).size());
   });
 }
 

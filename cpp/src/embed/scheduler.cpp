@@ -1,65 +1,42 @@
-// The scheduler for C.
+// The scheduler for C. Linear programs of the adaptive policy are solved by a function of the
+// caller's.
 #include <numeric>
 
 #include "malleable/embed/cluster.hpp"
+#include "malleable/policy/cluster_adaptive.hpp"
 #include "malleable/policy/registry.hpp"
 
 namespace malleable::embed {
 namespace {
 
-// Options as structures of numbers say them: flags are 0 or 1, words their codes, none is -1.
-template <typename T>
-void take(const Option& option, double given, T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    value = given != 0.0;
-  } else if constexpr (std::is_same_v<T, CommonSpeedup>) {
-    take(option, given, value.p);
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-    check_option(option, given);
-    value = static_cast<T>(given);
-  } else {
-    value.reset();
-    if (given != -1.0) take(option, given, value.emplace());
-  }
-}
-template <typename T>
-double number_from(const T& value) {
-  if constexpr (std::is_same_v<T, CommonSpeedup>) {
-    return value.p;
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-    return static_cast<double>(value);
-  } else {
-    return value ? number_from(*value) : -1.0;
-  }
+ClassMatcher matcher_of(malleable_matcher solve, void* context) {
+  if (solve == nullptr) throw_null("matcher");
+  return [solve, context](std::span<const double> arrival, std::span<const double> execution,
+                          std::span<const double> nodes) {
+    std::vector<double> shares(execution.size());
+    const int status = solve(context, static_cast<std::int64_t>(arrival.size()),
+                             static_cast<std::int64_t>(nodes.size()), arrival.data(),
+                             execution.data(), nodes.data(), shares.data());
+    if (status == 0) return shares;
+    throw std::runtime_error("matcher: status " + std::to_string(status));
+  };
 }
 
-// Calls visit(option, member of the core, member of the structure) for all that the structure has.
-template <typename Given, typename Visit>
-void each_given(Given& given, SchedulerOptions& options, const Visit& visit) {
-  SchedulerOptions::each(options, [&](const Option& option, auto& member) {
-    const std::string_view name = option.name;
-#define MALLEABLE_OFFER(type, own) \
-  if (name == #own) visit(option, member, given.own);
-    MALLEABLE_SCHEDULER_OPTIONS(MALLEABLE_OFFER)
-#undef MALLEABLE_OFFER
-  });
-}
-
-std::unique_ptr<Owned<malleable_scheduler>> scheduler_of(const malleable_cluster* cluster,
-                                                         const char* policy, const char* objective,
-                                                         const SchedulerOptions& options) {
-  ClusterNodes nodes = nodes_of(needed("cluster", cluster));
-  const Goal goal = goal_of(objective);
+std::unique_ptr<ClusterPolicy> policy_of(const malleable_scheduler_options& given,
+                                         const SchedulerOptions& options, bool by_user,
+                                         bool generic) {
+  const std::string_view name = text_or(given.policy, "auto");
+  if (name == "adaptive") {
+    AdaptiveOptions how;
+    if (given.adaptive != nullptr) read_options(given.adaptive, how, "");
+    return std::make_unique<ClusterAdaptive>(how, matcher_of(given.matcher, given.context));
+  }
+  const Goal goal = goal_of(given.objective);
   if (info(goal.kind).uses_sla || info(goal.kind).custom) {
-    throw std::invalid_argument("objective = '" + std::string(objective) +
+    throw std::invalid_argument("objective = '" + std::string(given.objective) +
                                 "': not one that cluster jobs have data for");
   }
-  const auto people =
-      people_of<Scheduler::Person>(cluster->users, cluster->user_minimum, cluster->user_priority);
-  auto asked = make_cluster_policy(text("policy", policy), options, goal.aggregate, goal.kind,
-                                   options.by_user.value_or(!people.empty()), nodes.generic);
-  return std::make_unique<Owned<malleable_scheduler>>(std::move(asked), std::move(nodes), people,
-                                                      options);
+  return make_cluster_policy(name, options, goal.aggregate, goal.kind, by_user, generic);
 }
 
 constexpr std::size_t kNumbersOfProgram = 3,
@@ -127,46 +104,25 @@ int with_free(malleable_scheduler* scheduler, const std::int64_t* maps, const st
 using namespace malleable;
 using namespace malleable::embed;
 
-int malleable_scheduler_defaults(malleable_scheduler_options* options) {
-  return guarded([&] {
-    SchedulerOptions known = options_of(nullptr);
-    each_given(needed("options", options), known,
-               [](const Option&, const auto& member, auto& value) {
-                 value = static_cast<std::remove_reference_t<decltype(value)>>(number_from(member));
-               });
-  });
-}
-
-int malleable_scheduler_new(const malleable_cluster* cluster, const char* policy,
-                            const char* objective, const malleable_scheduler_options* options,
+int malleable_scheduler_new(const malleable_cluster* cluster,
+                            const malleable_scheduler_options* options,
                             malleable_scheduler** made) {
   return make(made, [&] {
-    SchedulerOptions how = options_of(nullptr);
-    if (options != nullptr) {
-      each_given(*options, how, [](const Option& option, auto& member, auto value) {
-        take(option, static_cast<double>(value), member);
-      });
-    }
-    return scheduler_of(cluster, policy, objective, how);
+    const malleable_scheduler_options& given = sized("options", options);
+    const SchedulerOptions how = options_of(given.options);
+    ClusterNodes nodes = nodes_of(needed("cluster", cluster));
+    const auto people =
+        people_of<Scheduler::Person>(cluster->users, cluster->user_minimum, cluster->user_priority);
+    auto policy = policy_of(given, how, how.by_user.value_or(!people.empty()), nodes.generic);
+    return std::make_unique<Owned<malleable_scheduler>>(std::move(policy), std::move(nodes), people,
+                                                        how);
   });
-}
-
-int malleable_scheduler_new_with(const malleable_cluster* cluster, const char* policy,
-                                 const char* objective, const char* options,
-                                 malleable_scheduler** made) {
-  return make(made, [&] { return scheduler_of(cluster, policy, objective, options_of(options)); });
 }
 
 void malleable_scheduler_free(malleable_scheduler* scheduler) { release(scheduler); }
 
 int malleable_scheduler_add(malleable_scheduler* scheduler, double now,
                             const malleable_cluster_jobs* jobs, int64_t* ids) {
-  return malleable_scheduler_add_with(scheduler, now, jobs, 0, nullptr, ids);
-}
-
-int malleable_scheduler_add_with(malleable_scheduler* scheduler, double now,
-                                 const malleable_cluster_jobs* jobs, int64_t columns,
-                                 const malleable_column* more, int64_t* ids) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     const malleable_cluster_jobs& table = needed("jobs", jobs);
     const std::size_t n = length("count", table.count);
@@ -196,7 +152,8 @@ int malleable_scheduler_add_with(malleable_scheduler* scheduler, double now,
                                        : std::span<const std::int64_t>(table.flow, n);
     added.after_offset = column_or(table.after_offset, n + 1, std::int64_t{0}, spare.offset);
     added.after = needed("after", table.after, length("after_offset", added.after_offset[n]));
-    for (const malleable_column& one : needed("more", more, length("columns", columns))) {
+    for (const malleable_column& one :
+         needed("more", table.more, length("columns", table.columns))) {
       take_column(one, n, of.scheduler.state().cluster.types(), added);
     }
     put(ids, of.scheduler.add(added, now));
@@ -221,16 +178,8 @@ int malleable_scheduler_started(malleable_scheduler* scheduler, double now, int6
 
 int malleable_scheduler_ended(malleable_scheduler* scheduler, double now, int64_t count,
                               const int64_t* ids, const int64_t* phase, const int64_t* tasks,
-                              const int64_t* node, const double* seconds, int64_t* ignored) {
-  return malleable_scheduler_ended_copying(scheduler, now, count, ids, phase, tasks, node, seconds,
-                                           nullptr, ignored);
-}
-
-int malleable_scheduler_ended_copying(malleable_scheduler* scheduler, double now, int64_t count,
-                                      const int64_t* ids, const int64_t* phase,
-                                      const int64_t* tasks, const int64_t* node,
-                                      const double* seconds, const double* copying,
-                                      int64_t* ignored) {
+                              const int64_t* node, const double* seconds, const double* copying,
+                              int64_t* ignored) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
     told.node = column(node, told.ids.size());
@@ -332,55 +281,58 @@ int malleable_scheduler_remove(malleable_scheduler* scheduler, double now, int64
   });
 }
 
-int malleable_scheduler_decide(malleable_scheduler* scheduler, double now, int64_t* ids,
-                               int64_t* given, uint8_t* changed, uint8_t* bound, double* key,
-                               int64_t room, int64_t* rows) {
+int malleable_scheduler_decide(malleable_scheduler* scheduler, double now,
+                               malleable_decision* decision) {
   using Row = Scheduler::Row;
   return with(scheduler, [&](PolicyAndScheduler& of) {
-    check_room(room, of.scheduler.size());
+    malleable_decision& to = with_room("decision", decision, of.scheduler.size());
     const auto made = of.scheduler.decide(now);
-    put_each(ids, made, [](const Row& row) { return row.id; });
-    put_each(changed, made, [](const Row& row) { return row.changed; });
-    put_each(key, made, [](const Row& row) { return row.key; });
+    tell(&to.rows, made.size());
+    put_order(to, {}, false);
+    put_each(to.ids, made, [](const Row& row) { return row.id; });
+    put_each(to.changed, made, [](const Row& row) { return row.changed; });
+    put_each(to.key, made, [](const Row& row) { return row.key; });
     put_pairs(
-        given, made, [](const Row& row) { return row.slots[kMap]; },
+        to.given, made, [](const Row& row) { return row.slots[kMap]; },
         [](const Row& row) { return row.slots[kReduce]; });
     put_pairs(
-        bound, made, [](const Row& row) { return row.bound[kMap]; },
+        to.bound, made, [](const Row& row) { return row.bound[kMap]; },
         [](const Row& row) { return row.bound[kReduce]; });
-    tell(rows, made.size());
   });
 }
 
 int malleable_scheduler_assign(malleable_scheduler* scheduler, double now,
                                const int64_t* free_map_slots, const int64_t* free_reduce_slots,
-                               int64_t* starts) {
+                               malleable_starts* starts) {
+  using Start = Scheduler::Start;
   return with_free(scheduler, free_map_slots, free_reduce_slots,
                    [&](Scheduler& of, const auto& free) {
+                     std::size_t most = 0;
+                     for (const auto& pool : free) {
+                       for (const std::int64_t slots : pool) {
+                         if (slots > 0) most += static_cast<std::size_t>(slots);
+                       }
+                     }
+                     malleable_starts& to = with_room("starts", starts, most);
                      const auto made = of.assign(now, free);
-                     scheduler->starts.assign(made.begin(), made.end());
-                     tell(starts, made.size());
+                     tell(&to.rows, made.size());
+                     put_each(to.ids, made, [](const Start& start) { return start.id; });
+                     put_each(to.phase, made, [](const Start& start) { return start.phase; });
+                     put_each(to.task, made, [](const Start& start) { return start.task; });
+                     put_each(to.node, made, [](const Start& start) { return start.node; });
                    });
 }
 
 int malleable_scheduler_take_back(malleable_scheduler* scheduler, double now,
                                   const int64_t* free_map_slots, const int64_t* free_reduce_slots,
-                                  int64_t* tasks) {
+                                  int64_t* ids, int64_t room, int64_t* rows) {
   return with_free(scheduler, free_map_slots, free_reduce_slots,
                    [&](Scheduler& of, const auto& free) {
+                     check_room(room, static_cast<std::size_t>(of.running()));
                      const auto taken = of.take_back(now, free);
-                     scheduler->taken.assign(taken.begin(), taken.end());
-                     tell(tasks, taken.size());
+                     put(ids, taken);
+                     tell(rows, taken.size());
                    });
-}
-
-int malleable_scheduler_taken(malleable_scheduler* scheduler, int64_t* ids, int64_t room,
-                              int64_t* rows) {
-  return with(scheduler, [&](PolicyAndScheduler&) {
-    tell(rows, scheduler->taken.size());
-    check_room(room, scheduler->taken.size());
-    put(ids, scheduler->taken);
-  });
 }
 
 int malleable_scheduler_backup_gains(malleable_scheduler* scheduler, int64_t count,
@@ -391,20 +343,6 @@ int malleable_scheduler_backup_gains(malleable_scheduler* scheduler, int64_t cou
     const auto told = tasks_of(count, ids, phase, nullptr);
     if (n > 0) needed("gain", gain);
     of.scheduler.backup_gains(told.ids, told.phase, needed("seconds", seconds, n), {gain, n});
-  });
-}
-
-int malleable_scheduler_starts(malleable_scheduler* scheduler, int64_t* ids, int64_t* phase,
-                               int64_t* task, int64_t* node, int64_t room, int64_t* rows) {
-  using Start = Scheduler::Start;
-  return with(scheduler, [&](PolicyAndScheduler&) {
-    const auto& made = scheduler->starts;
-    tell(rows, made.size());
-    check_room(room, made.size());
-    put_each(ids, made, [](const Start& start) { return start.id; });
-    put_each(phase, made, [](const Start& start) { return start.phase; });
-    put_each(task, made, [](const Start& start) { return start.task; });
-    put_each(node, made, [](const Start& start) { return start.node; });
   });
 }
 

@@ -4,12 +4,14 @@
 using namespace malleable;
 using namespace malleable::embed;
 
-int malleable_slotted_epoch_new(int64_t slots, double slot_seconds, const char* policy,
+int malleable_slotted_epoch_new(int64_t slots, const malleable_slotted_epoch_options* options,
                                 malleable_slotted_epoch** made) {
   return make(made, [&] {
+    const malleable_slotted_epoch_options& o = sized("options", options);
+    const double slot_seconds = o.slot_seconds == 0.0 ? 1.0 : o.slot_seconds;
     check_amount("slot_seconds", slot_seconds, kRateRange);
-    return std::make_unique<Owned<malleable_slotted_epoch>>(slots, slot_seconds,
-                                                            std::string(text("policy", policy)));
+    return std::make_unique<Owned<malleable_slotted_epoch>>(
+        slots, slot_seconds, std::string(text_or(o.policy, "asrpt")));
   });
 }
 
@@ -54,33 +56,19 @@ int malleable_slotted_epoch_remove(malleable_slotted_epoch* epoch, int64_t count
 }
 
 int malleable_slotted_epoch_decide(malleable_slotted_epoch* epoch, double now, int64_t slots,
-                                   int64_t* ids, int64_t* given, uint8_t* changed, int64_t* maps,
-                                   int64_t* reduces, uint8_t* bound, int64_t room, int64_t* rows) {
+                                   double period, malleable_decision* decision) {
   using Row = SlottedEpoch::Grant;
   return with(epoch, [&](SlottedEpoch& of) {
-    check_room(room, of.size());
-    const auto made = of.decide(now, slots_of(slots));
-    put_each(ids, made, [](const Row& row) { return row.id; });
-    put_each(given, made, [](const Row& row) { return row.slots; });
-    put_each(changed, made, [](const Row& row) { return row.changed; });
-    put_each(maps, made, [](const Row& row) { return row.maps; });
-    put_each(reduces, made, [](const Row& row) { return row.reduces; });
-    put_each(bound, made, [](const Row& row) { return row.bound; });
-    tell(rows, made.size());
-  });
-}
-
-int malleable_slotted_epoch_set_period(malleable_slotted_epoch* epoch, double period) {
-  return with(epoch, [&](SlottedEpoch& of) { of.set_period(period); });
-}
-
-int malleable_slotted_epoch_order(malleable_slotted_epoch* epoch, int64_t* ids, int64_t room,
-                                  int64_t* rows, int64_t* overloaded) {
-  return with(epoch, [&](SlottedEpoch& of) {
-    check_room(room, of.order().size());
-    put(ids, of.order());
-    tell(rows, of.order().size());
-    if (overloaded != nullptr) *overloaded = of.overloaded() ? 1 : 0;
+    malleable_decision& to = with_room("decision", decision, of.size());
+    const auto made = of.decide(now, slots_of(slots), period);
+    tell(&to.rows, made.size());
+    put_each(to.ids, made, [](const Row& row) { return row.id; });
+    put_each(to.given, made, [](const Row& row) { return row.slots; });
+    put_each(to.changed, made, [](const Row& row) { return row.changed; });
+    put_each(to.maps, made, [](const Row& row) { return row.maps; });
+    put_each(to.reduces, made, [](const Row& row) { return row.reduces; });
+    put_each(to.bound, made, [](const Row& row) { return row.bound; });
+    put_order(to, of.order(), of.overloaded());
   });
 }
 

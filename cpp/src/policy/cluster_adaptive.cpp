@@ -16,9 +16,8 @@ int magnitude(double value) {
 
 }  // namespace
 
-ClusterAdaptive::ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher, bool grouped,
-                                 bool placement)
-    : options_(options), matcher_(std::move(matcher)), grouped_(grouped), placement_(placement) {}
+ClusterAdaptive::ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher)
+    : options_(options), matcher_(std::move(matcher)) {}
 
 void ClusterAdaptive::begin(const ClusterState& state) {
   const ClusterView& cluster = state.cluster;
@@ -35,7 +34,7 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   for (std::size_t n = 0; n < nodes; ++n) {
     const auto [place, fresh] = known.try_emplace(
         {cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n], cluster.storage[n],
-         cluster.link[n], by_type ? cluster.type[n] : 0, grouped_ ? 0 : n},
+         cluster.link[n], by_type ? cluster.type[n] : 0, options_.grouped ? 0 : n},
         static_cast<Index>(resources.size()));
     if (fresh) {
       resources.push_back({0, {cluster.map_slots[n], cluster.reduce_slots[n]}});
@@ -211,7 +210,7 @@ void ClusterAdaptive::task_finished(const ClusterState&, Index job, Phase p, Ind
 }
 
 bool ClusterAdaptive::place(const ClusterState& state, Index job, Index, std::span<Index> node) {
-  if (!placement_) return false;
+  if (!options_.placement) return false;
   add(state, job);
   scheduler_->place(scheduler_->class_of(job), node);
   return true;

@@ -22,10 +22,13 @@ int main() {
   jobs.count = 3;
   jobs.work = work.data();
   std::vector<int64_t> given(3);
-  int64_t rows = 0;
-  const bool fine = api.epoch_new(4, "sum:response", "flex", "guarantee", 0.0, -1, &epoch) == 0 &&
+  malleable_decision decision{};
+  decision.bytes = sizeof decision;
+  decision.room = 3;
+  decision.given = given.data();
+  const bool fine = api.epoch_new(4, nullptr, &epoch) == 0 &&
                     api.epoch_add(epoch, &jobs, nullptr) == 0 &&
-                    api.epoch_decide(epoch, 0.0, -1, nullptr, given.data(), nullptr, 3, &rows) == 0;
+                    api.epoch_decide(epoch, 0.0, -1, 0.0, &decision) == 0;
   api.epoch_free(epoch);
   const bool same = fine && std::vector(own.given().begin(), own.given().end()) == given;
   if (!same || given[1] != 4) std::fprintf(stderr, "decisions differ: %s\n", api.message());

@@ -11,30 +11,31 @@ def run():
     cdef int64_t[3] most = [8, 4, 4]
     cdef int64_t[3] ids, given, slots, ended
     cdef double[3] left
-    cdef int64_t rows = 0, count, k
+    cdef int64_t count, k
     cdef int now, status
     cdef malleable.malleable_epoch *epoch = NULL
     cdef malleable.malleable_jobs jobs
     cdef malleable.malleable_job_changes changes
+    cdef malleable.malleable_decision decision
     memset(&jobs, 0, sizeof(jobs))
     memset(&changes, 0, sizeof(changes))
+    memset(&decision, 0, sizeof(decision))
+    decision.bytes, decision.room, decision.ids, decision.given = sizeof(decision), 3, ids, given
     jobs.count, jobs.work, jobs.max_slots = 3, work, most
     changes.work = left
     with nogil:
-        status = malleable.malleable_epoch_new(
-            10, "sum:response", "flex", "guarantee", 0.0, -1, &epoch)
+        status = malleable.malleable_epoch_new(10, NULL, &epoch)
         if status == 0:
             status = malleable.malleable_epoch_add(epoch, &jobs, NULL)
         for now in range(100):
             if status != 0:
                 break
-            status = malleable.malleable_epoch_decide_period(
-                epoch, now, -1, 1.0, ids, given, NULL, 3, &rows, NULL)
-            if status != 0 or rows == 0:
+            status = malleable.malleable_epoch_decide(epoch, now, -1, 1.0, &decision)
+            if status != 0 or decision.rows == 0:
                 break
             memset(slots, 0, sizeof(slots))
             count = 0
-            for k in range(rows):  # your cluster works for a second
+            for k in range(decision.rows):  # your cluster works for a second
                 slots[ids[k]] = given[k]
                 work[ids[k]] = max(0.0, work[ids[k]] - given[k])
                 left[k] = work[ids[k]]
@@ -42,7 +43,7 @@ def run():
                     ended[count] = ids[k]
                     count += 1
             printf("%d s: %d %d %d\n", now, <int>slots[0], <int>slots[1], <int>slots[2])
-            status = malleable.malleable_epoch_update(epoch, rows, ids, &changes)
+            status = malleable.malleable_epoch_update(epoch, decision.rows, ids, &changes)
             if status == 0:
                 status = malleable.malleable_epoch_finish(epoch, count, ended)
         malleable.malleable_epoch_free(epoch)

@@ -87,9 +87,7 @@ def core_policy(
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
     if isinstance(policy, Adaptive):
-        return _core.ClusterAdaptive(
-            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
-        )
+        return _core.ClusterAdaptive(policy.core_options(), policy.matcher())
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
     policy = policy.encode(

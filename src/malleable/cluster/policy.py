@@ -12,6 +12,7 @@ from malleable.cluster.matching import check_solver, check_solver_name, resource
 from malleable.columns import Floats
 from malleable.domain import RATE, WEIGHT, check_amount, shown
 
+_FLAGS = ("grouped", "by_slots", "fallback", "placement")
 _NUMBERS = ("guard", "threshold", "memory", "max_wait", "patience")
 _ENDLESS = ("memory", "max_wait")  # may be infinite
 
@@ -115,7 +116,7 @@ class Adaptive:
 
     def core_options(self) -> dict[str, Any]:
         """Options for the core, by name."""
-        return {name: getattr(self, name) for name in ("by_slots", "fallback", *_NUMBERS)}
+        return {name: getattr(self, name) for name in (*_FLAGS, *_NUMBERS)}
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
         """A function of arrival rates, execution rates and numbers of nodes that gives shares."""

@@ -23,7 +23,7 @@ of your own. The options of the third table are for simulated clusters only. You
 | a simulation on the command line | `--set NAME=VALUE` |
 | a simulation, in the file of its cluster | `NAME = VALUE` below `[options]` |
 | a scheduler in Python | `malleable.Scheduler(..., NAME=VALUE)` |
-| a scheduler in C | `malleable_scheduler_new_with(..., "NAME=VALUE NAME=VALUE", ...)` |
+| a scheduler in C | `malleable_scheduler_options`, its member `options`: `"NAME=VALUE NAME=VALUE"` |
 
 In the column "values", `1e12` is a one with twelve zeros. The column "read by" names the policies on which an
 option has an effect.

@@ -36,7 +36,7 @@ int guarded(const Call& call) noexcept {
 [[noreturn]] void throw_null(const char* field);
 [[noreturn]] void throw_no_room(std::int64_t room, std::size_t rows);
 [[noreturn]] void throw_count(const char* field, std::int64_t count, std::int64_t most);
-[[noreturn]] void throw_moved_on();
+[[noreturn]] void throw_bytes(const char* field, std::int64_t bytes, std::size_t least);
 
 template <typename Kind, typename Call>
 int with(Kind* handle, const Call& call) noexcept {
@@ -69,6 +69,25 @@ Field& needed(const char* name, Field* given) {
   return *given;
 }
 inline std::string_view text(const char* name, const char* given) { return &needed(name, given); }
+inline std::string_view text_or(const char* given, std::string_view other) {
+  return given == nullptr ? other : given;
+}
+// A structure that begins with its size, null for one of zeros. Members that a later version added
+// must be zero: they would be ignored here.
+template <typename Sized>
+const Sized& sized(const char* name, const Sized* given) {
+  static constexpr Sized kZeros{};
+  constexpr std::int64_t kMost = 4096;
+  if (given == nullptr) return kZeros;
+  const auto bytes = given->bytes;
+  if (bytes < static_cast<std::int64_t>(sizeof(Sized)) || bytes > kMost)
+    throw_bytes(name, bytes, sizeof(Sized));
+  const auto* all = reinterpret_cast<const unsigned char*>(given);
+  if (std::any_of(all + sizeof(Sized), all + bytes, [](unsigned char one) { return one != 0; })) {
+    throw_bytes(name, bytes, sizeof(Sized));
+  }
+  return *given;
+}
 inline std::size_t length(const char* name, std::int64_t count) {
   if (count < 0 || count > kMostRows) throw_count(name, count, kMostRows);
   return static_cast<std::size_t>(count);
@@ -110,6 +129,14 @@ inline SlaView steps(const std::int64_t* offset, const double* time, const doubl
 inline void check_room(std::int64_t room, std::size_t rows) {
   if (room < 0 || static_cast<std::size_t>(room) < rows) throw_no_room(room, rows);
 }
+// Where so many rows can be written.
+template <typename Sized>
+Sized& with_room(const char* name, Sized* given, std::size_t rows) {
+  Sized& to = needed(name, given);
+  sized(name, given);
+  check_room(to.room, rows);
+  return to;
+}
 // A few entries are copied here: calling memmove takes longer.
 template <typename T, typename Values>
 void put(T* wanted, const Values& values) {
@@ -143,14 +170,22 @@ inline void tell(std::int64_t* wanted, std::size_t count) {
   if (wanted != nullptr) *wanted = static_cast<std::int64_t>(count);
 }
 
-// `sum:KIND` or `max:KIND`.
+// What a decision writes of jobs that wait for slots.
+inline void put_order(malleable_decision& to, std::span<const std::int64_t> order,
+                      bool overloaded) {
+  put(to.order, order);
+  tell(&to.ordered, order.size());
+  to.overloaded = overloaded ? 1 : 0;
+}
+
+// `sum:KIND` or `max:KIND`; null: sum:response.
 struct Goal {
   Aggregate aggregate;
   Kind kind;
 };
 Goal goal_of(const char* objective);
 MinMode min_mode_of(const char* name);
-std::optional<std::uint64_t> effort_of(std::int64_t effort);
+std::optional<std::uint64_t> effort_of(const std::int64_t* effort);
 // -1: nothing.
 std::optional<std::int64_t> slots_of(std::int64_t slots);
 void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds);
@@ -158,9 +193,6 @@ void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>&
 // Complete columns, checked; defaults stand in `spare`.
 JobsView jobs_of(const malleable_jobs& given, Defaults& spare);
 
-malleable_plan* keep(Plan&& plan, std::vector<double>&& penalty);
-malleable_plan* keep(FlowPlan&& plan, std::vector<double>&& penalty, const FlowsView& flows,
-                     std::vector<std::int64_t> ids);
 FlowColumns flows_of(const malleable_flows& given);
 
 }  // namespace malleable::embed

@@ -59,18 +59,6 @@ struct Defaults {
   std::vector<std::uint8_t> yes;
 };
 
-// A plan with what its rows mean.
-struct Planned {
-  Status status;
-  double value, lower_bound;
-  std::vector<Index> order;
-  std::vector<double> start, completion, penalty;
-  std::vector<std::int64_t> allocation;
-  Pieces pieces;
-  std::vector<std::int64_t> flow, first_job;  // ids and first rows of flows, if there are any
-  std::vector<double> flow_completion, flow_penalty;
-};
-
 struct PolicyAndScheduler {
   PolicyAndScheduler(std::unique_ptr<ClusterPolicy> by, ClusterNodes nodes,
                      std::span<const Scheduler::Person> users, const SchedulerOptions& options)
@@ -86,12 +74,9 @@ struct malleable_epoch : malleable::embed::Handle<malleable::Epoch, 1> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
   std::vector<malleable::Kind> kinds;
-  std::uint64_t decided = 0;  // the state that it was decided by
 };
 struct malleable_flow_epoch : malleable::embed::Handle<malleable::FlowEpoch, 2> {
   using Handle::Handle;
-  std::uint64_t decided = 0;
-  std::vector<std::int64_t> ended;
   std::vector<malleable::Kind> objective;  // the one kind of its flows
 };
 struct malleable_overlap_epoch : malleable::embed::Handle<malleable::OverlapEpoch, 3> {
@@ -105,9 +90,4 @@ struct malleable_slotted_epoch : malleable::embed::Handle<malleable::SlottedEpoc
 struct malleable_scheduler : malleable::embed::Handle<malleable::embed::PolicyAndScheduler, 5> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
-  std::vector<malleable::Scheduler::Start> starts;
-  std::vector<std::int64_t> taken;  // jobs of the tasks that were taken back last
-};
-struct malleable_plan : malleable::embed::Handle<malleable::embed::Planned, 6> {
-  using Handle::Handle;
 };

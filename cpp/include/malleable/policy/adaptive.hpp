@@ -30,11 +30,14 @@
 #include "malleable/kernel/class_estimates.hpp"
 #include "malleable/kernel/local_tasks.hpp"
 #include "malleable/model/cluster.hpp"
+#include "malleable/model/domain.hpp"
+#include "malleable/model/option.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
 
 struct AdaptiveOptions {
+  bool grouped = true;   // one resource for nodes that are alike
   bool by_slots = true;  // mu = slots / execution time; false, as printed: 1 / execution time
   bool fallback = true;
   double guard = 0.0;      // 0: off
@@ -42,8 +45,25 @@ struct AdaptiveOptions {
   double memory = 3600.0;
   double max_wait = 3600.0;
   double patience = 10.0;  // 0: the earliest job, wherever its blocks are
+  bool placement = true;   // blocks go to suggested nodes
 
-  void state(State& s) { s(by_slots, fallback, guard, threshold, memory, max_wait, patience); }
+  // The rows' meanings stand in the docstring of `malleable.Adaptive`.
+  template <typename Self, typename Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit(flag("grouped", "adaptive", ""), self.grouped);
+    visit(flag("by_slots", "adaptive", ""), self.by_slots);
+    visit(flag("fallback", "adaptive", ""), self.fallback);
+    visit(Option{"guard", 0.0, kWeightRange.most, "", "adaptive", ""}, self.guard);
+    visit(Option{"threshold", 0.0, kWeightRange.most, "", "adaptive", ""}, self.threshold);
+    visit(Option{"memory", kRateRange.least, kNoLimit, "s", "adaptive", ""}, self.memory);
+    visit(Option{"max_wait", 0.0, kNoLimit, "s", "adaptive", ""}, self.max_wait);
+    visit(Option{"patience", 0.0, kWeightRange.most, "s", "adaptive", ""}, self.patience);
+    visit(flag("placement", "adaptive", ""), self.placement);
+  }
+  void settle(bool /*slow_start_given*/) {}
+  void state(State& s) {
+    s(grouped, by_slots, fallback, guard, threshold, memory, max_wait, patience, placement);
+  }
 };
 
 // Nodes that are alike.

@@ -32,9 +32,7 @@ namespace malleable {
 
 class ClusterAdaptive final : public ClusterPolicy {
  public:
-  // `grouped`: one resource for nodes that are alike. `placement`: blocks go to suggested nodes.
-  ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher, bool grouped,
-                  bool placement);
+  ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher);
 
   Style style() const override { return Style::kNode; }
   bool listens() const override { return true; }
@@ -78,7 +76,6 @@ class ClusterAdaptive final : public ClusterPolicy {
 
   AdaptiveOptions options_;
   ClassMatcher matcher_;
-  bool grouped_, placement_;
   std::unique_ptr<Adaptive> scheduler_;
   std::map<Key, Index> classes_;
   std::vector<std::uint8_t> known_;  // jobs that the scheduler has

@@ -161,6 +161,8 @@ class Scheduler {
 
   std::size_t size() const { return live_; }
   std::size_t users() const { return table_.user_priority.size(); }
+  // Tasks.
+  std::int64_t running() const { return core_.running(0) + core_.running(1); }
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
   std::string_view rule() const { return core_.rule(); }
