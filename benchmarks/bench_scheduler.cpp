@@ -14,7 +14,6 @@
 
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
-#include "malleable/policy/cluster_service.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/scheduler/scheduler.hpp"
 
@@ -34,12 +33,10 @@ std::unique_ptr<ClusterPolicy> policy_of(const std::string& name) {
   if (name == "flex") return shared(EpochPolicy::kFlex);
   if (name == "fair") return shared(EpochPolicy::kFair);
   if (name == "auto") return std::make_unique<ClusterEpoch>(epoch, false, false, 0.0, true);
-  if (name == "psbs") return std::make_unique<ClusterService>(ServiceKind::kPsbs);
   if (name == "wdeq") return shared(EpochPolicy::kWdeq);
   if (name == "fifo") return std::make_unique<ClusterFifo>();
   if (name == "srpt") return std::make_unique<ClusterSrpt>(SrptKind::kSrpt, 1.0);
   if (name == "max-srpt") return std::make_unique<ClusterSrpt>(SrptKind::kMaxSrpt, 1.0);
-  if (name == "split-srpt") return std::make_unique<ClusterSrpt>(SrptKind::kSplitSrpt, 1.0);
   if (name == "asrpt") return std::make_unique<ClusterSrpt>(SrptKind::kAsrpt, 1.0);
   if (name == "hesrpt") return std::make_unique<ClusterSrpt>(SrptKind::kHeSrpt, 0.5);
   ClusterFlowOptions flow;
@@ -117,8 +114,8 @@ struct Engine {
 int main(int argc, char** argv) {
   std::vector<std::string> names(argv + 1, argv + argc);
   if (names.empty()) {
-    names = {"flex",     "fair",       "fifo",  "wdeq",   "auto",          "psbs",    "srpt",
-             "max-srpt", "split-srpt", "asrpt", "hesrpt", "flowflex-fast", "flowflex"};
+    names = {"flex",     "fair",  "fifo",   "wdeq",          "auto",    "srpt",
+             "max-srpt", "asrpt", "hesrpt", "flowflex-fast", "flowflex"};
   }
   for (const std::string& name : names) {
     const auto policy = policy_of(name);

@@ -2,7 +2,7 @@
 
     python -m benchmarks.robust --traces FOLDER --loads 0.5,0.7,0.9 --draws 8 --cells cells.tsv
     python -m benchmarks.robust --table cells.tsv
-    python -m benchmarks.robust --loads 0.9 --speedups 1,0.8 --tasks --draws 4 --rules flex auto las \\
+    python -m benchmarks.robust --loads 0.9 --speedups 1,0.8 --tasks --draws 4 --rules flex auto gittins \\
         --picture docs/estimates.png
 
 Each line is a cell: a trace, a load, p (s tasks of a phase do s^p of what one does), what is said of sizes
@@ -42,8 +42,6 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "hesrpt": ("hesrpt", {}),
     "hesrpt, learning": ("hesrpt", {"learn": True}),
     "auto": ("auto", {"learn": True}),
-    "psbs, learning": ("psbs", {"learn": True}),
-    "las": ("las", {}),
     "gittins": ("gittins", {}),
 }
 TRACES = (

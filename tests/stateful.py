@@ -322,10 +322,7 @@ KINDS = [
         lambda: mb.Scheduler(GENERIC, "auto", prior=3.0, take_back=True),
         scheduler_step,
     ),
-    *(
-        Kind(f"scheduler-{p}", lambda p=p: mb.Scheduler(CLUSTER, p, prior=3.0), scheduler_step)
-        for p in ("gittins", "psbs")
-    ),
+    Kind("scheduler-gittins", lambda: mb.Scheduler(CLUSTER, "gittins", prior=3.0), scheduler_step),
     Kind("scheduler-adaptive", lambda: mb.Scheduler(CLUSTER, "adaptive"), adaptive_step),
     Kind(
         "scheduler-generic",

@@ -62,26 +62,6 @@ TEST(ranks_are_work_left) {
   CHECK_EQUAL(f.value[2], 5.0);
 }
 
-// Jobs 0 and 2 are map-heavy (imbalance 5 and 2.5), job 1 is not (2): beta = 2, two thirds of the
-// map slots for the map-heavy ones, by map work left; a third of the reduce slots.
-TEST(classes_split_the_slots) {
-  Fixture f(true);
-  ClusterSrpt split(SrptKind::kSplitSrpt, 1.0);
-  f.decide(split, 0);
-  CHECK_EQUAL(f.value[2], 5.0);
-  CHECK_EQUAL(f.value[0], 2.0);
-  CHECK_EQUAL(f.value[1], 3.0);
-  f.value.assign(3, 0.0);
-  f.decide(split, 1);
-  CHECK_EQUAL(f.value[2], 1.0);
-  CHECK_EQUAL(f.value[0], 1.0);
-  CHECK_EQUAL(f.value[1], 3.0);
-  // What a class cannot use goes to the other.
-  f.state.phases[0].waiting = f.state.phases[4].waiting = 0;
-  f.decide(split, 0);
-  CHECK_EQUAL(f.value[1], 10.0);
-}
-
 // Seconds of all slots, maps + reduces: 20 + 4, 10 + 20, 5 + 2. After 10 s of the five reduce slots
 // the virtual machine is done with the reduces of jobs 2 (one slot) and 0 (two), and with two of
 // job 1's ten; map tasks go by what is left there, reduce tasks by what is really left.

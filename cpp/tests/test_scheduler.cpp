@@ -3,7 +3,7 @@
 
 #include "check.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
-#include "malleable/policy/cluster_service.hpp"
+#include "malleable/policy/cluster_gittins.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/scheduler/scheduler.hpp"
 
@@ -117,7 +117,7 @@ TEST(estimates_are_for_those_who_read_them) {
   EpochOptions fair;
   fair.policy = EpochPolicy::kFair;
   ClusterFifo first;
-  ClusterService least(ServiceKind::kLas);
+  ClusterGittins least(false);
   ClusterEpoch equal(fair, false, false), sized(World::flex(), false, false);
   for (ClusterPolicy* policy :
        std::initializer_list<ClusterPolicy*>{&first, &least, &equal, &sized}) {

@@ -12,8 +12,8 @@ TandemPolicy = Literal[
 ]  # fmt: skip
 SlottedPolicy = Literal["asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"]
 ClusterPolicy = Literal[
-    "flex", "auto", "fair", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt", "las",
-    "gittins", "psbs", "flowflex", "flowflex-fast", "adaptive", "adaptive-literal",
+    "flex", "auto", "fair", "fifo", "wdeq", "srpt", "max-srpt", "asrpt", "hesrpt", "gittins",
+    "flowflex", "flowflex-fast", "adaptive", "adaptive-literal",
 ]  # fmt: skip
 ObjectiveName = Literal[
     "sum:response", "sum:completion", "sum:stretch", "sum:tardy", "sum:tardiness", "sum:lateness",

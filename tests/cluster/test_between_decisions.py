@@ -102,7 +102,7 @@ def test_a_scheduler_forgets_jobs_that_ended(policy):
     assert seen[0] == seen[1]
 
 
-@pytest.mark.parametrize(("policy", "first"), [("srpt", [1, 1]), ("las", [0, 1]), ("fifo", [0, 0])])
+@pytest.mark.parametrize(("policy", "first"), [("srpt", [1, 1]), ("fifo", [0, 0])])
 def test_who_comes_between_decisions_has_a_rank(policy, first):
     """One slot, decisions at 0, 8, 16: the short job comes at 1 and is there when the slot is free at 4."""
     jobs = mb.ClusterJobs([3, 2], [4.0, 1.0], arrival=[0.0, 1.0])

@@ -13,12 +13,12 @@ def test_users_share_first():
         cluster = mb.Cluster(
             [{"map_slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}]
         )
-        policies = ("fair", "flex", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt")
+        policies = ("fair", "flex", "fifo", "wdeq", "srpt", "max-srpt", "asrpt")
         for policy in (*policies, "hesrpt"):
             records = run(jobs, policy, cluster, epoch=1).records
             assert records["completion"][10] == pytest.approx(done, abs=1)
             alike = run(jobs, policy, cluster, epoch=1, by_user=False).records
-            if policy not in ("hesrpt", "srpt", "max-srpt", "split-srpt"):
+            if policy not in ("hesrpt", "srpt", "max-srpt"):
                 assert alike["completion"][10] >= 90
 
 

@@ -44,11 +44,6 @@ def doubling(had):
     return k
 
 
-def las(now, here, had):
-    """Least attained service first, in classes that double."""
-    return [doubling(had[job]) for job in here]
-
-
 class Gittins:
     """The index from what ended, by classes; anew when an eighth more has ended."""
 
@@ -75,41 +70,3 @@ class Gittins:
         if self.known is None or len(self.sizes) > 1.125 * len(self.known):
             self.known = list(self.sizes)
         return [-self.index(had[job]) for job in here]
-
-
-def fair_ends(arrival, work, most, slots, now):
-    """When jobs that came until now end in a fluid FAIR run, those that have not as if nobody came."""
-    left, ends, time = {}, {}, 0.0
-    coming = sorted((a, job) for job, a in enumerate(arrival) if a <= now)
-    while True:
-        share, free = {}, slots
-        for count, job in enumerate(sorted(left, key=lambda job: most[job])):
-            share[job] = min(most[job], free / (len(left) - count))
-            free -= share[job]
-        steps = [(left[job] / share[job], job) for job in left]
-        step, first = min(steps, default=(math.inf, None))
-        until = coming[0][0] if coming else now
-        if time + step > until:
-            if not coming:
-                return ends | {job: now + left[job] / share[job] - (now - time) for job in left}
-            step, first = until - time, None
-        for job in left:
-            left[job] -= share[job] * step
-        time += step
-        if first is not None:
-            del left[first]
-            ends[first] = time
-        else:
-            _, job = coming.pop(0)
-            left[job] = work[job]
-
-
-def psbs(arrival, tasks, seconds, slots):
-    """The order in which FAIR would end jobs; those that it has ended before all others."""
-
-    def rank(now, here, had):
-        work = [count * each for count, each in zip(tasks, seconds, strict=True)]
-        ends = fair_ends(arrival, work, tasks, slots, now)
-        return [ends[job] for job in here]
-
-    return rank

@@ -82,7 +82,7 @@ def test_one_run(capsys):
 
 
 def test_tables_stay_readable_with_many_policies(capsys):
-    names = ["flex", "fair", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt"]
+    names = ["flex", "fair", "fifo", "wdeq", "srpt", "max-srpt", "gittins", "asrpt", "hesrpt"]
     found = replicate(make, range(2), names, cluster=CLUSTER, noise=0.4)
     shown = text_of(replications_tables(found), capsys)
     lines = shown.splitlines()

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "malleable/policy/overlap.hpp"
-
 namespace malleable {
 // Seconds that all slots of the phase would take; where any slot does, slot-seconds, so that equal
 // work is not told apart by rounding.
@@ -33,8 +31,6 @@ void ClusterSrpt::begin(const ClusterState& state) {
 
 void ClusterSrpt::added(const ClusterState& state, std::span<const Index>) {
   const std::size_t n = state.jobs.size();
-  map_heavy_.resize(n, 0);
-  imbalance_.resize(n, 1.0);
   here_.resize(n, 0);
   for (auto* column : {&inside_[0], &inside_[1], &is_stale_[0], &is_stale_[1]})
     column->resize(n, 0);
@@ -43,7 +39,7 @@ void ClusterSrpt::added(const ClusterState& state, std::span<const Index>) {
 }
 
 void ClusterSrpt::keep(const ClusterState& state, State& s) {
-  s(virtual_, map_heavy_, imbalance_);
+  s(virtual_);
   if (!s.reading()) return;
   for (const Index job : state.present) {
     here_[job] = 1;
@@ -63,22 +59,11 @@ void ClusterSrpt::spoil(Index job) {
 void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
   here_[job] = 1;
   spoil(job);
-  const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
-  map_heavy_[job] = map >= reduce;
-  const double less = std::min(map, reduce), more = std::max(map, reduce);
-  imbalance_[job] = more > 0.0 ? more / less : 1.0;
   if (options_.kind == SrptKind::kAsrpt) virtual_.arrive(state, job);
 }
 
 double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
-  switch (options_.kind) {
-    case SrptKind::kSplitSrpt:
-      return left(state, job, map_heavy_[job] ? kMap : kReduce);
-    case SrptKind::kHeSrpt:
-      return state.demand(job, pool).work;
-    default:
-      break;
-  }
+  if (options_.kind == SrptKind::kHeSrpt) return state.demand(job, pool).work;
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
   if (options_.kind == SrptKind::kMaxSrpt) return std::max(map, reduce);
   if (options_.kind == SrptKind::kAsrpt && pool == kMap && map > 0.0) {
@@ -103,7 +88,7 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   const auto slots = static_cast<double>(state.slots[pool]);
   std::span<Row> rows = order_[pool].entries();
   if (!options_.by_user) {
-    share(state, pool, rows, slots);
+    share(pool, rows, slots);
   } else {
     rows_.assign(rows.begin(), rows.end());
     rows = rows_;
@@ -116,7 +101,7 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
     for (std::size_t first = 0, last = 0; first < rows_.size(); first = last) {
       const std::size_t user = user_of(rows_[first]);
       while (last < rows_.size() && user_of(rows_[last]) == user) ++last;
-      share(state, pool, {rows_.data() + first, last - first}, parts[user]);
+      share(pool, {rows_.data() + first, last - first}, parts[user]);
     }
   }
   for (const Row& row : rows) answer.set(row.job, row.given);
@@ -177,42 +162,14 @@ void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
 }
 
 // Slots of rows that are sorted by their keys.
-void ClusterSrpt::share(const ClusterState& state, int pool, std::span<Row> rows, double slots) {
-  if (options_.kind == SrptKind::kSplitSrpt) {
-    split(state, pool, rows, slots);
-  } else if (options_.kind == SrptKind::kHeSrpt) {
+void ClusterSrpt::share(int pool, std::span<Row> rows, double slots) {
+  if (options_.kind == SrptKind::kHeSrpt) {
     parts(pool, rows, slots);
-  } else {
-    for (Row& row : rows) {
-      row.given = std::min(row.most, slots);
-      slots -= row.given;
-    }
+    return;
   }
-}
-
-// Each class by its own SRPT within its part of the slots, then within what the other leaves.
-void ClusterSrpt::split(const ClusterState& state, int pool, std::span<Row> rows, double slots) {
-  double beta = kInfinity;
-  const std::size_t user = state.jobs.user_of(rows.empty() ? 0 : rows.front().job);
-  for (const Index job : state.present) {
-    if (options_.by_user && state.jobs.user_of(job) != user) continue;
-    beta = std::min(beta, imbalance_[job]);
-  }
-  bool has[2] = {false, false};
-  for (const Row& row : rows) has[map_heavy_[row.job]] = true;
-  // The class whose heavy side this is gets beta / (1 + beta).
-  const double part = std::isfinite(beta) ? split_share(beta) : 1.0;
-  const double split_at = std::floor(slots * (pool == 0 ? part : 1.0 - part) + 0.5);
-  double free[2];
-  free[1] = !has[1] ? 0.0 : !has[0] ? slots : split_at;
-  free[0] = slots - free[1];
-  for (const bool again : {false, true}) {
-    for (Row& row : rows) {
-      double& own = free[map_heavy_[row.job] == (again ? 0 : 1) ? 1 : 0];
-      const double more = std::min(row.most - row.given, own);
-      row.given += more;
-      own -= more;
-    }
+  for (Row& row : rows) {
+    row.given = std::min(row.most, slots);
+    slots -= row.given;
   }
 }
 

@@ -6,7 +6,7 @@
 #include "malleable/policy/cluster_auto.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
-#include "malleable/policy/cluster_service.hpp"
+#include "malleable/policy/cluster_gittins.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/fair_share.hpp"
 #include "malleable/policy/greedy_order.hpp"
@@ -69,10 +69,7 @@ Made srpt_with(const ClusterRequest& r) {
   }
   return std::make_unique<ClusterSrpt>(std::move(options));
 }
-template <ServiceKind kind>
-Made service_with(const ClusterRequest& r) {
-  return std::make_unique<ClusterService>(kind, r.by_user);
-}
+Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
 
 // Of a cluster; nobody there but the epoch's policies guarantees minima.
 constexpr Promises sizes() { return {.needs_sizes = true, .ignores_minima = true}; }
@@ -142,12 +139,9 @@ const Policy kPolicies[] = {
     {"wdeq", kCluster, epoch_with<EpochPolicy::kWdeq>, shares(Shares::kWeighted)},
     {"srpt", kCluster, srpt_with<SrptKind::kSrpt>, sizes()},
     {"max-srpt", kCluster, srpt_with<SrptKind::kMaxSrpt>, sizes()},
-    {"split-srpt", kCluster, srpt_with<SrptKind::kSplitSrpt>, sizes()},
     {"asrpt", kCluster, srpt_with<SrptKind::kAsrpt>, sizes()},
     {"hesrpt", kCluster, srpt_with<SrptKind::kHeSrpt>, sizes()},
-    {"las", kCluster, service_with<ServiceKind::kLas>, {.ignores_minima = true}},
-    {"gittins", kCluster, service_with<ServiceKind::kGittins>, learning({.ignores_minima = true})},
-    {"psbs", kCluster, service_with<ServiceKind::kPsbs>, sizes()},
+    {"gittins", kCluster, gittins_with, learning({.ignores_minima = true})},
     {"flowflex", kCluster, flow_with<FlowMethod::kBest>,
      searching({.needs_sizes = true, .follows_objective = true, .ignores_minima = true})},
     {"flowflex-fast",
@@ -203,7 +197,7 @@ std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
   const auto* make = std::get_if<MakeCluster>(&row.code);
   if (make == nullptr) {
     throw std::invalid_argument("policy = '" + std::string(row.name) +
-                                "': needs a matcher, see malleable_scheduler_new_adaptive");
+                                "': needs a matcher, see malleable_scheduler_options");
   }
   return (*make)(
       {row, options, aggregate, kind, by_user, generic, std::move(exponents), std::move(useful)});

@@ -136,10 +136,9 @@ def run(
         The name of a policy:
 
         - ``flex``, ``fair`` and ``wdeq`` divide the map slots and the reduce slots separately.
-        - ``fifo`` takes the oldest job; ``srpt``, ``max-srpt``, ``split-srpt``, ``asrpt`` and ``hesrpt`` go
-          by the estimated work left.
-        - ``psbs`` takes jobs in the order in which a virtual run of FAIR ends them.
-        - ``las`` and ``gittins`` go by the service that jobs have had.
+        - ``fifo`` takes the oldest job; ``srpt``, ``max-srpt``, ``asrpt`` and ``hesrpt`` go by the
+          estimated work left.
+        - ``gittins`` goes by the service that jobs have had.
         - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, and small
           jobs get more. How much more follows from p, the exponent of the speed-up that finished tasks show
           (s tasks of a phase do s^p). If p is 1, jobs go in order, as with ``flex`` and ``in_order``.

@@ -2,9 +2,7 @@
 // all slots of a phase.
 //
 //   SRPT       least work left, map and reduce together
-//   MaxSRPT    least max(map, reduce) left; SplitSRPT: map-heavy jobs by map work left, the others
-//              by reduce work left; the classes share both kinds of slots as beta says, and lend
-//              what they cannot use (Lin et al. 2013, sections 4.1 and 4.2; reduce work with its
+//   MaxSRPT    least max(map, reduce) left (Lin et al. 2013, section 4.1; reduce work with its
 //              copying stands for the shuffle)
 //   ASRPT      map tasks by what a virtual SRPT machine has left of their job, whose reduce work
 //              does not wait for map work (policy/virtual_cluster); reduce tasks by work left
@@ -15,8 +13,9 @@
 //              nobody gets more slots than still speed it up.
 //
 // With `by_user` users share the slots first (policy/user_shares), then each user's jobs share what
-// the user has in the same way. O(n) a decision for n jobs in the system for SRPT, MaxSRPT and
-// ASRPT; where slots are counted, jobs stay sorted between decisions (kernel/kept_order).
+// the user has in the same way. O(n) a decision for n jobs in the system for SRPT,
+// MaxSRPT and ASRPT; where slots are counted, jobs stay sorted between decisions
+// (kernel/kept_order).
 #pragma once
 
 #include <span>
@@ -31,7 +30,7 @@
 
 namespace malleable {
 
-enum class SrptKind : std::uint8_t { kSrpt, kMaxSrpt, kSplitSrpt, kAsrpt, kHeSrpt };
+enum class SrptKind : std::uint8_t { kSrpt, kMaxSrpt, kAsrpt, kHeSrpt };
 
 struct SrptOptions {
   SrptKind kind = SrptKind::kSrpt;
@@ -52,7 +51,7 @@ class ClusterSrpt final : public ClusterPolicy {
   }
 
   Style style() const override {
-    return options_.by_user || counts_slots() ? Style::kTargets : Style::kRanks;
+    return options_.by_user || options_.kind == SrptKind::kHeSrpt ? Style::kTargets : Style::kRanks;
   }
   bool looks_at_both() const override { return options_.kind != SrptKind::kHeSrpt; }
   void begin(const ClusterState& state) override;
@@ -80,9 +79,6 @@ class ClusterSrpt final : public ClusterPolicy {
     }
   };
 
-  bool counts_slots() const {
-    return options_.kind == SrptKind::kSplitSrpt || options_.kind == SrptKind::kHeSrpt;
-  }
   double seconds(const ClusterState& state, double work, Phase p) const;
   double left(const ClusterState& state, Index job, Phase p) const;
   double key(const ClusterState& state, Index job, int pool) const;
@@ -91,16 +87,13 @@ class ClusterSrpt final : public ClusterPolicy {
   void forget_stale(int pool);
   void rank(const ClusterState& state, int pool, Answer& answer);
   void collect(const ClusterState& state, int pool, Answer& answer);
-  void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
-  void split(const ClusterState& state, int pool, std::span<Row> rows, double slots);
+  void share(int pool, std::span<Row> rows, double slots);
   void parts(int pool, std::span<Row> rows, double slots);
 
   SrptOptions options_;
   UserShares between_;
   std::vector<double> usable_;
   VirtualCluster virtual_;
-  std::vector<std::uint8_t> map_heavy_;
-  std::vector<double> imbalance_;
   // Where slots are counted: who wants some of a pool.
   KeptOrder<Row> order_[2];
   std::vector<std::uint8_t> inside_[2];

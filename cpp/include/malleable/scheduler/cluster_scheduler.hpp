@@ -265,7 +265,6 @@ class ClusterScheduler {
   // (cluster_scheduler_reduces.cpp): tasks for slots that no ready task wants; and the job whose
   // youngest reduce task that waits for maps is to wait for a slot again, so that a task which
   // finds none has this one, `freed` more being free than is told. kNone: there is none.
-  bool takes_back() const { return takes_back_; }
   void start_early(int pool, std::vector<TaskStart>& starts);
   Index to_take_back(int pool, std::int64_t freed = 0);
   // Tasks of a phase may start, as somebody says who knows more.

@@ -1,4 +1,4 @@
-#include "malleable/policy/cluster_service.hpp"
+#include "malleable/policy/cluster_gittins.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,9 +13,8 @@ double attained(const PhaseState& s) {
 
 }  // namespace
 
-void ClusterService::begin(const ClusterState& state) {
+void ClusterGittins::begin(const ClusterState& state) {
   for (int pool = 0; pool < 2; ++pool) {
-    virtual_[pool].begin(state.now);
     index_[pool] = GittinsIndex{};
     anew_[pool] = false;
     rank_[pool].clear();
@@ -23,38 +22,22 @@ void ClusterService::begin(const ClusterState& state) {
   added(state, {});
 }
 
-void ClusterService::added(const ClusterState& state, std::span<const Index>) {
-  const std::size_t jobs = state.jobs.size();
-  for (int pool = 0; pool < 2; ++pool) {
-    virtual_[pool].grow(jobs);
-    if (by_user_) rank_[pool].resize(jobs, 0.0);
-  }
-  if (by_user_) between_.begin(state);
+void ClusterGittins::added(const ClusterState& state, std::span<const Index>) {
+  if (!by_user_) return;
+  for (auto& rank : rank_) rank.resize(state.jobs.size(), 0.0);
+  between_.begin(state);
 }
 
-void ClusterService::keep(const ClusterState&, State& s) { s(virtual_, index_, anew_, rank_); }
+void ClusterGittins::keep(const ClusterState&, State& s) { s(index_, anew_, rank_); }
 
-double ClusterService::rank_of(const ClusterState& state, Index job, int pool) const {
+double ClusterGittins::rank_of(const ClusterState& state, Index job, int pool) const {
   const PhaseState& maps = state.phase(job, kMap);
   const PhaseState& reduces = state.phase(job, kReduce);
-  if (kind_ == ServiceKind::kLas) {
-    return static_cast<double>(work_class(attained(maps) + attained(reduces)));
-  }
   const bool first = state.cluster.generic ? maps.unfinished() > 0 : pool == kMap;
   return -index_[first ? kMap : kReduce].of(attained(first ? maps : reduces));
 }
 
-double ClusterService::first_rank(const ClusterState& state, Index job, int pool) {
-  if (kind_ != ServiceKind::kPsbs) return rank_of(state, job, pool);
-  double first = kInfinity;
-  virtual_[pool].advance(state, pool);
-  virtual_[pool].each(state.now, [&](Index other, double rank) {
-    if (other == job) first = rank;
-  });
-  return first;
-}
-
-void ClusterService::look_at_history(const ClusterState& state) {
+void ClusterGittins::look_at_history(const ClusterState& state) {
   bool anew = false;
   for (const Phase p : {kMap, kReduce}) anew |= index_[p].look(state.learned.work[p]);
   if (anew) anew_[0] = anew_[1] = true;
@@ -62,13 +45,8 @@ void ClusterService::look_at_history(const ClusterState& state) {
 
 // Calls tell(job, rank) for all whose ranks may be others than before.
 template <typename Tell>
-void ClusterService::rank(const ClusterState& state, int pool, const Tell& tell) {
-  if (kind_ == ServiceKind::kPsbs) {
-    virtual_[pool].advance(state, pool);
-    virtual_[pool].each(state.now, tell);
-    return;
-  }
-  if (kind_ == ServiceKind::kGittins) look_at_history(state);
+void ClusterGittins::rank(const ClusterState& state, int pool, const Tell& tell) {
+  look_at_history(state);
   if (std::exchange(anew_[pool], false)) {
     for (const Index job : state.present) tell(job, rank_of(state, job, pool));
     return;
@@ -79,7 +57,7 @@ void ClusterService::rank(const ClusterState& state, int pool, const Tell& tell)
   }
 }
 
-void ClusterService::decide(const ClusterState& state, int pool, Answer& answer) {
+void ClusterGittins::decide(const ClusterState& state, int pool, Answer& answer) {
   if (!by_user_) {
     rank(state, pool, [&](Index job, double rank) { answer.set(job, rank); });
     return;
@@ -89,7 +67,7 @@ void ClusterService::decide(const ClusterState& state, int pool, Answer& answer)
 }
 
 // Each user's slots go to the user's jobs by rank.
-void ClusterService::share(const ClusterState& state, int pool, Answer& answer) {
+void ClusterGittins::share(const ClusterState& state, int pool, Answer& answer) {
   rows_.clear();
   usable_.assign(between_.users(), 0.0);
   for (const Index job : state.present) {

@@ -1,4 +1,4 @@
-"""Policies that go by what jobs had: las, gittins, psbs."""
+"""The policy gittins: who goes first follows from what jobs had."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,6 @@ import malleable as mb
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.task_engine import Copied, Engine, instance
 from tests.oracles import ranked_tasks
-
-SERVICE = ("las", "gittins", "psbs")
 
 
 def uneven(seed, count=60, load=0.9, slots=5):
@@ -21,23 +19,19 @@ def uneven(seed, count=60, load=0.9, slots=5):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("policy", SERVICE)
-def test_jobs_end_when_the_oracle_says(policy, seed):
+def test_jobs_end_when_the_oracle_says(seed):
     jobs, slots = uneven(seed), 5
     columns = [jobs.arrival.tolist(), jobs.maps.tolist(), jobs.map_seconds.tolist(), slots]
     gittins = ranked_tasks.Gittins()
-    ranks = {"las": ranked_tasks.las, "psbs": ranked_tasks.psbs(*columns), "gittins": gittins}
 
     def rank(now, here, had):
         total = columns[1][0] and [n * s for n, s in zip(columns[1], columns[2], strict=True)]
         gittins.sizes = [size for size, own in zip(total, had, strict=True) if own > 0.999 * size]
-        return ranks[policy](now, here, had)
+        return gittins(now, here, had)
 
     expected = ranked_tasks.completions(*columns, rank)
-    learn = {"learn": False} if policy == "psbs" else {}
-    found = mb.simulate(
-        jobs, policy, cluster=mb.Cluster([{"slots": slots}]), epoch=0, rng=1, **learn
-    )
+    cluster = mb.Cluster([{"slots": slots}])
+    found = mb.simulate(jobs, "gittins", cluster=cluster, epoch=0, rng=1)
     np.testing.assert_allclose(found.records["completion"], expected, rtol=1e-9)
 
 
@@ -45,42 +39,10 @@ def test_the_oracles_differ():
     jobs = uneven(1)
     ends = [
         mb.simulate(jobs, policy, cluster=mb.Cluster([{"slots": 5}]), epoch=0, rng=1)
-        for policy in (*SERVICE, "fifo", "srpt", "fair")
+        for policy in ("gittins", "fifo", "srpt", "fair")
     ]
     found = {tuple(r.records["completion"].tolist()) for r in ends}
     assert len(found) == len(ends)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_psbs_ends_no_job_much_later_than_fair_does(seed):
-    # So many slots and short tasks that slots are nearly divisible.
-    rng = np.random.default_rng(seed)
-    jobs = mb.ClusterJobs(
-        rng.integers(300, 6000, 12), 0.1, arrival=np.sort(rng.uniform(0.0, 30.0, 12))
-    )
-    ends = {
-        policy: mb.simulate(jobs, policy, cluster=nodes(60), epoch=0, rng=1).records["completion"]
-        for policy in ("psbs", "fair")
-    }
-    assert (ends["psbs"] <= ends["fair"] + 0.5).all()
-    assert ends["psbs"].mean() < 0.9 * ends["fair"].mean()
-
-
-def test_psbs_goes_by_when_fair_would_end_jobs():
-    # On two slots: FAIR gives one each from 1 on, so that the second job, of 6 s, would end at 7 and the
-    # first one has then 30 - 2 - 6 left.
-    jobs = mb.ClusterJobs([30, 6], 1.0, arrival=[0.0, 1.0])
-    records = mb.simulate(jobs, "psbs", cluster=nodes(2), epoch=0, rng=1).records
-    assert records["completion"].tolist() == [18.0, 4.0]
-
-
-def test_las_lets_those_go_first_who_had_least():
-    # The first job had 4 s when the second one comes, which goes first until it had more than 2, and then
-    # is of the same class, and the later one.
-    jobs = mb.ClusterJobs([12, 6], 1.0, arrival=[0.0, 4.0])
-    result = mb.simulate(jobs, "las", cluster=nodes(1), epoch=0, rng=1, trace=True)
-    trace = result.trace["las"]
-    assert trace["job"][trace["kind"] == 0].tolist()[:8] == [0, 0, 0, 0, 1, 1, 1, 0]
 
 
 def bimodal(history):
@@ -112,34 +74,32 @@ def test_gittins_follows_the_history():
     assert second < first
 
 
-@pytest.mark.parametrize("policy", SERVICE)
-def test_each_user_has_a_share(policy):
+def test_each_user_has_a_share():
     jobs = mb.ClusterJobs([40, 40, 40], 1.0, user=["ann", "bob", "bob"])
     cluster = mb.Cluster([{"slots": 4}], users=[{"name": "ann"}, {"name": "bob"}])
-    ends = mb.simulate(jobs, policy, cluster=cluster, epoch=0, rng=1).records["completion"]
+    ends = mb.simulate(jobs, "gittins", cluster=cluster, epoch=0, rng=1).records["completion"]
     assert (ends[0], ends[1:].max()) == (20.0, 30.0)
-    alike = mb.simulate(jobs, policy, cluster=cluster, epoch=0, rng=1, by_user=False)
+    alike = mb.simulate(jobs, "gittins", cluster=cluster, epoch=0, rng=1, by_user=False)
     assert alike.records["completion"][0] != 20.0
 
 
-@pytest.mark.parametrize("policy", SERVICE)
-def test_an_engine_decides_what_the_simulation_does(policy):
+def test_an_engine_decides_what_the_simulation_does():
     jobs, cluster = instance(3), nodes(4, 2, 1)
     options = {"slow_start": 1.0, "prior": 2.0}
-    own = Engine(jobs, cluster, mb.Scheduler(cluster, policy, **options)).run()
-    found = mb.simulate(jobs, policy, cluster=cluster, epoch=0, rng=1, learn=True, **options)
+    own = Engine(jobs, cluster, mb.Scheduler(cluster, "gittins", **options)).run()
+    found = mb.simulate(jobs, "gittins", cluster=cluster, epoch=0, rng=1, learn=True, **options)
     np.testing.assert_allclose(own, found.records["completion"], rtol=1e-9)
 
 
-@pytest.mark.parametrize("policy", SERVICE)
-def test_copies_and_records_go_on_as_the_original_would(policy, tmp_path):
+def test_copies_and_records_go_on_as_the_original_would(tmp_path):
     cluster = mb.Cluster([{"count": 3, "slots": 3}])
     path = tmp_path / "events"
-    with_record = mb.Scheduler(cluster, policy, record=path)
+    with_record = mb.Scheduler(cluster, "gittins", record=path)
     whole = Engine(instance(7), cluster, with_record).run()
     with_record.close()
     assert mb.replay(path).same
 
     assert (
-        Copied(instance(7), cluster, mb.Scheduler(cluster, policy)).run().tolist() == whole.tolist()
+        Copied(instance(7), cluster, mb.Scheduler(cluster, "gittins")).run().tolist()
+        == whole.tolist()
     )
