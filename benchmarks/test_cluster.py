@@ -11,13 +11,11 @@ import pytest
 
 import malleable as mb
 from benchmarks.instances import (
-    NETWORK_OPTIONS,
     cluster_flow_stream,
     cluster_overload,
     cluster_section51,
     cluster_stream,
     hawk_jobs,
-    network_stream,
     shortest_first,
 )
 from malleable.papers import google2011
@@ -50,28 +48,6 @@ def test_batches(benchmark):
     if benchmark.stats is not None:
         tasks = result.summary["flex"]["tasks"]
         benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
-
-
-@pytest.mark.parametrize(
-    ("policy", "count", "steps", "epoch"),
-    [("fair", 250, 0, 0), ("fair", 250, 64, 0), ("flex", 1000, 64, 0.5), ("flex", 1000, 8, 0.5)],
-)
-def test_network(benchmark, policy, count, steps, epoch):
-    """Blocks and shuffles over racks that send an eighth of what their nodes could."""
-    jobs, cluster = network_stream(count)
-    result = benchmark.pedantic(
-        mb.simulate,
-        (jobs, policy),
-        {"cluster": cluster, "records": False, "shuffle_steps": steps, "network_epoch": epoch}
-        | NETWORK_OPTIONS,
-        rounds=3,
-    )
-    summary = result.summary[policy]
-    assert summary["jobs"] == len(jobs)
-    if benchmark.stats is not None:
-        benchmark.extra_info["tasks_per_second"] = summary["tasks"] / benchmark.stats.stats.min
-        benchmark.extra_info["rack_utilisation"] = summary["rack_utilisation"]
-        benchmark.extra_info["mean_response"] = summary["mean_response"]
 
 
 @pytest.mark.parametrize("policy", ["fair", "flex", "hesrpt"])

@@ -50,7 +50,6 @@ struct Tables {
     cluster.rack = column<std::int64_t>(nodes, "rack", kept, true);
     cluster.storage = column<double>(nodes, "storage", kept, true);
     cluster.link = column<double>(nodes, "link", kept, true);
-    cluster.rack_link = column<double>(nodes, "rack_link", kept);
     cluster.capacity = column<double>(nodes, "capacity", kept);
     cluster.generic = nodes["generic"].cast<bool>();
     validate(cluster);
@@ -118,14 +117,11 @@ py::tuple option_rows() {
 py::dict network_totals(const ClusterNetwork::Totals& t) {
   py::dict d;
   d["remote_bytes"] = t.remote;
-  d["rack_bytes"] = t.racks;
   d["shuffled_bytes"] = t.shuffled;
   d["disk_utilisation"] = t.disk_use;
   d["link_utilisation"] = t.link_use;
-  d["rack_utilisation"] = t.rack_use;
   d["busiest_disk"] = t.busiest_disk;
   d["busiest_link"] = t.busiest_link;
-  d["busiest_rack"] = t.busiest_rack;
   return d;
 }
 

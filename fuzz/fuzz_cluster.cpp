@@ -42,7 +42,6 @@ constexpr std::string_view kOptions[] = {"hysteresis",
                                          "heartbeat",
                                          "tasks_per_heartbeat",
                                          "shuffle_steps",
-                                         "network_epoch",
                                          "noise",
                                          "straggler_share",
                                          "straggler_factor",
@@ -52,35 +51,21 @@ constexpr std::string_view kOptions[] = {"hysteresis",
                                          "take_back",
                                          "inherent"};
 constexpr std::span<const std::string_view> kLaterOptions;
-constexpr std::string_view kPolicies[] = {"flex",
-                                          "auto",
-                                          "fair",
-                                          "fifo",
-                                          "wdeq",
-                                          "srpt",
-                                          "max-srpt",
-                                          "split-srpt",
-                                          "asrpt",
-                                          "hesrpt",
-                                          "las",
-                                          "gittins",
-                                          "psbs",
-                                          "flowflex",
-                                          "flowflex-fast",
-                                          "adaptive",
-                                          "adaptive-literal"};
+constexpr std::string_view kPolicies[] = {
+    "flex",  "auto",   "fair",    "fifo",     "wdeq",          "srpt",     "max-srpt",
+    "asrpt", "hesrpt", "gittins", "flowflex", "flowflex-fast", "adaptive", "adaptive-literal"};
 
 // What the views of a simulation point to.
 struct World {
   std::vector<std::int64_t> slots[2], type, rack, tasks[2], offset[2], minimum[2], user, group,
       flow, after_offset{0}, after, change_node, rate_offset{0};
-  std::vector<double> rate, storage, link, rack_link, arrival, seconds[2], shuffle, block, bytes,
-      weight, deadline, rates, change_time, estimate, user_minimum, user_priority;
+  std::vector<double> rate, storage, link, arrival, seconds[2], shuffle, block, bytes, weight,
+      deadline, rates, change_time, estimate, user_minimum, user_priority;
   std::vector<std::uint8_t> change_up;
   bool generic = false, own_times[2] = {false, false};
 
   ClusterView cluster() const {
-    return {slots[0], slots[1], rate, type, rack, storage, link, generic, rack_link};
+    return {slots[0], slots[1], rate, type, rack, storage, link, generic};
   }
   ClusterJobsView jobs() const {
     ClusterJobsView view;
@@ -131,8 +116,6 @@ World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
     world.link.push_back(bandwidth());
   }
   if (network && bytes.chance(128)) {
-    world.rack_link.resize(racks);
-    for (double& link : world.rack_link) link = bandwidth();
   }
   // Nodes of one type are alike in rate: the first of a type says.
   for (std::size_t n = 0; n < nodes; ++n) {
@@ -212,7 +195,6 @@ struct Chosen {
   const Policy* row = nullptr;
   AdaptiveOptions own;
   std::uint8_t how = 0;
-  bool first = false, second = false;
 };
 
 Chosen read_policy(Bytes& bytes, const World& world) {
@@ -227,21 +209,19 @@ Chosen read_policy(Bytes& bytes, const World& world) {
   if (bytes.chance(64)) chosen.own.guard = bytes.amount({1e-3, 1e3});
   chosen.own.patience = bytes.amount({1e-3, 1e3});
   chosen.how = bytes.byte();
-  chosen.first = bytes.chance(128);
-  chosen.second = bytes.chance(64);
+  chosen.own.grouped = bytes.chance(128);
+  chosen.own.placement = bytes.chance(64);
   return chosen;
 }
 
 std::unique_ptr<ClusterPolicy> make_policy(const Chosen& chosen, const ClusterOptions& options) {
   if (std::holds_alternative<std::monostate>(chosen.row->code)) {
     return std::make_unique<ClusterAdaptive>(
-        chosen.own,
-        [how = chosen.how](std::span<const double> arrival, std::span<const double>,
-                           std::span<const double> nodes) {
+        chosen.own, [how = chosen.how](std::span<const double> arrival, std::span<const double>,
+                                       std::span<const double> nodes) {
           std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
           return share;
-        },
-        chosen.first, chosen.second);
+        });
   }
   PolicyOptions named = options;
   if (!chosen.row->promises.searches) {  // others refuse what FLEX alone reads
@@ -408,8 +388,8 @@ void fuzz(Bytes bytes) {
   }
   if (simulation.has_network()) {
     const auto moved = simulation.network_totals();
-    for (const double share : {moved.disk_use, moved.link_use, moved.rack_use, moved.busiest_disk,
-                               moved.busiest_link, moved.busiest_rack}) {
+    for (const double share :
+         {moved.disk_use, moved.link_use, moved.busiest_disk, moved.busiest_link}) {
       CHECK_AT_MOST(share, 1.0, 1e-6);
       CHECK(share >= 0.0);
     }

@@ -1,9 +1,9 @@
 // Jobs whose speed-up is not linear: plans of every policy, and an epoch beside one that is
 // loaded from its bytes.
-#include "malleable/kernel/schedule_check.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/planner.hpp"
 #include "schedule.hpp"
+#include "schedule_check.hpp"
 #include "sequence.hpp"
 #include "target.hpp"
 
@@ -37,9 +37,11 @@ bool read_speedups(Bytes& bytes, Table& table) {
   return !wrong;
 }
 
-void check_plan(const JobsView& jobs, const JobPromises& promises, const Plan& plan) {
+void check_plan(const JobsView& jobs, const malleable::check::JobPromises& promises,
+                const Plan& plan) {
   const Pieces& p = plan.pieces;
-  malleable::check_schedule(jobs, promises, {p.job, p.slots, p.start, p.end}, plan.completion);
+  malleable::check::check_schedule(jobs, promises, {p.job, p.slots, p.start, p.end},
+                                   plan.completion);
   check_bound(plan.value, plan.lower_bound);
   std::int64_t used = 0;
   for (const std::int64_t slots : plan.allocation) used += slots;

@@ -136,17 +136,6 @@ def test_what_is_matched():
     assert np.array_equal(instances.matching_instance(5, 24, 8)[1], execution)
 
 
-def test_network_stream():
-    jobs, cluster = instances.network_stream(20, 40)
-    assert (len(jobs), len(cluster)) == (20, 40)
-    assert (jobs.shuffle_bytes == 64e6 * jobs.maps).all()
-    nodes = np.bincount(cluster.rack)
-    assert np.allclose(cluster.rack_link, nodes * 1.25e8 / 8)
-    options = instances.NETWORK_OPTIONS
-    summary = mb.simulate(jobs, "fair", cluster=cluster, **options).summary["fair"]
-    assert summary["rack_utilisation"] > summary["link_utilisation"] > 0
-
-
 def test_loops():
     jobs, slots = instances.held_jobs(3, 0.9, 2.0)
     assert (len(jobs), slots) == (400, 100)

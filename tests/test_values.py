@@ -213,7 +213,7 @@ def test_same(a, b, equal):
             "did you mean 'minimum'",
         ),
         (lambda: mb.Cluster([{"slots": 1}], changes=[{"tme": 1}]), "did you mean 'time'"),
-        (lambda: mb.Cluster([{"slots": 1}], racks=[{"nam": 1}]), "did you mean 'name'"),
+        (lambda: mb.Cluster([{"slots": 1}], users=[{"nam": 1}]), "did you mean 'name'"),
         (lambda: mb.read_cluster({"nodes": []}), "did you mean 'node'"),
     ],
 )

@@ -28,9 +28,6 @@ shortest_first(seed, generic): 800 jobs of log-normal map counts (mean 50, 1), t
 cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on 30 generic slots, seed 2.
 cluster_section51(): 20 flows of that section's generator without its scaling, as map jobs of as many tasks as
     they have slots at most, on 25 generic slots, seed 1.
-network_stream(J, N): J jobs of such map counts on N nodes of 4 map and 2 reduce slots, N / 400 jobs a second,
-    in ten racks; each map reads a block of 64 MB (3 copies) and leaves 64 MB for the shuffle; disks 200
-    MB/s, nodes 1 Gb/s, racks an eighth of what their nodes could send; seed 7, times vary by 30 %.
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
@@ -80,7 +77,6 @@ __all__ = [
     "KINDS_IN_TURN",
     "LARGER",
     "M_M_1",
-    "NETWORK_OPTIONS",
     "SEEDS",
     "SIZES",
     "KindStream",
@@ -98,7 +94,6 @@ __all__ = [
     "instance_b",
     "m_m_1",
     "matching_instance",
-    "network_stream",
     "objectives_instance",
     "own_penalty",
     "section41_base",
@@ -455,20 +450,6 @@ def cluster_section51() -> tuple[ClusterJobs, Cluster]:
     """Flows of the FlowFlex paper's section 5.1 as tasks; simulate with ``epoch=1``."""
     flows = section51_flows(1, slots=25, flows=20, scaled=False)
     return cluster_flows(flows), Cluster([{"slots": 25}])
-
-
-NETWORK_OPTIONS = {"noise": 0.3, "replicas": 3, "rng": 7}
-
-
-def network_stream(jobs: int = 1000, nodes: int = 400) -> tuple[ClusterJobs, Cluster]:
-    """Jobs that read and shuffle over oversubscribed racks; simulate with `NETWORK_OPTIONS`."""
-    table = generate_cluster_jobs(
-        jobs, 7, gap=400.0 / nodes, shuffle=0.0, block=64e6, map_output=64e6
-    )
-    racks = [f"rack{k}" for k in range(10)]
-    node = {"map_slots": 4, "reduce_slots": 2, "storage": 2e8, "link": 1.25e8, "rack": racks}
-    shared = [{"name": name, "link": 1.25e8 * nodes / 10 / 8} for name in racks]
-    return table, Cluster([{**node, "count": nodes}], racks=shared)
 
 
 def matching_instance(

@@ -16,7 +16,7 @@ constexpr double kEnd = std::numeric_limits<double>::infinity();
 // What the views of a simulation point to.
 struct World {
   std::vector<std::int64_t> map_slots, reduce_slots, type, rack, maps, reduces;
-  std::vector<double> rate, speed, arrival, map_seconds, reduce_seconds, shuffle, rack_link;
+  std::vector<double> rate, speed, arrival, map_seconds, reduce_seconds, shuffle;
   bool generic = false;
 
   World(std::size_t nodes, std::int64_t map, std::int64_t reduce)
@@ -37,7 +37,7 @@ struct World {
     shuffle.push_back(copied);
   }
   ClusterView cluster() const {
-    return {map_slots, reduce_slots, rate, type, rack, speed, speed, generic, rack_link};
+    return {map_slots, reduce_slots, rate, type, rack, speed, speed, generic};
   }
   ClusterJobsView jobs() const {
     ClusterJobsView view;
@@ -148,10 +148,7 @@ TEST(all_options_together) {
     if (world.generic) std::fill(world.reduce_slots.begin(), world.reduce_slots.end(), 0);
     std::fill(world.speed.begin(), world.speed.end(), chance(random, 0.5) ? kEnd : 3.0);
     std::vector<std::int64_t> minimum, offset{0}, after;
-    if (chance(random, 0.5)) {
-      world.rack = {0, 1, 1};
-      world.rack_link = {2.0, kEnd};
-    }
+    if (chance(random, 0.5)) world.rack = {0, 1, 1};
     const bool shuffles = chance(random, 0.5);
     std::vector<double> block, bytes;
     for (int j = 0; j < 10; ++j) {
@@ -178,7 +175,6 @@ TEST(all_options_together) {
     options.delay = chance(random, 0.5) ? 1.0 : 0.0;
     options.rack_delay = chance(random, 0.5) ? 1.0 : 0.0;
     options.shuffle_steps = integer(random, 0, 3);
-    options.network_epoch = chance(random, 0.3) ? 0.7 : 0.0;
     options.noise = chance(random, 0.5) ? 0.0 : 0.3;
     options.failure = chance(random, 0.5) ? 0.0 : 0.3;
     options.speedup.p = chance(random, 0.5) ? 1.0 : 0.5;
@@ -198,10 +194,10 @@ TEST(all_options_together) {
     if (options.gang) epoch.min_mode = MinMode::kGang;
     ClusterEpoch flex(epoch, chance(random, 0.5) && !options.gang, false, 0.2);
     ClusterFifo fifo;
-    ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0), split(SrptKind::kSplitSrpt, 1.0),
+    ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0), larger(SrptKind::kMaxSrpt, 1.0),
         hesrpt(SrptKind::kHeSrpt, 0.5);
     for (ClusterPolicy* policy :
-         std::initializer_list<ClusterPolicy*>{&flex, &fifo, &asrpt, &split, &hesrpt}) {
+         std::initializer_list<ClusterPolicy*>{&flex, &fifo, &asrpt, &larger, &hesrpt}) {
       ClusterSimulation simulation(world.cluster(), jobs, options, changes, {}, *policy);
       simulation.advance(kEnd);
       const ClusterTotals& totals = simulation.totals();
@@ -214,9 +210,7 @@ TEST(all_options_together) {
       CHECK_EQUAL(totals.tasks, tasks);
       if (simulation.has_network()) {
         const auto moved = simulation.network_totals();
-        CHECK_AT_MOST(moved.racks, moved.remote, 1e-9);
         CHECK_AT_MOST(moved.busiest_link, 1.0, 1e-9);
-        CHECK_AT_MOST(moved.busiest_rack, 1.0, 1e-9);
         double least = 0.0;
         for (std::size_t j = 0; shuffles && j < 10; ++j) {
           if (world.maps[j] > 0 && world.reduces[j] > 0) least += bytes[j];
@@ -293,7 +287,7 @@ TEST(nobody_is_asked_for_ever) {
   CHECK(simulation.totals().decisions < 5000);
 }
 
-// Heartbeats and epochs of the network that the clock cannot tell apart are as good as none.
+// Heartbeats that the clock cannot tell apart are as good as none.
 TEST(periods_of_any_size) {
   World world(2, 1, 1);
   world.speed.assign(2, 1.0);
@@ -301,22 +295,20 @@ TEST(periods_of_any_size) {
   const std::vector<double> bytes(3, 5.0);
   ClusterJobsView jobs = world.jobs();
   jobs.block = jobs.shuffle_bytes = bytes;
-  const auto last = [&](double heartbeat, double network) {
+  const auto last = [&](double heartbeat) {
     ClusterOptions options;
     options.epoch = 0.0;
     options.heartbeat = heartbeat;
-    options.network_epoch = network;
     options.replicas = 1;
     ClusterFifo fifo;
     ClusterSimulation simulation(world.cluster(), jobs, options, {}, {}, fifo);
     simulation.advance(kEnd);
     return *std::max_element(simulation.completion.begin(), simulation.completion.end());
   };
-  const double whole = last(1e-6, 0.0);
+  const double whole = last(1e-6);
   CHECK(whole < 200.0);
   for (const double period : {1e-9, 1e-15, 1e-17, 1e-300}) {
-    CHECK_NEAR(last(period, 0.0), whole, 1e-4);
-    CHECK_NEAR(last(1e-6, period), whole, 1e-4);
+    CHECK_NEAR(last(period), whole, 1e-4);
   }
 }
 

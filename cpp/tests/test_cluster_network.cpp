@@ -11,17 +11,16 @@ constexpr double kEnd = std::numeric_limits<double>::infinity();
 
 struct Place {
   std::vector<std::int64_t> slots, none, type, rack, maps, reduces;
-  std::vector<double> rate, storage, link, rack_link, arrival, seconds, bytes;
+  std::vector<double> rate, storage, link, arrival, seconds, bytes;
 
-  Place(std::vector<std::int64_t> racks, double disk, double node, std::vector<double> up)
-      : slots(racks.size(), 1),
-        none(racks.size(), 0),
-        type(racks.size(), 0),
-        rack(std::move(racks)),
+  Place(double disk, std::vector<double> links)
+      : slots(links.size(), 1),
+        none(links.size(), 0),
+        type(links.size(), 0),
+        rack(links.size(), 0),
         rate(slots.size(), 1.0),
         storage(slots.size(), disk),
-        link(slots.size(), node),
-        rack_link(std::move(up)) {}
+        link(std::move(links)) {}
 
   void job(std::int64_t m, std::int64_t r, double shuffled) {
     arrival.push_back(0.0);
@@ -30,9 +29,7 @@ struct Place {
     reduces.push_back(r);
     bytes.push_back(shuffled);
   }
-  ClusterView cluster() const {
-    return {slots, none, rate, type, rack, storage, link, true, rack_link};
-  }
+  ClusterView cluster() const { return {slots, none, rate, type, rack, storage, link, true}; }
   ClusterJobsView jobs() const {
     ClusterJobsView view;
     view.arrival = arrival;
@@ -44,9 +41,9 @@ struct Place {
   }
 };
 
-// Two reads out of one node, one of them to another rack whose link is narrow.
+// Two reads out of one node, one of them to a node whose link is narrow.
 TEST(reads_by_hand) {
-  Place place({0, 0, 1}, kEnd, 10.0, {4.0, kEnd});
+  Place place(kEnd, {10.0, 10.0, 4.0});
   CHECK(ClusterNetwork::limits(place.cluster()));
   ClusterNetwork net;
   net.reset(place.cluster(), place.jobs());
@@ -70,17 +67,15 @@ TEST(reads_by_hand) {
   CHECK_EQUAL(net.next_end(), kEnd);
   const auto totals = net.totals(15.0);
   CHECK_EQUAL(totals.remote, 120.0);
-  CHECK_EQUAL(totals.racks, 60.0);
   CHECK_EQUAL(totals.shuffled, 0.0);
-  CHECK_EQUAL(totals.busiest_rack, 1.0);
-  CHECK_NEAR(totals.busiest_link, 120.0 / 150.0, 1e-15);
-  CHECK_NEAR(totals.link_use, 240.0 / 900.0, 1e-15);
+  CHECK_EQUAL(totals.busiest_link, 1.0);
+  CHECK_NEAR(totals.link_use, (120.0 / 150.0 + 60.0 / 150.0 + 60.0 / 60.0) / 6.0, 1e-15);
   CHECK_EQUAL(totals.disk_use, 0.0);  // none is limited
 }
 
 // Three maps of one job on nodes 0, 0 and 1, 30 bytes each for one reduce task on node 2.
 TEST(one_copy_by_hand) {
-  Place place({0, 0, 0}, kEnd, 10.0, {});
+  Place place(kEnd, {10.0, 10.0, 10.0});
   place.job(3, 1, 90.0);
   ClusterNetwork net;
   net.reset(place.cluster(), place.jobs());
@@ -112,7 +107,7 @@ TEST(one_copy_by_hand) {
 // Two of three outputs of node 0 are lost when half of everything has come: what had come of them
 // need not come again.
 TEST(lost_output_by_hand) {
-  Place place({0, 0, 0}, kEnd, 10.0, {});
+  Place place(kEnd, {10.0, 10.0, 10.0});
   place.job(4, 1, 160.0);
   ClusterNetwork net;
   net.reset(place.cluster(), place.jobs());
@@ -140,7 +135,7 @@ TEST(lost_output_by_hand) {
 
 // One transfer for each reduce task, whatever the number of maps, and a stop in the middle.
 TEST(copies_stay_few) {
-  Place place({0, 1, 0, 1}, 50.0, 10.0, {20.0, 20.0});
+  Place place(50.0, {10.0, 10.0, 10.0, 10.0});
   place.job(400, 4, 4000.0);
   ClusterNetwork net;
   net.reset(place.cluster(), place.jobs());
@@ -150,12 +145,11 @@ TEST(copies_stay_few) {
   for (int map = 0; map < 400; ++map) net.map_ended(0, static_cast<Index>(map % 4));
   net.settle(1.0);
   CHECK_EQUAL(net.filled(), 4u);
-  // 1000 bytes to each node, three quarters of them from others at 10 a second, half across racks.
+  // 1000 bytes to each node, three quarters of them from others at 10 a second.
   CHECK_NEAR(net.next_end(), 1.0 + 75.0, 1e-9);
   net.stop(copies[3], 1.0 + 37.5);
   net.settle(1.0 + 37.5);
   CHECK_NEAR(net.totals(1.0 + 37.5).remote, 1500.0, 1e-9);
-  CHECK_NEAR(net.totals(1.0 + 37.5).racks, 1000.0, 1e-9);
   std::size_t ended = 0;
   while (net.next_end() < kEnd) {
     const double now = net.next_end();

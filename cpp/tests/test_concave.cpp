@@ -3,12 +3,12 @@
 #include <string>
 
 #include "instances.hpp"
-#include "malleable/kernel/schedule_check.hpp"
 #include "malleable/kernel/shared_packing.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/concave.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/planner.hpp"
+#include "schedule_check.hpp"
 
 namespace malleable::check {
 namespace {

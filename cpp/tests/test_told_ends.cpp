@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "instances.hpp"
-#include "malleable/kernel/schedule_check.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/sim/held_loop.hpp"
+#include "schedule_check.hpp"
 
 namespace malleable::check {
 namespace {

@@ -154,17 +154,15 @@ def test_a_network_has_a_table_of_its_own(capsys):
     Path("jobs.csv").write_text(
         "maps,map_seconds,reduces,reduce_seconds,shuffle_bytes\n8,2,2,1,4000\n"
     )
-    Path("cluster.toml").write_text(
-        CLUSTER + 'link = 100\nrack = ["a", "b"]\n[[rack]]\nname = "a"\nlink = 50\n'
-    )
+    Path("cluster.toml").write_text(CLUSTER + 'link = 100\nrack = ["a", "b"]\n')
     assert call("--policy", "fair", "--set", "rack_delay=1", "--json", "s.json") == 0
     out = capsys.readouterr().out
-    assert "across racks" in out
+    assert "remote [B]" in out
     shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
     # Half of the maps ran on each node, and so do the reduce tasks: half of all bytes cross.
-    assert shown["policies"]["fair"]["rack_bytes"] == pytest.approx(2000)
+    assert shown["policies"]["fair"]["remote_bytes"] == pytest.approx(2000)
     assert call("--policy", "fair,fifo", "--replications", "2") == 0
-    assert "across racks" in capsys.readouterr().out
+    assert "remote [B]" in capsys.readouterr().out
 
 
 def test_compares_with_fair_at_its_best(capsys):

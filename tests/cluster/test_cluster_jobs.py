@@ -140,9 +140,6 @@ link = 1e6
 [[user]]
 name = "ann"
 minimum = 2
-[[rack]]
-name = "b"
-link = 5e6
 [[change]]
 time = 5
 node = 3
@@ -157,7 +154,6 @@ def test_toml():
     assert cluster.type_names == ["type0", "big"]
     assert [cluster.rack_names[k] for k in cluster.rack] == ["a", "b", "a", "rack0"]
     assert cluster.link.tolist() == [math.inf] * 3 + [1e6]
-    assert cluster.rack_link.tolist() == [math.inf, 5e6, math.inf]
     assert cluster.users == {"ann": (2.0, 1.0)}
     assert cluster.changes == [(5.0, 3, False)]
     assert cluster.options == {"heartbeat": 3}
@@ -184,21 +180,6 @@ def test_toml():
         ("[[node]]\nslots = 1\n[[change]]\ntime = 1\nnode = 1\nup = true", "there are 1 node"),
         ("[[node]]\nslots = 1\n[[change]]\ntime = 1\nnode = 0\nup = 1", "must be true or false"),
         ("[node]\nslots = 1", r"node: write \[\[node\]\]"),
-        ("[[node]]\nslots = 1\n[rack]\nlink = 1", r"rack: write \[\[rack\]\]"),
-        ("[[node]]\nslots = 1\n[[rack]]\nlink = 1", r"rack\[0\].name: missing"),
-        ("[[node]]\nslots = 1\n[[rack]]\nname = 'a'\nlink = 1", "no node is in this rack"),
-        ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'", r"rack\[0\].link: missing"),
-        ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = 0", r"rack\[0\].link = 0.0: must"),
-        (
-            "[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = nan",
-            "link = nan: must be finite and above",
-        ),
-        ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = 'x'", "not a number"),
-        ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nup = 1", "unknown key 'up'"),
-        (
-            "[[node]]\nslots = 1\n" + "[[rack]]\nname = 'rack0'\nlink = 1\n" * 2,
-            r"rack\[1\].name = 'rack0': named twice",
-        ),
     ],
 )
 def test_wrong_toml(text, message):

@@ -42,18 +42,12 @@ def test_one_transfer_by_hand():
     # The first job keeps node 0 busy; the second reads 100 bytes from it.
     jobs = mb.ClusterJobs([1, 1], [100, 7], block=[0, 100], arrival=[0, 1])
     assert completions(jobs, mb.Cluster(busy_source(2)), OnNodeZero(), replicas=1) == [100, 18]
-    # In another rack, whose link lets 4 bytes a second through; or the first rack's does.
-    apart = busy_source(2, rack=["a", "b"])
-    for name in "ab":
-        racks = mb.Cluster(apart, racks=[{"name": name, "link": 4.0}])
-        assert completions(jobs, racks, OnNodeZero(), replicas=1) == [100, 33]
     # The disk is slower than both.
     slow = mb.Cluster(busy_source(2, storage=2.0))
     result = run(jobs, slow, OnNodeZero(), replicas=1)
     assert result.records["completion"].tolist() == [100, 58]
     summary = result.summary["zero"]
     assert summary["remote_bytes"] == 100
-    assert summary["rack_bytes"] == 0
     # 100 bytes of the 100 s: two disks of 2, out and in of two nodes of 10.
     assert summary["disk_utilisation"] == pytest.approx(100 / (2 * 2 * 100))
     assert summary["busiest_disk"] == pytest.approx(0.5)
@@ -125,17 +119,6 @@ def test_shuffle_overlaps_maps_by_hand(split):
     for seconds, end in ((6, 40), (60, 75)):
         both = mb.ClusterJobs([2], 10, [1], 5, shuffle_bytes=200, shuffle=seconds)
         assert completions(both, slow, split_copy=split) == [end]
-
-
-def test_shuffle_across_racks():
-    jobs = mb.ClusterJobs([2], 10, [1], 5, shuffle_bytes=200)
-    nodes = mapper_and_reducers(20.0)
-    nodes[0]["rack"], nodes[1]["rack"] = "a", "b"
-    cluster = mb.Cluster(nodes, racks=[{"name": "b", "link": 8.0}])
-    result = run(jobs, cluster)
-    assert result.records["completion"].tolist() == [40]
-    assert result.summary["fifo"]["rack_bytes"] == pytest.approx(200)
-    assert result.summary["fifo"]["busiest_rack"] == pytest.approx(200 / (8 * 40))
 
 
 def test_reduce_tasks_share_their_source():
@@ -237,7 +220,7 @@ def test_estimates_learn_what_copying_took():
 
 
 def test_nearest_copy_first():
-    # Copies on node 1 (rack of the reader) and 2 (another): the rack's link stays unused.
+    # Copies on node 1 (rack of the reader) and 2 (another, and slow).
     class Both(OnNodeZero):
         name = "both"
 
@@ -248,12 +231,11 @@ def test_nearest_copy_first():
     nodes = [
         {"map_slots": 1, "link": 10.0, "rack": "a"},
         {"map_slots": 0, "link": 10.0, "rack": "a"},
-        {"map_slots": 0, "link": 10.0, "rack": "b"},
+        {"map_slots": 0, "link": 5.0, "rack": "b"},
     ]
     result = run(jobs, mb.Cluster(nodes), Both(), replicas=2)
     assert result.records["completion"].tolist() == [11]
     summary = result.summary["both"]
-    assert summary["rack_bytes"] == 0
     assert (summary["locality"], summary["rack_locality"], summary["off_rack"]) == (0, 1, 0)
 
 
@@ -310,12 +292,7 @@ def networks(draw):
         }
         for k in range(count)
     ]
-    racks = [
-        {"name": name, "link": draw(speed)}
-        for name in sorted({node["rack"] for node in nodes})
-        if draw(st.booleans())
-    ]
-    cluster = mb.Cluster(nodes, racks=racks)
+    cluster = mb.Cluster(nodes)
     many = draw(st.integers(1, 4))
     few = st.lists(st.integers(0, 4), min_size=many, max_size=many)
     eighths = st.lists(st.integers(0, 40).map(lambda n: n / 8), min_size=many, max_size=many)
@@ -345,10 +322,7 @@ class Placed(OnNodeZero):
 
 def expected_arrivals(jobs, cluster, options, trace):
     """When data were there for each task, as the oracle has it from starts and ends of maps."""
-    network = Network(
-        cluster.storage.tolist(), cluster.link.tolist(), cluster.rack.tolist(),
-        cluster.rack_link.tolist(),
-    )  # fmt: skip
+    network = Network(cluster.storage.tolist(), cluster.link.tolist())
     slots = cluster.reduce_slots / cluster.reduce_slots.sum()
     everywhere = {node: float(share) for node, share in enumerate(slots) if share > 0}
     limited = any(speed < math.inf for speed in network.capacity.values())
@@ -417,17 +391,16 @@ def test_agrees_with_everything_computed_anew(instance):
     if "remote_bytes" not in summary:
         return
     crossed = network.crossed
-    for ways, total in ((("out", "in"), "remote_bytes"), (("up", "down"), "rack_bytes")):
-        for way in ways:
-            carried = sum(size for (kind, _), size in crossed.items() if kind == way)
-            assert summary[total] == pytest.approx(carried, abs=1e-6)
+    for way in ("out", "in"):
+        carried = sum(size for (kind, _), size in crossed.items() if kind == way)
+        assert summary["remote_bytes"] == pytest.approx(carried, abs=1e-6)
     some = (jobs.maps > 0) & (jobs.reduces > 0)
     assert summary["shuffled_bytes"] == pytest.approx(jobs.shuffle_bytes[some].sum(), abs=1e-6)
-    for name in ("disk", "link", "rack"):
+    for name in ("disk", "link"):
         assert 0 <= summary[f"{name}_utilisation"] <= summary[f"busiest_{name}"] + 1e-12
         assert summary[f"busiest_{name}"] <= 1 + 1e-9
     finite = [link for link, speed in network.capacity.items() if speed < math.inf]
-    for name, kinds in (("disk", ["disk"]), ("link", ["out", "in"]), ("rack", ["up", "down"])):
+    for name, kinds in (("disk", ["disk"]), ("link", ["out", "in"])):
         own = [link for link in finite if link[0] in kinds]
         if own and summary["end"] > 0:
             use = [crossed[link] / network.capacity[link] / summary["end"] for link in own]
@@ -461,8 +434,7 @@ def test_everything_ends_whatever_happens(instance, policy, learn):
 def test_steps_change_little():
     jobs = mb.generate_cluster_jobs(40, 3, gap=8.0, map_output=4e7, block=6e7)
     cluster = mb.Cluster(
-        [{"map_slots": 4, "reduce_slots": 2, "count": 20, "link": 1e8, "rack": ["a", "b"]}],
-        racks=[{"name": name, "link": 3e8} for name in "ab"],
+        [{"map_slots": 4, "reduce_slots": 2, "count": 20, "link": 3e7, "rack": ["a", "b"]}]
     )
     found = [
         run(jobs, cluster, "fair", noise=0.3, replicas=2, shuffle_steps=steps).summary["fair"]

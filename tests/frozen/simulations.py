@@ -92,7 +92,6 @@ def cluster():
             **_NODES,
             "heartbeat": 2,
             "tasks_per_heartbeat": 1,
-            "network_epoch": 1,
             "shuffle_steps": 4,
         },
     ]

@@ -13,14 +13,11 @@ import math
 class Network:
     """Links by name, and what crosses them: ``crossed[link]`` bytes."""
 
-    def __init__(self, storage, link, rack, rack_link):
-        self.rack = rack
+    def __init__(self, storage, link):
         self.capacity = {}
-        for node in range(len(rack)):
+        for node in range(len(link)):
             self.capacity["disk", node] = storage[node]
             self.capacity["out", node] = self.capacity["in", node] = link[node]
-        for number, speed in enumerate(rack_link):
-            self.capacity["up", number] = self.capacity["down", number] = speed
         self.crossed = dict.fromkeys(self.capacity, 0.0)
         self.transfers = {}  # key: [bytes by source, shares by destination, weight]
 
@@ -28,8 +25,6 @@ class Network:
         links = [("disk", a)]
         if a != b:
             links += [("out", a), ("in", b)]
-        if self.rack[a] != self.rack[b]:
-            links += [("up", self.rack[a]), ("down", self.rack[b])]
         return links
 
     def parts(self, transfer):

@@ -106,9 +106,6 @@ void validate(const ClusterView& cluster) {
     check_length("capacity", cluster.capacity.size(), n, "rate");
     check_bandwidths("capacity", cluster.capacity);
   }
-  const auto racks = static_cast<std::int64_t>(cluster.rack_link.size());
-  check_bandwidths("rack_link", cluster.rack_link);
-  if (racks > 0) check_count_range("rack", cluster.rack, racks - 1);
 }
 
 namespace {

@@ -238,7 +238,7 @@ void ClusterSimulation::advance(double until) {
     give_slots(happened);
     scheduler_.take_news();
     if (clocks_.used()) clocks_.settle(state());
-    if (network_ && net_.stale()) settle_transfers();
+    if (network_ && net_.stale()) net_.settle(state().now);
     if (users_.used()) users_.look(scheduler_);
   }
   if (until < kInfinity && !idle()) integrate(until);

@@ -5,13 +5,13 @@
 namespace malleable {
 namespace {
 
-// Links without limit that only count: bytes between nodes, between racks, of the shuffle.
-constexpr Index kRemote = 0, kRacks = 1, kShuffled = 2, kCounters = 3;
+// Links without limit that only count: bytes between nodes, of the shuffle.
+constexpr Index kRemote = 0, kShuffled = 1, kCounters = 2;
 
 }  // namespace
 
 bool ClusterNetwork::limits(const ClusterView& cluster) {
-  for (const auto& speeds : {cluster.storage, cluster.link, cluster.rack_link}) {
+  for (const auto& speeds : {cluster.storage, cluster.link}) {
     for (const double speed : speeds) {
       if (speed < kInfinity) return true;
     }
@@ -25,18 +25,9 @@ void ClusterNetwork::reset(const ClusterView& cluster, const ClusterJobsView& jo
   cluster_ = cluster;
   jobs_ = jobs;
   nodes_ = static_cast<Index>(cluster.size());
-  racks_ = static_cast<Index>(cluster.rack_link.size());
-  for (const std::int64_t rack : cluster.rack) {
-    racks_ = std::max(racks_, static_cast<Index>(rack) + 1);
-  }
   capacity_.clear();
   for (const auto& speeds : {cluster.storage, cluster.link, cluster.link}) {
     capacity_.insert(capacity_.end(), speeds.begin(), speeds.end());
-  }
-  for (int way = 0; way < 2; ++way) {
-    for (Index r = 0; r < racks_; ++r) {
-      capacity_.push_back(cluster.rack_link.empty() ? kInfinity : cluster.rack_link[r]);
-    }
   }
   capacity_.resize(capacity_.size() + kCounters, kInfinity);
   links_.reset(capacity_);
@@ -47,15 +38,10 @@ void ClusterNetwork::reset(const ClusterView& cluster, const ClusterJobsView& jo
   shuffles_.resize(jobs.shuffle_bytes.empty() ? 0 : jobs.size());
   reads_at_.assign(nodes_, 0);
   share_.assign(nodes_, 0.0);
-  rack_share_.assign(racks_, 0.0);
-  rack_part_.assign(racks_, 0.0);
   const auto slots = cluster.generic ? cluster.map_slots : cluster.reduce_slots;
   double all = 0.0;
   for (const std::int64_t count : slots) all += static_cast<double>(count);
-  for (Index n = 0; n < nodes_ && all > 0.0; ++n) {
-    share_[n] = static_cast<double>(slots[n]) / all;
-    rack_share_[rack(n)] += share_[n];
-  }
+  for (Index n = 0; n < nodes_ && all > 0.0; ++n) share_[n] = static_cast<double>(slots[n]) / all;
 }
 
 Index ClusterNetwork::new_transfer() {
@@ -84,11 +70,6 @@ Index ClusterNetwork::read(Index from, Index to, double bytes, Index owner, doub
     use(counter(kRemote), 1.0);
     use(out(from), 1.0);
     use(in(to), 1.0);
-    if (rack(from) != rack(to)) {
-      use(counter(kRacks), 1.0);
-      use(up(rack(from)), 1.0);
-      use(down(rack(to)), 1.0);
-    }
   }
   t.flow = links_.start(1.0, bytes, uses_, now);
   owner_of_.resize(std::max<std::size_t>(owner_of_.size(), t.flow + 1));
@@ -194,34 +175,25 @@ std::optional<ClusterNetwork::End> ClusterNetwork::end_next(double now) {
 
 // From where a copy comes and over what it goes, in parts of its bytes.
 void ClusterNetwork::route_to_node(const Transfer& t) {
-  double remote = 0.0, cross = 0.0;
+  double remote = 0.0;
   for (const auto& [from, bytes] : t.holds) {
     const double part = bytes / t.total;
     use(disk(from), part);
     if (from == t.node) continue;
     use(out(from), part);
     remote += part;
-    if (rack(from) != rack(t.node)) rack_part_[rack(from)] += part;
-  }
-  for (Index r = 0; r < racks_; ++r) {
-    use(up(r), rack_part_[r]);
-    cross += rack_part_[r];
-    rack_part_[r] = 0.0;
   }
   use(in(t.node), remote);
-  use(down(rack(t.node)), cross);
   use(counter(kRemote), remote);
-  use(counter(kRacks), cross);
 }
 
 void ClusterNetwork::route_to_all(const Transfer& t) {
-  double remote = 0.0, cross = 0.0;
+  double remote = 0.0;
   for (const auto& [from, bytes] : t.holds) {
     const double part = bytes / t.total;
     use(disk(from), part);
     use(out(from), part * (1.0 - share_[from]));
     remote += part * (1.0 - share_[from]);
-    rack_part_[rack(from)] += part;
   }
   auto source = t.holds.begin();  // in the order of the nodes
   for (Index n = 0; n < nodes_; ++n) {
@@ -229,15 +201,7 @@ void ClusterNetwork::route_to_all(const Transfer& t) {
     if (source != t.holds.end() && source->first == n) own = source++->second / t.total;
     use(in(n), share_[n] * (1.0 - own));
   }
-  for (Index r = 0; r < racks_; ++r) {
-    const double away = rack_part_[r] * (1.0 - rack_share_[r]);
-    use(up(r), away);
-    cross += away;
-    use(down(r), rack_share_[r] * (1.0 - rack_part_[r]));
-    rack_part_[r] = 0.0;
-  }
   use(counter(kRemote), remote);
-  use(counter(kRacks), cross);
 }
 
 // What one map task leaves for a copy.
@@ -337,7 +301,6 @@ ClusterNetwork::Totals ClusterNetwork::totals(double now) const {
   const std::vector<double> carried = links_.carried(now);
   Totals totals;
   totals.remote = carried[counter(kRemote)];
-  totals.racks = carried[counter(kRacks)];
   totals.shuffled = carried[counter(kShuffled)];
   if (!(now > 0.0)) return totals;
   const auto look = [&](Index begin, Index end, double& mean, double& most) {
@@ -353,7 +316,6 @@ ClusterNetwork::Totals ClusterNetwork::totals(double now) const {
   };
   look(0, nodes_, totals.disk_use, totals.busiest_disk);
   look(nodes_, 3 * nodes_, totals.link_use, totals.busiest_link);
-  look(3 * nodes_, counter(0), totals.rack_use, totals.busiest_rack);
   return totals;
 }
 

@@ -51,18 +51,6 @@ void ClusterSimulation::stop_transfer(Index group) {
   groups_.release(group);
 }
 
-// What changed about transfers takes effect now, or at the next multiple of `network_epoch`.
-void ClusterSimulation::settle_transfers() {
-  const double now = state().now;
-  if (options_.network_epoch > 0.0 && network_due_ == kInfinity) {
-    network_due_ = next_tick(options_.network_epoch, 0.0, now, false);
-    if (network_due_ > now) push(network_due_, Kind::kTimer, 0);
-  }
-  if (options_.network_epoch > 0.0 && network_due_ > now) return;
-  network_due_ = kInfinity;
-  net_.settle(now);
-}
-
 // Outside of slots.
 void ClusterSimulation::begin_copying(Index job) {
   Job& own = jobs_[job];

@@ -39,8 +39,8 @@ else:
 
 _MOST_NODES = 1 << 20
 _KINDS = 4  # of nodes that a line shows one by one
-_LISTS = ("node", "user", "change", "rack")
-_TABLES = ("node", "user", "change", "options", "rack")  # as `Cluster` takes them
+_LISTS = ("node", "user", "change")
+_TABLES = ("node", "user", "change", "options")  # as `Cluster` takes them
 _NEEDED: Any = object()
 _COLUMNS = (
     *(
@@ -52,7 +52,6 @@ _COLUMNS = (
         "storage",
         "capacity",
         "link",
-        "rack_link",
     ),
     "generic",
 )
@@ -127,7 +126,6 @@ _CHANGE: _Keys = {
     "node": (_count, _NEEDED),
     "up": (checked_flag, _NEEDED),
 }
-_RACK: _Keys = {"name": (_text, _NEEDED), "link": (_bandwidth, _NEEDED)}
 
 
 def _entries(
@@ -204,9 +202,6 @@ class Cluster(Table):
         ``time`` [s], ``node`` (number from 0), ``up`` (false: leaves; true: returns).
     options : mapping, optional
         Options of `malleable.simulate`, unless the call gives others.
-    racks : sequence of mappings, optional
-        ``name`` of a rack of nodes, and its ``link``: bytes a second out of the rack, and as many into it;
-        a rack without a link is not limited.
 
     Attributes
     ----------
@@ -215,7 +210,6 @@ class Cluster(Table):
     rate, storage, capacity, link : ndarray of float64, shape (N,)
     type, rack : ndarray of int64, shape (N,)
         Numbers into ``type_names`` and ``rack_names``.
-    rack_link : ndarray of float64, shape (R,)
 
     Raises
     ------
@@ -247,7 +241,6 @@ class Cluster(Table):
         users: Sequence[Mapping[str, Any]] = (),
         changes: Sequence[Mapping[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
-        racks: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         groups = _groups(nodes)
         count = [group["count"] for group in groups]
@@ -268,14 +261,6 @@ class Cluster(Table):
         self.rack_names, self.rack = _numbered(list(chain.from_iterable(in_turn)))
         if not self.map_slots.sum() + self.reduce_slots.sum():
             raise ValueError("cluster: has no slots at all")
-        links: dict[str, float] = {}
-        for where, rack in _entries("rack", racks, _RACK):
-            if rack["name"] not in self.rack_names:
-                raise ValueError(f"{where}.name = {shown(rack['name'])}: no node is in this rack")
-            if rack["name"] in links:
-                raise ValueError(f"{where}.name = {shown(rack['name'])}: named twice")
-            links[rack["name"]] = rack["link"]
-        self.rack_link: Floats = np.array([links.get(name, math.inf) for name in self.rack_names])
         self.users: dict[str, tuple[float, float]] = {}
         for where, user in _entries("user", users, _USER):
             if user["name"] in self.users:
@@ -358,7 +343,7 @@ class Cluster(Table):
 
 
 def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = MAX_SIZE) -> Cluster:
-    """Read a cluster from TOML: ``[[node]]``, ``[[rack]]``, ``[[user]]``, ``[[change]]``, ``[options]``.
+    """Read a cluster from TOML: ``[[node]]``, ``[[user]]``, ``[[change]]``, ``[options]``.
 
     Parameters
     ----------

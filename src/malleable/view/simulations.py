@@ -67,8 +67,8 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
             *("lost_slots", "idle_slots", "churn"),
         ),
         "network": (
-            *("rack_locality", "off_rack", "remote_bytes", "rack_bytes"),
-            *("disk_utilisation", "link_utilisation", "rack_utilisation", "busiest_link"),
+            *("rack_locality", "off_rack", "remote_bytes"),
+            *("disk_utilisation", "link_utilisation", "busiest_link"),
         ),
     },
 }
@@ -95,7 +95,6 @@ _HEADS = {
     "locality": "local",
     "rack_locality": "in rack",
     "remote_bytes": "remote [B]",
-    "rack_bytes": "across racks [B]",
 }
 # How names of shares end.
 _SHARES = (

@@ -32,7 +32,6 @@ struct ClusterView {
   std::span<const double> link;     // bytes a second into the node, and as many out of it
   bool generic = false;
   // Bytes a second into each rack, and as many out of it; may be empty: no limit.
-  std::span<const double> rack_link = {};
   // Bytes of blocks that each node has room for; may be empty: no limit.
   std::span<const double> capacity = {};
 

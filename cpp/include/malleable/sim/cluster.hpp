@@ -119,7 +119,7 @@ class ClusterSimulation {
 
  private:
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  enum class Kind : std::uint8_t { kFinish, kReady, kNode, kTimer, kHeartbeat };
+  enum class Kind : std::uint8_t { kFinish, kReady, kNode, kHeartbeat };
   struct Event {
     std::int64_t at;     // the time's bits, so that they compare as the times do
     std::uint64_t turn;  // by kind, then in the order in which they were pushed
@@ -205,7 +205,6 @@ class ClusterSimulation {
   void begin_copying(Index job);
   void end_transfer();
   void end_copying(Index group, double moved);
-  void settle_transfers();
   Index source_of(Index job, Index task, Index node) const;
   bool in_rack(Index job, Index task, Index node) const;
 
@@ -248,7 +247,6 @@ class ClusterSimulation {
   std::vector<double> stored_;  // bytes of blocks by node, where there is a limit
   bool network_;
   ClusterNetwork net_;
-  double network_due_ = kInfinity;
   Heartbeats heartbeats_;
   UserWatch users_;
   ClusterTotals totals_;

@@ -1,9 +1,8 @@
 // What moves between the nodes of a cluster: blocks that map tasks read, and the shuffle.
 //
 // Links, each with its own bytes a second: every node's disk, every node's link out and in (full
-// duplex), every rack's link up and down. A byte from node a to node b crosses a's disk; if b is
-// another node, a's link out and b's link in; if b is in another rack, also a's rack up and b's
-// rack down. Transfers share these links max-min fairly (kernel/fair_links).
+// duplex). A byte from node a to node b crosses a's disk; if b is another node, a's link out and
+// b's link in. Transfers share these links max-min fairly (kernel/fair_links).
 //
 // The shuffle: a finished map task leaves shuffle_bytes / (maps x reduces) for each of its job's
 // reduce tasks on the node where it ran. All that one reduce task has to fetch is *one* transfer,
@@ -73,11 +72,10 @@ class ClusterNetwork {
 
   struct Totals {
     double remote = 0.0;    // bytes between nodes
-    double racks = 0.0;     // of those, between racks
     double shuffled = 0.0;  // bytes of the shuffle, those on one node too
     // Parts of what finite links could have carried in the time: mean over links, and the greatest.
-    double disk_use = 0.0, link_use = 0.0, rack_use = 0.0;
-    double busiest_disk = 0.0, busiest_link = 0.0, busiest_rack = 0.0;
+    double disk_use = 0.0, link_use = 0.0;
+    double busiest_disk = 0.0, busiest_link = 0.0;
   };
   Totals totals(double now) const;
 
@@ -105,10 +103,7 @@ class ClusterNetwork {
   Index disk(Index node) const { return node; }
   Index out(Index node) const { return nodes_ + node; }
   Index in(Index node) const { return 2 * nodes_ + node; }
-  Index up(Index rack) const { return 3 * nodes_ + rack; }
-  Index down(Index rack) const { return 3 * nodes_ + racks_ + rack; }
-  Index counter(Index what) const { return 3 * nodes_ + 2 * racks_ + what; }
-  Index rack(Index node) const { return static_cast<Index>(cluster_.rack[node]); }
+  Index counter(Index what) const { return 3 * nodes_ + what; }
   Index new_transfer();
   void list(Index job);
   void tell(Shuffle& own);
@@ -124,7 +119,7 @@ class ClusterNetwork {
 
   ClusterView cluster_;
   ClusterJobsView jobs_;
-  Index nodes_ = 0, racks_ = 0;
+  Index nodes_ = 0;
   std::int64_t steps_ = 0;
   FairLinks links_;
   std::vector<double> capacity_;
@@ -133,8 +128,7 @@ class ClusterNetwork {
   std::vector<Shuffle> shuffles_;
   std::vector<Index> news_;  // jobs
   std::vector<std::int64_t> reads_at_;
-  std::vector<double> share_, rack_share_;  // of reduce slots
-  std::vector<double> rack_part_;
+  std::vector<double> share_;  // of reduce slots
   std::vector<FairLinks::Use> uses_;
   std::vector<std::pair<Index, double>> merged_, added_;
 };

@@ -12,7 +12,6 @@ struct ClusterOptions : SchedulerOptions {
   double heartbeat = 0.0;
   std::int64_t tasks_per_heartbeat = 0;
   std::int64_t shuffle_steps = 64;
-  double network_epoch = 0.0;
   double noise = 0.0;
   double straggler_share = 0.0;
   double straggler_factor = 1.0;
@@ -44,10 +43,6 @@ struct ClusterOptions : SchedulerOptions {
                  "how often the reduce tasks of a job learn which map output they can fetch; 64: "
                  "each time that another 64th of the maps has ended; 0: whenever a map has ended"},
           self.shuffle_steps);
-    visit(Option{"network_epoch", 0.0, kNoLimit, "s", "",
-                 "for large networks: the speeds of transfers change only every so many seconds, "
-                 "so that the simulation takes less time; 0: speeds change at once"},
-          self.network_epoch);
     visit(Option{"noise", 0.0, 10.0, "", "",
                  "how much the times of tasks differ: the standard deviation of the logarithm of a "
                  "task's time. The mean time stays the same"},

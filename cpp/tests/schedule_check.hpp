@@ -1,25 +1,50 @@
-#include "malleable/kernel/schedule_check.hpp"
+// A schedule of jobs against what its instance promises: the definitions, and no code of any
+// solver.
+//
+// Checked: whole slots, at most the capacity together and its maximum for each job at every moment;
+// minima from now until a job ends (scaled where they are more than the slots), or gangs; all work
+// done; completions as the pieces say. Slots are counted in integers and compared without
+// tolerance; times agree up to what rounding to doubles may cost. Throws std::invalid_argument that
+// names what is violated, for which row, when. O(P log P) for P pieces.
+#pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/jobs.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/problem.hpp"
 
-namespace malleable {
-namespace {
+namespace malleable::check {
 
-constexpr double kShare = 1e-6;  // of a job's work that may be missing
-constexpr double kSame = 2e-13;  // of its time from now: instants that solvers take for one
+// job[k] holds slots[k] slots from start[k] to end[k] (absolute).
+struct PiecesView {
+  std::span<const std::int64_t> job, slots;
+  std::span<const double> start, end;
+  std::size_t size() const { return job.size(); }
+};
 
-std::string in_words(const char* words) { return words; }
-std::string in_words(std::int64_t count) { return std::to_string(count); }
-std::string in_words(double number) { return exact(number); }
+struct JobPromises {
+  std::int64_t slots = 1;
+  double now = 0.0;
+  MinMode min_mode = MinMode::kGuarantee;
+  bool ignores_minima = false;
+};
+
+inline constexpr double kShare = 1e-6;  // of a job's work that may be missing
+inline constexpr double kSame = 2e-13;  // of its time from now: instants that solvers take for one
+
+inline std::string in_words(const char* words) { return words; }
+inline std::string in_words(std::int64_t count) { return std::to_string(count); }
+inline std::string in_words(double number) { return exact(number); }
 
 template <typename... Parts>
 [[noreturn]] void fail(std::size_t row, const Parts&... parts) {
@@ -28,15 +53,16 @@ template <typename... Parts>
   throw std::invalid_argument(text);
 }
 
-double spacing(double time) { return std::nextafter(std::fabs(time), kInfinity) - std::fabs(time); }
+inline double spacing(double time) {
+  return std::nextafter(std::fabs(time), kInfinity) - std::fabs(time);
+}
 
 // A job's pieces together.
 struct Sum {
   double first = kInfinity, last = -kInfinity, done = 0.0;
-  double rounding = 0.0;  // what rounding the times of its pieces may cost
 };
 
-std::vector<Sum> sums_of(const PiecesView& pieces, std::size_t jobs, double now) {
+inline std::vector<Sum> sums_of(const PiecesView& pieces, std::size_t jobs, double now) {
   for (const std::size_t length : {pieces.slots.size(), pieces.start.size(), pieces.end.size()}) {
     check_length("pieces", length, pieces.size(), "job");
   }
@@ -57,7 +83,6 @@ std::vector<Sum> sums_of(const PiecesView& pieces, std::size_t jobs, double now)
     sum.first = std::min(sum.first, from);
     sum.last = std::max(sum.last, to);
     sum.done += slots * (to - from);
-    sum.rounding += slots * spacing(std::max(std::fabs(from), std::fabs(to)));
   }
   return sums;
 }
@@ -69,7 +94,7 @@ struct Change {
   std::int64_t slots;
 };
 
-std::vector<Change> changes_of(const PiecesView& pieces) {
+inline std::vector<Change> changes_of(const PiecesView& pieces) {
   std::vector<Change> changes;
   changes.reserve(2 * pieces.size());
   for (std::size_t k = 0; k < pieces.size(); ++k) {
@@ -80,7 +105,7 @@ std::vector<Change> changes_of(const PiecesView& pieces) {
   return changes;
 }
 
-void check_capacity(std::vector<Change>& changes, std::int64_t slots) {
+inline void check_capacity(std::vector<Change>& changes, std::int64_t slots) {
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.time != b.time ? a.time < b.time : a.slots < b.slots;
   });
@@ -110,8 +135,8 @@ void each_held(std::vector<Change>& changes, const See& see) {
 }
 
 // floor(a b / c) and the remainder, bit by bit, for a <= c <= 2^62.
-std::pair<std::int64_t, std::uint64_t> divide_product(std::int64_t a, std::int64_t b,
-                                                      std::int64_t c) {
+inline std::pair<std::int64_t, std::uint64_t> divide_product(std::int64_t a, std::int64_t b,
+                                                             std::int64_t c) {
   const auto by = static_cast<std::uint64_t>(c);
   std::uint64_t quotient = 0, rest = 0;
   for (int bit = 62; bit >= 0; --bit) {
@@ -123,7 +148,7 @@ std::pair<std::int64_t, std::uint64_t> divide_product(std::int64_t a, std::int64
 }
 
 // floor(m S / sum m), the remainder to the largest fractions, then to lower rows.
-void scale_minima(std::vector<std::int64_t>& minima, std::int64_t slots) {
+inline void scale_minima(std::vector<std::int64_t>& minima, std::int64_t slots) {
   std::int64_t total = 0;
   for (const std::int64_t m : minima) {
     total += m;
@@ -144,7 +169,7 @@ void scale_minima(std::vector<std::int64_t>& minima, std::int64_t slots) {
 }
 
 // What so many slots of a job do together, by its speed-up.
-double done_by(const SpeedupView& speedup, std::size_t j, std::int64_t held) {
+inline double done_by(const SpeedupView& speedup, std::size_t j, std::int64_t held) {
   if (!speedup.offset.empty() && speedup.offset[j] < speedup.offset[j + 1]) {
     const std::int64_t entries = speedup.offset[j + 1] - speedup.offset[j];
     return held == 0 ? 0.0
@@ -155,8 +180,8 @@ double done_by(const SpeedupView& speedup, std::size_t j, std::int64_t held) {
 }
 
 // Of a job without work.
-void check_idle(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
-                double told) {
+inline void check_idle(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
+                       double told) {
   if (sum.done > 0.0) fail(j, "runs though it has nothing to do");
   if (told != jobs.arrival[j] && told != of.now) {
     fail(j, "has no work and should end at its arrival, or now, not at ", told);
@@ -164,15 +189,16 @@ void check_idle(const JobsView& jobs, const JobPromises& of, std::size_t j, cons
 }
 
 // Of a job that is said never to end: a gang that needs more slots than there are.
-void check_endless(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum) {
+inline void check_endless(const JobsView& jobs, const JobPromises& of, std::size_t j,
+                          const Sum& sum) {
   const bool gang = of.min_mode == MinMode::kGang && !of.ignores_minima;
   if (!gang || jobs.min_slots[j] <= of.slots) fail(j, "never ends");
   if (sum.done > 0.0) fail(j, "runs though it never ends");
 }
 
 // Work, and the end that is told of it.
-void check_work_done(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
-                     double told) {
+inline void check_work_done(const JobsView& jobs, const JobPromises& of, std::size_t j,
+                            const Sum& sum, double told) {
   const double work = jobs.work[j];
   if (work == 0.0) return check_idle(jobs, of, j, sum, told);
   if (!std::isfinite(told)) return check_endless(jobs, of, j, sum);
@@ -195,8 +221,8 @@ void check_work_done(const JobsView& jobs, const JobPromises& of, std::size_t j,
   }
 }
 
-void check_minima(const JobsView& jobs, const JobPromises& of, const std::vector<Sum>& sums,
-                  std::span<const double> completion, std::vector<Change>& changes) {
+inline void check_minima(const JobsView& jobs, const JobPromises& of, const std::vector<Sum>& sums,
+                         std::span<const double> completion, std::vector<Change>& changes) {
   std::vector<std::int64_t> minima(jobs.size(), 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (jobs.work[j] > 0.0) minima[j] = jobs.min_slots[j];
@@ -217,107 +243,9 @@ void check_minima(const JobsView& jobs, const JobPromises& of, const std::vector
   }
 }
 
-// Jobs of flows, parents first; the caller has seen that there is no cycle.
-std::vector<std::size_t> parents_first(const FlowsView& flows) {
-  const std::size_t n = flows.jobs();
-  std::vector<std::vector<std::size_t>> children(n);
-  std::vector<std::int64_t> waits(n);
-  std::vector<std::size_t> order;
-  for (std::size_t j = 0; j < n; ++j) {
-    waits[j] = flows.parent_offset[j + 1] - flows.parent_offset[j];
-    if (waits[j] == 0) order.push_back(j);
-    for (std::int64_t e = flows.parent_offset[j]; e < flows.parent_offset[j + 1]; ++e) {
-      children[static_cast<std::size_t>(flows.parent[static_cast<std::size_t>(e)])].push_back(j);
-    }
-  }
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    for (const std::size_t below : children[order[k]]) {
-      if (--waits[below] == 0) order.push_back(below);
-    }
-  }
-  return order;
-}
-
-// When jobs of flows have ended, told parents first.
-class FlowEnds {
- public:
-  FlowEnds(const FlowsView& flows, std::int64_t slots, double now, std::span<const Sum> sums,
-           std::span<const double> completion)
-      : flows_(flows),
-        slots_(slots),
-        now_(now),
-        sums_(sums),
-        completion_(completion),
-        flow_(flows.jobs()),
-        ended_(flows.jobs()),
-        hidden_(flows.jobs()) {
-    for (std::size_t f = 0; f < flows.flows(); ++f) {
-      std::fill(flow_.begin() + flows.job_offset[f], flow_.begin() + flows.job_offset[f + 1], f);
-    }
-  }
-
-  void check(std::size_t j, double horizon, double instant) {
-    const Sum& sum = sums_[j];
-    const double came = std::max(flows_.arrival[flow_[j]], now_);
-    check_amount(j, came, instant);
-    const bool ran = std::isfinite(sum.last);
-    // By its last piece, or with its parents where it has none; where work is not seen, as it is
-    // told, if that is not before either.
-    ended_[j] = ran ? sum.last : came;
-    if (hidden_[j] && completion_[j] <= horizon + instant) {
-      ended_[j] = std::max(ended_[j], completion_[j]);
-    }
-    const auto [ready, blurred] = ready_at(j);
-    if (!ran) ended_[j] = std::max(ended_[j], ready);
-    if (ran && sum.first < ready - (blurred ? instant : 0.0)) {
-      fail(j, "starts at ", sum.first, " but waits for one that ends at ", ready);
-    }
-    if (ran && completion_[j] != ended_[j]) {
-      fail(j, "completion ", completion_[j], " but the last piece ends at ", ended_[j]);
-    }
-  }
-
- private:
-  // How much is done, and not before the job came; hidden_: some of it is too short to be seen.
-  void check_amount(std::size_t j, double came, double instant) {
-    const Sum& sum = sums_[j];
-    const double work = flows_.work[j];
-    const double unseen = static_cast<double>(std::min(flows_.max_slots[j], slots_)) * instant;
-    const double allowed = kShare * work + 4.0 * sum.rounding;
-    const bool ran = std::isfinite(sum.last);
-    if (sum.first < came) fail(j, "starts at ", sum.first, ", before ", came);
-    if (!ran && work > unseen) fail(j, "never runs");
-    if (ran && (sum.done - work > allowed || work - sum.done > allowed + unseen)) {
-      fail(j, sum.done, " slot-seconds done of ", work);
-    }
-    hidden_[j] = work - sum.done > allowed;
-  }
-  // When the last parent has ended, and whether that of any is not seen exactly.
-  std::pair<double, bool> ready_at(std::size_t j) const {
-    double ready = -kInfinity;
-    bool blurred = false;
-    for (std::int64_t e = flows_.parent_offset[j]; e < flows_.parent_offset[j + 1]; ++e) {
-      const auto above = static_cast<std::size_t>(flows_.parent[static_cast<std::size_t>(e)]);
-      ready = std::max(ready, ended_[above]);
-      blurred |= hidden_[above] != 0;
-    }
-    return {ready, blurred};
-  }
-
-  const FlowsView& flows_;
-  std::int64_t slots_;
-  double now_;
-  std::span<const Sum> sums_;
-  std::span<const double> completion_;
-  std::vector<std::size_t> flow_;
-  std::vector<double> ended_;
-  std::vector<std::uint8_t> hidden_;
-};
-
-}  // namespace
-
-void check_schedule(const JobsView& jobs, const JobPromises& promises, const PiecesView& pieces,
-                    std::span<const double> completion) {
+// Jobs without work end when they came, or now.
+inline void check_schedule(const JobsView& jobs, const JobPromises& promises,
+                           const PiecesView& pieces, std::span<const double> completion) {
   check_length("completion", completion.size(), jobs.size(), "work");
   std::vector<Sum> sums = sums_of(pieces, jobs.size(), promises.now);
   std::vector<Change> changes = changes_of(pieces);
@@ -339,22 +267,4 @@ void check_schedule(const JobsView& jobs, const JobPromises& promises, const Pie
   if (!promises.ignores_minima) check_minima(jobs, promises, sums, completion, changes);
 }
 
-void check_schedule(const FlowsView& flows, std::int64_t slots, double now,
-                    const PiecesView& pieces, std::span<const double> completion) {
-  check_length("completion", completion.size(), flows.jobs(), "work");
-  const std::vector<Sum> sums = sums_of(pieces, flows.jobs(), now);
-  double horizon = std::fabs(now);
-  for (const double end : pieces.end) horizon = std::max(horizon, std::fabs(end));
-  const double instant = 8.0 * spacing(horizon);
-  FlowEnds ends(flows, slots, now, sums, completion);
-  for (const std::size_t j : parents_first(flows)) ends.check(j, horizon, instant);
-  std::vector<Change> changes = changes_of(pieces);
-  check_capacity(changes, slots);
-  each_held(changes, [&](std::size_t j, double from, double, std::int64_t held) {
-    if (held > flows.max_slots[j]) {
-      fail(j, held, " slots at ", from, ", its maximum is ", flows.max_slots[j]);
-    }
-  });
-}
-
-}  // namespace malleable
+}  // namespace malleable::check

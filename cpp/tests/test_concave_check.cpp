@@ -1,10 +1,10 @@
+// The check of schedules that tests of policies use.
 #include <string>
 #include <vector>
 
-#include "flow_instances.hpp"
 #include "instances.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
-#include "malleable/kernel/schedule_check.hpp"
+#include "schedule_check.hpp"
 
 namespace malleable::check {
 namespace {
@@ -118,35 +118,6 @@ TEST(packed_schedules_pass_and_damaged_ones_do_not) {
     longer.table.work[job] *= 1.01;
     CHECK_THROWS(longer.check(), "slot-seconds done of");
   });
-}
-
-TEST(flows_keep_their_order) {
-  FlowTable table;
-  table.add_flow(1.0, 1.0, 9.0);
-  table.add_job(4.0, 2);
-  table.add_job(3.0, 3, {0});
-  Pieces pieces;
-  pieces.add(0, 1.0, 3.0, 2.0);
-  pieces.add(1, 3.0, 4.0, 3.0);
-  const auto check = [&](const Pieces& shown, const Doubles& completion, std::int64_t slots = 3) {
-    check_schedule(table.view(), slots, 0.0, {shown.job, shown.slots, shown.start, shown.end},
-                   completion);
-  };
-  const Doubles ends{3.0, 4.0};
-  check(pieces, ends);
-  CHECK_THROWS(check(pieces, ends, 2), "of 2 in use");
-  CHECK_THROWS(check(pieces, {3.0, 4.5}), "completion 4.5");
-  Pieces early = pieces;
-  early.start[1] = 2.0;
-  early.end[1] = 3.0;
-  CHECK_THROWS(check(early, {3.0, 3.0}), "job 1: starts at 2 but waits for one that ends at 3");
-  early = pieces;
-  early.start[0] = 0.0;
-  early.end[0] = 2.0;
-  CHECK_THROWS(check(early, {2.0, 4.0}), "starts at 0, before 1");
-  Pieces half;
-  half.add(0, 1.0, 3.0, 2.0);
-  CHECK_THROWS(check(half, ends), "job 1: never runs");
 }
 
 }  // namespace
