@@ -11,7 +11,7 @@ from malleable.papers.figure import Run
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import section7
 from malleable.view.drawing import image_bytes
-from malleable.view.simulation_pictures import draw_ratio_over_time, draw_slowdown
+from malleable.view.simulation_pictures import draw_slowdown
 
 
 def run_curves(name, count, seed=0):
@@ -119,10 +119,9 @@ def test_curves_of_a_simulation(tmp_path):
     pytest.importorskip("matplotlib")
     jobs = section7("uniform-small", slots=40, rng=1)
     result = mb.simulate(jobs, ["asrpt", "fifo"])
-    paths = [tmp_path / name for name in ("slowdown.png", "ratio.png", "cdf.png")]
+    paths = [tmp_path / name for name in ("slowdown.png", "cdf.png")]
     draw_slowdown(result, paths[0])
-    draw_ratio_over_time(result, paths[1], jobs=jobs, machines=100)
-    axes = result.plot(paths[2]).axes[0]
+    axes = result.plot(paths[1]).axes[0]
     assert axes.get_xlabel() == "response [slots]"
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")

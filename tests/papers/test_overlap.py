@@ -8,9 +8,7 @@ import pytest
 import malleable as mb
 from malleable.papers import overlap, reproduce
 from malleable.papers.overlap import PRINTED, cube_root_jobs, generated_jobs
-from malleable.replications import replicate
 from malleable.view.drawing import image_bytes
-from malleable.view.simulation_pictures import draw_ratio_over_load
 from malleable.view.text import json_text
 
 
@@ -125,17 +123,3 @@ def test_plots(tmp_path):
         few.plot(kind="slowdown")
     slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "fifo", machines=2)
     assert slotted.plot(kind="slowdown").axes[0].get_xlabel() == "work of a job [units]"
-    streams = replicate(
-        lambda seed, load: mb.MapShuffleStream(500, load),
-        [1, 2],
-        ["fcfs"],
-        grid={"load": [0.3, 0.6]},
-    )
-    rows = streams.rows
-    figure = draw_ratio_over_load(rows, tmp_path / "ratio.png")
-    x, y = figure.axes[0].lines[0].get_data()
-    assert list(x) == [0.3, 0.6]
-    ratios = [row["mean_response"] / row["lower_bound"] for row in rows if row["load"] == 0.6]
-    assert y[1] == pytest.approx(np.mean(ratios))
-    with pytest.raises(ValueError, match="none has a lower bound"):
-        draw_ratio_over_load([{"policy": "fcfs"}])

@@ -6,8 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from malleable.cli.version import show_version
-
 __all__ = ["main"]
 
 _INTERRUPTED = 130
@@ -27,10 +25,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0, 1 (wrong input or output, one line on standard error that says what and
         where) or 130 (interrupted). Wrong usage leaves by SystemExit with status 2.
     """
+    from malleable.cli.arguments import build_parser, show_version
+
     if list(sys.argv[1:] if argv is None else argv) == ["--version"]:
-        return show_version()  # before anything is imported
+        return show_version()  # before more is imported
     from malleable.cli import streams
-    from malleable.cli.arguments import build_parser
 
     streams.prepare_streams()
     streams.speak(streams.Manner())

@@ -11,8 +11,6 @@ import importlib
 import re
 from typing import Any, NoReturn
 
-from malleable.cli.version import show_version
-
 _COMMANDS = {
     "plan": "plan the jobs of a table, or of a trace at one moment",
     "simulate": "simulate policies on jobs that arrive, and compare them",
@@ -40,6 +38,14 @@ _SHARED = dict.fromkeys(("pause", "resume", "cancel", "set"), "order")
 
 _OVERLAID = ("simulate",)
 """Commands that have the options of several models, and say themselves which of them help is for."""
+
+
+def show_version() -> int:
+    """Print the version; the exit status."""
+    from importlib.metadata import version
+
+    print(f"malleable {version('malleable')}")
+    return 0
 
 
 class _Version(argparse.Action):

@@ -7,8 +7,15 @@ import argparse
 from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import adder, listed, progress_bar
 from malleable.policies import policy_names
-from malleable.view.latency import INSTANCES, Case, Measured, cases_of, measure
-from malleable.view.latency_tables import latency_dict, latency_tables
+from malleable.view.latency import (
+    INSTANCES,
+    Case,
+    Measured,
+    cases_of,
+    latency_dict,
+    latency_tables,
+    measure,
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

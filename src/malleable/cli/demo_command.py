@@ -22,8 +22,7 @@ from malleable.planning import plan
 from malleable.view.clock import moment_text
 from malleable.view.comparison import compare, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes
-from malleable.view.latency import cases_of
-from malleable.view.latency_tables import latency_dict, latency_tables
+from malleable.view.latency import cases_of, latency_dict, latency_tables
 from malleable.view.packing_picture import draw_packings
 from malleable.view.text import counted, plain, printable
 

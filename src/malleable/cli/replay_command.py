@@ -6,8 +6,8 @@ import argparse
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.terminal import adder
-from malleable.cluster.replay import replay
-from malleable.view.replay_table import replay_table
+from malleable.cluster.replay import Replay, replay
+from malleable.view.text import Column, Table, columns_table, number, percent
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,24 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, inputs=[asked.events])
     names = [None] if asked.policy is None else asked.policy.split(",")
     found = [replay(asked.events, name, objective=asked.objective) for name in names]
-    status = outputs.give(
-        lambda: {"replays": [one._asdict() for one in found]}, [replay_table(found)]
-    )
+    status = outputs.give(lambda: {"replays": [one._asdict() for one in found]}, [_table(found)])
     return status or int(not all(one.same for one in found))
+
+
+def _table(found: list[Replay]) -> Table:
+    """One row a policy."""
+    first = found[0]
+    how = "as recorded" if first.same else "NOT as recorded"
+    title = (
+        f"{first.recorded} decides {how}: {number(first.jobs)} jobs, "
+        f"{number(first.decisions)} decisions"
+    )
+    columns: list[Column] = [
+        ("policy", lambda one: one.policy),
+        (
+            "decisions that differ",
+            lambda one: percent(one.decisions and one.differing / one.decisions),
+        ),
+        ("slots that move", lambda one: number(one.moved)),
+    ]
+    return columns_table(title, found, columns)

@@ -22,7 +22,6 @@ from malleable.slotted.generate import MapReduceStream
 from malleable.tandem.table import MapShuffleStream
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
-from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
 from malleable.view.text import json_text
 
@@ -43,8 +42,8 @@ _ESTIMATES = {
 
 _REPLICATED = ("cluster", "jobs")
 _TABLES = ("records", "task_records", "save_history")
-_PICTURES = ("plot", "plot_slowdown", "plot_ratio", "plot_load")
-_OF_RECORDS = ("records", "plot", "plot_ratio")
+_PICTURES = ("plot", "plot_slowdown", "plot_load")
+_OF_RECORDS = ("records", "plot")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,20 +164,16 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> in
         lambda: {**case.facts, **simulation_dict(shown)},
         [*case.told, *simulation_tables(shown, rivals), *case.below],
         result.complete,
-        **_writers(case, result, asked.force),
+        **_writers(result, asked.force),
     )
 
 
-def _writers(case: Case, result: SimulationResult, force: bool) -> dict[str, Any]:
+def _writers(result: SimulationResult, force: bool) -> dict[str, Any]:
     """What makes each of the files."""
     kinds = {"plot": "cdf", "plot_slowdown": "slowdown", "plot_load": "load"}
 
     def drawn(kind: str, path: str) -> bytes:
         return image_bytes(result.plot(kind=kind), path)
-
-    def ratio(path: str) -> bytes:
-        machines = case.options["machines"]
-        return image_bytes(draw_ratio_over_time(result, jobs=case.jobs, machines=machines), path)
 
     def learnt(_: str) -> str:
         if not result.history:
@@ -189,6 +184,5 @@ def _writers(case: Case, result: SimulationResult, force: bool) -> dict[str, Any
         "save_history": learnt,
         "records": lambda path: result.write_records(path, force),
         "task_records": lambda path: result.write_tasks(path, force),
-        "plot_ratio": ratio,
         **{name: partial(drawn, kind) for name, kind in kinds.items()},
     }

@@ -39,7 +39,6 @@ def arguments(add: Callable[..., str]) -> None:
     told = "length of a slot, for a trace [s] (default: the mean time of a map task; if not known, 20 or 60 s)"
     add("--slot-seconds S", told, float)
     overrun_argument(add)
-    add("--plot-ratio FILE", "draw the efficiency ratio over time")
 
 
 def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapReduceStream:

@@ -9,12 +9,12 @@ third each), so the number of jobs stays.
 
 from __future__ import annotations
 
-import ctypes
+import math
 import platform
 import time
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
 from malleable.planning import plan
 from malleable.policies import policy_of
+from malleable.view.text import Column, Table, columns_table, fields_of, wall_time
 
 SHARE = 0.01
 """Fraction of the jobs that leave, arrive or change between two decisions."""
@@ -91,14 +92,12 @@ class EpochLatency(NamedTuple):
 
     In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
     before it, ``plan_seconds`` a whole FLEX plan with value, bound and pieces (fixed orders only; FLEX alone).
-    ``bytes`` is what the epoch keeps of memory (None where the C library does not tell).
     """
 
     case: Case
     slots: int
     epochs: int
     times: dict[str, float]
-    bytes: int | None
 
 
 class Measured(NamedTuple):
@@ -151,14 +150,12 @@ def _measured(case: Case, epochs: int) -> EpochLatency:
         seconds = _seconds(stream.decide)
         if k >= 0:
             decide[k], change[k] = seconds, stream.change_seconds
-    before, after = stream.allocated_before, allocated()
-    kept = None if before is None or after is None else after - before - 2 * decide.nbytes
     times = {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
     times["change_median"] = float(np.median(change))
     if case.policy == "flex":
         made = plan(stream.jobs, stream.slots, case.objective, effort=0)
         times["plan_seconds"] = made.timing["seconds"]
-    return EpochLatency(case, stream.slots, epochs, times, kept)
+    return EpochLatency(case, stream.slots, epochs, times)
 
 
 class DecisionStream:
@@ -191,7 +188,6 @@ class DecisionStream:
             )
         self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
         self._work = self.jobs.work.copy()
-        self.allocated_before = allocated()
         held = _HELD.get(instance, 0.0)
         self._step = held or 1.0
         self._epoch = Epoch(self.slots, objective, policy, period=held)
@@ -229,29 +225,6 @@ def _seconds(step: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-class _Mallinfo(ctypes.Structure):
-    """`struct mallinfo2`; of its ten sizes ``hblkhd`` and ``uordblks`` are in use."""
-
-    _fields_ = [
-        ("before", ctypes.c_size_t * 4),
-        ("hblkhd", ctypes.c_size_t),
-        ("between", ctypes.c_size_t * 2),
-        ("uordblks", ctypes.c_size_t),
-        ("behind", ctypes.c_size_t * 2),
-    ]
-
-
-def allocated() -> int | None:
-    """Bytes that the C library has handed out to this process; None where it does not tell."""
-    try:
-        tell = ctypes.CDLL(None).mallinfo2
-    except (AttributeError, OSError, TypeError):  # musl, macOS, Windows
-        return None
-    tell.restype = _Mallinfo
-    told = tell()
-    return int(told.uordblks + told.hblkhd)
-
-
 def machine() -> dict[str, str]:
     """What the figures were taken with."""
     return {
@@ -261,3 +234,55 @@ def machine() -> dict[str, str]:
         "machine": platform.machine(),
         "system": platform.system(),
     }
+
+
+def latency_dict(measured: Measured) -> dict[str, Any]:
+    """The results in JSON types; all times in seconds."""
+    cases = [
+        one.case._asdict() | fields_of(one, "slots", "epochs") | one.times for one in measured.cases
+    ]
+    return {"unit": "s", "share_changed": SHARE, "made_with": machine(), "cases": cases}
+
+
+def _exponents(results: Sequence[EpochLatency]) -> list[str]:
+    """How the median grows with the number of jobs, beside the case with more of them than the one before."""
+    told = []
+    for k, one in enumerate(results):
+        before = results[k - 1] if k else one
+        same = before.case._replace(jobs=one.case.jobs) == one.case
+        if not same or one.case.jobs <= before.case.jobs:
+            told.append("")
+            continue
+        slower = one.times["decide_median"] / before.times["decide_median"]
+        told.append(f"n^{math.log(slower) / math.log(one.case.jobs / before.case.jobs):.2f}")
+    return told
+
+
+def latency_tables(measured: Measured) -> list[Table | str]:
+    """The results for people: one table an instance, one row a case."""
+    made: list[Table | str] = []
+    for instance, words in INSTANCES.items():
+        found = [one for one in measured.cases if one.case.instance == instance]
+        title = f"Latency of an epoch on this machine: {words}"
+        rows = list(zip(found, _exponents(found), strict=True))
+        made += [columns_table(title, rows, _COLUMNS, left=2)] if found else []
+    made.append(f"{measured.cases[0].epochs:,} decisions of each")
+    return made
+
+
+def _time(name: str) -> Callable[[tuple[EpochLatency, str]], str]:
+    return lambda row: wall_time(row[0].times[name]) if name in row[0].times else "-"
+
+
+_COLUMNS: list[Column] = [  # of a case, and how it grows
+    ("policy", lambda row: row[0].case.policy),
+    ("objective", lambda row: row[0].case.objective),
+    ("jobs", lambda row: f"{row[0].case.jobs:,}"),
+    ("median", _time("decide_median")),
+    ("p99", _time("decide_p99")),
+    ("p99.9", _time("decide_p999")),
+    ("worst", _time("decide_worst")),
+    ("growth", lambda row: row[1]),
+    ("changing 1 %", _time("change_median")),
+    ("full plan", _time("plan_seconds")),
+]

@@ -18,8 +18,7 @@ from malleable.jobs.plan import Plan
 from malleable.jobs.table import Floats, Integers
 from malleable.view.clock import Clock
 from malleable.view.drawing import label_times, new_figure, picture
-from malleable.view.plan_steps import Steps, slots_over_time
-from malleable.view.plan_tables import plan_clock
+from malleable.view.plan_tables import Steps, plan_clock, slots_over_time
 from malleable.view.text import counted, number, percent, printable
 
 _MOST_BANDS = 200

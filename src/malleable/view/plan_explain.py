@@ -11,8 +11,7 @@ from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.policies import Policy, policy_of
 from malleable.view.clock import Clock
-from malleable.view.plan_steps import Steps, slots_over_time
-from malleable.view.plan_tables import plan_clock
+from malleable.view.plan_tables import Steps, plan_clock, slots_over_time
 from malleable.view.text import counted, number, printable
 
 

@@ -1,17 +1,15 @@
-"""Pictures of simulations: responses, slowdown by size, load and ratios over time, gains over a grid."""
+"""Pictures of simulations: responses, slowdown by size, load over time, gains over a grid."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from malleable.replications import Interval, Replications
 from malleable.result import SimulationResult
-from malleable.slotted.simulate import efficiency_over_time
-from malleable.slotted.table import MapReduceJobs
 from malleable.view.clock import Clock
 from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.simulations import REFERENCE, SUBJECT, gain
@@ -145,37 +143,6 @@ def _scale_jobs(axes: Any, series: list[tuple[Any, Any]]) -> None:
     if max(means) > _FAR * min(means):
         axes.set_yscale("symlog", linthresh=1.0)
     axes.set_ylim(bottom=0)
-
-
-@picture
-def draw_ratio_over_time(result: SimulationResult, *, jobs: MapReduceJobs, machines: int) -> Any:
-    """Efficiency ratio to the SRPT bound up to every slot, one curve a policy (the paper's figure 9)."""
-    found = efficiency_over_time(result, jobs, machines)
-    curves = {policy: (np.arange(1, len(own) + 1), own) for policy, own in found.items()}
-    labels = {"xlabel": "slot", "ylabel": "flow time so far / that of the SRPT bound"}
-    figure = _curves(curves, {}, **labels)
-    figure.axes[0].set_ylim(bottom=0.0)
-    return figure
-
-
-@picture
-def draw_ratio_over_load(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Mean response over its lower bound against load, from rows of `Replications`.
-
-    One curve a policy; seeds are averaged.
-    """
-    points: dict[str, dict[float, list[float]]] = {}
-    for row in rows:
-        if row.get("lower_bound"):
-            at = points.setdefault(row["policy"], {}).setdefault(row["load"], [])
-            at.append(row["mean_response"] / row["lower_bound"])
-    if not points:
-        raise ValueError("rows: none has a lower bound")
-    curves = {
-        policy: (sorted(found), [float(np.mean(found[load])) for load in sorted(found)])
-        for policy, found in points.items()
-    }
-    return _curves(curves, {"marker": "."}, 8, xlabel="load", ylabel="mean response / bound")
 
 
 @picture

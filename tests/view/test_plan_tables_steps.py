@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.view.plan_steps import slots_over_time
+from malleable.view.plan_tables import slots_over_time
 from tests.strategies import MIN_MODES, POLICIES, cases
 
 
