@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import malleable as mb
-from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import section7
 
 jobs = section7("uniform-small", rng=1)
@@ -20,8 +19,6 @@ for preemptive in (True, False):
             f"  {policy:6} mean flow {summary['mean_response']:5.2f} slots, "
             f"{summary['ratio']:.2f} x the SRPT bound, {summary['tight_ratio']:.2f} x ours"
         )
-promised = efficiency_constants(jobs, 100)
-print(f"theorem 2 promises every work-conserving policy less than {promised.preemptive:.1e}")
 
 # Sizes that are wrong, and jobs that overrun them.
 wrong = mb.simulate(jobs, "unlock", estimates=1.0, underestimates="bounce", rng=2).summary["unlock"]

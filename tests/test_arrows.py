@@ -23,7 +23,7 @@ PYTHON_ROOMS = (
     ("*/scheduler",),
     ("*/replay", "*/recorded"),
     ("result", "records", "size_errors", "feeding"),
-    ("*/simulate", "*/snapshot", "*/efficiency", "*/outcome", "*/series", "*/slots"),
+    ("*/simulate", "*/outcome", "*/series", "*/slots"),
     ("planning", "simulation", "replications"),
     ("live",),
     ("view",),

@@ -14,7 +14,7 @@ import malleable as mb
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import WEIGHT, check_amount
-from malleable.jobs.kernels import resource_allocation, waterline
+from malleable.jobs.kernels import resource_allocation
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 
@@ -180,7 +180,6 @@ NUMBERS = {
         "speedup",
         lambda x: resource_allocation(JOBS, 3, speedup=[{1: x}, {1: 1.0}]),
     ),
-    "kernels.waterline": ("weight", lambda x: waterline([0], [3], 4, [x])),
 }
 # Larger than all means all of them; an infinite deadline or link means none.
 NAN_IS_NONE = {"Jobs.deadline", "ClusterJobs.deadline"}  # as data frames have it
@@ -251,7 +250,6 @@ MASKED = {
     "MapReduceJobs": ("map", lambda x: MapReduceJobs(x, [[1], [2]])),
     "ClusterJobs": ("maps", lambda x: ClusterJobs(x, 1.0)),
     "ClusterJobs.seconds": ("map_seconds", lambda x: ClusterJobs([1, 1], x)),
-    "waterline": ("max_slots", lambda x: waterline([0, 0], x, 4)),
 }
 
 
@@ -292,13 +290,6 @@ def test_penalties_must_be_functions():
 def test_a_speedup_function_is_asked_a_bounded_number_of_times():
     with pytest.raises(ValueError, match="speedup: a function would be asked 2199023255552 times"):
         resource_allocation(JOBS, 2**40, speedup=lambda job, slots: 1 / slots)
-
-
-def test_waterlines_of_the_widest_range_end():
-    given = waterline([0, 0], [2**40] * 2, 2**50, [1e-12, 1])
-    assert given.tolist() == [2**40, 2**40]
-    given = waterline([0, 0], [2**49] * 2, 2**49, [1e-12, 1e12])
-    assert given.sum() == 2**49 and given[0] <= 1
 
 
 def test_an_overrun_of_the_smallest_estimate_bounces():

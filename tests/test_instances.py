@@ -8,8 +8,9 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
+from malleable import _core
 from malleable.domain import ALL_SLOTS
-from malleable.flows.kernels import flow_chains, min_cost_flow
+from malleable.flows.kernels import min_cost_flow
 
 
 def test_section41():
@@ -73,8 +74,8 @@ def test_flows():
         assert jobs.min() >= 2 and jobs.max() <= 20
         assert set(flows.weight) <= set(range(1, 11))
         # Times are in units of the mean Q, and every deadline lies between Q and 2 Q.
-        chains = flow_chains(flows, slots)
-        path = np.add.reduceat(chains.length, chains.offset[:-1])
+        chains = _core.flow_chains(flows, slots)
+        path = np.add.reduceat(chains["length"], chains["offset"][:-1])
         alone = np.maximum(path, flows.volume() / slots)
         assert alone.mean() == pytest.approx(1.0)
         assert np.all((flows.deadline >= alone * (1 - 1e-9)) & (flows.deadline <= 2 * alone))

@@ -13,16 +13,7 @@ from malleable.cluster.matching import AdaptiveMatching, ClassMatching
 from malleable.cluster.scheduler import SchedulerDecision, TaskStarts
 from malleable.epoch import BaseDecision, ExplainedDecision
 from malleable.flows.epoch import FlowDecision, FlowIds
-from malleable.flows.kernels import (
-    CellFlow,
-    ChainSchedule,
-    FlowChains,
-    ListSchedule,
-    deadline_greedy,
-    flow_chains,
-    min_cost_flow,
-    ready_list,
-)
+from malleable.flows.kernels import CellFlow, min_cost_flow
 from malleable.jobs.kernels import Allocation, resource_allocation
 from malleable.objective import Objective, parse_objective
 from malleable.papers.overlap_proofs import HardBatch, matching_jobs
@@ -88,7 +79,7 @@ MAKERS = {
     mb.Jobs: lambda x: mb.Jobs([x, 3.0], max_slots=2, deadline=[4, None], sla=[[(1, x)], None]),
     mb.Flows: flows,
     mb.MapShuffleJobs: lambda x: mb.MapShuffleJobs([x, 2.0], [3.0, 1.0], name=["p", "q"]),
-    mb.Trace: lambda x: mb.read(io.StringIO(f"0 2 1 {x} 1\n5 1 2 2\n")),
+    mb.Trace: lambda x: mb.read(io.StringIO(f"a\t0\t0\t{x}\t4\t0\nb\t5\t5\t1\t2\t0\n")),
     mb.MapShuffleStream: lambda x: mb.MapShuffleStream(int(x), 0.5),
     mb.MapReduceJobs: lambda x: mb.MapReduceJobs([3, 1], [[1, int(x)], []]),
     mb.MapReduceStream: lambda x: mb.MapReduceStream(slots=int(x)),
@@ -111,9 +102,6 @@ MAKERS = {
         cluster_jobs(x), ["fair", "fifo"], cluster=cluster(), trace=True
     ),
     Allocation: lambda x: resource_allocation(mb.Jobs([x, 3.0]), 3),
-    FlowChains: lambda x: flow_chains(flows(x), 3),
-    ChainSchedule: lambda x: deadline_greedy(flows(x), 3, [0, 1]),
-    ListSchedule: lambda x: ready_list(flows(x), 3, [0, 1, 2]),
     CellFlow: lambda x: min_cost_flow(
         [x, 1.0], [1.0, 2.0], [9.0, 9.0], [0, 1, 2], [0, 0], [1.0, 2.0], [1.0, 1.0]
     ),

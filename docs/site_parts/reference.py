@@ -19,7 +19,7 @@ TITLES = {
 }
 # Results and helpers that public calls give back, beside what they belong to.
 BESIDE = {
-    "plan": ["malleable.objective.penalty", "malleable.jobs.snapshot.snapshot"],
+    "plan": ["malleable.objective.penalty"],
     "decide": [
         "malleable.flows.epoch.FlowDecision",
         "malleable.tandem.epoch.OverlapDecision",

@@ -7,8 +7,6 @@ import pytest
 
 import malleable as mb
 from malleable.cli import main
-from malleable.slotted import simulate as slotted
-from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import MapReduceStream, section7
 
 MIB = 2**20
@@ -66,8 +64,6 @@ def test_generated_jobs(capsys):
     rate = 0.5 * 50 / 45
     jobs = section7("uniform-small", slots=200, rate=rate, tasks=3, rng=5)
     assert found["policies"]["asrpt"] == (mb.simulate(jobs, "asrpt", machines=50).summary["asrpt"])
-    theory = efficiency_constants(jobs, 50)
-    assert (found["theory"]["b1"], found["theory"]["preemptive"]) == (theory.b1, theory.preemptive)
 
 
 def test_long_streams_keep_no_records(capsys, monkeypatch, tmp_path):
@@ -77,7 +73,6 @@ def test_long_streams_keep_no_records(capsys, monkeypatch, tmp_path):
     stream = MapReduceStream("uniform-large", slots=200)
     expected = mb.simulate(stream, "unlock", rng=2, estimates=0.3)
     assert found["policies"]["unlock"] == expected.summary["unlock"]
-    assert found["theory"]["largest_reduce"] == 70
     status, _, err = call(
         capsys, "simulate", "--model", "slotted", *options, "--plot", tmp_path / "x.png"
     )
@@ -103,10 +98,7 @@ def test_what_people_see(capsys, table, tmp_path):
     )  # fmt: skip
     assert status == 0
     assert "9 machines, preemptive reduce tasks" in out
-    assert "theorem 2 promises every work-conserving policy a ratio below" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
-    status, out, _ = call(capsys, "simulate", "--model", "slotted", table, "--machines", 2)
-    assert "theorem 2 promises nothing at load 1 or more" in out
 
 
 def test_traces(capsys, tmp_path):
@@ -138,8 +130,7 @@ def test_estimates(capsys, table, tmp_path):
     assert found["policies"]["asrpt"] == expected.summary["asrpt"]
     jobs = section7(slots=50, rng=0)
     found = simulate(capsys, "--generate", 50, "--policy", "asrpt", "--estimates", 1.0)
-    drawn = slotted.lognormal_estimates(jobs, 1.0, rng=0)
-    expected = mb.simulate(jobs, "asrpt", estimates=drawn)
+    expected = mb.simulate(jobs, "asrpt", estimates=1.0, rng=0)
     assert found["policies"]["asrpt"] == expected.summary["asrpt"]
     short = tmp_path / "short.csv"
     short.write_text("map,reduce\n2,9\n")

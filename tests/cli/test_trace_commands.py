@@ -13,7 +13,6 @@ from malleable.cli import main
 from malleable.cli.outputs import Outputs
 from malleable.jobs.generate import lognormal_jobs
 from malleable.jobs.plan import default_effort
-from malleable.jobs.snapshot import snapshot
 from tests.cli.command_line import COMMAND, SWIM, call, check_one_line, read_json, rumen, run
 
 BAD_RUMEN = rumen("good", 0, 50, [(1, 20)]) + rumen("late", 1, 60, [(30, 10)])
@@ -88,45 +87,9 @@ def test_rumen_jobs_left_out_are_those_of_the_simulation(tmp_path, capsys):
 # snapshots ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", ["fair", "fifo", "wdeq", "flex"])
-def test_a_simulated_snapshot(policy, tmp_path, capsys):
-    path = tmp_path / "trace"
-    path.write_text(SWIM)
-    command = ("plan", path, "--slots", 2, "--at", 50, "--objective", "sum:stretch")
-    done = call(capsys, *command, "--snapshot", policy, "--json", "-")
-    jobs = snapshot(mb.read(path).jobs(), 2, 50, policy, "sum:stretch")
-    assert 0 < jobs.work[0] < jobs.size[0]
-    assert done.stderr == (
-        f"malleable: snapshot at 50 s: of 3 jobs that had arrived {len(jobs)} are there, with the work"
-        f" that {policy.upper()} on 2 slots has left of them\n"
-    )
-    assert read_json(done)["value"] == mb.plan(jobs, 2, "sum:stretch", now=50.0).value
-    untouched = call(capsys, *command, "--json", "-")
-    assert "3 jobs, all that had arrived by then with all of their work" in untouched.stderr
-    assert read_json(untouched)["value"] > read_json(done)["value"]
-
-
-def test_a_simulated_snapshot_needs_a_time(table_path, capsys):
-    words = ("--snapshot fair", "--at SECONDS")
-    check_one_line(call(capsys, "plan", table_path, "--slots", 5, "--snapshot", "fair"), *words)
-    now = ("--now", 3, "--snapshot", "fair")
-    check_one_line(call(capsys, "plan", table_path, "--slots", 5, *now), *words)
-    at = ("--at", 2, "--snapshot", "fair", "--json", "-")
-    assert len(json.loads(call(capsys, "plan", table_path, "--slots", 5, *at).stdout)["jobs"]) == 2
-
-
-@pytest.fixture
-def table_path(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("work,arrival\n30,0\n4,1\n2,0\n9,7\n")
-    return path
-
-
-def test_flows_have_no_simulated_snapshot(tmp_path, capsys):
+def test_a_snapshot_of_flows(tmp_path, capsys):
     path = tmp_path / "flows.json"
     path.write_text('{"slots": 5, "flows": [{"jobs": [{"work": 3}]}]}')
-    done = call(capsys, "plan", path, "--at", 2, "--snapshot", "fair")
-    check_one_line(done, "--snapshot fair: works for job tables and traces, not for flows")
     done = call(capsys, "plan", path, "--at", 2)
     assert "1 flow of 1" in done.stderr and "with all of their work" in done.stderr
 
@@ -220,5 +183,4 @@ def test_json_is_made_when_asked_for(tmp_path, capsys):
 def test_help_says_what_a_snapshot_is():
     told = " ".join(run("plan", "--help").stdout.split())
     assert "each job has all of its work" in told
-    assert "simulated on --slots until --at" in told
     assert "fewer for more than 2,000 jobs, so that planning takes seconds" in told

@@ -5,14 +5,20 @@ import pytest
 
 import malleable as mb
 from benchmarks.instances import due_table, section41_larger
-from malleable.jobs.kernels import laxity_packing, malleable_packing
+from malleable import _core
+from malleable.jobs.kernels import malleable_packing
 from tests.strategies import random_jobs
+
+
+def laxity_packing(jobs, slots, order=None, now=0.0):
+    by = np.argsort(jobs.deadline, kind="stable") if order is None else np.array(order)
+    return _core.laxity_packing(jobs, slots, now, by)
 
 
 def test_two_jobs_by_hand():
     jobs = mb.Jobs([6, 4], max_slots=2, deadline=[None, 13])
-    assert laxity_packing(jobs, 2, [0, 1], now=10).tolist() == [5, 3]
-    assert laxity_packing(jobs, 2, now=10).tolist() == [5, 2]  # by deadline
+    assert laxity_packing(jobs, 2, [0, 1], now=10.0).tolist() == [5, 3]
+    assert laxity_packing(jobs, 2, now=10.0).tolist() == [5, 2]  # by deadline
 
 
 def test_without_deadlines_it_is_malleable_packing():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.jobs.check import check_schedule
-from malleable.jobs.snapshot import snapshot
 from malleable.traces.job_table import read_jobs, write_jobs
 from tests.oracles import shared_slots as oracle
 from tests.strategies import (
@@ -533,12 +532,6 @@ def test_files():
     assert rules_of(blank) == [1.0, 0.8]
     with pytest.raises(ValueError, match="row 0, speedup = 'x;2': not a number"):
         read_jobs(io.BytesIO(b"work,speedup\n1,x;2\n"))
-
-
-def test_snapshots():
-    """What a job has done by then is what its slots did together."""
-    left = snapshot(mb.Jobs([10.0, 10.0], speedup=0.5), 8, 2.0)
-    assert left.work.tolist() == [6.0, 6.0]
 
 
 def test_measured_tables_go_through_files():

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from malleable.papers.google2011 import cluster_jobs, map_reduce_jobs, map_shuffle_jobs
+from malleable.papers.google2011 import cluster_jobs, map_shuffle_jobs
 from tests.trace_files import trace_file
 
 HEAD = "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
@@ -26,13 +26,6 @@ def test_two_columns_are_the_phases():
             map_shuffle_jobs(io.StringIO(text))
 
 
-def test_slots_of_a_minute():
-    jobs = map_reduce_jobs(io.StringIO(GOOGLE))
-    # Map 0.5 and 1.5 times 15, reduce 1.5 and 0.5 times 15, in at most ten tasks.
-    assert (jobs.map.tolist(), jobs.arrival.tolist()) == ([8, 23], [1, 1])
-    assert jobs.reduce == [[3, 3, 3, 2, 2, 2, 2, 2, 2, 2], [1] * 8]
-
-
 def test_tasks_of_the_mean_time():
     text = (
         "job_id,submit_us,n_tasks,n_finish,sum_finished_runtime_s,complete\n"
@@ -47,4 +40,4 @@ def test_tasks_of_the_mean_time():
 def test_the_real_table():
     path = trace_file("google2011", "jobs_dev.csv.gz")
     assert len(cluster_jobs(path)) == 6234
-    assert len(map_shuffle_jobs(path)) == len(map_reduce_jobs(path)) == 216
+    assert len(map_shuffle_jobs(path)) == 216

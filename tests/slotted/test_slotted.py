@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.replications import replicate
+from malleable.size_errors import believed
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import SETTINGS, section7
 from tests.full import part
@@ -378,7 +379,8 @@ def test_bounce_lets_others_by(policy, preemptive):
 
 def test_lognormal_estimates():
     jobs = section7("exp-large", slots=2000, rng=1)
-    drawn = slotted.lognormal_estimates(jobs, 0.5, rng=2)
+    sizes = {"reduce_estimate": jobs.reduce_work.astype(float)}
+    (drawn,) = believed(jobs, 0.5, sizes, np.random.default_rng(2))
     error = np.log(drawn / jobs.reduce_work)
     assert error.std() == pytest.approx(0.5, rel=0.05)
     assert np.median(error) == pytest.approx(0.0, abs=0.05)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.tandem.kernels import batch_bound, makespan_order
+from malleable import _core
 from malleable.tandem.simulate import batch_guarantee, lower_bound
 from tests.oracles import tandem_steps
 
@@ -84,7 +84,7 @@ def test_only_batches_are_planned():
 
 @given(batches())
 def test_makespan_is_the_larger_total(jobs):
-    order, completion = makespan_order(jobs.map, jobs.shuffle)
+    order, completion = _core.overlap_makespan(jobs.map, jobs.shuffle)
     assert sorted(order) == list(range(len(jobs)))
     least = max(jobs.map.sum(), jobs.shuffle.sum())
     assert completion.max() == pytest.approx(least, abs=1e-12)
@@ -94,20 +94,10 @@ def test_makespan_is_the_larger_total(jobs):
 
 @given(batches())
 def test_batch_bound_is_stronger_and_holds(jobs):
-    bound = batch_bound(jobs.map, jobs.shuffle)
-    assert lower_bound(jobs) == bound
+    bound = lower_bound(jobs)
     for lone in (jobs.map, jobs.shuffle, (jobs.map + jobs.shuffle) / 2):
         assert bound >= np.cumsum(np.sort(lone)).sum() * (1 - 1e-12)
     assert bound <= total(jobs, "best", effort=50) * (1 + 1e-9) + 1e-12
-
-
-def test_kernels_refuse():
-    with pytest.raises(ValueError, match=r"^map\[1\] = nan"):
-        batch_bound([1, float("nan")], [1, 1])
-    with pytest.raises(ValueError, match="shuffle has 1 entry but map has 2"):
-        makespan_order([1, 2], [1])
-    with pytest.raises(ValueError, match="not a number"):
-        makespan_order(["a"], [1])
 
 
 def test_figures_2_and_3():

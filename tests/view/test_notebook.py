@@ -13,7 +13,6 @@ import pytest
 
 import malleable as mb
 from malleable.epoch import BaseDecision, ExplainedDecision
-from malleable.flows.kernels import fair_list, flow_chains
 from malleable.jobs.kernels import resource_allocation
 from malleable.papers.overlap_proofs import matching_jobs
 from malleable.replications import replicate
@@ -93,8 +92,6 @@ def samples():
         replicate(cluster_jobs_of, [5], ["fair"], cluster=some_cluster()),
         replicate(tandem, [0], ["fcfs"], grid={"load": np.linspace(0.1, 0.9, 30).tolist()}),
         resource_allocation(mb.Jobs(np.ones(40)), 100),
-        flow_chains(flows, 10),
-        fair_list(flows, 10),
         matching_jobs([1] * 9, [1] * 9, [2] * 9),
     ]
 

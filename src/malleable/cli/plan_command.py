@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.outputs import OBJECTIVE, Outputs, output_arguments
-from malleable.cli.snapshot import RECORDED, take_snapshot
+from malleable.cli.snapshot import take_snapshot
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import (
     adder,
@@ -49,17 +49,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--period S", "jobs: decide every S seconds, and keep the slots in between", float, 0.0)
     when = adder(parser.add_mutually_exclusive_group())
     when("--now S", "time at which the plan begins [s] (default: 0, or --at)", float)
-    told = (
-        "begin the plan at this time, with the jobs that have arrived by then (default for a trace:"
-    )
-    when("--at SECONDS", f"{told} its last arrival)", float)
-    told = (
-        "how much work is left at --at. recorded (default): as FILE says; if FILE does not say it,"
-    )
-    told += f" each job has all of its work. {', '.join(POLICIES)}: as much as this policy leaves, which is"
-    told += " simulated on --slots until --at"
-    add("--snapshot HOW", told, choices=(RECORDED, *POLICIES))
-    parser.set_defaults(snapshot=RECORDED)
+    told = "begin the plan at this time, with the jobs that have arrived by then (default for a trace: its last"
+    told += " arrival), and with the work that FILE says is left; if it does not say it, each job has all of"
+    when("--at SECONDS", f"{told} its work", float)
     reading_arguments(parser, phase=True)
     told = "minimum of a job: slots that it always has, or a gang: at least so many slots, or none"
     add("--min-mode", told, default=MIN_MODES[0], choices=MIN_MODES)
@@ -119,10 +111,6 @@ def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) 
 
 
 def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
-    if asked.snapshot != RECORDED:
-        raise ValueError(
-            f"--snapshot {asked.snapshot}: works for job tables and traces, not for flows"
-        )
     slots = flows.slots if asked.slots is None else asked.slots
     if slots is None:
         raise ValueError(f"{asked.file}: the file does not say the slots; give --slots N")
@@ -148,8 +136,7 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
         asked.usage("--slots N is needed: only files of flows may say it themselves")
     policy = _policy(asked, POLICIES, "jobs")
     common = fields_of(asked, "slots", "min_mode")
-    when = fields_of(asked, "phase", "at", "now", "objective")
-    jobs, now, told = take_snapshot(trace, policy=asked.snapshot, **when, **common)
+    jobs, now, told = take_snapshot(trace, **fields_of(asked, "phase", "at", "now"))
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
             f"{asked.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "

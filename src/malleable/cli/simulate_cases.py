@@ -23,7 +23,6 @@ class Case(NamedTuple):
     steps: int
     told: tuple[str, ...] = ()
     facts: Mapping[str, Any] = {}
-    below: tuple[str, ...] = ()
 
 
 def overrun_argument(add: Callable[..., str]) -> None:

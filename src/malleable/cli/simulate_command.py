@@ -162,7 +162,7 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> in
         note(idle)
     return outputs.give(
         lambda: {**case.facts, **simulation_dict(shown)},
-        [*case.told, *simulation_tables(shown, rivals), *case.below],
+        [*case.told, *simulation_tables(shown, rivals)],
         result.complete,
         **_writers(result, asked.force),
     )

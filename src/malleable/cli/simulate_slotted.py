@@ -13,12 +13,9 @@ from malleable.cli.simulate_cases import Case, estimates_of, generated, overrun_
 from malleable.cli.terminal import warnings_as_notes
 from malleable.domain import checked_positive
 from malleable.lines import counted
-from malleable.slotted.efficiency import efficiency_constants
 from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.traces import Trace
-from malleable.view.simulations import constants_lines
-from malleable.view.text import plain
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
@@ -71,7 +68,7 @@ def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
 
 
 def case(asked: argparse.Namespace) -> Case:
-    """Map and reduce tasks in slots, and what the theory promises."""
+    """Map and reduce tasks in slots."""
     machines = _MACHINES if asked.machines is None else asked.machines
     jobs: MapReduceJobs | MapReduceStream
     if generated(asked):
@@ -88,11 +85,7 @@ def case(asked: argparse.Namespace) -> Case:
         "underestimates": asked.underestimates,
         "estimates": guessed.reduce_work if isinstance(guessed, MapReduceJobs) else guessed,
     }
-    if isinstance(jobs, MapReduceStream):
-        expected, bounded = round(jobs.slots * jobs.rate), math.isfinite(jobs.largest_reduce)
-    else:
-        expected, bounded = len(jobs), len(jobs) > 0
-    promised = efficiency_constants(jobs, machines) if bounded and machines > 0 else None
+    expected = round(jobs.slots * jobs.rate) if isinstance(jobs, MapReduceStream) else len(jobs)
     how = "preemptive" if preemptive else "non-preemptive"
     return Case(
         jobs,
@@ -100,6 +93,5 @@ def case(asked: argparse.Namespace) -> Case:
         DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED,
         -(-expected // _CHUNK),
         told=(f"{counted(machines, 'machine')}, {how} reduce tasks",),
-        facts={"machines": machines, "preemptive": preemptive, "theory": plain(promised)},
-        below=() if promised is None else tuple(constants_lines(promised, preemptive)),
+        facts={"machines": machines, "preemptive": preemptive},
     )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Floats, Integers, count_of, ids_of
+from malleable.columns import Floats, Integers, ids_of
 from malleable.domain import (
     MOST_SLOTS,
     WORK,
@@ -142,71 +142,3 @@ def malleable_packing(
     slots = check_slots(slots)
     check_min_mode(min_mode)
     return _core.malleable_packing(jobs, slots, min_mode == "gang", rows)
-
-
-def laxity_packing(
-    jobs: Jobs, slots: int, order: npt.ArrayLike | None = None, *, now: float = 0.0
-) -> Floats:
-    """Completions [s from now] of an order packed so that deadlines that can be met are met (EDZL).
-
-    As `malleable_packing`, but from its latest start on, max_slots (deadline - now) - work seconds of a slot
-    before it would be late, a job gets its maximum and keeps it until it ends; the last jobs in the order give
-    the slots. Jobs that shall be late anyway should have no deadline. No gangs. O(J log J).
-
-    Parameters
-    ----------
-    jobs, slots
-        As in `malleable.plan`.
-    order : array of int, optional
-        A permutation of the job rows; by deadline unless given.
-    now : float
-        When the jobs start [s]; deadlines are absolute.
-
-    Raises
-    ------
-    ValueError
-        If the order is no permutation or a number is out of range.
-
-    Notes
-    -----
-    Lee 1994, on earliest deadline with zero laxity; maxima and minima are ours.
-
-    Examples
-    --------
-    The second job needs both slots from 1 s on.
-
-    >>> import malleable as mb
-    >>> from malleable.jobs.kernels import laxity_packing
-    >>> jobs = mb.Jobs([6, 4], max_slots=2, deadline=[None, 3])
-    >>> laxity_packing(jobs, 2, [0, 1])
-    array([5., 3.])
-    """
-    by = np.argsort(jobs.deadline, kind="stable") if order is None else order
-    slots = check_slots(slots)
-    return _core.laxity_packing(jobs, slots, check_time("now", now), ids_of(by, "order"))
-
-
-def waterline(
-    min_slots: npt.ArrayLike,
-    max_slots: npt.ArrayLike,
-    slots: int,
-    weight: npt.ArrayLike | None = None,
-    *,
-    min_mode: str = "guarantee",
-) -> Integers:
-    """Integer waterline: clamp(level * weight, min, max) that uses every slot somebody can use.
-
-    Remainders go to the largest fraction, then to the lower index. O(J) for a few passes.
-    """
-    slots = check_slots(slots)
-    check_min_mode(min_mode)
-    columns = {"min_slots": min_slots, "max_slots": max_slots}
-    columns |= {} if weight is None else {"weight": weight}
-    count = max(count_of(field, column) for field, column in columns.items())
-    jobs = Jobs(
-        np.ones(count),
-        min_slots=min_slots,
-        max_slots=max_slots,
-        weight=1.0 if weight is None else weight,
-    )
-    return _core.waterline(jobs, slots, weight is not None, min_mode == "gang")

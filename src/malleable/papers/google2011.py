@@ -17,15 +17,10 @@ from malleable.files.bad_records import BadRecords
 from malleable.files.csv import read_columns
 from malleable.files.numbers import parse_number
 from malleable.files.reading import Source, open_text, telling_of
-from malleable.slotted.generate import even_split
-from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 
 _MAP, _SHUFFLE = "sum_cpu_request_x_runtime", "sum_disk_request"
 _NEEDED = ("job_id", "submit_us", "n_tasks", "complete")
-_SLOT = 60.0  # seconds
-_UNITS = 15.0  # mean map tasks, and mean slots of reduce work, of a job
-_REDUCES = 10  # tasks at most
 
 
 def _value(column: str, cell: str) -> Any:
@@ -64,17 +59,6 @@ def map_shuffle_jobs(source: Source) -> MapShuffleJobs:
     jobs = _taken(known, (known["complete"] != 0) & (known["n_tasks"] > 1) & some, source)
     sizes = (jobs[name] / jobs[name].mean() for name in (_MAP, _SHUFFLE))
     return MapShuffleJobs(*sizes, arrival=jobs["arrival"], name=jobs["name"])
-
-
-def map_reduce_jobs(source: Source) -> MapReduceJobs:
-    """The same jobs in slots of a minute: 15 map tasks and 15 slots of reduce work a job in the mean."""
-    jobs = map_shuffle_jobs(source)
-    maps, work = (
-        np.ceil(phase * _UNITS - 1e-9).astype(np.int64) for phase in (jobs.map, jobs.shuffle)
-    )
-    offset, task = even_split(work, np.full(len(work), _REDUCES))
-    arrival = (np.floor(jobs.arrival / _SLOT) + 1).astype(np.int64)
-    return MapReduceJobs.from_columns(arrival, maps, offset, task, jobs.name)
 
 
 def cluster_jobs(source: Source) -> ClusterJobs:

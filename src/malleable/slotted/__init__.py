@@ -1,1 +1,1 @@
-"""Map and reduce tasks in slots of time: table, epoch, simulation and its theory."""
+"""Map and reduce tasks in slots of time: table, epoch and simulation."""

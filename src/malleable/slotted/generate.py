@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import Floats, Integers
+from malleable.columns import Integers
 from malleable.domain import check_ends, check_whole, checked_choice, checked_positive, shown
 from malleable.lines import counted
 from malleable.slotted.table import MapReduceJobs, join_tables
@@ -16,7 +16,6 @@ from malleable.values import by_value
 from malleable.view_hook import as_html
 
 _CHUNK_JOBS = 1 << 16
-_MOST_AMOUNTS = 20_000
 
 Tasks = int | tuple[int, int]
 Size = float | tuple[int, int]
@@ -33,7 +32,7 @@ _SIZES: dict[str, tuple[Size, Size]] = {
 }
 
 
-def even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
+def _even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
     """Offsets and lengths of ``tasks`` as equal as may be, the longer ones first, none empty."""
     count = np.minimum(tasks, work)
     offset = np.concatenate(([0], np.cumsum(count)))
@@ -41,25 +40,6 @@ def even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
     longer = work - base * count
     place = np.arange(offset[-1]) - np.repeat(offset[:-1], count)
     return offset, np.repeat(base, count) + (place < np.repeat(longer, count))
-
-
-def _random_split(
-    work: Integers, tasks: Integers, rng: np.random.Generator
-) -> tuple[Integers, Integers]:
-    """Offsets and lengths of ``tasks`` of at least a unit each, the other units thrown at random."""
-    count = np.minimum(tasks, work)
-    offset = np.concatenate(([0], np.cumsum(count)))
-    lengths = np.ones(offset[-1], dtype=np.int64)
-    for tasks_each in np.unique(count[count > 0]).tolist():
-        rows = np.flatnonzero(count == tasks_each)
-        extra = rng.multinomial(work[rows] - tasks_each, np.full(tasks_each, 1.0 / tasks_each))
-        lengths[offset[rows, None] + np.arange(tasks_each)] += extra
-    return offset, lengths
-
-
-def task_range(tasks: Tasks) -> tuple[int, int]:
-    """The range that a number of tasks is drawn from; ValueError otherwise."""
-    return check_ends("tasks", tasks, 1, 10**6)
 
 
 @by_value()
@@ -79,9 +59,6 @@ class MapReduceStream:
     tasks : int or (int, int)
         Reduce tasks of a job, or the range of their uniformly drawn number; a job never has more
         tasks than units.
-    split : {"even", "random"}
-        ``even``: tasks as equal as possible; ``random``: one unit for each task, and the other units at
-        random.
 
     Raises
     ------
@@ -115,15 +92,13 @@ class MapReduceStream:
         slots: int = 500,
         rate: float = 2.0,
         tasks: Tasks = (1, 10),
-        split: str = "even",
     ) -> None:
         self.sizes = _checked_sizes(setting)
         self.slots = check_whole("slots", slots, 0, 2**40)
         self.rate = checked_positive("rate", rate)
         if self.rate > 1e6:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
-        self.tasks = task_range(tasks)
-        self.split = checked_choice("split", split, ("even", "random"))
+        self.tasks = check_ends("tasks", tasks, 1, 10**6)
 
     def __repr__(self) -> str:
         slots, units = counted(self.slots, "slot"), self.rate * self.mean_work
@@ -135,17 +110,6 @@ class MapReduceStream:
     def mean_work(self) -> float:
         """Mean units of a job, map and reduce together."""
         return math.fsum(_mean(size) for size in self.sizes)
-
-    @property
-    def mean_reduce(self) -> float:
-        """Mean reduce units of a job."""
-        return _mean(self.sizes[1])
-
-    @property
-    def largest_reduce(self) -> float:
-        """Most reduce units of a job; infinite for exponential work."""
-        size = self.sizes[1]
-        return float(size[1]) if isinstance(size, tuple) else math.inf
 
     def _draw(self, size: Any, count: int, rng: np.random.Generator) -> Integers:
         if isinstance(size, tuple):
@@ -171,9 +135,7 @@ class MapReduceStream:
             maps = self._draw(map_size, len(arrival), generator)
             work = self._draw(reduce_size, len(arrival), generator)
             tasks = generator.integers(*self.tasks, len(arrival), endpoint=True)
-            even = self.split == "even"
-            cut = even_split(work, tasks) if even else _random_split(work, tasks, generator)
-            yield MapReduceJobs.from_columns(arrival, maps, *cut)
+            yield MapReduceJobs.from_columns(arrival, maps, *_even_split(work, tasks))
 
 
 def _mean(size: Any) -> float:
@@ -202,43 +164,14 @@ def _checked_sizes(setting: Any) -> tuple[Size, Size]:
     return checked[0], checked[1]
 
 
-def job_distribution(sizes: tuple[Size, Size]) -> tuple[Floats, Floats]:
-    """Amounts of work that a job can bring [units], and their probabilities.
-
-    Exponential work has no end; it is cut where less than 1e-18 is left. O(map x reduce amounts).
-
-    Raises
-    ------
-    ValueError
-        More than 20,000 amounts in a phase.
-    """
-    parts = []
-    for size in sizes:
-        if (size[1] if isinstance(size, tuple) else 42 * size) > _MOST_AMOUNTS:
-            raise ValueError("jobs: too many amounts of work; draw a table")
-        if isinstance(size, tuple):
-            weight = np.zeros(size[1] + 1)
-            weight[size[0] :] = 1.0 / (size[1] + 1 - size[0])
-        else:
-            above = np.exp(-(np.arange(math.ceil(42 * size) + 2) + 0.5) / size)  # P(work > k)
-            above[0] = 1.0
-            weight = np.append(0.0, -np.diff(above))
-            weight[-1] += above[-1]
-        parts.append(weight)
-    together: Floats = np.convolve(parts[0], parts[1])
-    work = np.flatnonzero(together)
-    return work.astype(np.float64), together[work]
-
-
 def section7(
     setting: str | tuple[Size, Size] = "exp-large",
     *,
     slots: int = 500,
     rate: float = 2.0,
     tasks: Tasks = (1, 10),
-    split: str = "even",
     rng: np.random.Generator | int | None = None,
 ) -> MapReduceJobs:
     """One experiment of the ASRPT paper's section VII as a table; see `MapReduceStream`."""
-    stream = MapReduceStream(setting, slots=slots, rate=rate, tasks=tasks, split=split)
+    stream = MapReduceStream(setting, slots=slots, rate=rate, tasks=tasks)
     return join_tables(list(stream.chunks(rng)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from malleable import _core
 from malleable.columns import Floats, Integers
-from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice, checked_flag
+from malleable.domain import check_whole, checked_choice, checked_flag
 from malleable.feeding import (
     Part,
     Source,
@@ -22,7 +22,7 @@ from malleable.feeding import (
 )
 from malleable.policies import policy_names, policy_of
 from malleable.result import SimulationResult
-from malleable.size_errors import UNDERESTIMATES, believed
+from malleable.size_errors import UNDERESTIMATES
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 
@@ -105,31 +105,6 @@ def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) ->
     return _core.flow_time_bounds(*columns, machines=count, preemptive=bool(preemptive))
 
 
-def lognormal_estimates(
-    jobs: MapReduceJobs, sigma: float, rng: np.random.Generator | int | None = None
-) -> Floats:
-    """Reduce work of each job times exp(sigma Z), Z standard normal: median right, any size wrong.
-
-    Parameters
-    ----------
-    jobs : MapReduceJobs
-    sigma : float
-        Standard deviation of the logarithm, at least 0.
-    rng : numpy Generator or seed, optional
-
-    Returns
-    -------
-    ndarray of float64, shape (J,)
-
-    Notes
-    -----
-    The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
-    """
-    sigma = check_amount("sigma", sigma, WEIGHT)
-    (found,) = believed(jobs, sigma, _sizes(jobs), np.random.default_rng(rng)) or ()
-    return found
-
-
 def _sizes(jobs: MapReduceJobs) -> dict[str, Floats]:
     return {"reduce_estimate": jobs.reduce_work.astype(np.float64)}
 
@@ -162,7 +137,7 @@ def run(
         Draws a stream, and the errors of estimates.
     estimates : float, "column" or array_like, shape (J,), optional
         What policies believe of the reduce work of each job. None: the truth. A number: the standard
-        deviation of a log-normal error (`lognormal_estimates`). ``"column"``: the table's
+        deviation of a log-normal error. ``"column"``: the table's
         ``reduce_estimate``. An array: work [units]. A stream takes only None and a number. Policies always
         know the numbers of tasks.
     machines : int

@@ -12,7 +12,6 @@ from typing import Any
 from malleable.replications import Interval, Replications, interval
 from malleable.result import SimulationResult
 from malleable.simulation import FAIR, is_fair
-from malleable.slotted.efficiency import EfficiencyConstants
 from malleable.view.text import (
     Column,
     columns_table,
@@ -511,15 +510,3 @@ def _sizes_dict(
         ]
         for policy, (count, _) in slowdown.items()
     }
-
-
-def constants_lines(constants: EfficiencyConstants, preemptive: bool) -> list[str]:
-    """What the theory of slots promises, in words."""
-    promised = constants.preemptive if preemptive else constants.non_preemptive
-    which = "theorem 2" if preemptive else "theorem 3"
-    if not math.isfinite(promised):
-        return [f"load {constants.load:.3f}: {which} promises nothing at load 1 or more"]
-    return [
-        f"load {constants.load:.3f}, B1 {constants.b1:,.6g} slots, B2 {constants.b2:,.6g} slots^2: in the"
-        f" long run {which} promises every work-conserving policy a ratio below {promised:.3g}"
-    ]
