@@ -127,7 +127,7 @@ class BasePlan:
         **options
             ``force=False``: do not overwrite a file. ``title``: instead of policy, objective, value, bound and
             gap. Plans of jobs also take ``axes``, ``until`` and ``colors_of``, as
-            `malleable.view.packing_picture.draw_packing`.
+            `malleable.view.plan_pictures.draw_packing`.
         """
         return view().draw_plan(self, path, **options)
 

@@ -17,6 +17,8 @@ from malleable.files.writing import write_file
 from malleable.values import by_value
 from malleable.view_hook import as_html, view
 
+_TABLES = ("records", "tasks")
+_BY_POLICY = ("summary", "slowdown", "timing", "trace", "series", "batches", "history")
 _PLOTS = {"cdf": "draw_response_cdf", "slowdown": "draw_slowdown", "load": "draw_load"}
 
 
@@ -186,12 +188,12 @@ def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
         return new if name == old else (new, *name[1:]) if isinstance(name, tuple) else name
 
     changed: dict[str, Any] = {}
-    for field in ("records", "tasks"):
+    for field in _TABLES:
         columns = getattr(part, field)
         if columns is not None:
             names = np.full(len(columns["policy"]), new)
             changed[field] = {**columns, "policy": names}
-    for field in ("summary", "slowdown", "timing", "trace", "series", "batches"):
+    for field in _BY_POLICY:
         own = getattr(part, field)
         if own is not None:
             changed[field] = {key(name): value for name, value in own.items()}
@@ -201,19 +203,9 @@ def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
     """The results of several policies as one: what is by policy side by side, tables one after the other."""
     found: dict[str, Any] = {}
-    for field in (
-        "records",
-        "tasks",
-        "summary",
-        "slowdown",
-        "timing",
-        "trace",
-        "series",
-        "batches",
-        "history",
-    ):
+    for field in (*_TABLES, *_BY_POLICY):
         kept = [own for part in parts if (own := getattr(part, field)) is not None]
-        if kept and field in ("records", "tasks"):
+        if kept and field in _TABLES:
             found[field] = {k: np.concatenate([own[k] for own in kept]) for k in kept[0]}
         else:
             found[field] = {k: own[k] for own in kept for k in own} if kept else None

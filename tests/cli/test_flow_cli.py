@@ -13,8 +13,8 @@ from malleable.cli import main
 from malleable.flows.generate import section51_flows
 from malleable.papers import reproduce
 from malleable.traces.flow_files import write_flows
-from malleable.view.flow_picture import draw_flows
 from malleable.view.plan_explain import explain_lines
+from malleable.view.plan_pictures import draw_flows
 
 
 @pytest.fixture

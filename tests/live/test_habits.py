@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from malleable.cli.arguments import build_parser
-from malleable.cli.run_habits import Wanted, halt
+from malleable.cli.run_screen import Wanted, halt
 from malleable.files.reading import parse_seconds
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.ledger import Work

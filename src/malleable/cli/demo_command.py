@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +21,20 @@ from malleable.jobs.generate import bimodal_jobs
 from malleable.jobs.table import Jobs, check_slots
 from malleable.planning import plan
 from malleable.view.clock import moment_text
-from malleable.view.comparison import compare, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.latency import cases_of, latency_dict, latency_tables
-from malleable.view.packing_picture import draw_packings
-from malleable.view.text import counted, plain, printable
+from malleable.view.plan_pictures import draw_packings
+from malleable.view.text import (
+    Column,
+    Table,
+    columns_table,
+    counted,
+    number,
+    percent,
+    plain,
+    printable,
+    wall_time,
+)
 
 _JOBS, _SLOTS = 15, 100
 _GENERATED = (
@@ -166,3 +176,83 @@ def _latency(output: _Output) -> dict[str, Any]:
         raise KeyboardInterrupt
     output.say(*latency_tables(found))
     return latency_dict(found)
+
+
+class ComparisonRow(NamedTuple):
+    """One policy under one objective.
+
+    ``ratio`` is the value over the best value of the policies compared; None where the best is not
+    positive. ``lower_bound`` obeys what the policy obeys (FIFO ignores minima). ``seconds`` is
+    wall-clock time.
+    """
+
+    objective: str
+    policy: str
+    status: str
+    value: float
+    lower_bound: float
+    gap: float | None
+    ratio: float | None
+    seconds: float
+
+
+def compare(
+    jobs: Jobs,
+    slots: int,
+    objectives: Sequence[str] = ("sum:response",),
+    policies: Sequence[str] = ("flex", "fair", "fifo"),
+    *,
+    progress: Callable[[], None] = lambda: None,
+    **options: Any,
+) -> list[ComparisonRow]:
+    """Plan the same jobs with several policies under several objectives.
+
+    Parameters
+    ----------
+    jobs, slots, **options
+        As in `malleable.plan`.
+    objectives, policies : sequence of str
+        Every policy is run under every objective.
+    progress : callable, optional
+        Called after each plan.
+
+    Returns
+    -------
+    list of ComparisonRow
+        By objective, then by policy, in the order given.
+
+    Raises
+    ------
+    ValueError
+        As `malleable.plan`.
+    """
+    rows: list[ComparisonRow] = []
+    for objective in objectives:
+        plans = []
+        for policy in policies:
+            plans.append(plan(jobs, slots, objective, policy, **options))
+            progress()
+        best = min((made.value for made in plans), default=0.0)
+        comparable = 0.0 < best < math.inf
+        for made in plans:
+            goodness = made.value, made.lower_bound, made.gap
+            ratio, seconds = made.value / best if comparable else None, made.timing["seconds"]
+            rows.append(
+                ComparisonRow(objective, made.policy, made.status, *goodness, ratio, seconds)
+            )
+    return rows
+
+
+def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
+    """The rows as a table for people."""
+    first = {row.objective: row for row in reversed(rows)}
+    columns: list[Column] = [
+        ("objective", lambda row: row.objective if first[row.objective] is row else ""),
+        ("policy", lambda row: row.policy.upper()),
+        ("value", lambda row: number(row.value)),
+        ("lower bound", lambda row: number(row.lower_bound)),
+        ("gap", lambda row: percent(row.gap)),
+        ("ratio to best", lambda row: "-" if row.ratio is None else f"{row.ratio:.3f}"),
+        ("time", lambda row: wall_time(row.seconds) + f" ({row.status})" * (row.status != "ok")),
+    ]
+    return columns_table(title, rows, columns, left=2)

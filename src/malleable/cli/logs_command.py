@@ -18,7 +18,7 @@ from malleable.live.failures import Failure, failures
 from malleable.live.journal import Journal
 from malleable.live.output import SUFFIXES, job_folder, kept_attempts, output_folder, stream_of
 from malleable.live.own_files import open_file
-from malleable.view.failures import failure_lines
+from malleable.view.live import failure_lines
 from malleable.view.text import printable
 
 _PIECE = 1 << 20

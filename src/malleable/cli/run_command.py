@@ -16,8 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
-from malleable.cli.run_habits import Halt, JobLog, Shown, Wanted, halt
-from malleable.cli.run_screen import FailureTeller, ProgressLine, Screen, Thrift
+from malleable.cli.run_screen import (
+    FailureTeller,
+    Halt,
+    JobLog,
+    ProgressLine,
+    Screen,
+    Shown,
+    Thrift,
+    Wanted,
+    halt,
+)
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
 from malleable.cli.terminal import adder, duration, size
@@ -43,15 +52,17 @@ from malleable.live.protocol import Engine, Task
 from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.slots_used import SlotsUsed
 from malleable.live.status import JobStatus, run_status
-from malleable.view.failures import failure_json, failure_table, ways_text
 from malleable.view.live import (
     BACKUPS,
     NOT_DONE,
     backups_text,
+    failure_json,
+    failure_table,
     plan_json,
     plan_table,
     task_text,
     time_text,
+    ways_text,
 )
 from malleable.view.text import (
     Column,

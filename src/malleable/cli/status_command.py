@@ -16,9 +16,8 @@ from malleable.live.journal import Journal
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status
-from malleable.view.failures import failure_json, failure_lines
-from malleable.view.live import status_json, status_table
-from malleable.view.run_picture import draw_run, title_of_run
+from malleable.view.live import draw_run, failure_json, failure_lines, status_json, status_table
+from malleable.view.text import wall_time
 
 JOURNAL = ".malleable/journal.sqlite"
 
@@ -87,7 +86,7 @@ def run(asked: argparse.Namespace) -> int:
 
     def plot(path: str) -> None:
         names = [job.name for job in status.jobs]
-        title = title_of_run(status.number, status.status, status.now)
+        title = f"run {status.number}, {status.status}: {wall_time(status.now)}"
         draw_run(attempts, path, outputs.force, names=names, title=title)
 
     rule = [[f"auto: {status.rule}"]] if status.rule else []

@@ -7,10 +7,9 @@ from typing import Any
 
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
-from malleable.view.flow_picture import draw_flows
 from malleable.view.notebook import html
-from malleable.view.packing_picture import draw_packing
 from malleable.view.plan_explain import explain_lines
+from malleable.view.plan_pictures import draw_flows, draw_packing
 from malleable.view.plan_tables import plan_dict, plan_frame
 from malleable.view.simulation_pictures import (
     draw_grid,

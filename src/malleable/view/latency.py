@@ -9,7 +9,6 @@ third each), so the number of jobs stays.
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -244,45 +243,29 @@ def latency_dict(measured: Measured) -> dict[str, Any]:
     return {"unit": "s", "share_changed": SHARE, "made_with": machine(), "cases": cases}
 
 
-def _exponents(results: Sequence[EpochLatency]) -> list[str]:
-    """How the median grows with the number of jobs, beside the case with more of them than the one before."""
-    told = []
-    for k, one in enumerate(results):
-        before = results[k - 1] if k else one
-        same = before.case._replace(jobs=one.case.jobs) == one.case
-        if not same or one.case.jobs <= before.case.jobs:
-            told.append("")
-            continue
-        slower = one.times["decide_median"] / before.times["decide_median"]
-        told.append(f"n^{math.log(slower) / math.log(one.case.jobs / before.case.jobs):.2f}")
-    return told
-
-
 def latency_tables(measured: Measured) -> list[Table | str]:
     """The results for people: one table an instance, one row a case."""
     made: list[Table | str] = []
     for instance, words in INSTANCES.items():
         found = [one for one in measured.cases if one.case.instance == instance]
         title = f"Latency of an epoch on this machine: {words}"
-        rows = list(zip(found, _exponents(found), strict=True))
-        made += [columns_table(title, rows, _COLUMNS, left=2)] if found else []
+        made += [columns_table(title, found, _COLUMNS, left=2)] if found else []
     made.append(f"{measured.cases[0].epochs:,} decisions of each")
     return made
 
 
-def _time(name: str) -> Callable[[tuple[EpochLatency, str]], str]:
-    return lambda row: wall_time(row[0].times[name]) if name in row[0].times else "-"
+def _time(name: str) -> Callable[[EpochLatency], str]:
+    return lambda one: wall_time(one.times[name]) if name in one.times else "-"
 
 
-_COLUMNS: list[Column] = [  # of a case, and how it grows
-    ("policy", lambda row: row[0].case.policy),
-    ("objective", lambda row: row[0].case.objective),
-    ("jobs", lambda row: f"{row[0].case.jobs:,}"),
+_COLUMNS: list[Column] = [
+    ("policy", lambda one: one.case.policy),
+    ("objective", lambda one: one.case.objective),
+    ("jobs", lambda one: f"{one.case.jobs:,}"),
     ("median", _time("decide_median")),
     ("p99", _time("decide_p99")),
     ("p99.9", _time("decide_p999")),
     ("worst", _time("decide_worst")),
-    ("growth", lambda row: row[1]),
     ("changing 1 %", _time("change_median")),
     ("full plan", _time("plan_seconds")),
 ]

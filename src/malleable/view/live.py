@@ -1,16 +1,22 @@
-"""Live runs for people: how far jobs are, and when they are expected to end."""
+"""Live runs for people: how far jobs are, when they are expected to end, what failed, and a picture."""
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
+from malleable.live.journal import Attempt
 from malleable.live.ledger import Progress, Work
 from malleable.live.recorded import Expected
 from malleable.live.status import JobStatus, RunStatus
-from malleable.view.failures import ways_text
+from malleable.view.clock import Clock
+from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.text import (
     Column,
     Table,
@@ -19,6 +25,7 @@ from malleable.view.text import (
     lasting,
     number,
     plain,
+    printable,
     wall_time,
 )
 
@@ -228,3 +235,131 @@ def plan_json(jobs: Sequence[Job], expected: Sequence[Expected]) -> list[dict[st
         }
         for job, own in zip(jobs, expected, strict=True)
     ]
+
+
+_LONGEST = 1000  # characters of a line that is shown; `malleable logs` shows all
+
+
+def _cut(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+
+
+def _from_here(path: str) -> str:
+    """A path as one would say it from the current folder."""
+    below = os.path.relpath(path)
+    return path if below.startswith("..") else below
+
+
+def _which(failure: Failure) -> str:
+    if failure.task < 0:
+        return f"{failure.job}, {counted(failure.tasks, 'task')}"
+    value = f" ({_cut(failure.value)})" if failure.value else ""
+    return f"{failure.job} task {failure.task}{value}"
+
+
+def failure_lines(failure: Failure) -> list[str]:
+    """How a task failed, its command, the last lines that it printed, and the file that has all of them."""
+    head = f"{failure.way}: {printable(_which(failure))}: {_cut(failure.what)}"
+    if failure.task < 0:
+        return [head]
+    if failure.seconds and failure.way != "timed out":
+        head += f" after {wall_time(failure.seconds)}"
+    head += f", attempt {failure.tries}" if failure.tries > 1 else ""
+    lines = [head, f"    {_cut(failure.command)}"]
+    lines += [f"    | {_cut(line)}" for line in failure.last_lines()]
+    whole = failure.errors or failure.output
+    return [*lines, f"    all of it: {printable(_from_here(whole))}"] if whole else lines
+
+
+_OF_FAILURES: list[Column] = [
+    (
+        "task",
+        lambda each: f"{each.job} {each.task}" if each.task >= 0 else f"{each.job}, {each.tasks:,}",
+    ),
+    ("value", lambda each: each.value[:_LONGEST]),
+    ("how", lambda each: f"{each.way}: {each.what}"[:_LONGEST]),
+    ("last line", lambda each: "".join(each.last_lines(1))[:_LONGEST]),
+]
+
+
+def failure_table(failures: Sequence[Failure], ways: str, more: int = 0) -> Table:
+    """A row a task, or a job that was skipped; ``ways``: the counts, ``more``: tasks that have no row."""
+    hidden = f"; {more:,} more: malleable status --failed" if more else ""
+    shown = [column for column in _OF_FAILURES if any(column[1](each) for each in failures)]
+    return columns_table(f"{ways}{hidden}", failures, shown, left=len(shown))
+
+
+def ways_text(jobs: Iterable[Any]) -> str:
+    """How many tasks of jobs did not end well, by how: ``2 failed, 1 timed out``; empty: none."""
+    ways: Counter[str] = Counter()
+    for job in jobs:
+        ways.update(job.ways)
+        ways["failed"] += job.failed - sum(job.ways.values())
+    words = ("failed", "timed out", "lost", "skipped", "cancelled")
+    return ", ".join(f"{ways[word]:,} {word}" for word in words if ways[word])
+
+
+def failure_json(failure: Failure) -> dict[str, Any]:
+    """All that is known of it."""
+    found = plain(failure)
+    if failure.task < 0:
+        found["task"] = None
+    return {**found, "last_lines": failure.last_lines()}
+
+
+_NAMED = 12  # jobs in the legend
+_BAD = "#d62728"
+
+
+def lanes(attempts: Sequence[Attempt]) -> list[int]:
+    """A row for each attempt, so that no two of a row overlap: the lowest that is free. O(n log n).
+
+    Attempts are in the order of their beginnings.
+    """
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
+    found = []
+    for each in attempts:
+        while busy and busy[0][0] <= each.began + 1e-9:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        lane = heapq.heappop(free) if free else len(busy)
+        heapq.heappush(busy, (each.began + each.seconds, lane))
+        found.append(lane)
+    return found
+
+
+@picture
+def draw_run(attempts: Sequence[Attempt], names: Sequence[str], title: str) -> Any:
+    """Attempts of a run that have ended. Attempts that failed have a red edge.
+
+    Parameters
+    ----------
+    attempts : sequence of Attempt
+    names : sequence of str
+        Of jobs, by row.
+    title : str
+    """
+    ordered = sorted(attempts, key=lambda each: (each.began, each.job, each.task))
+    rows = lanes(ordered)
+    height = max(rows, default=0) + 1
+    figure = new_figure(10.0, min(12.0, 1.6 + 0.22 * height))
+    axes = figure.add_subplot()
+    used = sorted({each.job for each in ordered})
+    for place, job in enumerate(used):
+        own = [(each, row) for each, row in zip(ordered, rows, strict=True) if each.job == job]
+        edges = [_BAD if each.status else "white" for each, _ in own]
+        axes.barh(
+            [row for _, row in own], [each.seconds for each, _ in own],
+            left=[each.began for each, _ in own], height=0.86, color=f"C{place % 10}",
+            edgecolor=edges, linewidth=[1.4 if each.status else 0.3 for each, _ in own],
+            label=names[job] if place < _NAMED else None,
+        )  # fmt: skip
+    axes.set_ylim(height - 0.4, -0.6)
+    axes.set_yticks([])
+    axes.set_ylabel(counted(height, "slot"))
+    label_times(axes, Clock())
+    axes.set_title(title, loc="left")
+    if used:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure

@@ -27,8 +27,7 @@ from malleable.tandem.epoch import OverlapDecision
 from malleable.tandem.table import MapShuffleJobs
 from malleable.view.clock import Clock
 from malleable.view.drawing import image_bytes
-from malleable.view.flow_picture import draw_flows
-from malleable.view.packing_picture import draw_packing
+from malleable.view.plan_pictures import draw_flows, draw_packing
 from malleable.view.plan_tables import plan_columns, plan_headline
 from malleable.view.simulations import replications_tables, simulation_tables
 from malleable.view.text import Column, Table, columns_table, counted, number

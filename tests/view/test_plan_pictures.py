@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from malleable.jobs.generate import bimodal_jobs
 from malleable.view.drawing import image_bytes
-from malleable.view.packing_picture import _stack, draw_packing, draw_packings
+from malleable.view.plan_pictures import _stack, draw_packing, draw_packings
 from tests.full import FULL, part
 from tests.strategies import POLICIES, cases
 

@@ -9,7 +9,7 @@ import pytest
 
 import malleable as mb
 from malleable.live.journal import Attempt, Journal
-from malleable.view.run_picture import draw_run, lanes
+from malleable.view.live import draw_run, lanes
 from tests.live.outputs import rows_of
 from tests.live.screen import terminal
 

@@ -3,8 +3,8 @@
 import pytest
 
 import malleable as mb
+from malleable.cli.demo_command import compare, comparison_table
 from malleable.jobs.generate import bimodal_jobs
-from malleable.view.comparison import compare, comparison_table
 from malleable.view.text import console_for, json_text, plain
 
 
