@@ -140,26 +140,25 @@ class PyEpoch {
     return to_numpy(epoch_.told());
   }
 
-  // (value, lower bound)
-  py::tuple assess(std::uint64_t version) {
+  // (value, lower bound); None if there are too many jobs
+  std::optional<std::pair<double, double>> assess(std::uint64_t version) {
     const Turn turn(busy_);
     must_be(version, "value");
-    Epoch::Assessment found{};
-    {
-      py::gil_scoped_release release;
-      if (epoch_.looped()) {
-        const Plan plan = plan_decided(epoch_, poll_signals);
-        found = {plan.value, plan.lower_bound};
-      } else {
-        found = epoch_.assess();
-      }
-    }
-    return py::make_tuple(found.value, found.lower_bound);
+    py::gil_scoped_release release;
+    const std::optional<Epoch::Assessment> found =
+        epoch_.looped() ? assess_decided(epoch_, poll_signals) : epoch_.assess();
+    if (!found) return std::nullopt;
+    return std::pair(found->value, found->lower_bound);
   }
 
   std::int64_t slots() const {
     const Turn turn(busy_);
     return epoch_.slots();
+  }
+  // Whether the last decision's plan is what a loop does that decides again.
+  bool looped() const {
+    const Turn turn(busy_);
+    return epoch_.looped();
   }
   // [s] For how long the last decision is held.
   double period() const {
@@ -226,6 +225,7 @@ void bind_epoch(py::module_& module) {
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
       .def_property_readonly("period", &PyEpoch::period)
+      .def_property_readonly("looped", &PyEpoch::looped)
       .def_property_readonly("handle", &PyEpoch::handle)
       .def("__len__", &PyEpoch::size);
 }

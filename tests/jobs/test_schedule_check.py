@@ -30,6 +30,7 @@ def schedule(jobs, slots, rows, completion, *, now=0.0, policy="flex", min_mode=
         policy=policy,
         min_mode=min_mode,
         live=False,
+        looped=False,
         period=0.0,
         allocation=allocation,
         completion=np.array(completion, float),

@@ -9,8 +9,9 @@
 namespace malleable {
 namespace {
 
-// Choices of a period that are looked at altogether (some seconds), and by one step at most.
-constexpr double kChoices = 6e7, kMostOfStep = 3e8;
+// Choices of a period that are looked at altogether (some seconds, some milliseconds); by one step
+// at most so many times as many.
+constexpr double kChoices = 6e7, kQuickChoices = 5e5, kMostOfStep = 5.0;
 constexpr std::size_t kMostSteps = 600;
 constexpr int kStuckSteps = 12;  // steps without a better bound before steps become shorter
 
@@ -181,7 +182,8 @@ void HeldPrices::start(const Problem& problem, const Penalties& penalties,
 }
 
 double HeldPrices::run(const Problem& problem, const Penalties& penalties, double period,
-                       std::span<const double> completion, double value) {
+                       std::span<const double> completion, double value, bool quick) {
+  const double choices = quick ? kQuickChoices : kChoices, most = kMostOfStep * choices;
   const std::size_t n = problem.size();
   now_ = problem.now;
   period_ = period;
@@ -199,10 +201,10 @@ double HeldPrices::run(const Problem& problem, const Penalties& penalties, doubl
     rows_[j] = {problem.work[j], static_cast<std::int64_t>(problem.high[j]),
                 static_cast<std::int64_t>(slot_periods(problem.work[j], period))};
   }
-  if (!(work <= kMostOfStep) || !(latest / period <= kMostOfStep / 30.0)) return -kInfinity;
+  if (!(work <= most) || !(latest / period <= most / 30.0)) return -kInfinity;
   start(problem, penalties, completion);
   const std::size_t steps =
-      std::clamp<std::size_t>(static_cast<std::size_t>(kChoices / (work + 1.0)), 1, kMostSteps);
+      std::clamp<std::size_t>(static_cast<std::size_t>(choices / (work + 1.0)), 1, kMostSteps);
   double best = -kInfinity, share = 1.0;
   int stuck = 0;
   for (std::size_t step = 0; step < steps; ++step) {

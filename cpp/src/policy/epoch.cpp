@@ -38,6 +38,12 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options
   options_.stable |= shares_ != Shares::kByOrder;
 }
 
+void Epoch::check_clock(double now, double period) {
+  if (period == 0.0 || now + period > now) return;
+  throw FieldError("period", period,
+                   "too short: the clock does not move by it at now = " + std::to_string(now));
+}
+
 void Epoch::look_up() {
   const Promises& promises = find_policy(options_.policy).promises;
   ignores_minima_ = promises.ignores_minima;
@@ -356,13 +362,23 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
   if (slots) validate_capacity(*slots);
   if (period) check_held(options_, *period);
   check_now(now);
+  const double held = period.value_or(options_.period);
+  check_clock(now, held);
+  if (slots) set_slots(*slots);
+  if (version_ == decided_ && now == now_ && held == period_) {
+    std::fill(changed_.begin(), changed_.end(), 0);
+    return;
+  }
+  decide_at(now, held);
+}
+
+void Epoch::decide_at(double now, double held) {
   count_service(now);
   learn_programs(now);
   coming_.decide(now, next_id_);
-  if (slots) set_slots(*slots);
-  ++version_;
+  decided_ = ++version_;
   now_ = now;
-  period_ = period.value_or(options_.period);
+  period_ = held;
   planned_.reset();
   // Who held what since the last decision; not before, so that its plan follows its own keys.
   for (const std::int64_t id : held_anew_) {
@@ -480,8 +496,8 @@ Plan Epoch::plan() {
 }
 
 void Epoch::state(State& s) {
-  s(options_, slots_, now_, period_, latest_arrival_, version_, next_id_, id_, arrival_, work_,
-    size_);
+  s(options_, slots_, now_, period_, latest_arrival_, version_, decided_, next_id_, id_, arrival_,
+    work_, size_);
   s(done_, history_, coming_, prices_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);

@@ -143,7 +143,7 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
     id_.push_back(next_id_++);
     refresh(row);
   }
-  ++version_;
+  if (jobs.size() > 0) ++version_;
   return first_id;
 }
 
@@ -219,14 +219,19 @@ std::span<const Index> Epoch::check_changes(std::span<const std::int64_t> ids,
 void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   const std::span<const Index> rows = check_changes(ids, changes);
   const bool limits = !changes.min_slots.empty() || !changes.max_slots.empty();
+  bool changed = changes.sla.given() && !ids.empty();
+  const auto set = [&](auto& own, auto value) {
+    changed |= own != value;
+    own = value;
+  };
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
     const bool had_work = work_[row] > 0.0;
-    if (!changes.work.empty()) work_[row] = left_of(changes.work[k]);
-    if (!changes.min_slots.empty()) min_slots_[row] = changes.min_slots[k];
-    if (!changes.max_slots.empty()) max_slots_[row] = changes.max_slots[k];
-    if (!changes.deadline.empty()) deadline_[row] = changes.deadline[k];
-    if (!changes.weight.empty()) weight_[row] = changes.weight[k];
+    if (!changes.work.empty()) set(work_[row], left_of(changes.work[k]));
+    if (!changes.min_slots.empty()) set(min_slots_[row], changes.min_slots[k]);
+    if (!changes.max_slots.empty()) set(max_slots_[row], changes.max_slots[k]);
+    if (!changes.deadline.empty()) set(deadline_[row], changes.deadline[k]);
+    if (!changes.weight.empty()) set(weight_[row], changes.weight[k]);
     if (changes.sla.given()) steps_.replace(sla_[row], changes.sla.of(k));
     if (limits || had_work != (work_[row] > 0.0)) {
       refresh(row);
@@ -235,7 +240,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     }
   }
   tidy_steps();
-  ++version_;
+  if (changed) ++version_;
 }
 
 void Epoch::finish(std::span<const std::int64_t> ids) {
@@ -272,7 +277,7 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     rates_.clear();
   }
   tidy_steps();
-  ++version_;
+  if (!ids.empty()) ++version_;
 }
 
 template <typename Close>

@@ -107,6 +107,7 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
       throw FieldError("arrival", k, arrival[k], "more than 2^50 slots after the first call");
     }
   }
+  if (count > 0) stands_ = false;
   for (std::size_t k = 0; k < count; ++k) {
     hear(arrival[k]);
     tell(slot_of(now_) - 1);
@@ -135,6 +136,7 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
 void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
   check(columns, ids.size());
   const std::span<const Index> rows = ids_.rows_of(ids);
+  if (!ids.empty()) stands_ = false;
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const Index row = rows[k];
     SlottedJob& job = jobs_[row];
@@ -156,6 +158,7 @@ void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
 
 void SlottedEpoch::remove(std::span<const std::int64_t> ids, bool cancelled) {
   for (const Index row : ids_.rows_of(ids)) {
+    stands_ = false;
     policy_->leave(jobs_, row, cancelled);
     running_ -= jobs_[row].running;
     jobs_[row] = {};
@@ -231,6 +234,8 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   check_now(now, now_);
   if (!in_reach(now, now))
     throw FieldError("now", now, "more than 2^50 slots after the first call");
+  const bool same = slots.value_or(slots_) == slots_ && period.value_or(period_) == held_for_;
+  if (stands_ && same && now == decided_) return again();
   if (held_for_ > 0.0) load_.pass((now - decided_) / slot_seconds_);
   decided_ = now;
   hear(now);
@@ -260,6 +265,14 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
                   [&](Index row, const HeldSlots<1>::Slots& held, bool changed) {
                     show({row, 0, 0}, held, changed, idle);
                   });
+  stands_ = true;
+  return shown_;
+}
+
+// The last decision, seen from itself: nothing has changed, and who lost all is not named.
+std::span<const SlottedEpoch::Grant> SlottedEpoch::again() {
+  std::erase_if(shown_, [](const Grant& grant) { return grant.slots == 0; });
+  for (Grant& grant : shown_) grant.changed = false;
   return shown_;
 }
 
@@ -277,7 +290,7 @@ void SlottedEpoch::state(State& s) {
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
   s(slots_, slot_seconds_, period_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_,
-    running_, told_, held_for_, decided_, load_);
+    running_, told_, held_for_, decided_, load_, stands_, shown_, order_);
 }
 
 }  // namespace malleable

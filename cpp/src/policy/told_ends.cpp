@@ -94,7 +94,7 @@ void ToldEnds::weigh(const Task& task) {
 double ToldEnds::asked(const Task& task, Index row, double price) const {
   const double high = task.problem.high[row], low = task.problem.low[row];
   const double cost = hulls_.cost(task.speedup, row, 1.0, price, high);
-  if (!(cost < kInfinity)) return high;
+  if (!(cost < kInfinity)) return std::max(1.0, high);  // there may be no slot now
   const double best = hulls_.best(task.speedup, row, price / cost, high);
   return std::clamp(std::floor(best), std::max(1.0, low), std::max(1.0, high));
 }

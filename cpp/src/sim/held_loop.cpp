@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::int64_t kPollEvery = 4096;  // calls
 constexpr auto kNoPiece = std::numeric_limits<std::size_t>::max();
+constexpr double kCallCost = 50.0;  // what a call costs beside its jobs, in jobs
+constexpr double kRareCalls = 4.0;  // the time until the next rare call, in parts of that so far
+constexpr std::size_t kMostTried = 64;  // gangs that are looked at for slots that became free
 
 JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   const auto part = [&](auto column) {
@@ -32,6 +36,15 @@ JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   return some;
 }
 
+double rate_of(const JobsView& jobs, std::size_t row, double slots) {
+  return jobs.speedup.given() ? jobs.speedup.at(row, slots) : slots;
+}
+
+// Of heaps whose first event comes first.
+constexpr auto later = [](const auto& a, const auto& b) {
+  return a.time != b.time ? a.time > b.time : a.place > b.place;
+};
+
 }  // namespace
 
 HeldLoop::HeldLoop(Epoch epoch, const HeldLoopOptions& options)
@@ -45,6 +58,7 @@ void HeldLoop::begin(const JobsView& jobs, std::span<const double> believed) {
   start_.assign(n, kInfinity);
   completion_.assign(n, kInfinity);
   told_.assign(n, kInfinity);
+  allocation_.assign(n, 0);
   last_piece_.assign(n, kNoPiece);
 }
 
@@ -76,12 +90,8 @@ void HeldLoop::plan_call() {
     for (const Running& job : running_) next_ = std::min(next_, job.end);
     return;
   }
-  const auto time_of = [&](std::int64_t call) {
-    return options_.start + static_cast<double>(call) * options_.period;
-  };
   if (arrived_ == ended_count_) {
-    const double calls = std::ceil((arrival - options_.start) / options_.period);
-    call_ = std::max(call_, static_cast<std::int64_t>(calls));
+    call_ = std::max(call_, std::ceil((arrival - options_.start) / options_.period));
     if (time_of(call_) < arrival) ++call_;
   }
   next_ = time_of(call_);
@@ -89,7 +99,12 @@ void HeldLoop::plan_call() {
 
 // What happened since the last call.
 void HeldLoop::tell(double now) {
-  epoch_.finish(gone_);
+  // Ends between rare calls say nothing about sizes.
+  if (rare()) {
+    epoch_.remove(gone_);
+  } else {
+    epoch_.finish(gone_);
+  }
   if (!ran_.empty()) {
     Epoch::Changes changes;
     changes.work = seen_;
@@ -139,8 +154,8 @@ void HeldLoop::list_running(double now) {
     if (given[k] == 0) continue;
     const std::size_t row = row_of(ids[k]);
     const auto slots = static_cast<double>(given[k]);
-    const double rate = jobs_.speedup.given() ? jobs_.speedup.at(row, slots) : slots;
-    running_.push_back({row, ids[k], given[k], now + left_[row] / rate});
+    if (totals_.calls == 1) allocation_[row] = given[k];
+    running_.push_back({row, ids[k], given[k], now, now + left_[row] / rate_of(jobs_, row, slots)});
     if (start_[row] < kInfinity) continue;
     start_[row] = now;
     order_.push_back(static_cast<Index>(row));
@@ -153,14 +168,14 @@ void HeldLoop::note_told() {
   for (std::size_t k = 0; k < ends.size(); ++k) told_[row_of(epoch_.ids()[k])] = ends[k];
 }
 
-// From `now` until the next call slots stay as decided.
-void HeldLoop::hold(double now) {
+// Until the next call slots stay as they are.
+void HeldLoop::hold() {
   for (const Running& job : running_) {
     const std::size_t row = job.row;
     const double until = std::min(job.end, next_), slots = static_cast<double>(job.slots);
-    const double rest = job.end > next_ ? left_[row] * ((job.end - next_) / (job.end - now)) : 0.0;
-    keep_piece(row, job.slots, now, until);
-    totals_.held += slots * (next_ - now);
+    const double rest = job.end > next_ ? left_after(job, next_) : 0.0;
+    keep_piece(row, job.slots, job.from, until);
+    totals_.held += slots * (next_ - job.from);
     if (rest > kRounding * jobs_.work[row]) {
       left_[row] = rest;
       ran_.push_back(job.id);
@@ -175,20 +190,153 @@ void HeldLoop::hold(double now) {
   }
 }
 
+double HeldLoop::left_after(const Running& job, double time) const {
+  return left_[job.row] * ((job.end - time) / (job.end - job.from));
+}
+
+// The first multiple of the period from a time on, or the time where multiples are too close.
+double HeldLoop::call_after(double time) const {
+  const double call = std::ceil((time - options_.start) / options_.period);
+  for (const double near : {call - 1.0, call, call + 1.0}) {
+    if (time_of(near) >= time) return time_of(near);
+  }
+  return time;
+}
+
+// A job that ends before a call; its slots, which are free from there on.
+double HeldLoop::end_before(Running& job, double call) {
+  const auto slots = static_cast<double>(job.slots);
+  keep_piece(job.row, job.slots, job.from, job.end);
+  totals_.held += slots * (call - job.from);
+  totals_.idle += slots * (call - job.end);
+  left_[job.row] = 0.0;
+  completion_[job.row] = job.end;
+  ++ended_count_;
+  gone_.push_back(job.id);
+  job.slots = 0;
+  return slots;
+}
+
+// What a job cannot use in its last period is free from the call on at which that begins.
+double HeldLoop::trim(Running& job, double call) {
+  const double left = left_after(job, call), slots = static_cast<double>(job.slots);
+  keep_piece(job.row, job.slots, job.from, call);
+  totals_.held += slots * (call - job.from);
+  const double kept =
+      std::max(slot_periods(left, options_.period), static_cast<double>(jobs_.min_slots[job.row]));
+  left_[job.row] = left;
+  job.slots = static_cast<std::int64_t>(std::min(slots, kept));
+  job.from = call;
+  job.end = call + left / static_cast<double>(job.slots);
+  return slots - static_cast<double>(job.slots);
+}
+
+// The end of a job, and before it the call at which it needs fewer slots.
+void HeldLoop::expect(std::size_t place) {
+  const auto add = [&](double time) {
+    events_.push_back({time, place, running_[place].end});
+    std::push_heap(events_.begin(), events_.end(), later);
+  };
+  const Running& job = running_[place];
+  add(job.end);
+  if (jobs_.speedup.given()) return;
+  const double last = time_of(std::floor((job.end - options_.start) / options_.period));
+  if (last > job.from && last < job.end) add(last);
+}
+
+// Slots that are free from a call on go to this job, as many as it can use; false: too few for it.
+bool HeldLoop::give(std::int64_t id, double call, double& free) {
+  const std::size_t row = row_of(id), place = place_[row];
+  if (!(left_[row] > 0.0)) return true;
+  const bool runs = place != kNoPiece;
+  const double held = runs ? static_cast<double>(running_[place].slots) : 0.0;
+  const double left = runs ? left_after(running_[place], call) : left_[row];
+  auto most = static_cast<double>(std::min(jobs_.max_slots[row], epoch_.slots()));
+  if (!jobs_.speedup.given()) most = std::min(most, slot_periods(left, options_.period));
+  const double all = held + std::min(free, most - held);
+  if (!(all > held)) return true;
+  const auto least = static_cast<double>(jobs_.min_slots[row]);
+  if (epoch_.options().min_mode == MinMode::kGang && all < least) return false;
+  if (runs) {
+    Running& job = running_[place];
+    keep_piece(row, job.slots, job.from, call);
+    totals_.held += held * (call - job.from);
+    left_[row] = left;
+  } else {
+    place_[row] = running_.size();
+    running_.push_back({row, id, 0, 0.0, 0.0});
+    if (start_[row] == kInfinity) order_.push_back(static_cast<Index>(row));
+    start_[row] = std::min(start_[row], call);
+  }
+  Running& job = running_[place_[row]];
+  job.slots = static_cast<std::int64_t>(all);
+  job.from = call;
+  job.end = call + left / rate_of(jobs_, row, all);
+  free -= all - held;
+  expect(place_[row]);
+  return true;
+}
+
+// To those in the line that come first.
+void HeldLoop::hand_out(std::span<const std::int64_t> line, double call, double& free) {
+  std::size_t tried = 0;
+  for (std::size_t k = served_; k < line.size() && free > 0.0 && tried < kMostTried; ++k) {
+    const bool served = give(line[k], call, free);
+    if (!served) ++tried;
+    if (served && k == served_ && free > 0.0) ++served_;
+  }
+}
+
+// What becomes free before the next call is handed on.
+void HeldLoop::hand_on() {
+  const std::vector<std::int64_t> line = epoch_.order();
+  served_ = 0;
+  place_.assign(jobs_.size(), kNoPiece);
+  events_.clear();
+  double free = static_cast<double>(epoch_.slots());
+  for (std::size_t k = 0; k < running_.size(); ++k) {
+    place_[running_[k].row] = k;
+    expect(k);
+    free -= static_cast<double>(running_[k].slots);
+  }
+  while (!events_.empty()) {
+    const double call = call_after(events_.front().time);
+    if (!(call < next_)) break;
+    while (!events_.empty() && events_.front().time <= call) {
+      std::pop_heap(events_.begin(), events_.end(), later);
+      const Event event = events_.back();
+      events_.pop_back();
+      Running& job = running_[event.place];
+      if (job.slots == 0 || job.end != event.end) continue;
+      if (event.time == event.end) {
+        free += end_before(job, call);
+      } else if (event.end > call) {
+        free += trim(job, call);
+        expect(event.place);
+      }
+    }
+    hand_out(line, call, free);
+  }
+  std::erase_if(running_, [](const Running& job) { return job.slots == 0; });
+}
+
 bool HeldLoop::advance(double until) {
   while (next_ < until) {
     if (poll_ && totals_.calls % kPollEvery == kPollEvery - 1) poll_();
     const double now = next_;
     if (!decided_) tell(now);
-    ++call_;
+    const double before = call_++;
     if (arrived_ > ended_count_) {
-      if (!decided_) epoch_.decide(now, std::nullopt, options_.told ? options_.period : 0.0);
+      if (!decided_) epoch_.decide_at(now, options_.told ? options_.period : 0.0);
       decided_ = false;
       ++totals_.calls;
+      looked_ += static_cast<double>(epoch_.size()) + kCallCost;
       list_running(now);
       note_told();
+      if (rare()) call_ = std::max(call_, before + std::floor(before / kRareCalls));
       plan_call();
-      if (next_ < kInfinity) hold(now);
+      if (rare() && next_ < kInfinity) hand_on();
+      if (next_ < kInfinity) hold();
     }
     if (arrived_ > ended_count_) continue;
     running_.clear();

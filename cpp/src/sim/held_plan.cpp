@@ -15,6 +15,12 @@
 namespace malleable {
 namespace {
 
+// Jobs that are looked at, call by call, before calls become rarer: some seconds, some
+// milliseconds.
+constexpr double kExactPlan = 3e7, kExactValue = 2e5;
+// Of fewer jobs the better bound is as quick.
+constexpr std::size_t kFewJobs = 1000;
+
 // Whether no such loop meets all strict deadlines.
 bool surely_late(const Problem& problem, const Penalties& penalties, double period) {
   std::vector<double> due(problem.size());
@@ -26,7 +32,7 @@ bool surely_late(const Problem& problem, const Penalties& penalties, double peri
 }
 
 void raise_bound(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                 double period, std::span<const double> completion, Plan& plan) {
+                 double period, std::span<const double> completion, bool quick, Plan& plan) {
   if (plan.value == kInfinity) {
     if (plan.status != Status::kUnmet || !surely_late(problem, penalties, period)) return;
     plan.status = Status::kInfeasible;
@@ -36,19 +42,19 @@ void raise_bound(const Problem& problem, const Penalties& penalties, Aggregate a
   if (!(plan.lower_bound < plan.value) || !std::isfinite(plan.lower_bound)) return;
   const double found =
       aggregate == Aggregate::kSum
-          ? HeldPrices().run(problem, penalties, period, completion, plan.value)
+          ? HeldPrices().run(problem, penalties, period, completion, plan.value, quick)
           : HeldLevel().run(problem, penalties, period, plan.lower_bound, plan.value);
   plan.lower_bound = std::max(plan.lower_bound, found);
 }
 
-// What a loop did, as a plan.
-Plan plan_of(HeldLoop& loop, const JobsView& jobs, const Penalties& penalties,
-             const EpochOptions& epoch, std::int64_t slots, double now, double period) {
+// What a loop did, as a plan. `ended`: when jobs end that have no work.
+Plan plan_of(HeldLoop& loop, const JobsView& jobs, std::span<const double> ended,
+             const Penalties& penalties, const EpochOptions& epoch, std::int64_t slots, double now,
+             double period, bool quick) {
   loop.advance(kInfinity);
   const std::size_t n = jobs.size();
   Problem problem;
-  problem.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, slots, now,
-                epoch.min_mode);
+  problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now, epoch.min_mode);
   if (find_policy(epoch.policy).promises.ignores_minima) problem.drop_minima();
   // The bounds take every job for linear, a slot for the most that one does. It would then end
   // earlier, and its minimum with it.
@@ -68,14 +74,29 @@ Plan plan_of(HeldLoop& loop, const JobsView& jobs, const Penalties& penalties,
     completion[j] = loop.completion()[j] - now;
   }
   LowerBound lower_bound;
-  finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan);
-  raise_bound(problem, penalties, epoch.aggregate, period, completion, plan);
-  plan.allocation.assign(n, 0);
-  for (std::size_t k = 0; k < plan.pieces.size(); ++k) {
-    if (plan.pieces.start[k] != now) continue;
-    plan.allocation[static_cast<std::size_t>(plan.pieces.job[k])] += plan.pieces.slots[k];
-  }
+  finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan,
+              quick && n > kFewJobs && !penalties.linear());
+  raise_bound(problem, penalties, epoch.aggregate, period, completion, quick, plan);
+  plan.allocation.assign(loop.allocation().begin(), loop.allocation().end());
   return plan;
+}
+
+Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
+  Epoch copy(0, {});
+  load_state("Epoch", save_state("Epoch", epoch), copy);
+  copy.set_penalty(epoch.penalty());
+  const double now = epoch.now(), period = epoch.period();
+  HeldLoop loop(std::move(copy), {.period = period,
+                                  .start = now,
+                                  .pieces = !quick,
+                                  .exact = quick ? kExactValue : kExactPlan});
+  loop.set_poll(poll);
+  epoch.recall();
+  const JobsView jobs = epoch.planned_jobs();
+  loop.adopt(jobs);
+  const std::vector<double> ended(jobs.size(), now);
+  return plan_of(loop, jobs, ended, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
+                 period, quick);
 }
 
 }  // namespace
@@ -90,14 +111,17 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
     throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
   }
   const double period = request.epoch.period;
+  Epoch::check_clock(request.now, period);
   const auto plan = [&](bool expects) {
     Epoch epoch(request.slots, request.epoch);
     epoch.set_penalty(request.custom);
     if (!expects) epoch.expect_nobody();
-    HeldLoop loop(std::move(epoch), {.period = period, .start = request.now, .pieces = true});
+    HeldLoop loop(std::move(epoch),
+                  {.period = period, .start = request.now, .pieces = true, .exact = kExactPlan});
     loop.set_poll(request.poll);
     loop.feed(jobs, {}, request.kinds);
-    return plan_of(loop, jobs, penalties, request.epoch, request.slots, request.now, period);
+    return plan_of(loop, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
+                   period, false);
   };
   Plan best = plan(true);
   // Only prices of slot-periods look at jobs to come.
@@ -112,17 +136,13 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
 }
 
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {
-  Epoch copy(0, {});
-  load_state("Epoch", save_state("Epoch", epoch), copy);
-  copy.set_penalty(epoch.penalty());
-  const double now = epoch.now(), period = epoch.period();
-  HeldLoop loop(std::move(copy), {.period = period, .start = now, .pieces = true});
-  loop.set_poll(poll);
-  epoch.recall();
-  const JobsView jobs = epoch.planned_jobs();
-  loop.adopt(jobs);
-  return plan_of(loop, jobs, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
-                 period);
+  return follow(epoch, poll, false);
+}
+
+std::optional<Epoch::Assessment> assess_decided(Epoch& epoch, const std::function<void()>& poll) {
+  if (epoch.size() > kMostAssessed) return std::nullopt;
+  const Plan plan = follow(epoch, poll, true);
+  return Epoch::Assessment{plan.value, plan.lower_bound};
 }
 
 }  // namespace malleable

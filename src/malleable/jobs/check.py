@@ -27,18 +27,24 @@ class Schedule(Protocol):
     policy: str
     min_mode: str
     live: bool
+    looped: bool
     period: float
     allocation: Integers
     completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
 
 
-def _scaled_minima(minima: Integers, slots: int) -> Integers:
-    """floor(m S / sum m), the remainder to the largest fractions, then to lower rows."""
+def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
+    """floor(m S / sum m), the remainder to the largest fractions, then to lower rows.
+
+    A loop scales those of the jobs that are left, again and again: what is sure is floor(m S / sum m).
+    """
     exact = [int(m) * slots for m in minima]
     total = int(sum(int(m) for m in minima))
     scaled = [x // total for x in exact]
     left = slots - sum(scaled)
+    if looped:
+        left = 0
     by_fraction = sorted(range(len(exact)), key=lambda row: (-(exact[row] % total), row))
     for row in by_fraction[:left]:
         scaled[row] += 1
@@ -104,7 +110,7 @@ def _check_calls(plan: Schedule, pieces: Pieces) -> None:
         )
 
     refuse("starts", pieces.start, np.ones(len(pieces.start), dtype=bool))
-    refuse("ends", pieces.end, pieces.end < plan.completion[pieces.job])
+    refuse("ends", pieces.end, pieces.end < pieces.last[pieces.job])
 
 
 def check_schedule(plan: Schedule) -> None:
@@ -186,7 +192,7 @@ def _check_minima(
         refuse(real & (held.slots > 0) & (held.slots < minima[held.job]), "its gang needs", minima)
         return
     if sum(int(m) for m in minima) > plan.slots:
-        minima = _scaled_minima(minima, plan.slots)
+        minima = _scaled_minima(minima, plan.slots, plan.looped)
     refuse(real & (held.slots < minima[held.job]), "its minimum is", minima)
     # A job that is too short for the clock has no piece that could be late.
     waits = late & (minima > 0) & np.isfinite(pieces.first)

@@ -57,6 +57,9 @@ class Plan(BasePlan):
     period : float
         For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots
         at once.
+    looped : bool
+        True if a loop decides again and again: with a period, or with the epoch's ``predictable``. If
+        guaranteed minima do not fit, each decision scales them for the jobs that are left.
     live : bool
         True for the plan of an epoch's decision: jobs without work end now rather than at their arrival,
         and keep slots in ``allocation`` until they are removed.
@@ -86,6 +89,7 @@ class Plan(BasePlan):
     jobs: Jobs
     min_mode: str
     period: float
+    looped: bool
     live: bool
 
     def __init__(self, *decided: Any, **told: Any) -> None:
@@ -134,7 +138,7 @@ def plan_jobs(
     else:
         result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
     paid = asked.penalties.of_jobs(result["completion"])
-    told = {"min_mode": min_mode, "period": held, "live": False}
+    told = {"min_mode": min_mode, "period": held, "looped": held > 0.0, "live": False}
     return Plan(result, goal, seconds, jobs=jobs, penalty=paid, **asked.told(), **told)
 
 

@@ -34,9 +34,9 @@ class HeldPrices {
  public:
   // `completion` (from problem.now) is that of some loop, whose objective is `value`, finite.
   // Returns the best bound found, at most `value`; -infinity if the instance is too large for a
-  // single step.
+  // single step. `quick`: some milliseconds rather than some seconds.
   double run(const Problem& problem, const Penalties& penalties, double period,
-             std::span<const double> completion, double value);
+             std::span<const double> completion, double value, bool quick = false);
 
  private:
   struct Choice {

@@ -120,10 +120,16 @@ class alignas(kLine) Epoch {
 
   // Decides, from now on with `slots` (0: nobody gets any) if given. Afterwards the decision is
   // here, row by row. Throws before anything changes if a job arrives after `now`, or an earlier
-  // decision was made. `period`: for how long the caller will hold the slots, the option's unless
+  // decision was made. A second decision at one moment, with nothing changed, is the first one.
+  // `period`: for how long the caller will hold the slots, the option's unless
   // given (epoch_period.cpp has how this is decided).
   void decide(double now, std::optional<std::int64_t> slots = std::nullopt,
               std::optional<double> period = std::nullopt);
+  // The same at any time that does not fall and at which all jobs have arrived, for a loop that is
+  // simulated: beyond the latest time of hosts, and anew at one moment.
+  void decide_at(double now, double period);
+  // Throws for a period by which the clock does not move at this time.
+  static void check_clock(double now, double period);
   std::span<const std::int64_t> ids() const { return id_; }
   std::span<const std::int64_t> given() const { return given_; }
   std::span<const std::uint8_t> changed() const { return changed_; }
@@ -178,7 +184,7 @@ class alignas(kLine) Epoch {
   const Penalties& planned_penalties() const { return penalties_; }
 
   std::size_t size() const { return id_.size(); }
-  // Changes with every call that may change a decision, and with every decision.
+  // Changes with every call that may change a decision, and with every decision that is made.
   std::uint64_t version() const { return version_; }
 
   void state(State& s);
@@ -310,7 +316,7 @@ class alignas(kLine) Epoch {
   double now_ = -kInfinity;  // of the last decision
   double period_ = 0.0;      // of the last decision
   double latest_arrival_ = -kInfinity;
-  std::uint64_t version_ = 0;
+  std::uint64_t version_ = 0, decided_ = 0;  // now, and after the last decision
 
   std::vector<std::int64_t> id_, min_slots_, max_slots_;
   std::vector<double> work_, size_, arrival_, weight_, deadline_;

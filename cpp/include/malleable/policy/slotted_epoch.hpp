@@ -70,10 +70,12 @@ class SlottedEpoch {
     std::int64_t id, maps, reduces, slots;
     bool changed;  // the slots, since the decision before
     Bound bound;
+    void state(State& s) { s(id, maps, reduces, slots, changed, bound); }
   };
   // Those that start tasks in the policy's order, then the others that hold machines or lost all.
   // Times must not fall. `slots`, if given, is the number of machines from now on, 0 or more;
-  // throws before anything changes. Valid until the next call.
+  // throws before anything changes. Valid until the next call. A second decision at one moment,
+  // with nothing changed, is the first one.
   // `period`, if given: of this decision.
   std::span<const Grant> decide(double now, std::optional<std::int64_t> slots = {},
                                 std::optional<double> period = {});
@@ -101,6 +103,7 @@ class SlottedEpoch {
   std::span<const SlottedJob> cap(double slots);
   std::int64_t hand_out_rest(double slots, std::int64_t idle);
   void line_up();
+  std::span<const Grant> again();
   void count_arrival(const SlottedJob& job);
   void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
             std::int64_t idle);
@@ -125,6 +128,7 @@ class SlottedEpoch {
   LeftOverSlots left_over_;
   std::vector<Index> line_;
   std::vector<std::int64_t> order_;
+  bool stands_ = false;                     // nothing has changed since the last decision
   double origin_ = 0.0, now_ = -kInfinity;  // of the first slot; the latest that was heard of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
 };

@@ -6,6 +6,11 @@
 // that ended, and what is left of those that ran, by its own estimates. What a job truly needs is
 // known here alone. Calls without a job in the system are left out.
 //
+// A loop that has looked at many jobs may go on with rarer calls (`exact`): a fourth of the time
+// since the start apart. Between them, slots that become free go at each multiple of the period to
+// the next jobs in the order that the epoch tells. So a loop of any length ends after some dozens
+// of calls more, O(J log J) each, and every schedule is still one that a host could hold.
+//
 // O(present jobs) a call beside the epoch's decision. Allocates nothing once warm, but for pieces.
 #pragma once
 
@@ -26,6 +31,8 @@ struct HeldLoopOptions {
   bool told = true;     // whether the epoch knows the period
   double start = 0.0;   // time of the first call; the others come at multiples of the period after
   bool pieces = false;  // keep the schedule
+  // Jobs looked at, call by call, before calls become rarer. Only where all jobs are there at once.
+  double exact = kInfinity;
 };
 
 class HeldLoop {
@@ -53,7 +60,8 @@ class HeldLoop {
   // [s] Ends as told at arrival, by an epoch that tells them; infinite where none was.
   std::span<const double> told() const { return told_; }
   const Pieces& pieces() const { return pieces_; }
-  std::span<const Index> order() const { return order_; }  // by first slot
+  std::span<const std::int64_t> allocation() const { return allocation_; }  // by the first call
+  std::span<const Index> order() const { return order_; }                   // by first slot
   std::size_t ended() const { return ended_count_; }
   struct Totals {
     std::int64_t calls = 0, overloaded = 0;
@@ -71,7 +79,13 @@ class HeldLoop {
   void tell(double now);
   void list_running(double now);
   void note_told();
-  void hold(double now);
+  void hold();
+  bool rare() const { return options_.period > 0.0 && looked_ > options_.exact; }
+  double call_after(double time) const;
+  void hand_on();
+  void hand_out(std::span<const std::int64_t> line, double call, double& free);
+  bool give(std::int64_t id, double call, double& free);
+  double time_of(double call) const { return options_.start + call * options_.period; }
   void keep_piece(std::size_t row, std::int64_t slots, double from, double to);
 
   Epoch epoch_;
@@ -82,13 +96,15 @@ class HeldLoop {
   std::function<void()> poll_;
 
   std::size_t arrived_ = 0, ended_count_ = 0;
-  std::int64_t call_ = 0;          // number of the next one, or of one before it
+  double looked_ = 0.0;            // at so many jobs, by all calls
+  double call_ = 0.0;              // number of the next one, or of one before it; whole
   double next_ = kInfinity;        // time of the next one that is to be made
   bool decided_ = false;           // the decision of the next call has been made
   std::vector<std::size_t> rows_;  // of the epoch's ids
   std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same
   std::vector<double> left_, start_, completion_, told_;
   std::vector<std::size_t> last_piece_;
+  std::vector<std::int64_t> allocation_;
   std::vector<Index> order_;
   Pieces pieces_;
   Totals totals_;
@@ -100,9 +116,23 @@ class HeldLoop {
   struct Running {
     std::size_t row;
     std::int64_t id, slots;
-    double end;
+    double from, end;  // since when it has them, with left_ to go then, and when it would end
   };
+  double left_after(const Running& job, double time) const;
+  double end_before(Running& job, double call);
   std::vector<Running> running_;
+  // Between rare calls: what is to come, the place of each row in running_, and how far the line of
+  // those that want slots is served.
+  struct Event {
+    double time;
+    std::size_t place;
+    double end;  // of the job, as it was then; before it, the last call at which it needs less
+  };
+  void expect(std::size_t place);
+  double trim(Running& job, double call);
+  std::vector<Event> events_;
+  std::vector<std::size_t> place_;
+  std::size_t served_ = 0;
 };
 
 }  // namespace malleable

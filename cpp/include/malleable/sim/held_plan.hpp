@@ -5,10 +5,13 @@
 //
 // The epoch itself is asked at every multiple of the period (sim/held_loop). The bound is the
 // larger of that of all schedules (kernel/lower_bound) and that of such loops: kernel/held_prices
-// for sums, kernel/held_level for maxima. O(calls) decisions, and what the bounds cost.
+// for sums, kernel/held_level for maxima. Calls, and what the bounds cost. A loop of very many
+// calls is looked at less closely in the end (HeldLoopOptions::exact): kExactPlan jobs at every
+// call, kExactValue where only value and bound are asked for.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "malleable/model/jobs.hpp"
@@ -34,5 +37,11 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
 // The same for the jobs of an epoch from its last decision on, which is held for epoch.period().
 // Rows are those of epoch.planned_jobs(). The epoch itself stays as it is.
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll = nullptr);
+
+// Value and bound of the same, in milliseconds for 10,000 jobs: of fewer calls, and by the quick
+// bound. Nothing for more jobs than kMostAssessed.
+constexpr std::size_t kMostAssessed = 1'000'000;
+std::optional<Epoch::Assessment> assess_decided(Epoch& epoch,
+                                                const std::function<void()>& poll = nullptr);
 
 }  // namespace malleable
