@@ -176,14 +176,11 @@ class Replications:
         """Intervals of wall-clock seconds, of the run and of decisions, which are not reproducible."""
         return self._intervals([run.timing for run in self.done])
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        force: bool = True,
-        *,
-        kind: str | None = None,
-    ) -> Any:
+    def plot(self, path: str | os.PathLike[str] | None = None, force: bool = True) -> Any:
         """Draw a grid (needs matplotlib).
+
+        A grid of periods: mean response and tardiness over the period, one curve for each policy. Any other
+        grid: FLEX over FAIR against the error of sizes.
 
         Parameters
         ----------
@@ -191,16 +188,9 @@ class Replications:
             File of the picture; its suffix says the format.
         force : bool
             False: do not overwrite a file.
-        kind : {"periods", "grid"}, optional
-            ``periods``: mean response and tardiness over the period, one curve for each policy; ``grid``: FLEX
-            over FAIR against the error of sizes. By default it follows from the names of the grid.
         """
-        varied = any("period" in point for point in self.points)
-        kind = ("periods" if varied else "grid") if kind is None else kind
-        if kind not in ("periods", "grid"):
-            raise ValueError(f"kind = {kind!r}: expected periods or grid")
-        draw = view().draw_periods if kind == "periods" else view().draw_grid
-        return draw(self, path, force=force)
+        periods = any("period" in point for point in self.points)
+        return (view().draw_periods if periods else view().draw_grid)(self, path, force=force)
 
     def _intervals(self, rows: Sequence[Mapping[Any, float]]) -> dict[Any, Interval]:
         names = dict.fromkeys(name for row in rows for name in row)

@@ -19,7 +19,6 @@ from malleable.view_hook import as_html, view
 
 _TABLES = ("records", "tasks")
 _BY_POLICY = ("summary", "slowdown", "timing", "trace", "series", "batches", "history")
-_PLOTS = {"cdf": "draw_response_cdf", "slowdown": "draw_slowdown", "load": "draw_load"}
 
 
 @by_value(without=("timing",))
@@ -139,15 +138,8 @@ class SimulationResult:
             raise ValueError("tasks were not kept: simulate(..., trace=True)")
         _write(self.tasks, path, force)
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        force: bool = True,
-        *,
-        kind: str = "cdf",
-        **options: Any,
-    ) -> Any:
-        """Draw one curve for each policy (needs matplotlib).
+    def plot(self, path: str | os.PathLike[str] | None = None, force: bool = True) -> Any:
+        """Draw the distribution of responses, one curve for each policy (needs records and matplotlib).
 
         Parameters
         ----------
@@ -155,16 +147,8 @@ class SimulationResult:
             File of the picture; its suffix says the format.
         force : bool
             False: do not overwrite a file.
-        kind : {"cdf", "slowdown", "load"}
-            ``cdf``: the distribution of the responses, from records; ``slowdown``: mean slowdown by size;
-            ``load``, cluster: utilisation and jobs in the system over time.
-        **options
-            ``width``, with ``slowdown``: seconds of a bucket of size, 0.25 by default (cluster: decades of
-            work).
         """
-        if kind not in _PLOTS:
-            raise ValueError(f"kind = {kind!r}: expected cdf, slowdown or load")
-        return getattr(view(), _PLOTS[kind])(self, path, force=force, **options)
+        return view().draw_response_cdf(self, path, force=force)
 
 
 def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], force: bool) -> None:

@@ -116,13 +116,6 @@ def test_one_command_for_a_sweep_with_its_picture(capsys):
     assert shown["grid"][1]["flex_over_fair"]["half"] >= 0
 
 
-def test_pictures_of_one_run():
-    pytest.importorskip("matplotlib")
-    assert call("--plot-slowdown", "s.png", "--plot-load", "l.svg") == 0
-    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in Path("l.svg").read_bytes()
-
-
 def test_formats_are_detected_and_stated(capsys):
     Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\n")
     call = ["simulate", "t.tsv", "--model", "cluster", "--load", "0.5", "--policy", "fifo"]

@@ -55,10 +55,10 @@ def test_overload_is_noted(capsys):
     assert "load of 1 or more" in capsys.readouterr().err
 
 
-def test_slowdown_is_drawn(tmp_path, capsys):
+def test_responses_are_drawn(table, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    path = tmp_path / "slowdown.png"
-    options = ["--generate", "20000", "--policy", "max-srpt", "--plot-slowdown", str(path)]
+    path = tmp_path / "cdf.png"
+    options = [str(table), "--policy", "max-srpt", "--plot", str(path)]
     assert main(["simulate", *options]) == 0
     assert path.stat().st_size > 1000
     assert main(["simulate", *options]) == 1  # never overwritten

@@ -172,7 +172,7 @@ def test_options_of_the_other_model(capsys, tmp_path):
         with pytest.raises(SystemExit, match="2"):
             call(capsys, "simulate", "--generate", 10, *options)
         assert f"--model tandem does not take {options[0]}" in capsys.readouterr().err
-    for options in (("--effort", 5), ("--plot-slowdown", tmp_path / "x.png")):
+    for options in (("--effort", 5), ("--as-printed",)):
         with pytest.raises(SystemExit, match="2"):
             call(capsys, "simulate", "--model", "slotted", "--generate", 10, *options)
         assert f"--model slotted does not take {options[0]}" in capsys.readouterr().err

@@ -11,7 +11,6 @@ from malleable.papers.figure import Run
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import section7
 from malleable.view.drawing import image_bytes
-from malleable.view.simulation_pictures import draw_slowdown
 
 
 def run_curves(name, count, seed=0):
@@ -119,14 +118,6 @@ def test_curves_of_a_simulation(tmp_path):
     pytest.importorskip("matplotlib")
     jobs = section7("uniform-small", slots=40, rng=1)
     result = mb.simulate(jobs, ["asrpt", "fifo"])
-    paths = [tmp_path / name for name in ("slowdown.png", "cdf.png")]
-    draw_slowdown(result, paths[0])
-    axes = result.plot(paths[1]).axes[0]
+    axes = result.plot(tmp_path / "cdf.png").axes[0]
     assert axes.get_xlabel() == "response [slots]"
-    for path in paths:
-        assert path.read_bytes().startswith(b"\x89PNG")
-    shown = draw_slowdown(result).axes[0].lines[1].get_xydata()
-    count, mean = result.slowdown["fifo"]
-    assert shown[:, 1].tolist() == mean[count > 0].tolist()
-    with pytest.raises(ValueError, match="no job has finished"):
-        draw_slowdown(mb.simulate(mb.MapReduceJobs([], []), "fifo"))
+    assert (tmp_path / "cdf.png").read_bytes().startswith(b"\x89PNG")

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import malleable as mb
@@ -105,21 +104,3 @@ def test_claims_can_fail(monkeypatch):
     monkeypatch.setitem(overlap.PRINTED, 0.75, {"max-srpt": 1.0})
     figure = reproduce("overlap-fig9", 3000)
     assert not next(c for c in figure.claims if c.claim.startswith("mean")).verdict.holds
-
-
-def test_plots(tmp_path):
-    pytest.importorskip("matplotlib")
-    stream = mb.MapShuffleStream(20_000, 0.7)
-    result = mb.simulate(stream, policy=["max-srpt", "ps"], rng=1)
-    figure = result.plot(tmp_path / "slowdown.png", kind="slowdown")
-    assert [line.get_label() for line in figure.axes[0].lines] == ["max-srpt", "ps"]
-    drawn = figure.axes[0].lines[0].get_ydata()
-    count, mean = result.slowdown["max-srpt"]
-    assert np.asarray(drawn).tolist() == mean[count >= 30].tolist()
-    with pytest.raises(ValueError, match="kind = 'pie'"):
-        result.plot(kind="pie")
-    few = mb.simulate(mb.MapShuffleJobs([1], [1]), policy="fcfs")
-    with pytest.raises(ValueError, match="no bucket"):
-        few.plot(kind="slowdown")
-    slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "fifo", machines=2)
-    assert slotted.plot(kind="slowdown").axes[0].get_xlabel() == "work of a job [units]"

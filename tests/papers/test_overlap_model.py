@@ -105,5 +105,3 @@ def test_wrong_times(jobs, times, message):
 def test_wrong_figures():
     with pytest.raises(ValueError, match="--simulations 2: overlap-fig2 is one run"):
         reproduce("overlap-fig2", 2)
-    with pytest.raises(ValueError, match="only of the cluster model"):
-        mb.simulate(EXAMPLE, "fcfs", times=[1]).plot(kind="load")

@@ -47,7 +47,7 @@ class Outputs:
     arguments : argparse.Namespace
         With ``json`` and ``force``.
     texts, tables, pictures : iterable of str
-        Other arguments that name files: ``plot_load`` is ``--plot-load``. Texts may go to standard
+        Other arguments that name files: ``task_records`` is ``--task-records``. Texts may go to standard
         output (``-``), as JSON may.
     inputs : iterable of str or None
         Files that are read (``-`` and None: none).

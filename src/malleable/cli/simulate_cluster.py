@@ -32,8 +32,6 @@ def arguments(add: Callable[..., str]) -> None:
     add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
     add("--history FILE", "read what earlier runs have learnt of programs (JSON)")
     add("--save-history FILE", "write what the first policy that learns has learnt (JSON)")
-    add("--plot-slowdown FILE", "draw mean slowdown by size")
-    add("--plot-load FILE", "draw utilisation and jobs in the system over time")
 
 
 def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Collection
-from functools import partial
 from typing import Any
 
 from malleable.cli import simulate_cluster, simulate_jobs, simulate_slotted, simulate_tandem
@@ -42,7 +41,6 @@ _ESTIMATES = {
 
 _REPLICATED = ("cluster", "jobs")
 _TABLES = ("records", "task_records", "save_history")
-_PICTURES = ("plot", "plot_slowdown", "plot_load")
 _OF_RECORDS = ("records", "plot")
 
 
@@ -138,9 +136,9 @@ def _chosen(asked: argparse.Namespace) -> tuple[str, str]:
 def _outputs(asked: argparse.Namespace) -> Outputs:
     """The files that the model can write."""
     has = vars(asked)
-    tables, pictures = ([name for name in names if name in has] for names in (_TABLES, _PICTURES))
+    tables = [name for name in _TABLES if name in has]
     inputs = [has.get(name) for name in ("file", "cluster", "history")]
-    return Outputs(asked, tables=tables, pictures=pictures, inputs=inputs)
+    return Outputs(asked, tables=tables, pictures=["plot"], inputs=inputs)
 
 
 def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> int:
@@ -170,10 +168,6 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> in
 
 def _writers(result: SimulationResult, force: bool) -> dict[str, Any]:
     """What makes each of the files."""
-    kinds = {"plot": "cdf", "plot_slowdown": "slowdown", "plot_load": "load"}
-
-    def drawn(kind: str, path: str) -> bytes:
-        return image_bytes(result.plot(kind=kind), path)
 
     def learnt(_: str) -> str:
         if not result.history:
@@ -184,5 +178,5 @@ def _writers(result: SimulationResult, force: bool) -> dict[str, Any]:
         "save_history": learnt,
         "records": lambda path: result.write_records(path, force),
         "task_records": lambda path: result.write_tasks(path, force),
-        **{name: partial(drawn, kind) for name, kind in kinds.items()},
+        "plot": lambda path: image_bytes(result.plot(), path),
     }

@@ -26,7 +26,6 @@ def arguments(add: Callable[..., str]) -> None:
     add("--period S", "decide every S seconds (default: at every event)", float)
     add("--untold", "do not tell policies the period", bool)
     add("--periods S,S", "run a grid of cases: each of these periods; --plot draws it")
-    add("--plot-slowdown FILE", "draw mean slowdown by size")
 
 
 def case(asked: argparse.Namespace) -> Case:

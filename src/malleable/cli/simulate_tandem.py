@@ -28,7 +28,6 @@ def arguments(add: Callable[..., str]) -> None:
     add("--no-overlap", "the phases of a job do not overlap: it shuffles after its map phase", bool)
     add("--effort N", "best: how many schedules it tries (default: 1000)", int)
     overrun_argument(add)
-    add("--plot-slowdown FILE", "draw mean slowdown by size")
 
 
 def case(asked: argparse.Namespace) -> Case:

@@ -71,11 +71,11 @@ class Clock:
         """Moments as a picture's axis has them [s]."""
         return moments - self.origin
 
-    def axis(self, unit: str = "s") -> str:
+    def axis(self) -> str:
         """What a picture writes at its axis of time."""
         if not self.origin:
-            return f"time [{unit}]"
-        return f"time [{unit} after {_date(self.origin) or moment_text(self.origin)}]"
+            return "time [s]"
+        return f"time [s after {_date(self.origin) or moment_text(self.origin)}]"
 
     def note(self, now: float | None = None) -> str | None:
         """What tables say once about their times; None where they are what they seem.

@@ -64,9 +64,9 @@ def _empty_figure() -> Any:
     return made.__new__(made)
 
 
-def label_times(axes: Any, clock: Clock, unit: str = "s") -> None:
+def label_times(axes: Any, clock: Clock) -> None:
     """Name the axis of time, at its left end; numbers in full, without an offset beside the axis."""
-    axes.set_xlabel(clock.axis(unit), loc="left")
+    axes.set_xlabel(clock.axis(), loc="left")
     axes.ticklabel_format(axis="x", style="plain", useOffset=False)
 
 
