@@ -297,7 +297,7 @@ TEST(backup_gains_say_for_which_tasks_a_second_attempt_is_worth_while) {
   OK(malleable_scheduler_decide(scheduler, 0.0, &decision));
   OK(malleable_scheduler_assign(scheduler, 0.0, free.data(), nullptr, &starts));
   Reals gain{-1.0, -1.0};
-  const Reals ages{1.0, 12.0}, unknown{1.0, NAN};
+  const Reals ages{1.0, 60.0}, unknown{1.0, NAN};
   OK(malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), ages.data(),
                                       gain.data()));
   CHECK((gain == Reals{0.0, 0.0}));  // none has ended
