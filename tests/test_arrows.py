@@ -45,11 +45,11 @@ INSIDE = {
         ("joblib", "__init__"),
     ),
     "traces": (
-        ("arrow_columns", "phases", "rolling_log"),
+        ("arrow_columns", "phases"),
         ("converting", "recorded"),
-        ("to_jobs", "to_slots", "to_tasks"),
+        ("converters",),
         ("trace",),
-        ("merging", "stages", "tables"),
+        ("merging", "tables"),
         ("formats",),
         (),  # one file a format
         ("__init__",),

@@ -20,9 +20,8 @@ from malleable.cli.terminal import (
 )
 from malleable.report.facts import POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
-from malleable.report.page import check_jinja, page
+from malleable.report.page import check_jinja, page, report_parts
 from malleable.report.study import Study, study
-from malleable.report.tables import report_parts
 
 _MOST_WORKERS = 4
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
+from malleable.columns import Floats
 from malleable.replications import interval
 from malleable.report import scenarios as runs
-from malleable.report.over_time import busy_slots, over_time
 from malleable.report.study import MOST_RIGID, Study
 from malleable.report.units import Schedule, changes, mean_bound, metrics
 from malleable.report.verdict import verdict
@@ -28,6 +28,7 @@ POLICIES = ("fair", "fifo", "flex", "auto")
 RECORDED, BOUND = "recorded", "bound"
 _DRAWS = 3
 _SAME = 0.02  # today's load is a point of the curve if one is so near
+_WINDOWS = 160  # of the time from the first arrival to the last end
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class _Made:
             "table": table,
             "trust": trust,
             **who,
-            "time": over_time(
+            "time": _over_time(
                 study, schedules, {name: self.base[name].series for name in self.schedules}
             ),
         }
@@ -331,7 +332,7 @@ def _idle(study: Study, found: runs.Found) -> float:
     last, first = _last(study, found.schedule), _first(study)
     if not last > first:
         return math.nan
-    busy = busy_slots(study, found.series)
+    busy = _busy_slots(study, found.series)
     step = np.diff(np.clip(found.series["time"], first, last))
     return study.slots - float(busy @ step) / (last - first)
 
@@ -369,3 +370,63 @@ def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
         "median_factor": float(np.median(factor)) if len(factor) else math.nan,
         "within_fifth": float((factor <= 1.2).mean()) if len(factor) else math.nan,
     }
+
+
+def _over_time(
+    study: Study, schedules: Mapping[str, Schedule], series: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """By policy the mean slots in use and jobs in the system in each window of equal length."""
+    arrival = study.units.arrival
+    ends = [own.end[np.isfinite(own.end)] for own in schedules.values()]
+    last = max((float(own.max()) for own in ends if len(own)), default=0.0)
+    first = float(arrival.min()) if len(arrival) else 0.0
+    if not last > first:
+        return {"missing": "Nothing lasts: there is no time to draw.", "time": [], "policies": {}}
+    edges = np.linspace(first, last, _WINDOWS + 1)
+    found = {}
+    for name, own in schedules.items():
+        known = np.isfinite(own.end)
+        came, ended, one = arrival[known], np.maximum(own.end, arrival)[known], np.ones(known.sum())
+        inside = ramp(came, one, edges) - ramp(ended, one, edges)
+        if name in series:
+            busy = _steps(series[name]["time"], _busy_slots(study, series[name]), edges)
+        elif study.record is not None and len(study.record.time):
+            busy = _steps(study.record.time, study.record.slots[:-1], edges)
+        else:
+            continue
+        width = edges[1] - edges[0]
+        found[name] = {
+            "jobs": np.maximum(np.diff(inside) / width, 0.0).round(6).tolist(),
+            "slots": np.clip(np.diff(busy) / width, 0.0, study.slots).round(6).tolist(),
+        }
+    return {"missing": None, "time": edges.tolist(), "slots": study.slots, "policies": found}
+
+
+def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
+    """Integral up to each edge of the values of all times before."""
+    order = np.argsort(times, kind="stable")
+    sorted_times, own = times[order], values[order]
+    sums = np.concatenate([[0.0], np.cumsum(own)])
+    weighted = np.concatenate([[0.0], np.cumsum(own * sorted_times)])
+    before = np.searchsorted(sorted_times, edges)
+    found: Floats = sums[before] * edges - weighted[before]
+    return found
+
+
+def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
+    """Integral of a step function up to each edge."""
+    whole = np.concatenate([[0.0], np.cumsum(slots * np.diff(time))])
+    found: Floats = np.interp(edges, time, whole)
+    return found
+
+
+def _busy_slots(study: Study, series: Mapping[str, Any]) -> Floats:
+    """Slots in use, the mean of each window of a simulation."""
+    parts: list[Floats] = [
+        np.nan_to_num(series[f"{pool}_utilisation"]) * float(slots.sum())
+        for pool, slots in (
+            ("map", study.cluster.map_slots),
+            ("reduce", study.cluster.reduce_slots),
+        )
+    ]
+    return parts[0] + parts[1]

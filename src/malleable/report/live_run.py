@@ -27,12 +27,12 @@ from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import FORECAST_JOBS, Attempt, Decided, Expected, Flying, Journal
 from malleable.live.recorded import WORDS
 from malleable.live.status import RunStatus, run_status
-from malleable.report.facts import Asked, facts
+from malleable.report.facts import Asked, facts, ramp
 from malleable.report.scenarios import Tell
 from malleable.report.study import Study, checksums, load_of, with_record
 from malleable.report.units import units_of
 from malleable.report.words import duration
-from malleable.traces.recorded import Recorded
+from malleable.traces.recorded import Recorded, in_use
 from malleable.view.text import plain
 
 WINDOWS = 120
@@ -181,7 +181,12 @@ def _study(path: str, run: _Run) -> Study:
     end = np.array([own.ended for own in run.status.jobs])
     rigid = np.zeros(count, dtype=bool)
     times = np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan)
-    told = with_record(told, Recorded(*times, rigid, *_in_use(run.attempts)))
+    begin, took = (
+        np.array([getattr(one, of) for one in run.attempts]) for of in ("began", "seconds")
+    )
+    one = np.ones(len(begin))
+    used = in_use([begin, begin + took], [one, -one])
+    told = with_record(told, Recorded(*times, rigid, *used))
     return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
 
 
@@ -220,15 +225,6 @@ def _assumed(run: _Run) -> list[str]:
     if any(job.memory for job in run.jobs):
         told.append("Simulations do not know memory, which may have kept tasks from running.")
     return told
-
-
-def _in_use(attempts: Sequence[Attempt]) -> tuple[Any, Any]:
-    begin = np.array([each.began for each in attempts])
-    end = begin + np.array([each.seconds for each in attempts])
-    moments = np.concatenate([begin, end])
-    change = np.repeat([1.0, -1.0], len(attempts))
-    at, place = np.unique(moments, return_inverse=True)
-    return at, np.cumsum(np.bincount(place, change, len(at)))
 
 
 def _own(run: _Run) -> dict[str, Any]:
@@ -339,8 +335,8 @@ def _over_time(run: _Run) -> dict[str, Any]:
         found = []
         for rows, _ in layers:
             chosen = np.isin(job, rows)
-            whole = _ramp(begin[chosen], values[chosen], edges)
-            whole -= _ramp(end[chosen], values[chosen], edges)
+            whole = ramp(begin[chosen], values[chosen], edges)
+            whole -= ramp(end[chosen], values[chosen], edges)
             found.append(np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0))
         # Tasks that run now may still wait for a slot, and of ends the run hears a little later.
         part = most / np.maximum(sum(found), most) if math.isfinite(most) else 1.0
@@ -362,16 +358,6 @@ def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
     job, *columns = zip(*rows, strict=True)
     begin, end, width, memory = map(np.array, columns)
     return np.array(job, dtype=np.int64), begin, end, width, memory
-
-
-def _ramp(times: Any, values: Any, edges: Any) -> Any:
-    """Integral up to each edge of the values of all times before."""
-    order = np.argsort(times, kind="stable")
-    sorted_times, own = times[order], values[order]
-    sums = np.concatenate([[0.0], np.cumsum(own)])
-    weighted = np.concatenate([[0.0], np.cumsum(own * sorted_times)])
-    before = np.searchsorted(sorted_times, edges)
-    return sums[before] * edges - weighted[before]
 
 
 def _expected(run: _Run) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 """Facts as one HTML page that needs nothing else: no network, no scripts to be read. Shows figures, makes none.
+On a terminal: the verdict and the table, the same figures.
 
 Names of files, jobs and users are data: the templates escape all of them and what does not print in them,
 `charts` what it draws.
@@ -13,15 +14,21 @@ from typing import Any
 from malleable.files.advice import library
 from malleable.lines import printable
 from malleable.report import charts, words
-from malleable.report.run_charts import charts_of_run
 from malleable.report.scenarios import label
 from malleable.report.verdict import near
 from malleable.simulation import own_options
+from malleable.view.text import Column, columns_table
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _COLOURED = ("recorded", "auto", "fair", "fifo", "flex", "bound")
 _SAME = 1e-6  # figures that differ by less are the same
 _ROWS = 20  # of a table of values over time
+_LINES = ("auto", "fair", "flex", "fifo", "recorded", "other", "bound")
+_SHOWN = (
+    "mean_response", "p50_response", "p95_response", "p99_response", "mean_wait", "p95_wait", "longest_wait",
+    "mean_slowdown", "missed_deadlines", "idle_slots",
+)  # fmt: skip
+_FAMILY = {"wait": "wait", "response": ""}
 EXTRA = "'malleable[report]'"
 
 
@@ -86,7 +93,7 @@ def page(facts: Mapping[str, Any]) -> str:
         "policy_told": lambda policy: words.POLICIES.get(own_options(policy)[0], ""),
         "bar": lambda ratio: markup(charts.bar(ratio)),
     }
-    view = _of_trace(facts) | (charts_of_run(facts) if facts["kind"] == "run" else {})
+    view = _of_trace(facts) | (_charts_of_run(facts) if facts["kind"] == "run" else {})
     drawn = {name: markup(own) if name.endswith("_chart") else own for name, own in view.items()}
     style, script = ((_TEMPLATES / name).read_text() for name in ("style.css", "script.js"))
     template = environment.get_template(f"{facts['kind']}.html")
@@ -283,3 +290,119 @@ def _error(facts: Mapping[str, Any]) -> dict[str, Any]:
         points=True,
     )
     return {"errors": True, "error_keys": [own["policy"] for own in errors], "error_chart": chart}
+
+
+def _charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Slots and memory by job over time, and ends as they were expected."""
+    run = facts["run"]
+    told = run["over_time"]
+    found: dict[str, Any] = {"slots_by_job_chart": "", "memory_chart": "", "expected_chart": ""}
+    found["layers"] = [own["name"] for own in told["slots"]]
+    if told["slots"]:
+        size, unit = charts.time_unit(told["time"][-1])
+        edges = [at / size for at in told["time"]]
+        axis = f"{unit} of the run"
+        slots = [(words.short(own["name"], 40), own["values"]) for own in told["slots"]]
+        level = float(run["slots"]), f"{run['slots']:,} slots"
+        found["slots_by_job_chart"] = charts.stacked(
+            edges, slots, (axis, "slots"), "Slots in use by job over time",
+            _means(slots), level=level,
+        )  # fmt: skip
+        if told["memory"]:
+            memory = [
+                (words.short(own["name"], 40), [value / 2**20 for value in own["values"]])
+                for own in told["memory"]
+            ]
+            found["memory_chart"] = charts.stacked(
+                edges, memory, (axis, "MiB"), "Memory of running tasks by job over time",
+                "Each task counts with the most that it took",
+            )  # fmt: skip
+    return found | _expected(run)
+
+
+def _means(layers: list[tuple[str, list[float]]]) -> str:
+    each = [
+        f"{name}: {words.amount(sum(own) / max(len(own), 1))} in the mean" for name, own in layers
+    ]
+    return "; ".join(each)
+
+
+def _expected(run: Mapping[str, Any]) -> dict[str, Any]:
+    told = run["expected"]
+    jobs = [own for own in told["jobs"] if any(value is not None for value in own["expected"])]
+    if not jobs:
+        return {"expected_jobs": []}
+    size, unit = charts.time_unit(run["lasted"])
+    x = [at / size for at in told["time"]]
+    drawn = []
+    for k, own in enumerate(jobs):
+        y = [None if value is None else value / size for value in own["expected"]]
+        line, last = list(x), list(y)
+        if own["ended"] is not None:  # the line ends where the job did
+            line.append(own["ended"] / size)
+            last.append(own["ended"] / size)
+        order = sorted(range(len(line)), key=lambda j: line[j])
+        key = _LINES[k % len(_LINES)]
+        name = words.short(own["name"], 16)
+        drawn.append(charts.Line(key, name, [line[j] for j in order], [last[j] for j in order]))
+    chart = charts.lines(
+        drawn,
+        (f"when it was asked [{unit} of the run]", f"expected end [{unit}]"),
+        "Expected ends of jobs over time",
+        "Each line ends at the job's true end; a flat line was right from the beginning",
+    )
+    return {
+        "expected_jobs": [
+            {
+                "name": own["name"],
+                "key": _LINES[k % len(_LINES)],
+                "ended": own["ended"],
+                **_errors(told["time"], own),
+            }
+            for k, own in enumerate(jobs)
+        ],
+        "expected_chart": chart,
+    }
+
+
+def _errors(times: list[float], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said at the first moment, halfway to the job's end, and last."""
+    known = [
+        (at, value) for at, value in zip(times, own["expected"], strict=True) if value is not None
+    ]
+    middle = [pair for pair in known if own["ended"] is not None and pair[0] <= own["ended"] / 2]
+    return {
+        "first": known[0][1],
+        "halfway": middle[-1][1] if middle else None,
+        "last": known[-1][1],
+    }
+
+
+def report_parts(facts: Mapping[str, Any]) -> list[Any]:
+    """Tables and lines for people."""
+    columns: list[Column] = [("response time", lambda row: _name(facts, row))]
+    for column in words.COLUMNS:
+        if column.key in _SHOWN:
+            head = f"{_FAMILY.get(column.key.rpartition('_')[2], '')} {column.head}".strip()
+            columns.append((head, lambda row, own=column: _cell(row, own)))  # type: ignore[misc]
+    return [
+        *facts["verdict"],
+        columns_table("", facts["table"]["rows"], columns),
+        *_warnings(facts),
+    ]
+
+
+def _warnings(facts: Mapping[str, Any]) -> list[str]:
+    return [*(f"note: {text}" for text in (*facts["warnings"], *facts["skipped"]))]
+
+
+def _name(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    own = label_of(row["policy"])
+    own += " at its best" if row["policy"] == facts["fair"] else ""
+    split = not facts["promises"] and row["kind"] != "recorded"
+    return f"{own}, jobs split" if split else own
+
+
+def _cell(row: Mapping[str, Any], column: words.Column) -> str:
+    value = row.get(column.key)
+    return "-" if value is None else words.FORMATS[column.format](value)

@@ -74,6 +74,12 @@ class Units:
         return Schedule(first, last)
 
 
+def response_and_wait(units: Units, own: Schedule) -> tuple[Floats, Floats]:
+    """Of each job [s]; NaN where its end, or its start, is not known."""
+    response, wait = (np.maximum(moment - units.arrival, 0.0) for moment in (own.end, own.start))
+    return response, wait
+
+
 def units_of(jobs: ClusterJobs, cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Units:
     """The jobs of a table, or its flows if the table has flows."""
     number: dict[str, int] = {}
@@ -194,8 +200,7 @@ def metrics(units: Units, schedule: Schedule, chosen: Any = None) -> dict[str, f
     """Figures of a schedule over the counted jobs (or those of them that are ``chosen``)."""
     counted = units.counted if chosen is None else units.counted & chosen
     rows = np.flatnonzero(counted & np.isfinite(schedule.end))
-    response = np.maximum(schedule.end[rows] - units.arrival[rows], 0.0)
-    wait = np.maximum(schedule.start[rows] - units.arrival[rows], 0.0)
+    response, wait = (times[rows] for times in response_and_wait(units, schedule))
     some = units.alone[rows] > 0.0
     slowdown = np.maximum(response[some] / units.alone[rows][some], 1.0)
     found = {"jobs": float(len(rows)), "unfinished": float(counted.sum() - len(rows))}
@@ -217,7 +222,7 @@ def metrics(units: Units, schedule: Schedule, chosen: Any = None) -> dict[str, f
 def changes(units: Units, before: Schedule, after: Schedule) -> dict[str, int]:
     """How many counted jobs take at least a tenth less time, or more, than before."""
     rows = np.flatnonzero(units.counted & np.isfinite(before.end) & np.isfinite(after.end))
-    old, new = (np.maximum(own.end[rows] - units.arrival[rows], 0.0) for own in (before, after))
+    old, new = (response_and_wait(units, own)[0][rows] for own in (before, after))
     return {
         "jobs": len(rows),
         "faster": int((new < old * (1 - _CLOSE)).sum()),

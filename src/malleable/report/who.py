@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.report.units import Schedule, Units, changes
+from malleable.report.units import Schedule, Units, changes, response_and_wait
 
 SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)
 """Slot time at which the next class of jobs begins [slot-seconds]."""
@@ -51,73 +51,52 @@ def _kind(
         known &= np.isfinite(own.end)
     names = list(dict.fromkeys(values))
     number = {name: k for k, name in enumerate(names)}
-    group = np.array([number[name] for name in values], dtype=np.int64)[known]
-    jobs = np.bincount(group, minlength=len(names))
+    group = np.array([number[name] for name in values], dtype=np.int64)
+    jobs = np.bincount(group[known], minlength=len(names))
     means: dict[str, Any] = {}
     longest: dict[str, Any] = {}
     for policy, own in schedules.items():
-        response = np.maximum(own.end - units.arrival, 0.0)[known]
-        wait = np.nan_to_num(np.maximum(own.start - units.arrival, 0.0)[known])
-        total = np.bincount(group, response, len(names))
+        response, wait = (times[known] for times in response_and_wait(units, own))
+        total = np.bincount(group[known], response, len(names))
         means[policy] = np.divide(total, jobs, out=np.full(len(names), np.nan), where=jobs > 0)
         longest[policy] = np.zeros(len(names))
-        np.maximum.at(longest[policy], group, wait)
+        np.maximum.at(longest[policy], group[known], np.nan_to_num(wait))
     moved = np.nan_to_num(np.abs(means[after] - means[before]) * jobs)
     order = np.lexsort((np.arange(len(names)), -moved))
     order = order[jobs[order] > 0]
     rows = []
-    membership = np.full(len(units), -1)
-    membership[np.flatnonzero(known)] = group
     for k in order[:_MOST].tolist():
-        own_jobs = _restricted(units, membership == k)
+        old, new = (float(means[policy][k]) for policy in (before, after))
+        own_jobs = replace(units, counted=known & (group == k))
         rows.append(
             {
                 "name": names[k] or "(not named)",
                 "jobs": int(jobs[k]),
                 "mean_response": {policy: float(own[k]) for policy, own in means.items()},
                 "longest_wait": {policy: float(own[k]) for policy, own in longest.items()},
-                "ratio": float(means[after][k] / means[before][k])
-                if means[before][k] > 0
-                else None,
-                **{
-                    name: value
-                    for name, value in changes(
-                        own_jobs, schedules[before], schedules[after]
-                    ).items()
-                    if name != "jobs"
-                },
+                "ratio": new / old if old > 0 else None,
+                **changes(own_jobs, schedules[before], schedules[after]),
             }
         )
     return {"kind": kind, "rows": rows, "others": int(len(order) - len(rows))}
 
 
-def _restricted(units: Units, chosen: Any) -> Units:
-    return replace(units, counted=units.counted & chosen)
-
-
 def movers(units: Units, before: Schedule, after: Schedule) -> list[dict[str, Any]]:
     """The jobs that gain most time, then the jobs that lose most: twenty in all, if possible ten of each."""
-    rows = np.flatnonzero(units.counted & np.isfinite(before.end) & np.isfinite(after.end))
-    old = np.maximum(before.end[rows] - units.arrival[rows], 0.0)
-    new = np.maximum(after.end[rows] - units.arrival[rows], 0.0)
+    (old, old_wait), (new, new_wait) = (response_and_wait(units, own) for own in (before, after))
     gain = new - old
-    order = rows[np.argsort(gain, kind="stable")]
-    sorted_gain = np.sort(gain, kind="stable")
-    winners = order[sorted_gain < 0.0]
-    losers = order[sorted_gain > 0.0][::-1]
+    rows = np.flatnonzero(units.counted & np.isfinite(gain))
+    order = rows[np.argsort(gain[rows], kind="stable")]
+    winners, losers = order[gain[order] < 0.0], order[gain[order] > 0.0][::-1]
     won = max(_MOVERS, 2 * _MOVERS - len(losers))
     lost = max(_MOVERS, 2 * _MOVERS - len(winners))
-    chosen = [*winners[:won].tolist(), *losers[:lost][::-1].tolist()]
+    shown = {"arrival": units.arrival, "work": units.work, "before": old, "after": new}
+    shown |= {"wait_before": old_wait, "wait_after": new_wait}
     return [
         {
             "name": units.name[row],
             **{kind: values[row] for kind, values in units.groups.items()},
-            "arrival": float(units.arrival[row]),
-            "work": float(units.work[row]),
-            "before": float(max(before.end[row] - units.arrival[row], 0.0)),
-            "after": float(max(after.end[row] - units.arrival[row], 0.0)),
-            "wait_before": float(max(before.start[row] - units.arrival[row], 0.0)),
-            "wait_after": float(max(after.start[row] - units.arrival[row], 0.0)),
+            **{head: float(column[row]) for head, column in shown.items()},
         }
-        for row in chosen
+        for row in [*winners[:won].tolist(), *losers[:lost][::-1].tolist()]
     ]

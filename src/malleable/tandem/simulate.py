@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,27 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.columns import Floats
-from malleable.domain import check_count, check_whole, checked_choice, checked_positive, refuse
-from malleable.feeding import PART, Part, Source, kept_records, queue_records, seed_of, warn_of_load
+from malleable.domain import (
+    check_count,
+    check_whole,
+    checked_choice,
+    checked_positive,
+    floats,
+    refuse,
+)
+from malleable.feeding import (
+    PART,
+    Part,
+    Source,
+    by_arrival,
+    kept_records,
+    queue_records,
+    seed_of,
+    warn_of_load,
+)
 from malleable.policies import policy_of
 from malleable.result import SimulationResult
 from malleable.size_errors import UNDERESTIMATES
-from malleable.tandem.series import checked_times, left_over_time
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 
 if TYPE_CHECKING:
@@ -37,6 +53,8 @@ DEFAULT_EFFORT = 1000
 """Candidates that `best` tries after its fixed plans."""
 
 _SLICE = 64  # candidates between two looks at the clock
+_MOST_TIMES = 10**7  # numbers of one column
+_LEFT = ("map_left", "shuffle_left", "ready")
 NOTHING: Floats = np.empty(0)
 
 _Jobs = MapShuffleJobs | MapShuffleStream
@@ -288,7 +306,7 @@ def run(
     keep = kept_records(records, isinstance(jobs, MapShuffleStream))
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
-    at = None if times is None else checked_times(jobs, times)
+    at = None if times is None else _checked_times(jobs, times)
     source = Source(jobs, seed_of(rng), estimates, _sizes)
     began = time.perf_counter()
     at_speed: tuple[Floats, ...] = ()
@@ -323,7 +341,7 @@ def run(
     if at is not None and complete and isinstance(jobs, MapShuffleJobs):
         end_of_all = stop if drain or stop < math.inf else float(jobs.arrival.max())
         own = at[at <= end_of_all], source.parts(), feed
-        series = {policy: left_over_time(core_queue(plan.policy, **how), jobs, capacity, *own)}
+        series = {policy: _left_over_time(core_queue(plan.policy, **how), jobs, capacity, *own)}
     summary = queue.summary()
     if bound and summary["jobs"] and not summary["unfinished"]:
         summary["lower_bound"] = _total_bound(jobs, capacity, lone) / summary["jobs"]
@@ -376,3 +394,71 @@ def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float
     if lone is None and isinstance(jobs, MapShuffleJobs):
         return _core.overlap_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     return float(lone.total())
+
+
+def _checked_times(jobs: Any, times: npt.ArrayLike) -> Floats:
+    """Increasing times, for a table; ValueError otherwise."""
+    if not isinstance(jobs, MapShuffleJobs):
+        raise ValueError("times: a stream keeps no series")
+    found = floats("times", times).reshape(-1)
+    _core.check_times("times", found)
+    refuse("times", found, np.diff(found, prepend=-math.inf) <= 0.0, "must increase")
+    if len(found) * len(jobs) > _MOST_TIMES:
+        raise ValueError(
+            f"times: {len(found):,} times {len(jobs):,} jobs are above {_MOST_TIMES:,}"
+        )
+    return found
+
+
+def _left_over_time(
+    queue: Any,
+    jobs: MapShuffleJobs,
+    capacity: tuple[float, float],
+    times: Floats,
+    parts: Iterable[Part],
+    feed: Callable[[Any, Part], None],
+) -> dict[str, Floats]:
+    """What a new queue leaves of each job by these times.
+
+    Parameters
+    ----------
+    queue : TandemQueue
+        Its own, so that looking at it changes no other.
+    jobs : MapShuffleJobs
+    capacity : tuple of float
+        Of both stations.
+    times : ndarray, shape (T,)
+    parts : iterable of Part
+        All jobs by arrival.
+    feed : callable
+        Feeds a part to the queue.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``time``, and of shape (T, J) ``map_left``, ``shuffle_left``, ``ready``. O(T J) and the events.
+    """
+    row = by_arrival(jobs.arrival)
+    unit = np.array([capacity[0], capacity[1], capacity[1]])[:, None]
+    left = np.where(jobs.arrival <= times[:, None], 0.0, math.nan)
+    found = left[:, None, :].repeat(3, axis=1)
+    next_time = 0
+
+    def look(end: float) -> None:
+        """At the times before ``end``; who arrives at one is in already."""
+        nonlocal next_time
+        while next_time < len(times) and times[next_time] < end:
+            queue.advance(float(times[next_time]))
+            ids, *of_jobs = queue.state()
+            found[next_time][:, row[ids]] = unit * np.stack(of_jobs)
+            next_time += 1
+
+    for part in parts:
+        arrival = part.jobs.arrival
+        inner = times[next_time:]
+        cuts = np.unique(np.searchsorted(arrival, inner[inner < arrival[-1]], side="right"))
+        for first, last in pairwise([0, *cuts[cuts > 0].tolist(), len(arrival)]):
+            look(float(arrival[first]))
+            feed(queue, part.take(np.arange(first, last)))
+    look(math.inf)
+    return {"time": times, **{name: found[:, k] for k, name in enumerate(_LEFT)}}

@@ -23,7 +23,7 @@ import re
 from malleable.domain import shown
 from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Head, register
-from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
+from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
 
 _COLUMNS = 9

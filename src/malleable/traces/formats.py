@@ -1,6 +1,7 @@
 """Reading a trace of any format: each format is one file of this folder and known by its content.
 
 A file registers its format with `register`, and `_MODULES` names the file; nothing else knows it.
+A folder is the parts of a Spark event log, or logs of one format.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import re
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -29,7 +32,6 @@ from malleable.files.reading import (
     telling_of,
 )
 from malleable.traces.arrow_columns import is_frame
-from malleable.traces.rolling_log import is_part, parts_of
 from malleable.traces.trace import Trace
 
 Record = TypeVar("Record")
@@ -40,6 +42,7 @@ _MODULES = (
     "alibaba_csv", "flow_files", "wfformat", "spark", "rumen", "swim", "google2011_events", "sacct",
     "job_table", "swf",
 )  # fmt: skip
+_PART = re.compile(r"events_([0-9]{1,9})_")
 
 
 class Head:
@@ -306,3 +309,51 @@ def read(source: Source | Any, *, skip_bad: bool = False, max_size: int | None =
         trace = format.read(File(stream, where, BadRecords(skip_bad), max_size, path))
         own = trace.format or format.name
         return replace(trace, format=own, where=where, skip_bad=skip_bad)
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The files of a rolling log in their order, from the last one that is compacted on.
+
+    Their names are ``events_NUMBER_APPLICATION``, with ``.compact`` and the name of a codec behind.
+    ValueError if there are none, or if one is missing.
+    """
+    found: dict[int, Path] = {}
+    first = 0
+    for path in sorted(folder.iterdir()):
+        named = _PART.match(path.name)
+        if named is None:
+            continue
+        number = int(named[1])
+        compact = ".compact" in path.name
+        if compact or number not in found:
+            found[number] = path
+        first = max(first, number if compact else 0)
+    if not found:
+        raise ValueError(
+            f"{folder}: a directory without parts of a Spark event log (events_1_ ...)"
+        )
+    numbers = range(first or 1, max(found) + 1)
+    for number in numbers:
+        if number not in found:
+            raise ValueError(f"{folder}: part {number} of the Spark event log is missing")
+    return [found[number] for number in numbers]
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is called as a part of a rolling log is."""
+    return _PART.match(path.name) is not None and path.is_file()
+
+
+def check_part(path: Path) -> None:
+    """ValueError for a part of a rolling log without its beginning, a warning for one without its end."""
+    named = _PART.match(path.name)
+    if named is None:
+        return
+    number = int(named[1])
+    whole = f"part {number} of a rolling log: the folder {path.absolute().parent} is the whole one"
+    if number > 1 and ".compact" not in path.name:
+        raise ValueError(f"{whole}; parts before this one are missing")
+    if any(
+        other.name != path.name and is_part(other) for other in path.absolute().parent.iterdir()
+    ):
+        warnings.warn(f"{path}: {whole}; parts after this one are left out", stacklevel=4)

@@ -87,13 +87,6 @@ class Phase:
         runs = {"task": first, "width": width, "start": start[some], "end": end[some]}
         return cls(tasks=tasks, offset=_offset(some.astype(np.int64)), **runs)
 
-    @classmethod
-    def of_seconds(cls, seconds: Sequence[Sequence[float]]) -> Phase:
-        """A phase of tasks whose times are known, but not when they ran: a list for each job [s]."""
-        counts = [len(job) for job in seconds]
-        times = np.array([time for job in seconds for time in job], dtype=np.float64)
-        return cls(tasks=np.array(counts, dtype=np.int64), offset=_offset(counts), seconds=times)
-
     def untimed(self, first: str) -> list[int]:
         """Jobs with tasks none of which has a known time from the step ``first`` to its end."""
         if self.offset is None or self.end is None:

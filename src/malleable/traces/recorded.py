@@ -82,7 +82,7 @@ def recorded(trace: Trace, rows: Integers) -> Recorded | None:
         begin[rows] / trace.per_second,
         found[rows] / trace.per_second,
         rigid[rows],
-        *_in_use(moments, changes, trace.per_second),
+        *in_use(moments, changes, trace.per_second),
     )
 
 
@@ -102,9 +102,10 @@ def _together(job: Integers, width: Floats, count: int) -> Flags:
     return together
 
 
-def _in_use(
-    moments: list[Floats], changes: list[Floats], per_second: float
+def in_use(
+    moments: list[Floats], changes: list[Floats], per_second: float = 1.0
 ) -> tuple[Floats, Floats]:
+    """Moments [s] at which the number of slots in use changes, and the slots from then on."""
     time, change = np.concatenate([*moments, np.empty(0)]), np.concatenate([*changes, np.empty(0)])
     at, place = np.unique(time, return_inverse=True)
     return at / per_second, np.cumsum(np.bincount(place, change, len(at)))

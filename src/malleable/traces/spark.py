@@ -30,9 +30,8 @@ from typing import Any
 
 from malleable.domain import shown
 from malleable.files.json import is_number, of_kind, parse_json
-from malleable.traces.formats import File, Head, register
-from malleable.traces.rolling_log import check_part
-from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
+from malleable.traces.formats import File, Head, check_part, register
+from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
 
 _EVENT = re.compile(r'\s*\{\s*"Event"\s*:\s*"([^"\\]*)"')

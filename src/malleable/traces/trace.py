@@ -8,7 +8,7 @@ from typing import Any
 
 from malleable.jobs.table import Floats, SlaSteps
 from malleable.lines import counted
-from malleable.traces import converting, recorded, to_jobs, to_slots, to_tasks
+from malleable.traces import converters, converting, recorded
 from malleable.traces.phases import Column, Phase
 from malleable.values import by_value
 from malleable.view_hook import as_html
@@ -114,10 +114,10 @@ class Trace:
         return self.map.tasks is None and self.map.work is None
 
     assumptions = converting.assumptions
-    jobs = to_jobs.jobs
-    flows = to_jobs.flows
-    map_shuffle = to_slots.map_shuffle
-    map_reduce = to_slots.map_reduce
-    tasks = to_tasks.tasks
-    task_rows = to_tasks.task_rows
+    jobs = converters.jobs
+    flows = converters.flows
+    map_shuffle = converters.map_shuffle
+    map_reduce = converters.map_reduce
+    tasks = converters.tasks
+    task_rows = converters.task_rows
     recorded = recorded.recorded

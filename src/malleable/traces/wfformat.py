@@ -16,7 +16,7 @@ from malleable.files.json import amount_of, of_kind, text_of, texts_of
 from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, Head, register
-from malleable.traces.tables import stage, trace_of
+from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 
 
@@ -72,15 +72,16 @@ def _read(file: File) -> Trace:
         with telling_of(f"task {shown(key)}"):
             if key not in runs:
                 raise ValueError("has not been run (no entry in execution)")
-            jobs.append(stage(key, *_cores_and_seconds(runs[key]), above[key]))
+            jobs.append(_job(key, runs[key], above[key]))
     name = text_of(content.get("name") or "workflow", "name")
     return trace_of(Flows([jobs], name=[name]))
 
 
-def _cores_and_seconds(run: Mapping[str, Any]) -> tuple[int, float]:
+def _job(name: str, run: Mapping[str, Any], after: list[str]) -> dict[str, Any]:
     seconds = amount_of(run.get("runtimeInSeconds", run.get("runtime")), "runtimeInSeconds")
     cores = run.get("coreCount", run.get("cores", 1))
-    return max(1, round(1.0 if cores is None else amount_of(cores, "coreCount"))), seconds
+    slots = max(1, round(1.0 if cores is None else amount_of(cores, "coreCount")))
+    return {"name": name, "work": slots * seconds, "max_slots": slots, "after": after}
 
 
 def _looks(head: Head) -> bool:
