@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -232,15 +231,3 @@ def test_a_few_a_second():
     now[0] = 1.5
     tell(Failure("a", 1000, "", "false", "failed", "exit status 1", 1, 0.0))
     assert lines[6].startswith("997 more") and lines[7] == "failed: a task 1000: exit status 1"
-
-
-def test_what_a_run_told_stays_on_a_screen_with_a_table_in_place(tmp_path):
-    (tmp_path / "jobs.toml").write_text(
-        '[[job]]\nname = "a"\ncommands = ["sh -c \'echo why >&2; exit 4\'", "sleep 1.5"]\n'
-    )
-    with terminal(tmp_path, "run", "--watch", "--slots", "2", columns=140) as on:
-        on.wait(lambda text: "exit status 4" in text and "| why" in text and "running" in text)
-        on.process.send_signal(signal.SIGINT)
-        assert on.end() == 130
-    lines = on.screen.lines()
-    assert sum("failed: a task 0" in line for line in lines) == 1

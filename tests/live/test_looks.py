@@ -74,8 +74,8 @@ def test_a_bar_and_a_table_in_colours(tmp_path, columns):
 @pytest.mark.parametrize("columns", [80, 140])
 def test_a_clean_screen_after_ctrl_c(tmp_path, columns):
     (tmp_path / "jobs.toml").write_text(JOBS)
-    with terminal(tmp_path, "run", "-j", "2", "--watch", columns=columns) as on:
-        on.wait(lambda text: "run 1, running" in text and "later" in text)
+    with terminal(tmp_path, "run", "-j", "2", columns=columns) as on:
+        on.wait(lambda text: "running" in text)
         on.press(b"\x03")
         assert on.end() == 130
     lines = on.screen.lines()
@@ -144,13 +144,12 @@ def test_how_long_things_last():
     assert {seconds: lasting(seconds) for seconds in told} == told
 
 
-@pytest.mark.parametrize(("columns", "words"), [(80, []), (140, ["--watch"])])
-def test_a_terminal_that_is_stopped_stops_no_run(tmp_path, columns, words):
+def test_a_terminal_that_is_stopped_stops_no_run(tmp_path):
     """Ctrl-S, or a connection that hangs: what cannot be shown is left out."""
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\ncommand = ["sh", "-c", "sleep 0.3; touch $1; [ $1 != 3 ]", "sh", "{}"]\nover.range = 20\n'
     )
-    with terminal(tmp_path, "run", "-j", "2", *words, columns=columns) as on:
+    with terminal(tmp_path, "run", "-j", "2", columns=80) as on:
         on.wait(lambda text: "running" in text)
         on.press(b"\x13")
         until((tmp_path / "20").exists)

@@ -188,20 +188,18 @@ def test_a_guard_tells_once_and_lets_interrupts_go():
         guard("the view", interrupted)
 
 
-@pytest.mark.parametrize("watch", [True, False])
-def test_views_that_fail_end_no_run(tmp_path, watch):
+def test_views_that_fail_end_no_run(tmp_path):
     script = (
         "import sys\n"
-        "from malleable.cli import main, run_command, run_screen\n"
+        "from malleable.cli import main, run_screen\n"
         "def fails(*_): raise ZeroDivisionError('drawn badly')\n"
-        "run_screen.line_text = run_command.run_status = fails\n"
+        "run_screen.line_text = fails\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\ncommand = "sleep 0.7; echo {} >>ran"\nover.range = 4\n'
     )
-    words = ["run", "--slots", "1", *["--watch"][: 1 if watch else 0]]
-    text, status, _ = shown([sys.executable, "-c", script, *words], tmp_path)
+    text, status, _ = shown([sys.executable, "-c", script, "run", "--slots", "1"], tmp_path)
     assert status == 0, text
     assert text.count("drawn badly") == 1
     assert (tmp_path / "ran").read_text().split() == ["1", "2", "3", "4"]
@@ -245,13 +243,6 @@ def test_ends_that_cannot_be_predicted_are_not_told(tmp_path, monkeypatch):
     assert math.isnan(found.jobs[0].end)
     assert said == ["the prediction of ends failed, the run goes on: math domain error"]
     assert loop.jobs[0].done == 5
-
-
-def test_a_terminal_is_asked_for_before_the_run_begins(tmp_path):
-    done = run(tmp_path, "run", "--watch", "--job", "a", "true", input="1\n")
-    assert done.returncode == 1
-    assert "no terminal" in done.stderr
-    assert not (tmp_path / ".malleable").exists()
 
 
 # Words.

@@ -23,14 +23,12 @@ from malleable.cli.run_screen import (
     ProgressLine,
     Screen,
     Shown,
-    Thrift,
     Wanted,
     halt,
 )
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
 from malleable.cli.terminal import adder, duration, size
-from malleable.cli.watch_command import check_terminal, view
 from malleable.cli.workers import engine_of
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
@@ -105,7 +103,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "output of tasks: keep it in files, stream it as well when a task ends, or none"
     add("--output", told, default="keep", choices=("keep", "stream", "none"))
     add("--keep-order", "stream output in the order of the tasks", bool)
-    add("--watch", "show a table of all jobs instead of one line", bool)
     add("--dry-run", "show what would run and when it would end, but run nothing", bool)
     job = job_arguments(parser, "end within this time after the start")
     told = "a task that runs for long gets a second attempt beside it; the first to end counts"
@@ -186,8 +183,6 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
     if asked.engine and not asked.engine.startswith("hyperqueue"):
         raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
-    if asked.watch and not asked.dry_run:
-        check_terminal()
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     return (_go_on if again else _begin)(asked, memory, outputs)
@@ -295,25 +290,18 @@ def _interrupts() -> Iterator[_Interrupts]:
 def _progress(
     begun: CommandRun, asked: argparse.Namespace, wanted: Wanted
 ) -> Iterator[Callable[[Progress], object]]:
-    """Shows progress: all jobs, or a line that moves; without a terminal a line each minute."""
-    screen = Screen(watched(sys.stderr) and not asked.watch)
+    """Shows progress: a line that moves; without a terminal a line each minute."""
+    screen = Screen(watched(sys.stderr))
     line = ProgressLine(screen)
     with ExitStack() as views:
-        show = None
-        if asked.watch:
-            show = begun.guard(
-                "the view of the run", lambda: views.enter_context(view(passing=True))
-            )
         streams = asked.output == "stream"
-        above = show.above if show else screen.above
-        failing = FailureTeller(above, not streams)
+        failing = FailureTeller(screen.above, not streams)
         begun.tell_failure = failing
-        say = lambda text: quiet() or above([f"malleable: {text}"])  # noqa: E731
+        say = lambda text: quiet() or screen.above([f"malleable: {text}"])  # noqa: E731
         begun.tell_shortage = say
         if not asked.engine and not quiet():
             used = SlotsUsed(begun.run.slots, processors(), say, time.monotonic)
             begun.hearers["the look at processors"] = used
-        thrift = Thrift()
         if streams:
             earlier: set[tuple[int, int]] | None = set() if asked.keep_order else None
             begun.earlier = earlier
@@ -327,11 +315,7 @@ def _progress(
 
         def told(progress: Progress) -> None:
             failing.flush()
-            if show:
-                over = not any(job.left for job in progress.jobs)
-                thrift(lambda: show(run_status(begun.journal, begun.number)), at_once=over)
-            else:
-                line(progress)
+            line(progress)
 
         try:
             yield told

@@ -6,7 +6,6 @@ That is giving up, a log of tasks, and output as tasks end.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
 import shutil
@@ -128,26 +127,6 @@ class FailureTeller:
             told = f"{self._hidden:,} more {verb} not end well: malleable status --failed"
             if self._above([told]):
                 self._hidden = 0
-
-
-class Thrift:
-    """Has something done, and not again before it has cost no more than a small part of the time."""
-
-    _SHARE = 0.05
-
-    def __init__(self) -> None:
-        self._next = -math.inf
-
-    def __call__(self, do: Callable[[], object], at_once: bool = False) -> None:
-        """Does it, if it is time or has to be ``at_once``."""
-        if at_once or time.monotonic() >= self._next:
-            first, began = self._next < 0.0, time.thread_time()
-            do()
-            if not first:  # which imports what it needs
-                cost = time.thread_time() - began
-                self._next = time.monotonic() + cost / self._SHARE
-            else:
-                self._next = 0.0
 
 
 class ProgressLine:

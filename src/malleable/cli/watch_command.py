@@ -7,9 +7,8 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from malleable.cli.status_command import journal_arguments
 from malleable.cli.streams import console, quiet, ready
@@ -17,9 +16,6 @@ from malleable.cli.terminal import adder
 from malleable.live.journal import Journal
 from malleable.live.status import RunStatus, run_status
 from malleable.view.live import status_table
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 _ECHO = 3  # columns on the right for what Ctrl-C writes: it must not begin a line of its own
 _HEARD = 0.1  # seconds until Ctrl-C is heard
@@ -43,49 +39,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     adder(parser)("--every S", "show the table every S seconds", _every, 1.0)
 
 
-def check_terminal() -> None:
-    """ValueError if standard output cannot show a table that stays in place."""
-    if not quiet() and not sys.stdout.isatty():
-        raise ValueError("standard output is no terminal; use malleable status")
-
-
-class View:
-    """A table that stays in place on a terminal's standard output; nothing where people want it quiet."""
-
-    def __init__(self, live: Live | None) -> None:
-        self._live = live
-
-    def __call__(self, status: RunStatus) -> None:
-        """Show it again, if the terminal is ready."""
-        from rich.constrain import Constrain
-
-        if self._live and ready(sys.stdout):
-            size = self._live.console.size
-            table = status_table(status, max(1, size.height - _BESIDE))
-            self._live.update(Constrain(table, size.width - _ECHO), refresh=True)
-
-    def above(self, lines: Sequence[str]) -> bool:
-        """Lines that stay above the table; False: the terminal takes none now."""
-        from rich.text import Text
-
-        if not ready(sys.stdout):
-            return False
-        if self._live:
-            self._live.console.print(*map(Text.from_ansi, lines), sep="\n", soft_wrap=True)
-        return True
-
-
 @contextmanager
-def view(passing: bool = False) -> Iterator[View]:
-    """Show tables in place, until the end if ``passing``. ValueError if there is no terminal."""
+def _view() -> Iterator[Callable[[RunStatus], object]]:
+    """What shows a table in place on standard output; nothing where people want it quiet."""
     if quiet():
-        yield View(None)
+        yield lambda status: None
         return
+    from rich.constrain import Constrain
     from rich.live import Live
 
-    check_terminal()
-    with Live(console=console(sys.stdout), auto_refresh=False, transient=passing) as live:
-        yield View(live)
+    if not sys.stdout.isatty():
+        raise ValueError("standard output is no terminal; use malleable status")
+    with Live(console=console(sys.stdout), auto_refresh=False) as live:
+
+        def show(status: RunStatus) -> None:
+            if ready(sys.stdout):
+                size = live.console.size
+                table = status_table(status, max(1, size.height - _BESIDE))
+                live.update(Constrain(table, size.width - _ECHO), refresh=True)
+
+        yield show
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -103,7 +76,7 @@ def run(asked: argparse.Namespace) -> int:
 
     before = signal.signal(signal.SIGINT, press)
     try:
-        with view() as show:
+        with _view() as show:
             while not pressed:
                 with Journal(asked.journal, write=False) as journal:
                     status = run_status(journal, asked.number)
