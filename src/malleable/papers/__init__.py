@@ -44,7 +44,7 @@ def _asrpt(kind: str, setting: str) -> Experiment:
 
 
 def _model(number: int, shows: str) -> Experiment:
-    return Experiment("overlap_model.figure", (number,), 1, 1, shows)
+    return Experiment("overlap.figure_of_model", (number,), 1, 1, shows)
 
 
 def _adaptive(shows: str, metric: str, *workloads: int) -> Experiment:

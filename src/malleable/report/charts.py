@@ -320,43 +320,32 @@ def stacked(
     """Areas one above another: ``layers`` have a value for each window between two edges."""
     if len(edges) < 2 or not layers:
         return ""
-    return "".join(
-        _stacked(edges, layers, names, f"{title}. {told}", level, paper) for paper in _PAPERS
-    )
-
-
-def _stacked(
-    edges: Sequence[float],
-    layers: Sequence[tuple[str, Sequence[float]]],
-    names: tuple[str, str],
-    told: str,
-    level: tuple[float, str] | None,
-    paper: Paper,
-) -> str:
-    paper = paper._replace(right=_EDGE)
     totals = [sum(values) for values in zip(*(own for _, own in layers), strict=True)]
-    frame = _frame(edges, [*totals, level[0] if level else 0.0], names, paper)
-    body = list(frame.parts)
-    below = [0.0] * (len(edges) - 1)
-    for k, (name, own) in enumerate(layers):
-        above = [a + b for a, b in zip(below, own, strict=True)]
-        top = [
-            f"{frame.x(edges[j + side]):.1f} {frame.y(above[j]):.1f}"
-            for j in range(len(above))
-            for side in (0, 1)
-        ]
-        foot = [
-            f"{frame.x(edges[j + side]):.1f} {frame.y(below[j]):.1f}"
-            for j in reversed(range(len(below)))
-            for side in (1, 0)
-        ]
-        body.append(
-            f'<path class="area a-{k % 8}" d="M{"L".join(top)}L{"L".join(foot)}Z">'
-            f"<title>{_text(name)}</title></path>"
-        )
-        below = above
-    body += _marked(frame, paper, None, level)
-    return _svg(body, told, paper)
+    pages = []
+    for each in _PAPERS:
+        paper = each._replace(right=_EDGE)
+        frame = _frame(edges, [*totals, level[0] if level else 0.0], names, paper)
+        body = list(frame.parts)
+        below = [0.0] * (len(edges) - 1)
+        for k, (name, own) in enumerate(layers):
+            above = [a + b for a, b in zip(below, own, strict=True)]
+            top = _outline(frame, edges, above, range(len(above)), (0, 1))
+            foot = _outline(frame, edges, below, reversed(range(len(below))), (1, 0))
+            body.append(
+                f'<path class="area a-{k % 8}" d="M{top}L{foot}Z"><title>{_text(name)}</title></path>'
+            )
+            below = above
+        body += _marked(frame, paper, None, level)
+        pages.append(_svg(body, f"{title}. {told}", paper))
+    return "".join(pages)
+
+
+def _outline(
+    frame: Frame, edges: Sequence[float], y: Sequence[float], windows: Any, sides: tuple[int, int]
+) -> str:
+    """A path along the tops of windows."""
+    points = ((edges[j + side], y[j]) for j in windows for side in sides)
+    return "L".join(f"{frame.x(at):.1f} {frame.y(value):.1f}" for at, value in points)
 
 
 def bar(ratio: float | None, most: float = 2.0) -> str:

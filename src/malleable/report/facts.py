@@ -154,11 +154,6 @@ class _Made:
     def head(self) -> dict[str, Any]:
         """What the page is about."""
         study = self.study
-        first, last = (
-            (float(study.units.arrival.min()), float(study.units.arrival.max()))
-            if len(study.units)
-            else (0.0, 0.0)
-        )
         return {
             "kind": "trace",
             "title": self.asked.title or " and ".join(each["name"] for each in study.files[:3]),
@@ -170,7 +165,7 @@ class _Made:
             "counted": int(study.units.counted.sum()),
             "tasks": int(study.jobs.maps.sum() + study.jobs.reduces.sum()),
             "work": float(study.units.work.sum()),
-            "span": last - first,
+            "span": float(np.ptp(study.units.arrival)) if len(study.units) else 0.0,
             "slots": study.slots,
             "cluster": repr(study.cluster),
             "load": study.load,
@@ -379,7 +374,7 @@ def _over_time(
     arrival = study.units.arrival
     ends = [own.end[np.isfinite(own.end)] for own in schedules.values()]
     last = max((float(own.max()) for own in ends if len(own)), default=0.0)
-    first = float(arrival.min()) if len(arrival) else 0.0
+    first = _first(study)
     if not last > first:
         return {"missing": "Nothing lasts: there is no time to draw.", "time": [], "policies": {}}
     edges = np.linspace(first, last, _WINDOWS + 1)

@@ -143,16 +143,20 @@ def _mover_kinds(facts: Mapping[str, Any]) -> list[str]:
     return []
 
 
+def _there(rows: Sequence[Mapping[str, Any]]) -> list[words.Column]:
+    """Columns of which any row has a value."""
+    return [one for one in words.COLUMNS if any(row.get(one.key) is not None for row in rows)]
+
+
+def _family(column: words.Column) -> str:
+    return words.FAMILIES.get(column.key.rpartition("_")[2], "")
+
+
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Columns of which any row has a value, by family."""
     families: dict[str, list[dict[str, Any]]] = {}
-    place = 0
-    for column in words.COLUMNS:
-        if all(row.get(column.key) is None for row in rows):
-            continue
-        place += 1
-        end = column.key.rpartition("_")[2]
-        family = words.FAMILIES.get(end, "jobs and slots")
+    for place, column in enumerate(_there(rows), 1):
+        family = _family(column) or "jobs and slots"
         families.setdefault(family, []).append({**column._asdict(), "place": place})
     return list(families.items())
 
@@ -172,12 +176,8 @@ def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _told_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    there = [one for one in words.COLUMNS if any(row.get(one.key) is not None for row in rows)]
-    names = {"response": "response time, ", "wait": "wait, "}
-    return [
-        (names.get(column.key.rpartition("_")[2], "") + column.head, column.told)
-        for column in there
-    ]
+    heads = ((_family(column), column) for column in _there(rows))
+    return [(f"{of}, {one.head}" if of else one.head, one.told) for of, one in heads]
 
 
 def _told_policies(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -94,16 +94,16 @@ def error_scenarios(
     study: Study, policies: Sequence[str], sigmas: Sequence[float], draws: int, seed: int
 ) -> list[Scenario]:
     """Sizes that are wrong, drawn several times; then nothing is said of them."""
-    found = []
-    for name in policies:
-        for sigma in sigmas:
-            for draw in range(draws):
-                how: dict[str, Any] = {"estimates": sigma, "rng": seed + draw}
-                key = "error", sigma, draw, name
-                found.append(Scenario(key, study.jobs, study.units, name, how))
-        how = {"estimates": UNKNOWN}
-        found.append(Scenario(("error", UNKNOWN, 0, name), study.jobs, study.units, name, how))
-    return found
+    drawn: list[tuple[Any, int, dict[str, Any]]] = [
+        (sigma, draw, {"estimates": sigma, "rng": seed + draw})
+        for sigma in sigmas
+        for draw in range(draws)
+    ]
+    return [
+        Scenario(("error", sigma, draw, name), study.jobs, study.units, name, how)
+        for name in policies
+        for sigma, draw, how in [*drawn, (UNKNOWN, 0, {"estimates": UNKNOWN})]
+    ]
 
 
 def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:

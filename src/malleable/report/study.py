@@ -139,18 +139,14 @@ def study(
     found.jobs = _spread(found, spread, seed)
     place = _place(found, cluster, slots, load)
     units = units_of(found.jobs, place, found.groups)
+    kept = ("format", "jobs", "rigid", "warnings", "assumed", "skipped")
     told = Study(
         files=[each for path in paths for each in checksums(path)],
-        format=found.format,
-        jobs=found.jobs,
         cluster=place,
         units=units,
-        rigid=found.rigid,
         rigid_share=_share(found.jobs, found.rigid),
-        warnings=found.warnings,
-        assumed=found.assumed,
-        skipped=found.skipped,
         load=load_of(found.jobs, place),
+        **{name: getattr(found, name) for name in kept},
     )
     if told.rigid is not None and told.rigid.any():
         told.warnings.append(

@@ -90,20 +90,17 @@ def _read(file: File) -> Trace:
         tasks.setdefault(cells[2], []).append(task)
         if cells[4] != "Terminated" or not (task.start > 0.0 and task.end > 0.0):
             left_out.add(cells[2])
-    flows = []
-    for job in (job for job in tasks if job not in left_out):
-        try:
-            flows.append(Flow(job, min(task.start for task in tasks[job]), _stages(tasks[job])))
-        except ValueError as error:
-            file.bad.add(f"job {shown(job)}: {error}")
+    whole = ((shown(job), (job, own)) for job, own in tasks.items() if job not in left_out)
+    flows = list(file.records(_flow, whole, "job"))
     if not flows and not file.bad.count:
         raise ValueError("no flow in it all of whose tasks ended inside the trace's window")
     file.settle(len(flows), "flows")
     return trace_of_stages(flows, wall=True)
 
 
-def _stages(tasks: list[_Task]) -> list[Stage]:
-    """The stages of a flow; ValueError if they are none."""
+def _flow(found: tuple[str, list[_Task]]) -> Flow:
+    """The flow of a job's tasks; ValueError if they are none."""
+    job, tasks = found
     index: dict[int, int] = {}
     names: set[str] = set()
     for k, task in enumerate(tasks):
@@ -124,7 +121,7 @@ def _stages(tasks: list[_Task]) -> list[Stage]:
         run = (0, task.start, task.end, task.instances)
         stages.append(Stage(task.name, task.instances, [run], parents))
     checked_parents(stages)
-    return stages
+    return Flow(job, min(task.start for task in tasks), stages)
 
 
 register("Alibaba batch_task table", _looks, _read)
