@@ -181,12 +181,7 @@ def _study(path: str, run: _Run) -> Study:
     end = np.array([own.ended for own in run.status.jobs])
     rigid = np.zeros(count, dtype=bool)
     times = np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan)
-    begin, took = (
-        np.array([getattr(one, of) for one in run.attempts]) for of in ("began", "seconds")
-    )
-    one = np.ones(len(begin))
-    used = in_use([begin, begin + took], [one, -one])
-    told = with_record(told, Recorded(*times, rigid, *used))
+    told = with_record(told, Recorded(*times, rigid, *_used(run.attempts)))
     return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
 
 
@@ -225,6 +220,12 @@ def _assumed(run: _Run) -> list[str]:
     if any(job.memory for job in run.jobs):
         told.append("Simulations do not know memory, which may have kept tasks from running.")
     return told
+
+
+def _used(attempts: Sequence[Attempt]) -> tuple[Any, Any]:
+    begin = np.array([each.began for each in attempts])
+    one = np.ones(len(begin))
+    return in_use([begin, begin + np.array([each.seconds for each in attempts])], [one, -one])
 
 
 def _own(run: _Run) -> dict[str, Any]:
