@@ -67,7 +67,8 @@ def test_replications_and_grid(capsys):
     shown = json.loads(Path("r.json").read_text(), parse_constant=pytest.fail)
     assert shown["seeds"] == [0, 1]
     assert shown["policies"]["flex"]["mean_response"]["half"] > 0
-    assert call("--policy", "flex,fair", "--grid", "--json", "g.json") == 0
+    grid = ["--speedups", "1,0.8,0.5", "--errors", "0,0.2,1"]
+    assert call("--policy", "flex,fair", *grid, "--json", "g.json") == 0
     assert "FLEX loses to FAIR in the mean" in capsys.readouterr().out
     grid = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)["grid"]
     assert [(one["speedup"], one["estimates"]) for one in grid] == [
@@ -86,13 +87,13 @@ def test_replications_and_grid(capsys):
         (["--read", "gap=1"], "option 'gap' does not apply to a table of cluster jobs"),
         (["--read", "gap"], "--read gap: write NAME=VALUE"),
         (["--load", "0.5"], "load: only without a cluster"),
-        (["--grid", "--records", "r.csv"], "--records: works for a single run only"),
+        (["--errors", "0,1", "--records", "r.csv"], "--records: works for a single run only"),
         (["--replications", "2", "--plot", "c.png"], "--plot: works for a single run only"),
         (["--loads", "0.5,x"], "--loads 0.5,x: numbers with commas"),
         (["--loads", "0.5", "--load", "0.5"], "--loads: cannot be used with --load"),
         (["--errors", "0", "--estimates", "learn"], "--errors: cannot be used with --estimates"),
         (["--loads", "0.5"], "load: only without a cluster"),
-        (["--processes", "0", "--grid"], "processes = 0"),
+        (["--processes", "0", "--errors", "0,1"], "processes = 0"),
     ],
 )
 def test_wrong_usage_is_one_line(more, message, capsys):

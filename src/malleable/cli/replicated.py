@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -16,33 +15,30 @@ from malleable.simulation import other_fairs
 from malleable.view.drawing import image_bytes
 from malleable.view.simulations import replications_dict, replications_tables
 
-# Of a grid by its argument: which option of the simulation varies, which one goes not beside it, and
-# what --grid takes.
-_AXES: dict[str, tuple[str, str, Sequence[float]]] = {
-    "loads": ("load", "load", ()),
-    "speedups": ("speedup", "", (1.0, 0.8, 0.5)),
-    "periods": ("period", "period", ()),
-    "errors": ("estimates", "estimates", (0.0, 0.2, 1.0)),
+# Of a grid by its argument: which option of the simulation varies, and which one goes not beside it.
+_AXES = {
+    "loads": ("load", "load"),
+    "speedups": ("speedup", ""),
+    "periods": ("period", "period"),
+    "errors": ("estimates", "estimates"),
 }
 
 
 def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
     """The names and values of a grid, if there is one."""
     axes = {}
-    for name, (varied, beside, usual) in _AXES.items():
+    for name, (varied, beside) in _AXES.items():
         text = getattr(asked, name, None)  # models differ
         if text is not None and beside and getattr(asked, beside) is not None:
             raise ValueError(f"--{name}: cannot be used with --{beside}")
         if text is not None:
             axes[varied] = listed(name, text, float)
-        elif usual and getattr(asked, "grid", False):
-            axes[varied] = list(usual)
     return axes
 
 
 def several(asked: argparse.Namespace) -> bool:
     """Whether more than one run is asked for."""
-    return asked.replications > 1 or any(getattr(asked, name, None) for name in ("grid", *_AXES))
+    return asked.replications > 1 or any(getattr(asked, name, None) for name in _AXES)
 
 
 def _same(jobs: Any, seed: int) -> Any:

@@ -23,10 +23,6 @@ def arguments(add: Callable[..., str]) -> None:
     spread_argument(add)
     told = "an option of the trace's format, or an assumption (--options lists both)"
     add("--read NAME=VALUE", told, action="append")
-    told = (
-        "run a grid of cases: speed-ups p of 1, 0.8 and 0.5, with sizes wrong by sigma 0, 0.2 and 1"
-    )
-    add("--grid", told, bool)
     told = "run a grid of cases: each of these speed-ups p (s tasks together do s^p)"
     add("--speedups P,P", told)
     add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
