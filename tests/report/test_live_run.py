@@ -169,7 +169,8 @@ def _begun(tmp_path, kind="commands"):
         run = made.begin(2, "sum:response", "flex", recorded(parse_jobs(JOBS), JOBS), kind)
         made.enter(run)
         ended = [Attempt(0, k, 0, 0, 3.0, 10.0, 4.0, 0.0) for k in range(2)]
-        ended.append(Attempt(2, 0, 1, 5, 3.0, 1.0, how="", why="lost its way"))
+        lost = {"how": "", "why": "lost its way"}
+        ended += [Attempt(2, 0, k, 5, 3.0 + k, 1.0, **lost) for k in range(2)]
         made.record(run, 14.0, ended, [Decided(3.0, 0, 2, "its share", 10.0, 40.0)])
     return path
 
