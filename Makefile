@@ -77,9 +77,6 @@ pytest: develop
 freeze: develop
 	$(BIN)/python -m tests.frozen.record $(FROZEN)
 
-# What is compiled for these and then thrown away: many sources at once.
-TOGETHER := -DMALLEABLE_TOGETHER=10
-
 # Random tables through the core under AddressSanitizer and UBSan, in the library that `make fuzz` has as well: of clang
 # where there is one, and of GCC with `FUZZ_COMPILER=`.
 sanitize: fuzz-configure
@@ -90,7 +87,7 @@ sanitize: fuzz-configure
 TSAN := build/tsan
 tsan: develop
 	$(BIN)/cmake -S . -B $(TSAN) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	  $(TOGETHER) -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DMALLEABLE_SANITIZE_THREADS=ON \
+	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DMALLEABLE_SANITIZE_THREADS=ON \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
 	$(BIN)/cmake --build $(TSAN) --target test_turn _core
@@ -102,7 +99,7 @@ CLANG := build/clang
 CLANG_TESTS := tests/test_frozen.py tests/jobs tests/embed
 clang-test: develop
 	$(BIN)/cmake -S . -B $(CLANG) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-	  $(TOGETHER) -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DCMAKE_CXX_COMPILER=clang++ \
+	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DCMAKE_CXX_COMPILER=clang++ \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
 	$(BIN)/cmake --build $(CLANG) --target unit_tests _core
@@ -133,11 +130,14 @@ fuzz-build: fuzz-configure
 	$(BIN)/cmake --build $(FUZZ)
 
 fuzz-configure: develop
-	$(BIN)/cmake -S . -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja $(TOGETHER) \
+	$(BIN)/cmake -S . -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DMALLEABLE_BUILD_FUZZ=ON -DMALLEABLE_BUILD_TESTS=ON $(if $(FUZZ_COMPILER),-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER)) >/dev/null
 
-tidy: develop unit
-	$(BIN)/clang-tidy -p $(BUILD) --quiet $(filter cpp/src/%.cpp,$(CPP))
+# Each source by itself, in a folder where nothing is built: clang-tidy asks only how to compile it.
+TIDY := build/tidy
+tidy: develop
+	$(BIN)/cmake -S . -B $(TIDY) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMALLEABLE_TOGETHER=1 >/dev/null
+	$(BIN)/clang-tidy -p $(TIDY) --quiet $(filter cpp/src/%.cpp,$(CPP))
 
 # The source distribution, and the wheel that is made from it.
 package: develop

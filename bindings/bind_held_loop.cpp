@@ -1,5 +1,3 @@
-#include <pybind11/stl.h>
-
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,3 @@
-#include <pybind11/stl.h>
-
 #include "kinds.hpp"
 #include "malleable/model/bound.hpp"
 #include "malleable/model/flows.hpp"

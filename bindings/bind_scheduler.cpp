@@ -1,5 +1,3 @@
-#include <pybind11/stl.h>
-
 #include <cmath>
 #include <memory>
 #include <optional>

@@ -1,5 +1,3 @@
-#include <pybind11/stl.h>
-
 #include <optional>
 
 #include "malleable/embed/handle.hpp"

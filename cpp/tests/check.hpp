@@ -1,5 +1,7 @@
-// The test harness: checks that print where and what, named cases, and the program's entry. One
-// header, because the project must build with nothing but a C++ compiler.
+// The test harness: checks that print where and what, and named cases; main.cpp runs them. A header
+// of our own, because the project must build with nothing but a C++ compiler. What a test file
+// declares stands in a namespace with the name of the file, because the compiler reads several
+// files as one.
 #pragma once
 
 #include <cmath>
@@ -7,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <iomanip>
 #include <random>
@@ -18,7 +19,7 @@
 namespace malleable::check {
 
 struct Case {
-  const char* name;
+  std::string name;  // test_STEM.cpp/the case
   void (*body)();
 };
 inline std::vector<Case> cases;
@@ -29,7 +30,9 @@ struct Enough {};  // ends a case that has failed often enough to make the point
 inline constexpr std::size_t kMostFailures = 10;
 
 struct Registration {
-  Registration(const char* name, void (*body)()) { cases.push_back({name, body}); }
+  Registration(const std::string& file, const char* name, void (*body)()) {
+    cases.push_back({file.substr(file.find_last_of("/\\") + 1) + "/" + name, body});
+  }
 };
 
 template <typename... Parts>
@@ -106,7 +109,7 @@ inline int run_cases(int count, char** names) {
   std::size_t run = 0;
   for (const Case& each : cases) {
     bool wanted = count < 2;
-    for (int k = 1; k < count; ++k) wanted |= std::strstr(each.name, names[k]) != nullptr;
+    for (int k = 1; k < count; ++k) wanted |= each.name.find(names[k]) != std::string::npos;
     if (!wanted) continue;
     ++run;
     context.clear();
@@ -118,7 +121,7 @@ inline int run_cases(int count, char** names) {
       ++failures;
       std::fprintf(stderr, "%s: unexpected exception: %s\n", context.c_str(), error.what());
     }
-    if (failures > before) std::fprintf(stderr, "FAILED %s\n", each.name);
+    if (failures > before) std::fprintf(stderr, "FAILED %s\n", each.name.c_str());
   }
   std::printf("%zu cases, %zu checks, %zu failures\n", run, checks, failures);
   return failures == 0 && run > 0 ? 0 : 1;
@@ -126,9 +129,9 @@ inline int run_cases(int count, char** names) {
 
 }  // namespace malleable::check
 
-#define TEST(name)                                                              \
-  static void name();                                                           \
-  static const malleable::check::Registration registration_##name(#name, name); \
+#define TEST(name)                                                                        \
+  static void name();                                                                     \
+  static const malleable::check::Registration registration_##name(__FILE__, #name, name); \
   static void name()
 
 #define CHECK(condition) \
@@ -171,7 +174,3 @@ inline int run_cases(int count, char** names) {
     malleable::check::report(thrown_value, __FILE__, __LINE__,                           \
                              #expression " throws \"" substring "\": " + message_value); \
   } while (false)
-
-#ifndef MALLEABLE_FUZZ  // a fuzz target brings its own
-int main(int count, char** names) { return malleable::check::run_cases(count, names); }
-#endif

@@ -6,7 +6,7 @@
 #include "malleable/policy/adaptive.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_adaptive {
 
 // Class c is suggested to the resources named for it, with equal shares.
 ClassMatcher fixed(std::vector<std::vector<double>> share, int* calls = nullptr) {
@@ -303,5 +303,5 @@ TEST(places_by_share_and_slots) {
   }
 }
 
-}  // namespace
+}  // namespace test_adaptive
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_asrpt {
 
 class NaiveAsrpt final : public NaiveVirtual {
  public:
@@ -61,8 +61,6 @@ class NaiveDsrpt final : public NaiveVirtual {
  private:
   std::vector<std::pair<std::int64_t, Index>> queue_;
 };
-
-}  // namespace
 
 TEST(asrpt_sorted_anew) { compare_with_naive<NaiveAsrpt>("asrpt", 1, 4000); }
 
@@ -140,4 +138,5 @@ TEST(asrpt_forgets_plans_of_rows_that_are_used_again) {
   });
 }
 
+}  // namespace test_asrpt
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/backup_gain.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_backup_gain {
 
 // Of tasks that take a second on average and scatter so much.
 LogTimes scattered(double scatter) { return {-0.5 * scatter * scatter, scatter}; }
@@ -84,5 +84,5 @@ TEST(the_least_gain_rises_as_backups_lose) {
   CHECK_EQUAL(least.shown(), LeastGain::kLeast);  // never below
 }
 
-}  // namespace
+}  // namespace test_backup_gain
 }  // namespace malleable::check

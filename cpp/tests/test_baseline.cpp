@@ -3,7 +3,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_baseline {
 
 Baseline baseline;
 
@@ -95,5 +95,5 @@ TEST(no_jobs) {
   }
 }
 
-}  // namespace
+}  // namespace test_baseline
 }  // namespace malleable::check

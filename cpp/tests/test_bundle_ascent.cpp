@@ -6,7 +6,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_bundle_ascent {
 
 // The least of some planes over x >= 0; the first ones fall everywhere, so there is a maximum.
 struct Planes {
@@ -117,5 +117,5 @@ TEST(a_start_at_the_top_stays) {
   CHECK(bundle.value() == 4.0);
 }
 
-}  // namespace
+}  // namespace test_bundle_ascent
 }  // namespace malleable::check

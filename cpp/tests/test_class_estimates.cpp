@@ -2,7 +2,7 @@
 #include "malleable/kernel/class_estimates.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_class_estimates {
 
 constexpr std::int64_t kTasks[2] = {4, 2};
 
@@ -74,5 +74,5 @@ TEST(phases_without_tasks_say_nothing) {
   CHECK_NEAR(estimates.tasks(0, kReduce), 1.0, 1e-12);
 }
 
-}  // namespace
+}  // namespace test_class_estimates
 }  // namespace malleable::check

@@ -9,7 +9,7 @@
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster {
 
 constexpr double kEnd = std::numeric_limits<double>::infinity();
 
@@ -377,5 +377,5 @@ TEST(wrong_input_is_named) {
   CHECK_THROWS((world.reduce_slots[0] = 1, validate(world.cluster())), "reduce_slots[0] = 1");
 }
 
-}  // namespace
+}  // namespace test_cluster
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster_adaptive {
 
 using Numbers = std::vector<std::int64_t>;
 using Doubles = std::vector<double>;
@@ -134,5 +134,5 @@ TEST(one_scheduler_runs_again) {
   }
 }
 
-}  // namespace
+}  // namespace test_cluster_adaptive
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/policy/cluster_auto.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster_auto {
 
 // The long flow's first stage is the shortest job that is here; whole flows go the other way round.
 TEST(flows_are_served_whole) {
@@ -56,5 +56,5 @@ TEST(a_job_that_ends_when_flows_come) {
   CHECK(world.completions(policy) == (std::vector<double>{1.0, 2.0, 4.0}));
 }
 
-}  // namespace
+}  // namespace test_cluster_auto
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/policy/cluster_epoch.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster_epoch {
 
 // Two jobs of 8 and 2 tasks on 4 slots, as the policy sees them.
 struct Fixture {
@@ -135,5 +135,5 @@ TEST(fair_shares_and_generic_slots) {
   CHECK_NEAR(f.state.demand(0, 0).work, 95.0, 1e-12);
 }
 
-}  // namespace
+}  // namespace test_cluster_epoch
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/policy/cluster_flow.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster_flow {
 
 // The short flow gets a slot at once; the other one's first job has the other slot, and both from 1
 // on: until 11. Then its second job.
@@ -33,5 +33,5 @@ TEST(users_share_before_flows) {
   CHECK_EQUAL(world.completions(apart)[1], 10.0);
 }
 
-}  // namespace
+}  // namespace test_cluster_flow
 }  // namespace malleable::check

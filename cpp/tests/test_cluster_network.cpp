@@ -5,7 +5,7 @@
 #include "malleable/sim/cluster_network.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster_network {
 
 constexpr double kEnd = std::numeric_limits<double>::infinity();
 
@@ -161,5 +161,5 @@ TEST(copies_stay_few) {
   net.forget(0);
 }
 
-}  // namespace
+}  // namespace test_cluster_network
 }  // namespace malleable::check

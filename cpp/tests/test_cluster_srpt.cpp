@@ -5,7 +5,7 @@
 #include "malleable/policy/cluster_srpt.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_cluster_srpt {
 
 // Three jobs on 10 map and 5 reduce slots; maps ready, reduces as told.
 struct Fixture {
@@ -165,5 +165,5 @@ TEST(order_is_kept_between_decisions) {
   });
 }
 
-}  // namespace
+}  // namespace test_cluster_srpt
 }  // namespace malleable::check

@@ -11,7 +11,7 @@
 #include "schedule_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_concave {
 
 constexpr EpochPolicy kPolicies[] = {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kFifo,
                                      EpochPolicy::kWdeq, EpochPolicy::kHeSrpt};
@@ -326,5 +326,5 @@ TEST(epochs) {
   }
 }
 
-}  // namespace
+}  // namespace test_concave
 }  // namespace malleable::check

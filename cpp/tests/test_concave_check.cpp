@@ -7,7 +7,7 @@
 #include "schedule_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_concave_check {
 
 struct Shown {
   Table table;
@@ -120,5 +120,5 @@ TEST(packed_schedules_pass_and_damaged_ones_do_not) {
   });
 }
 
-}  // namespace
+}  // namespace test_concave_check
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/kernel/deadline_greedy.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_deadline_greedy {
 
 std::vector<Index> random_order(Random& random, std::size_t count) {
   std::vector<Index> order(count);
@@ -119,5 +119,5 @@ TEST(twice_every_deadline_that_can_be_met) {
   });
 }
 
-}  // namespace
+}  // namespace test_deadline_greedy
 }  // namespace malleable::check

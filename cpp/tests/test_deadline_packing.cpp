@@ -4,7 +4,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_deadline_packing {
 
 DeadlinePacking packing;  // one for all: a run must leave nothing behind
 
@@ -218,5 +218,5 @@ TEST(many_jobs) {
   });
 }
 
-}  // namespace
+}  // namespace test_deadline_packing
 }  // namespace malleable::check

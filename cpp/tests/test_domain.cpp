@@ -10,7 +10,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_domain {
 
 constexpr Aggregate kAggregates[] = {Aggregate::kSum, Aggregate::kMax};
 
@@ -194,5 +194,5 @@ TEST(numbers_beyond_the_domain_are_refused) {
   CHECK_THROWS(rejects([](Table& t) { t.sla.offset[1] = std::int64_t{1} << 40; }), "decrease");
 }
 
-}  // namespace
+}  // namespace test_domain
 }  // namespace malleable::check

@@ -8,7 +8,7 @@
 #include "malleable/kernel/early_reduces.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_early_reduces {
 
 double normal(Random& random) {
   const auto part = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
@@ -86,5 +86,5 @@ TEST(copying_is_a_low_quantile_of_the_last_jobs) {
   }
 }
 
-}  // namespace
+}  // namespace test_early_reduces
 }  // namespace malleable::check

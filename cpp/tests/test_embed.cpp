@@ -6,7 +6,7 @@
 #include "malleable/embed/handle.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_embed {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
@@ -342,5 +342,5 @@ TEST(huge_counts_are_refused_by_name) {
                 "nodes = 9223372036854775807: must be from 0 to 4294967294"));
 }
 
-}  // namespace
+}  // namespace test_embed
 }  // namespace malleable::check

@@ -34,7 +34,7 @@ void operator delete(void* place, std::align_val_t) noexcept { std::free(place);
 void operator delete(void* place, std::size_t, std::align_val_t) noexcept { std::free(place); }
 
 namespace malleable::check {
-namespace {
+namespace test_embed_allocations {
 
 // Decisions, updates and ends of an object that has been through as much before ask for no memory.
 void quiet(const char* what, const std::function<void(int)>& step) {
@@ -276,5 +276,5 @@ TEST(schedulers_and_warm_ones_allocate_nothing) {
   }
 }
 
-}  // namespace
+}  // namespace test_embed_allocations
 }  // namespace malleable::check

@@ -8,7 +8,7 @@
 #include "malleable/scheduler/scheduler_options.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_embed_scheduler {
 
 TEST(schedulers_take_every_option_by_name) {
   const Wholes slots{2, 2};
@@ -322,5 +322,5 @@ TEST(backup_gains_say_for_which_tasks_a_second_attempt_is_worth_while) {
   malleable_scheduler_free(scheduler);
 }
 
-}  // namespace
+}  // namespace test_embed_scheduler
 }  // namespace malleable::check

@@ -7,7 +7,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_epoch {
 
 struct Row {
   double work = 0.0, size = 0.0, arrival = 0.0, weight = 1.0, deadline = kInfinity;
@@ -580,5 +580,5 @@ TEST(huge_limits) {
   }
 }
 
-}  // namespace
+}  // namespace test_epoch
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/event_calendar.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_event_calendar {
 
 using Slow = std::multiset<std::pair<double, Index>>;
 
@@ -169,5 +169,5 @@ TEST(neighbouring_ends_of_a_range) {
   });
 }
 
-}  // namespace
+}  // namespace test_event_calendar
 }  // namespace malleable::check

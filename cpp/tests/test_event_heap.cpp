@@ -5,7 +5,7 @@
 #include "malleable/kernel/event_heap.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_event_heap {
 
 struct Event {
   double time;
@@ -41,5 +41,5 @@ TEST(agrees_with_a_plain_list) {
   });
 }
 
-}  // namespace
+}  // namespace test_event_heap
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/expected_ends.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_expected_ends {
 
 // Tasks that are known to take so many seconds each.
 LeftPhase known(double seconds, std::int64_t waiting, std::int64_t running = 0, double age = 0.0) {
@@ -188,5 +188,5 @@ TEST(the_same_seed_draws_the_same) {
   CHECK(expected_ends(jobs, request)[0].at != one[0].at);
 }
 
-}  // namespace
+}  // namespace test_expected_ends
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/fair_links.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_fair_links {
 
 struct Plain {
   double weight, left;
@@ -234,5 +234,5 @@ TEST(changes_stay_local) {
   CHECK_EQUAL(links.rate(1), 1.0);
 }
 
-}  // namespace
+}  // namespace test_fair_links
 }  // namespace malleable::check

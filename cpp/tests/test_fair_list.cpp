@@ -3,7 +3,7 @@
 #include "malleable/kernel/waterline.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_fair_list {
 
 // From event to event: a new waterline over all ready jobs at every one of them.
 std::vector<double> slowly(const FlowTable& table, const FlowProblem& problem) {
@@ -117,5 +117,5 @@ TEST(more_slots_than_doubles_count) {
   for (const double t : end) CHECK_NEAR(t, 3e17 / static_cast<double>(slots), 1e-9);
 }
 
-}  // namespace
+}  // namespace test_fair_list
 }  // namespace malleable::check

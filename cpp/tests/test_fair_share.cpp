@@ -2,7 +2,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_fair_share {
 
 // One machine after another to whoever holds least, the oldest first.
 class NaiveFair final : public NaivePolicy {
@@ -24,8 +24,6 @@ class NaiveFair final : public NaivePolicy {
   }
 };
 
-}  // namespace
-
 TEST(fair_one_machine_at_a_time) { compare_with_naive<NaiveFair>("fair", 1, 400); }
 
 TEST(fair_remainder_goes_to_the_oldest) {
@@ -43,4 +41,5 @@ TEST(fair_remainder_goes_to_the_oldest) {
   CHECK((machines == std::map<Index, std::int64_t>{{0, 2}, {1, 3}, {2, 3}}));
 }
 
+}  // namespace test_fair_share
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flex {
 
 Flex flex;
 
@@ -274,5 +274,5 @@ TEST(huge_slot_counts) {
   }
 }
 
-}  // namespace
+}  // namespace test_flex
 }  // namespace malleable::check

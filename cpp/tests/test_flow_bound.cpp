@@ -5,7 +5,7 @@
 #include "malleable/kernel/flow_search.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_bound {
 
 constexpr Kind kKinds[] = {Kind::kResponse, Kind::kCompletion, Kind::kStretch,
                            Kind::kTardy,    Kind::kTardiness,  Kind::kSla};
@@ -130,5 +130,5 @@ TEST(a_single_flow_is_bounded_exactly) {
   });
 }
 
-}  // namespace
+}  // namespace test_flow_bound
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "malleable/kernel/flow_chains.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_chains {
 
 TEST(two_parallel_jobs_and_a_third) {
   FlowTable table;
@@ -47,5 +47,5 @@ TEST(load_path_and_jobs_stay) {
   });
 }
 
-}  // namespace
+}  // namespace test_flow_chains
 }  // namespace malleable::check

@@ -7,7 +7,7 @@
 #include "malleable/kernel/flow_columns.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_columns {
 
 using Whole = std::vector<std::int64_t>;
 using Real = std::vector<double>;
@@ -125,5 +125,5 @@ TEST(what_a_transport_needs) {
   CHECK_THROWS(changed([](Transport& t) { t.room.pop_back(); }).check(), "room");
 }
 
-}  // namespace
+}  // namespace test_flow_columns
 }  // namespace malleable::check

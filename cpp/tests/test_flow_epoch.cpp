@@ -5,7 +5,7 @@
 #include "malleable/policy/flow_epoch.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_epoch {
 
 using Ids = std::vector<std::int64_t>;
 
@@ -204,5 +204,5 @@ TEST(an_order_by_hand) {
   CHECK(epoch.decide(1.0).slots == (Ids{3, 1, 0, 0}));
 }
 
-}  // namespace
+}  // namespace test_flow_epoch
 }  // namespace malleable::check

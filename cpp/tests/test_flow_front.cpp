@@ -7,7 +7,7 @@
 #include "malleable/policy/flow_front.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_front {
 
 struct Flow {
   double work, high, rate, room;
@@ -139,5 +139,5 @@ TEST(slots_go_down_the_order_after_any_changes) {
   none.hand_out(slots, 0.0, [](Index, double) { CHECK(false); });
 }
 
-}  // namespace
+}  // namespace test_flow_front
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "malleable/model/flow_problem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_problem {
 
 TEST(heads_tails_and_floors) {
   trials(1, 400, [](Random& random) {
@@ -41,5 +41,5 @@ TEST(heads_tails_and_floors) {
   });
 }
 
-}  // namespace
+}  // namespace test_flow_problem
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/flow_search.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_search {
 
 TEST(search_finds_the_best_order_of_a_few_flows) {
   const std::function<bool()> never = [] { return false; };
@@ -77,5 +77,5 @@ TEST(ranks) {
   CHECK(rank == (std::vector<Index>{2, 1, 0}));  // latest starts 7, 3 and 2
 }
 
-}  // namespace
+}  // namespace test_flow_search
 }  // namespace malleable::check

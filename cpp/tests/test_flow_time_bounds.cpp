@@ -6,7 +6,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flow_time_bounds {
 
 const char* const kPreemptive[] = {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"};
 
@@ -60,5 +60,5 @@ TEST(maps_alone_are_served_as_the_bound_says) {
   });
 }
 
-}  // namespace
+}  // namespace test_flow_time_bounds
 }  // namespace malleable::check

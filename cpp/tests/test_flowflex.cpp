@@ -5,7 +5,7 @@
 #include "malleable/policy/flowflex.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flowflex {
 
 constexpr Kind kKinds[] = {Kind::kResponse, Kind::kCompletion, Kind::kStretch,
                            Kind::kTardy,    Kind::kTardiness,  Kind::kSla};
@@ -182,5 +182,5 @@ TEST(speed_needed_is_the_least) {
   CHECK_EQUAL(speed_needed(problem, late, Aggregate::kMax, end, -1.0), kInfinity);
 }
 
-}  // namespace
+}  // namespace test_flowflex
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "malleable/model/flows.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_flows {
 
 FlowTable chain() {
   FlowTable table;
@@ -108,5 +108,5 @@ TEST(cycles_are_found_and_real) {
   });
 }
 
-}  // namespace
+}  // namespace test_flows
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_forced_work {
 
 constexpr double kUnit = 12.0;  // works and slots over 1, 2, 3 and 4 are whole in twelfths
 
@@ -318,5 +318,5 @@ TEST(deadlines_of_a_level) {
   CHECK_EQUAL(due[0], -kInfinity);
 }
 
-}  // namespace
+}  // namespace test_forced_work
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_gang_packing {
 
 GangPacking packing;
 
@@ -146,5 +146,5 @@ TEST(stops_when_told) {
   }
 }
 
-}  // namespace
+}  // namespace test_gang_packing
 }  // namespace malleable::check

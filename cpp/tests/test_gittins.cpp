@@ -2,7 +2,7 @@
 #include "malleable/kernel/gittins.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_gittins {
 
 TEST(classes_double) {
   CHECK_EQUAL(work_class(0.0), std::size_t{0});
@@ -49,5 +49,5 @@ TEST(it_is_computed_anew_when_an_eighth_more_is_known) {
   CHECK(index.look(sizes));
 }
 
-}  // namespace
+}  // namespace test_gittins
 }  // namespace malleable::check

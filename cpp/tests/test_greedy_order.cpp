@@ -2,7 +2,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_greedy_order {
 
 template <int kSign>
 class NaiveOrder final : public NaivePolicy {
@@ -16,10 +16,9 @@ class NaiveOrder final : public NaivePolicy {
   }
 };
 
-}  // namespace
-
 TEST(fifo_sorted_anew) { compare_with_naive<NaiveOrder<0>>("fifo", 1, 300); }
 TEST(srpt_sorted_anew) { compare_with_naive<NaiveOrder<1>>("srpt", 2, 300); }
 TEST(lrpt_sorted_anew) { compare_with_naive<NaiveOrder<-1>>("lrpt", 3, 300); }
 
+}  // namespace test_greedy_order
 }  // namespace malleable::check

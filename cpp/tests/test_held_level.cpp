@@ -3,7 +3,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_held_level {
 
 // must(k) summed up period by period, as the definition has it.
 bool may_meet_slowly(const Problem& problem, double period, const Doubles& due) {
@@ -94,5 +94,5 @@ TEST(levels_are_exact_for_equal_jobs) {
   CHECK_NEAR(HeldLevel().run(problem, penalties, 4.0, 0.0, 100.0), 12.0, 1e-7);
 }
 
-}  // namespace
+}  // namespace test_held_level
 }  // namespace malleable::check

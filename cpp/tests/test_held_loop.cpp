@@ -5,7 +5,7 @@
 #include "malleable/sim/held_plan.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_held_loop {
 
 HeldLoop loop_of(const Table& table, std::int64_t slots, const HeldLoopOptions& options,
                  EpochPolicy policy = EpochPolicy::kFair) {
@@ -107,5 +107,5 @@ TEST(pieces_of_a_plan_are_what_was_held) {
   });
 }
 
-}  // namespace
+}  // namespace test_held_loop
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_held_prices {
 
 // A loop of one job has its maximum until it ends, and so has the bound.
 TEST(one_job_is_exact) {
@@ -74,5 +74,5 @@ TEST(no_loop_is_better) {
   });
 }
 
-}  // namespace
+}  // namespace test_held_prices
 }  // namespace malleable::check

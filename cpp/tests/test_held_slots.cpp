@@ -4,7 +4,7 @@
 #include "check.hpp"
 #include "malleable/model/held_slots.hpp"
 
-namespace malleable::check {
+namespace malleable::check::test_held_slots {
 
 // Against all rows, looked at one by one.
 TEST(whoever_holds_or_held_slots_is_named_once) {
@@ -58,4 +58,4 @@ TEST(whoever_holds_or_held_slots_is_named_once) {
   });
 }
 
-}  // namespace malleable::check
+}  // namespace malleable::check::test_held_slots

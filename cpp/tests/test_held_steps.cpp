@@ -2,7 +2,7 @@
 #include "malleable/model/held_steps.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_held_steps {
 
 using Reals = std::vector<double>;
 
@@ -32,5 +32,5 @@ TEST(rows_keep_their_steps) {
   });
 }
 
-}  // namespace
+}  // namespace test_held_steps
 }  // namespace malleable::check

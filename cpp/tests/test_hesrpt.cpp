@@ -6,7 +6,7 @@
 #include "malleable/kernel/hesrpt.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_hesrpt {
 
 struct Row {
   double given = 0.0, most = 0.0;
@@ -84,5 +84,5 @@ TEST(parts_follow_the_exponent_and_the_number_of_jobs) {
   });
 }
 
-}  // namespace
+}  // namespace test_hesrpt
 }  // namespace malleable::check

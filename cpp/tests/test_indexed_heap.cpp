@@ -6,7 +6,7 @@
 #include "malleable/kernel/indexed_heap.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_indexed_heap {
 
 // Against a list that is searched through.
 TEST(agrees_with_a_plain_list) {
@@ -102,5 +102,5 @@ TEST(empty) {
   });
 }
 
-}  // namespace
+}  // namespace test_indexed_heap
 }  // namespace malleable::check

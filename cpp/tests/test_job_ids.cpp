@@ -3,7 +3,7 @@
 #include "check.hpp"
 #include "malleable/model/job_ids.hpp"
 
-namespace malleable::check {
+namespace malleable::check::test_job_ids {
 
 TEST(rows_come_again_but_no_ids) {
   JobIds ids;
@@ -44,4 +44,4 @@ TEST(a_row_that_had_its_2_31_jobs_is_given_up) {
   CHECK_THROWS(ids.rows_of(last), "no such job");
 }
 
-}  // namespace malleable::check
+}  // namespace malleable::check::test_job_ids

@@ -5,7 +5,7 @@
 #include "malleable/model/jobs.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_jobs {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -127,5 +127,5 @@ TEST(an_error_reads_as_one_line) {
   CHECK_EQUAL(std::string(FieldError("x", 1, 0.1, "y").what()), "x[1] = 0.1: y");
 }
 
-}  // namespace
+}  // namespace test_jobs
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/kernel/kept_order.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_kept_order {
 
 struct Entry {
   int key;
@@ -51,5 +51,5 @@ TEST(as_if_sorted_anew) {
   }
 }
 
-}  // namespace
+}  // namespace test_kept_order
 }  // namespace malleable::check

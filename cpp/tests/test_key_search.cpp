@@ -5,7 +5,7 @@
 #include "malleable/kernel/key_search.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_key_search {
 
 const std::function<bool()> kNever = [] { return false; };
 
@@ -96,5 +96,5 @@ TEST(steps_never_make_a_recipe_worse) {
   });
 }
 
-}  // namespace
+}  // namespace test_key_search
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/kernel/key_sort.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_key_sort {
 
 Order sorted_slowly(const Doubles& keys) {
   Order order = identity(keys.size());
@@ -119,5 +119,5 @@ TEST(random_sizes_and_mixtures) {
   });
 }
 
-}  // namespace
+}  // namespace test_key_sort
 }  // namespace malleable::check

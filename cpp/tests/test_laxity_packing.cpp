@@ -4,7 +4,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_laxity_packing {
 
 LaxityPacking packing;  // one for all: a run must leave nothing behind
 
@@ -167,5 +167,5 @@ TEST(many_jobs) {
   });
 }
 
-}  // namespace
+}  // namespace test_laxity_packing
 }  // namespace malleable::check

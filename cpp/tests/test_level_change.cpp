@@ -8,7 +8,7 @@
 #include "malleable/kernel/level_change.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_level_change {
 
 struct Values {
   TaskSums all;
@@ -110,5 +110,5 @@ TEST(parts_grow_with_their_age) {
   CHECK_EQUAL(values.latest.size(), std::size_t{2});
 }
 
-}  // namespace
+}  // namespace test_level_change
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_linear_level {
 
 struct Drawn {
   Table table;
@@ -107,5 +107,5 @@ TEST(what_it_does_not_know) {
   CHECK(!search.find({}, 5.0, 0.0, 0.0).has_value());
 }
 
-}  // namespace
+}  // namespace test_linear_level
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "malleable/kernel/waterline.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_live_waterline {
 
 struct Member {
   Index item;
@@ -79,5 +79,5 @@ TEST(agrees_with_the_waterline) {
   });
 }
 
-}  // namespace
+}  // namespace test_live_waterline
 }  // namespace malleable::check

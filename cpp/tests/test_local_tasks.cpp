@@ -5,7 +5,7 @@
 #include "malleable/kernel/local_tasks.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_local_tasks {
 
 // Against looking through all tasks.
 TEST(agrees_with_looking_through_all_tasks) {
@@ -63,5 +63,5 @@ TEST(agrees_with_looking_through_all_tasks) {
   });
 }
 
-}  // namespace
+}  // namespace test_local_tasks
 }  // namespace malleable::check

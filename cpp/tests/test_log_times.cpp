@@ -6,7 +6,7 @@
 #include "malleable/kernel/log_times.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_log_times {
 
 // The integral of P(T > t) from the age on, over P(T > age), by steps in the logarithm.
 double left_by_steps(double age, const LogTimes& times) {
@@ -50,5 +50,5 @@ TEST(tasks_that_are_alike_have_the_rest_left) {
   CHECK(times.left_after(11.0) < 0.01);
 }
 
-}  // namespace
+}  // namespace test_log_times
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_lower_bound {
 
 LowerBound lower_bound;
 
@@ -108,5 +108,5 @@ TEST(jobs_that_never_run) {
   }
 }
 
-}  // namespace
+}  // namespace test_lower_bound
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_malleable_packing {
 
 MalleablePacking packing;  // one for all: a run must leave nothing behind
 
@@ -182,5 +182,5 @@ TEST(stops_when_told) {
   });
 }
 
-}  // namespace
+}  // namespace test_malleable_packing
 }  // namespace malleable::check

@@ -1,7 +1,7 @@
 #include "malleable/model/map_reduce.hpp"
 #include "slotted_instances.hpp"
 
-namespace malleable::check {
+namespace malleable::check::test_map_reduce {
 
 TEST(map_reduce_valid) {
   trials(1, 100, [](Random& random) { validate(random_slotted(random).view()); });
@@ -45,4 +45,4 @@ TEST(map_reduce_limits_the_work_of_a_table) {
   CHECK_THROWS(validate(table.view()), "2^52");
 }
 
-}  // namespace malleable::check
+}  // namespace malleable::check::test_map_reduce

@@ -7,7 +7,7 @@
 #include "malleable/kernel/marginal_gains.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_marginal_gains {
 
 struct Case {
   Problem problem;
@@ -133,5 +133,5 @@ TEST(what_lies_between_corners_is_given_to_others) {
   CHECK(slots == (Doubles{1.0, 3.0}));
 }
 
-}  // namespace
+}  // namespace test_marginal_gains
 }  // namespace malleable::check

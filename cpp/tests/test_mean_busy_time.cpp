@@ -4,7 +4,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_mean_busy_time {
 
 MeanBusyTime relaxation;
 
@@ -225,5 +225,5 @@ TEST(nothing_to_do) {
   CHECK_NEAR(relaxation.quick_bound(problem, table.penalties(Kind::kCompletion), zero), 6.0, 1e-12);
 }
 
-}  // namespace
+}  // namespace test_mean_busy_time
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/min_cost_flow.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_min_cost_flow {
 
 struct Network {
   std::vector<double> volume, time, room;
@@ -259,5 +259,5 @@ TEST(smith_without_earliest_times) {
   CHECK_NEAR(solver.bound(), solver.value(), 1e-12);
 }
 
-}  // namespace
+}  // namespace test_min_cost_flow
 }  // namespace malleable::check

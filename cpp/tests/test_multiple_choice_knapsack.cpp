@@ -2,7 +2,7 @@
 #include "malleable/kernel/multiple_choice_knapsack.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_multiple_choice_knapsack {
 
 using Knapsack = MultipleChoiceKnapsack;
 using Classes = std::vector<std::vector<Knapsack::Option>>;
@@ -158,5 +158,5 @@ TEST(exactly_the_first_options_fit) {
   });
 }
 
-}  // namespace
+}  // namespace test_multiple_choice_knapsack
 }  // namespace malleable::check

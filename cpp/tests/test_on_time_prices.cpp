@@ -6,7 +6,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_on_time_prices {
 
 OnTimePrices prices;  // one for all: begin() must leave nothing behind
 OnTimeSet set;
@@ -91,5 +91,5 @@ TEST(later_rounds_take_what_is_left) {
   CHECK_EQUAL(prices.rounds(), std::size_t{2});
 }
 
-}  // namespace
+}  // namespace test_on_time_prices
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_on_time_set {
 
 OnTimeSet set;  // one for all: begin() must leave nothing behind
 ForcedWork test;
@@ -61,5 +61,5 @@ TEST(coarse_grids_are_safe) {
   });
 }
 
-}  // namespace
+}  // namespace test_on_time_set
 }  // namespace malleable::check

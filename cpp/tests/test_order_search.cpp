@@ -2,7 +2,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_order_search {
 
 OrderSearch search;
 
@@ -175,5 +175,5 @@ TEST(large_orders_keep_their_jobs) {
   });
 }
 
-}  // namespace
+}  // namespace test_order_search
 }  // namespace malleable::check

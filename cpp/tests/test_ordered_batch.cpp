@@ -8,7 +8,7 @@
 #include "malleable/sim/tandem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_ordered_batch {
 
 TEST(agrees_with_the_fluid_queue) {
   OrderedBatch evaluate;
@@ -48,5 +48,5 @@ TEST(agrees_with_the_fluid_queue) {
   });
 }
 
-}  // namespace
+}  // namespace test_ordered_batch
 }  // namespace malleable::check

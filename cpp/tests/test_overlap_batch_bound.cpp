@@ -9,7 +9,7 @@
 #include "malleable/kernel/srpt_bound.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_overlap_batch_bound {
 
 // Between the bound of the lone stations and every pair of orders.
 TEST(no_pair_of_orders_is_below) {
@@ -39,5 +39,5 @@ TEST(exact_for_equal_jobs) {
   CHECK(near(overlap_batch_bound(map, shuffle), 12.0, 1e-12));
 }
 
-}  // namespace
+}  // namespace test_overlap_batch_bound
 }  // namespace malleable::check

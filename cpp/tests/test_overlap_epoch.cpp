@@ -6,7 +6,7 @@
 #include "malleable/sim/tandem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_overlap_epoch {
 
 struct Draw {
   std::mt19937_64 random;
@@ -210,5 +210,5 @@ TEST(wrong_input_changes_nothing) {
   CHECK(epoch.decide(3.0, 1, 1).empty());
 }
 
-}  // namespace
+}  // namespace test_overlap_epoch
 }  // namespace malleable::check

@@ -8,7 +8,7 @@
 #include "malleable/sim/tandem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_overlap_makespan {
 
 // No order does better than heavy shufflers first, and that meets the larger total.
 TEST(no_order_is_shorter) {
@@ -53,5 +53,5 @@ TEST(completions_are_those_of_the_fluid_queue) {
   });
 }
 
-}  // namespace
+}  // namespace test_overlap_makespan
 }  // namespace malleable::check

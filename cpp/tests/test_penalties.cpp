@@ -2,7 +2,7 @@
 #include "malleable/model/penalties.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_penalties {
 
 bool meets(double t, double due) { return t <= due + 1e-9 * scale_of(due); }
 
@@ -317,5 +317,5 @@ TEST(jobs_that_never_end) {
   }
 }
 
-}  // namespace
+}  // namespace test_penalties
 }  // namespace malleable::check

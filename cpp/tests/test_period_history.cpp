@@ -5,7 +5,7 @@
 #include "malleable/policy/period_history.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_period_history {
 
 TEST(load_of_what_arrives) {
   PeriodHistory history;
@@ -55,5 +55,5 @@ TEST(spread_of_sizes) {
   }
 }
 
-}  // namespace
+}  // namespace test_period_history
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_period_levels {
 
 // The same as a sum over periods: what a job must hold in 0 ... k, from the definition.
 double must_slowly(double work, double high, double due, double period, double k) {
@@ -148,5 +148,5 @@ TEST(giving_up) {
   CHECK_EQUAL(given[0] + given[2], 4.0);
 }
 
-}  // namespace
+}  // namespace test_period_levels
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "malleable/kernel/period_prices.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_period_prices {
 
 struct Held {
   double slots = 10.0, period = 1.0;
@@ -189,5 +189,5 @@ TEST(many_jobs_as_the_rule_says) {
   CHECK(10 * alike >= 5 * all);
 }
 
-}  // namespace
+}  // namespace test_period_prices
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_price_bound {
 
 constexpr Kind kSums[] = {Kind::kTardy, Kind::kSla, Kind::kTardiness, Kind::kStretch,
                           Kind::kResponse};
@@ -157,5 +157,5 @@ TEST(nothing_is_known_of_custom_penalties) {
   CHECK(!prices.begin(problem, table.penalties(Kind::kCustom, square), one, one, 8));
 }
 
-}  // namespace
+}  // namespace test_price_bound
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_price_density {
 
 const std::function<bool()> kNeverStops;
 
@@ -113,5 +113,5 @@ TEST(a_batch_on_one_slot_is_close) {
   CHECK_EQUAL(density.average().size(), 50u);
 }
 
-}  // namespace
+}  // namespace test_price_density
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_priority_orders {
 
 PriorityOrders orders;
 
@@ -215,5 +215,5 @@ TEST(many_jobs_of_all_magnitudes) {
   });
 }
 
-}  // namespace
+}  // namespace test_priority_orders
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "malleable/kernel/priority_selection.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_priority_selection {
 
 Doubles select_slowly(const Doubles& key, const Doubles& room, double slack) {
   Order order = identity(key.size());
@@ -155,5 +155,5 @@ TEST(huge_rooms) {
   check_selection(selection, {2.0, 1.0, 3.0}, {most, 1.0, most}, most);
 }
 
-}  // namespace
+}  // namespace test_priority_selection
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "malleable/model/problem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_problem {
 
 // floor(m S / sum), then one slot at a time to the largest remainder, then index.
 Doubles scale_slowly(const Doubles& minima, std::int64_t slots) {
@@ -140,5 +140,5 @@ TEST(limits_hold_on_random_tables) {
   });
 }
 
-}  // namespace
+}  // namespace test_problem
 }  // namespace malleable::check

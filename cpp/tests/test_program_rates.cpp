@@ -7,7 +7,7 @@
 #include "malleable/policy/program_rates.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_program_rates {
 
 TEST(before_anything_is_seen) {
   const Doubles rates = ProgramRates().rates(3, 5);
@@ -89,5 +89,5 @@ TEST(wrong_programs_change_nothing) {
   CHECK_EQUAL(epoch.size(), std::size_t{0});
 }
 
-}  // namespace
+}  // namespace test_program_rates
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "malleable/kernel/quantiles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_quantiles {
 
 TEST(few_values_all_stay) {
   std::vector<double> values{3.0, 1.0, 2.0, 3.0, 1.0};
@@ -49,5 +49,5 @@ TEST(gaps_are_alike) {
   });
 }
 
-}  // namespace
+}  // namespace test_quantiles
 }  // namespace malleable::check

@@ -8,7 +8,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_random_tables {
 
 double waiting(std::int64_t job, double t) {
   return t > 0.0 ? t * std::sqrt(t) + static_cast<double>(job) : -1.0;
@@ -189,5 +189,5 @@ TEST(epochs_driven_at_random) {
   });
 }
 
-}  // namespace
+}  // namespace test_random_tables
 }  // namespace malleable::check

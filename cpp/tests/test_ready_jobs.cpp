@@ -5,7 +5,7 @@
 #include "malleable/kernel/ready_jobs.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_ready_jobs {
 
 // Since when a job could start, by the definition; infinite while something is open.
 double ready_since(const FlowTable& table, const FlowProblem& problem, std::size_t job,
@@ -81,5 +81,5 @@ TEST(jobs_enter_when_their_flow_came_and_their_parents_ended) {
   });
 }
 
-}  // namespace
+}  // namespace test_ready_jobs
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/kernel/ready_list.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_ready_list {
 
 // From event to event, all jobs looked at every time.
 std::vector<double> slowly(const FlowTable& table, const FlowProblem& problem,
@@ -94,5 +94,5 @@ TEST(list_by_rank) {
   });
 }
 
-}  // namespace
+}  // namespace test_ready_list
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/policy/registry.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_registry {
 
 TEST(every_name_of_a_model_is_found_and_is_its_own) {
   std::set<std::pair<Model, std::string>> seen;
@@ -42,5 +42,5 @@ TEST(slotted_policies_are_made_by_name) {
   }
 }
 
-}  // namespace
+}  // namespace test_registry
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/kernel/resource_allocation.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_resource_allocation {
 
 ResourceAllocation allocation;
 
@@ -375,5 +375,5 @@ TEST(huge_slot_counts) {
   CHECK_EQUAL(slots[1], static_cast<double>(kMostSlots / 2));
 }
 
-}  // namespace
+}  // namespace test_resource_allocation
 }  // namespace malleable::check

@@ -2,7 +2,7 @@
 #include "malleable/kernel/running_sum.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_running_sum {
 
 TEST(whole_numbers_add_up_exactly) {
   for (std::size_t n = 0; n < 40; ++n) {
@@ -29,5 +29,5 @@ TEST(as_good_as_adding_in_higher_precision) {
 
 TEST(infinities_stay) { CHECK_EQUAL(sum_of(Doubles{1.0, kInfinity, -3.0}), kInfinity); }
 
-}  // namespace
+}  // namespace test_running_sum
 }  // namespace malleable::check

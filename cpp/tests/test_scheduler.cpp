@@ -8,7 +8,7 @@
 #include "malleable/scheduler/scheduler.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_scheduler {
 
 ClusterNodes two_nodes() {
   ClusterNodes nodes;
@@ -160,5 +160,5 @@ TEST(state_goes_on) {
   CHECK(save_state("Scheduler", other.scheduler) == save_state("Scheduler", world.scheduler));
 }
 
-}  // namespace
+}  // namespace test_scheduler
 }  // namespace malleable::check

@@ -10,7 +10,7 @@
 #include "malleable/kernel/seen_tasks.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_seen_tasks {
 
 // Against the sum over all pieces, while so few steps are known that none is forgotten, and after;
 // what was saved goes on in the same way.
@@ -72,5 +72,5 @@ TEST(tasks_count_from_when_they_began) {
   CHECK_EQUAL(seen.latest.size(), std::size_t{0});
 }
 
-}  // namespace
+}  // namespace test_seen_tasks
 }  // namespace malleable::check

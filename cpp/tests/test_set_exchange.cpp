@@ -5,7 +5,7 @@
 #include "oracles.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_set_exchange {
 
 // Tardy jobs: a target or none.
 struct Weights {
@@ -129,5 +129,5 @@ TEST(a_member_moves_to_an_earlier_step) {
   CHECK(target[1] == 6.0);
 }
 
-}  // namespace
+}  // namespace test_set_exchange
 }  // namespace malleable::check

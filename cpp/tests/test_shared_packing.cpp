@@ -7,7 +7,7 @@
 #include "malleable/kernel/waterline.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_shared_packing {
 
 Shape any_shape(Random& random) {
   Shape shape;
@@ -119,5 +119,5 @@ TEST(two_jobs_of_root_speed_up) {
   CHECK_NEAR(ends[1], first + left / std::sqrt(8.0), 1e-12);
 }
 
-}  // namespace
+}  // namespace test_shared_packing
 }  // namespace malleable::check

@@ -4,7 +4,7 @@
 #include "malleable/kernel/slot_periods.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_slot_periods {
 
 Problem random_problem(Random& random, double period) {
   Problem problem;
@@ -123,5 +123,5 @@ TEST(left_over_slots) {
   });
 }
 
-}  // namespace
+}  // namespace test_slot_periods
 }  // namespace malleable::check

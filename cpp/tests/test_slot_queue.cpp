@@ -5,7 +5,7 @@
 #include "malleable/scheduler/slot_queue.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_slot_queue {
 
 std::vector<Index> drain(SlotQueue& queue) {
   std::vector<Index> nodes;
@@ -48,5 +48,5 @@ TEST(a_node_that_leaves_takes_its_slots) {
   CHECK((drain(queue) == std::vector<Index>{1, 2}));
 }
 
-}  // namespace
+}  // namespace test_slot_queue
 }  // namespace malleable::check

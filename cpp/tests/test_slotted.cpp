@@ -4,7 +4,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_slotted {
 
 // Asks another policy, and checks its grants against what there is; `feasible` in the tests.
 class Watched final : public SlottedPolicy {
@@ -44,8 +44,6 @@ class Watched final : public SlottedPolicy {
 };
 
 const char* const kNames[] = {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"};
-
-}  // namespace
 
 // Every slot is feasible, all work is done, and the number of jobs in the system adds up to the
 // flow times (Little's law).
@@ -196,4 +194,5 @@ TEST(slotted_can_be_interrupted_and_go_on) {
   CHECK_EQUAL(sim.totals().last_finish, 20'000);
 }
 
+}  // namespace test_slotted
 }  // namespace malleable::check

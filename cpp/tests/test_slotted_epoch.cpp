@@ -2,12 +2,10 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_slotted_epoch {
 
 using Counts = std::vector<std::int64_t>;
 using Work = std::vector<double>;
-
-}  // namespace
 
 // A cluster that does what the epoch says ends every job when the simulator does.
 TEST(slotted_epoch_is_the_simulator) {
@@ -103,4 +101,5 @@ TEST(slotted_epoch_refuses_and_stays_as_it_was) {
   CHECK_THROWS(epoch.remove(ids, true), "no such job");
 }
 
+}  // namespace test_slotted_epoch
 }  // namespace malleable::check

@@ -6,7 +6,7 @@
 #include "malleable/kernel/speedup_belief.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_speedup_belief {
 
 // Tasks of 10 seconds alone, in waves of 1, 2, .. 6 that begin together.
 std::vector<EndedTask> waves(double p, double later = 1.0) {
@@ -145,5 +145,5 @@ TEST(what_programs_said_is_recalled) {
   CHECK_NEAR(after.of(-1).told, before.of(-1).told, 1e-9);
 }
 
-}  // namespace
+}  // namespace test_speedup_belief
 }  // namespace malleable::check

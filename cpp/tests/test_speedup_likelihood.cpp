@@ -7,7 +7,7 @@
 #include "malleable/kernel/speedup_likelihood.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_speedup_likelihood {
 
 // As many beside each task all the time: nothing follows for p.
 TEST(tasks_beside_as_many_say_nothing) {
@@ -47,5 +47,5 @@ TEST(the_order_of_telling_is_none) {
   CHECK(speedup_likelihood(tasks) == speedup_likelihood(others));
 }
 
-}  // namespace
+}  // namespace test_speedup_likelihood
 }  // namespace malleable::check

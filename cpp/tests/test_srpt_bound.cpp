@@ -6,7 +6,7 @@
 #include "malleable/sim/tandem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_srpt_bound {
 
 struct Jobs {
   std::vector<double> arrival, map, shuffle;
@@ -85,5 +85,5 @@ TEST(a_batch_at_one_station_is_shortest_first) {
   CHECK_EQUAL(bound.total(), 1.0 + 3.0 + 6.0);
 }
 
-}  // namespace
+}  // namespace test_srpt_bound
 }  // namespace malleable::check

@@ -3,7 +3,7 @@
 #include "malleable/model/state.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_state {
 
 enum class Colour : std::uint8_t { kRed, kBlue };
 
@@ -47,8 +47,6 @@ Kept some() {
   kept.both = {4.0, true};
   return kept;
 }
-
-}  // namespace
 
 TEST(what_is_written_is_read_again) {
   Kept kept = some(), found;
@@ -121,4 +119,5 @@ TEST(ids_are_known_and_named_once) {
   CHECK(named.of({}, 0, find).empty());
 }
 
+}  // namespace test_state
 }  // namespace malleable::check

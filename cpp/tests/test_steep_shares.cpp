@@ -7,7 +7,7 @@
 #include "check.hpp"
 #include "malleable/kernel/steep_shares.hpp"
 
-namespace {
+namespace test_steep_shares {
 
 using namespace malleable;
 
@@ -141,4 +141,4 @@ TEST(nothing_is_left_over) {
   CHECK(some[0].given == 2 && some[1].given == 1);
 }
 
-}  // namespace
+}  // namespace test_steep_shares

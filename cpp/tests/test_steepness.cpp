@@ -5,7 +5,7 @@
 #include "malleable/kernel/steepness.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_steepness {
 
 SpeedupCurve surely(std::size_t g) {
   SpeedupCurve chances{};
@@ -78,5 +78,5 @@ TEST(load_of_a_stream_and_of_a_batch) {
   CHECK(nearly.load(0.5, 10.0) < 0.01);
 }
 
-}  // namespace
+}  // namespace test_steepness
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/kernel/strict_deadlines.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_strict_deadlines {
 
 Penalties mixed(const Table& table, const std::vector<Kind>& kinds) {
   Penalties made;
@@ -116,5 +116,5 @@ TEST(a_job_without_work_may_be_lost) {
   CHECK(!Case(table, {Kind::kStrict}).strict.lost());
 }
 
-}  // namespace
+}  // namespace test_strict_deadlines
 }  // namespace malleable::check

@@ -5,7 +5,7 @@
 #include "malleable/sim/tandem.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_tandem {
 
 constexpr double kEnd = std::numeric_limits<double>::infinity();
 
@@ -202,5 +202,5 @@ TEST(interrupted_and_resumed) {
   CHECK_EQUAL(parts.totals().response, whole.totals().response);
 }
 
-}  // namespace
+}  // namespace test_tandem
 }  // namespace malleable::check

@@ -8,7 +8,7 @@
 #include "malleable/sim/tandem_batch.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_tandem_batch {
 
 // Against every pair of orders of four jobs.
 TEST(finds_the_best_pair_of_orders) {
@@ -70,5 +70,5 @@ TEST(never_worse_than_either_plan_and_repeats) {
   });
 }
 
-}  // namespace
+}  // namespace test_tandem_batch
 }  // namespace malleable::check

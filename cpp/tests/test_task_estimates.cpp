@@ -10,7 +10,7 @@
 #include "malleable/kernel/task_estimates.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_task_estimates {
 
 // Phases of `tasks` tasks each, whose true mean is e^mean, told with an error and a shift, with
 // scatter within and p: tasks finish in order, so that the slowest run beside the fewest.
@@ -454,5 +454,5 @@ TEST(corners) {
   }
 }
 
-}  // namespace
+}  // namespace test_task_estimates
 }  // namespace malleable::check

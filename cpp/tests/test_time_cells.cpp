@@ -2,7 +2,7 @@
 #include "malleable/kernel/time_cells.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_time_cells {
 
 TEST(cells_cover_the_work_and_costs_follow_the_penalties) {
   trials(1, 400, [](Random& random) {
@@ -73,5 +73,5 @@ TEST(a_deadline_is_where_its_share_is_done) {
   CHECK_EQUAL(due[0], 3.5);
 }
 
-}  // namespace
+}  // namespace test_time_cells
 }  // namespace malleable::check

@@ -8,7 +8,7 @@
 #include "schedule_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_told_ends {
 
 Doubles random_rates(Random& random) {
   Doubles rates = {1.0};
@@ -216,5 +216,5 @@ TEST(what_it_does_not_go_with) {
   CHECK_THROWS(epoch.plan(), "depends on its loop");
 }
 
-}  // namespace
+}  // namespace test_told_ends
 }  // namespace malleable::check

@@ -14,7 +14,7 @@
 #include "malleable/sim/tandem_batch.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_turn {
 
 using Reals = std::vector<double>;
 using Wholes = std::vector<std::int64_t>;
@@ -109,8 +109,6 @@ void take_turns(Make make) {
   const Turn turn(busy);  // nobody has it any more
 }
 
-}  // namespace
-
 TEST(objects_in_different_threads_share_nothing) {
   share_nothing(make_epoch);
   share_nothing(make_overlap);
@@ -136,4 +134,5 @@ TEST(a_turn_ends_with_its_scope_and_is_not_copied) {
   const Turn turn(busy);
 }
 
+}  // namespace test_turn
 }  // namespace malleable::check

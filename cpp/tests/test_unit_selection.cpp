@@ -2,7 +2,7 @@
 #include "malleable/kernel/unit_selection.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_unit_selection {
 
 struct Columns {
   Doubles scale, top, last, low, high;
@@ -113,5 +113,5 @@ TEST(the_cheapest_units_are_selected) {
   });
 }
 
-}  // namespace
+}  // namespace test_unit_selection
 }  // namespace malleable::check

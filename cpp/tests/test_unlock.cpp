@@ -2,7 +2,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_unlock {
 
 class NaiveUnlock final : public NaiveVirtual {
  public:
@@ -18,8 +18,6 @@ class NaiveUnlock final : public NaiveVirtual {
     hand_over(jobs, grants);
   }
 };
-
-}  // namespace
 
 TEST(unlock_sorted_anew) { compare_with_naive<NaiveUnlock>("unlock", 1, 4000); }
 
@@ -38,4 +36,5 @@ TEST(unlock_lets_a_job_end) {
   CHECK(asrpt == (std::vector<std::int64_t>{4, 4}));
 }
 
+}  // namespace test_unlock
 }  // namespace malleable::check

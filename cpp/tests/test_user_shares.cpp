@@ -4,7 +4,7 @@
 #include "malleable/policy/user_shares.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_user_shares {
 
 // Three users on 12 map and 4 reduce slots.
 struct Fixture {
@@ -50,5 +50,5 @@ TEST(no_slots) {
   CHECK((f.of(0, {5, 5, 5}) == std::vector<double>{0, 0, 0}));
 }
 
-}  // namespace
+}  // namespace test_user_shares
 }  // namespace malleable::check

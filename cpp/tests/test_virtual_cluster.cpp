@@ -6,7 +6,7 @@
 #include "malleable/policy/virtual_cluster.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_virtual_cluster {
 
 // Jobs on 10 map and 5 reduce slots, or on 15 generic ones, told by their unfinished tasks.
 struct Fixture {
@@ -226,5 +226,5 @@ TEST(any_time_of_tasks) {
   context.clear();
 }
 
-}  // namespace
+}  // namespace test_virtual_cluster
 }  // namespace malleable::check

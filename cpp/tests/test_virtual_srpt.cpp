@@ -2,7 +2,7 @@
 #include "slotted_instances.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_virtual_srpt {
 
 // Slot by slot and unit by unit, from the definition.
 std::vector<std::int64_t> slow_finish(const SlottedTable& table, std::int64_t machines) {
@@ -30,8 +30,6 @@ std::vector<std::int64_t> slow_finish(const SlottedTable& table, std::int64_t ma
   }
   return finish;
 }
-
-}  // namespace
 
 TEST(srpt_finish_unit_by_unit) {
   trials(1, 400, [](Random& random) {
@@ -122,4 +120,5 @@ TEST(virtual_srpt_cancels_only_the_job_that_is_meant) {
   CHECK(schedule.pour(5.0).empty());
 }
 
+}  // namespace test_virtual_srpt
 }  // namespace malleable::check

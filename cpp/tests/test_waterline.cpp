@@ -3,7 +3,7 @@
 #include "plan_check.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_waterline {
 
 Waterline waterline;  // one for all: a call must leave nothing behind
 
@@ -204,5 +204,5 @@ TEST(equal_jobs) {
   }
 }
 
-}  // namespace
+}  // namespace test_waterline
 }  // namespace malleable::check

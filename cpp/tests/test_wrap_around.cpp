@@ -4,7 +4,7 @@
 #include "malleable/kernel/wrap_around.hpp"
 
 namespace malleable::check {
-namespace {
+namespace test_wrap_around {
 
 TEST(half_of_three_jobs_slots) {
   FlowTable table;
@@ -63,5 +63,5 @@ TEST(jobs_keep_all_limits_without_tolerance) {
   });
 }
 
-}  // namespace
+}  // namespace test_wrap_around
 }  // namespace malleable::check

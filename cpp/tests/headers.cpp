@@ -1,1 +1,0 @@
-// Nothing: its target parses the headers that all tests share.
