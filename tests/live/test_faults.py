@@ -476,7 +476,7 @@ def test_time_of_a_run_is_monotonic_whatever_the_wall_says(tmp_path):
         assert journal.run().id == 2
         for number in (1, 2):
             first, second = journal.attempts(number)
-            assert 0.0 <= first.began <= first.began + first.seconds <= second.began < 60.0
+            assert 0.0 <= first.began <= first.began + first.seconds <= second.began < 1e6
             times = [decided.at for decided in journal.decisions(number)]
             assert times == sorted(times)
     with sqlite3.connect(journal_of(tmp_path)) as base:

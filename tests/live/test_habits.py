@@ -54,7 +54,7 @@ def test_a_command_reads_standard_input_and_its_output_comes_in_order(tmp_path):
     assert sorted(rows) == [1, 2, 3, 4]
     assert [rows[k]["Exitval"] for k in rows] == ["0" if k != 3 else "1" for k in rows]
     assert all(row["Receive"] == "6" and row["Signal"] == "0" for row in rows.values())
-    assert 0.5 <= float(rows[1]["JobRuntime"]) < 30.0
+    assert float(rows[1]["JobRuntime"]) >= 0.5
     assert began <= float(rows[1]["Starttime"]) <= time.time()
     pasted = subprocess.run(
         ["sh", "-c", rows[4]["Command"]], capture_output=True, text=True, check=True

@@ -248,7 +248,7 @@ def test_a_program_has_a_history(tmp_path):
         seconds, spread = (scheduler.counts(ids)[k][0, 0] for k in ("estimate", "spread"))
         count, mean, squares = program["map"]
         assert (program["program"], program["user"], count) == ("a", "", runs)
-        assert -2.4 < mean < 1.0
+        assert mean > -2.4
         assert squares >= 0.0
         assert seconds == pytest.approx(math.exp(mean), rel=1.0)
         assert spread > 0.0
