@@ -3,7 +3,7 @@
 ``run.py --build build/fuzz --seconds 120`` divides the time; ``--runs 1000000 --simulation-runs
 50000`` counts inputs instead. ``--only`` names targets by a part of their names. Another ``--seed``
 draws other inputs. What a target finds new it keeps under the build folder; ``fuzz/corpus`` has what
-is always run first. An input that fails is left under ``found``: run the program with it to see why,
+is always run first, in a folder or an archive. An input that fails is left under ``found``: run the program with it to see why,
 and give it to the corpus. Each target runs in an empty folder, and leaves nothing there.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,16 @@ def targets(build: Path) -> dict[str, list[str]]:
     return found
 
 
+def seeds_of(name: str, build: Path) -> list[Path]:
+    """Folders of what a target runs first: files of the corpus, and those that its archive has."""
+    corpus = HERE / "corpus"
+    folders = [corpus / name] if (corpus / name).is_dir() else []
+    if (archive := corpus / f"{name}.zip").exists():
+        shutil.unpack_archive(archive, build / "seeds" / name)
+        folders.append(build / "seeds" / name)
+    return folders
+
+
 def run(
     name: str, command: list[str], build: Path, seed: int, seconds: float, runs: int
 ) -> tuple[str, bool]:
@@ -65,10 +76,10 @@ def run(
     ]
     flags.append(f"-runs={runs}" if runs else f"-max_total_time={max(1, round(seconds))}")
     began = time.monotonic()
-    seeds = HERE / "corpus" / name
+    seeds = seeds_of(name, build)
     with tempfile.TemporaryDirectory() as here:
         done = subprocess.run(
-            [*command, *flags, str(kept), *([str(seeds)] if seeds.is_dir() else [])],
+            [*command, *flags, str(kept), *map(str, seeds)],
             capture_output=True,
             text=True,
             errors="replace",
