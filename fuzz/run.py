@@ -3,8 +3,9 @@
 ``run.py --build build/fuzz --seconds 120`` divides the time; ``--runs 1000000 --simulation-runs
 50000`` counts inputs instead. ``--only`` names targets by a part of their names. Another ``--seed``
 draws other inputs. What a target finds new it keeps under the build folder; ``fuzz/corpus`` has what
-is always run first, in a folder or an archive. An input that fails is left under ``found``: run the program with it to see why,
-and give it to the corpus. Each target runs in an empty folder, and leaves nothing there.
+is always run first, in a folder or an archive. An input that fails is left under ``found``: run the
+program with it to see why, and give it to the corpus. Each target runs in an empty folder, and leaves
+nothing there.
 """
 
 from __future__ import annotations
