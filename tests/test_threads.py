@@ -157,7 +157,7 @@ CLUSTER_POLICIES = {
     for name in ("fifo", "fair", "srpt")
 } | {
     "adaptive": lambda: _core.ClusterAdaptive(
-        mb.Adaptive().core_options(), mb.Adaptive().matcher(), True, False
+        mb.Adaptive().core_options(), mb.Adaptive().matcher()
     ),
     "python": lambda: _core.ClusterCallback(Newest(), "ranks", False, False, False),
 }

@@ -112,7 +112,7 @@ def test_a_simulated_run_ends_every_job():
         lambda epoch: epoch.add([1.0]),
         lambda epoch: epoch.update([0], work=1.0),
         lambda epoch: epoch.remove([0]),
-        lambda epoch: epoch.decide(0.0),
+        lambda epoch: epoch.decide(1.0),
         lambda epoch: epoch.decide(0.0, slots=3),
     ],
 )
@@ -125,11 +125,11 @@ def test_a_plan_must_be_asked_for_before_anything_changes(policy, change):
     change(epoch)
     with pytest.raises(RuntimeError, match="moved on"):
         decision.plan()
-    epoch.decide(0.0).plan().validate()
+    epoch.decide(1.0).plan().validate()
 
 
 @pytest.mark.parametrize(
-    "change", [lambda epoch: epoch.add([1.0]), lambda epoch: epoch.decide(0.0)]
+    "change", [lambda epoch: epoch.add([1.0]), lambda epoch: epoch.decide(1.0)]
 )
 def test_a_value_is_kept_but_must_first_be_asked_for_in_time(change):
     epoch = mb.Epoch(4)
