@@ -523,6 +523,8 @@ Epoch::Assessment Epoch::assess() {
     return {whole.value, whole.lower_bound};
   }
   recall();
+  sketch_.start.clear();  // of an assessment before, maybe of other jobs
+  sketch_.pieces.clear();
   if (concave()) {
     concave_.plan_decided(concave_task(), false, sketch_);
     return {sketch_.value, sketch_.lower_bound};
