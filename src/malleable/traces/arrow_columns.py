@@ -13,7 +13,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 PARQUET_MAGIC = b"PAR1"
 _BATCH = 1 << 16  # rows that are unpacked before they are counted
-_WIDTHS = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_LISTS = 1 << 6  # the same where rows have lists, of any length
 
 
 def is_frame(source: object) -> bool:
@@ -37,17 +37,6 @@ def frame_columns(frame: Any, where: str) -> list[tuple[str, list[Any]]]:
         return _columns(pyarrow.interchange.from_dataframe(frame))
     except pa.ArrowException as error:
         raise ValueError(f"{where}: {' '.join(str(error).split())}") from None
-
-
-def _is_text(column: Any) -> bool:
-    return bool(column.physical_type == "BYTE_ARRAY")
-
-
-def _least_size(metadata: Any) -> int:
-    """Bytes of all numbers of a Parquet file, unpacked, as its footer counts them. O(row groups x columns)."""
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    chunks = (group.column(k) for group in groups for k in range(group.num_columns))
-    return sum(chunk.num_values * _WIDTHS.get(chunk.physical_type, 1) for chunk in chunks)
 
 
 def _written_out(array: Any) -> int:
@@ -85,15 +74,13 @@ def parquet_columns(
     data = stream.read()
     try:
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(data))
-        if max_size is not None and _least_size(file.metadata) > max_size:
-            raise too_large(where, max_size)
+        columns = [file.schema.column(k) for k in range(len(file.schema))]
+        lists = any(each.max_repetition_level for each in columns)
         # Texts stay in dictionaries until their size is known: a few bytes can stand for gigabytes.
-        texts = [
-            each.path for each in map(file.schema.column, range(len(file.schema))) if _is_text(each)
-        ]
+        texts = [each.path for each in columns if each.physical_type == "BYTE_ARRAY"]
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         batches, size = [], 0
-        for batch in file.iter_batches(batch_size=_BATCH):
+        for batch in file.iter_batches(batch_size=_LISTS if lists else _BATCH):
             size += sum(map(_written_out, batch.columns))
             if max_size is not None and size > max_size:
                 raise too_large(where, max_size)
