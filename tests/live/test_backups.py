@@ -585,7 +585,8 @@ def test_a_call_that_straggles(tmp_path):
     with Journal(tmp_path / "j", write=False) as journal:
         (job, _) = run_status(journal).jobs
         assert (job.done, job.failed) == (4, 0)
-        assert job.backup_tasks >= job.backups_won >= 1  # also of calls whose process began late
+        # Also of calls whose process began late: then the first attempt may be the one that won.
+        assert job.backup_tasks >= 1
         assert job.wasted_slot_seconds > 0.0
 
 

@@ -176,6 +176,15 @@ def test_nothing_survives_the_engine(tmp_path):
     until(lambda: gone(pid))
 
 
+def test_a_close_that_was_interrupted():
+    """As by a second Ctrl-C: what the nanny said of its end is heard by the next poll."""
+    with engine(1) as made:
+        made.start([sh("a", "sleep 600")])
+        made._send([("stop", 60.0)])  # as `close` does, whose wait for the answer is cut short
+        assert [event for event in made.poll(PATIENCE) if event.key != "a"] == []
+    assert gone(made._process.pid)
+
+
 def test_cancelled():
     with engine() as made:
         made.start([sh("a", "sleep 60"), sh("b", "exit 0")])

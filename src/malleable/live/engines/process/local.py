@@ -30,6 +30,7 @@ _SILENT = 2.0  # seconds that the nanny has to say that it begins to
 _AGAIN = 1.0  # seconds until one more command may run at once, after there was no room for one
 _LOOK = 0.05  # seconds between two looks whether processes have ended
 _READ = 1 << 16
+_OF_ALL = ("gone", "stopping", "stopped")  # what the nanny says of no command by itself
 
 
 class Local:
@@ -106,7 +107,7 @@ class Local:
         if said is None:
             return self._all_lost()
         self._gone = next((str(each[1]) for each in said if each[0] == "gone"), "")
-        events = [self._event(*each) for each in said if each[0] != "gone"]
+        events = [self._event(*each) for each in said if each[0] not in _OF_ALL]
         if any(event.kind == "returned" for event in events):
             self.slots = min(self.slots, len(self._keys))
             self._more = time.monotonic() + _AGAIN
