@@ -1,0 +1,112 @@
+"""The table of mechanisms, from the measurements that were kept in one file a mechanism."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mechanisms import KINDS
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "benchmarks" / "results" / "mechanisms"
+PAGE = ROOT / "benchmarks" / "results" / "mechanisms.md"
+DECISIONS = ("stays", "replaced", "goes")
+_HEAD = """# What each mechanism is worth
+
+`python -m benchmarks.mechanisms table` writes this page from `benchmarks/results/mechanisms/`. Each
+mechanism has two files there: its measurements, and a patch. The patch takes the mechanism out and puts a
+plain replacement of at most 40 lines in its place. `python -m benchmarks.mechanisms --help` says how you
+measure a row again.
+
+A mechanism stays if it gives at least 1 % in the mean, or 5 % in the worst draw, on families on which it
+was not chosen. It also stays if a proof, a bound or a figure of a paper needs it. The decision *goes* means
+that nothing took its place, and *replaced* that the plain replacement did.
+
+*1.031 (1.12)* in a column of figures means: the plain replacement has 1.031 times the value of the
+mechanism. This is the geometric mean, over the instances, of the ratios of means over draws. In the draw in
+which the mechanism gives most, the ratio is 1.12. Less is better, so the mechanism gives something if the
+number is above 1. *Time* is processor time with the mechanism over that with the plain replacement.
+
+| mechanism | lines | plain replacement (lines) | benchmarks | traces | families | time | decision |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def combine(path: Path, present: Iterable[Path], plain: Iterable[Path]) -> None:
+    """Put rows measured with and without into a mechanism's file: the same instances and seeds."""
+    one, other = (
+        {row["instance"]: row for file in files for row in json.loads(file.read_text())}
+        for files in (present, plain)
+    )
+    if one.keys() != other.keys():
+        raise ValueError(f"measured once only: {', '.join(sorted(one.keys() ^ other.keys()))}")
+    rows = []
+    for name, row in one.items():
+        without = other[name]
+        if row["seeds"] != without["seeds"]:
+            raise ValueError(f"{name}: seeds {row['seeds']} with, {without['seeds']} without")
+        rows.append(
+            {key: row[key] for key in ("kind", "instance", "measure", "seeds")}
+            | {"with": row["values"], "plain": without["values"]}
+            | {"cpu_with": round(row["seconds"], 2), "cpu_plain": round(without["seconds"], 2)}
+        )
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rows": rows}, indent=1) + "\n")
+
+
+def _ratio(plain: float, present: float) -> float:
+    """Equal values, also two zeros, are 1; NaN where only one is 0, which no ratio can say."""
+    if plain == present:
+        return 1.0
+    return plain / present if plain > 0.0 < present else math.nan
+
+
+def gives(rows: list[dict[str, Any]]) -> str:
+    """Of rows of one kind: the plain replacement over the mechanism, mean and the draw where it gives most."""
+    means = [_ratio(sum(row["plain"]), sum(row["with"])) for row in rows]
+    draws = [_ratio(*pair) for row in rows for pair in zip(row["plain"], row["with"], strict=True)]
+    known = [value for value in means if not math.isnan(value)]
+    if not known:
+        return "none has a ratio" if rows else ""
+    mean = math.exp(sum(map(math.log, known)) / len(known))
+    worst = max(value for value in draws if not math.isnan(value))
+    zeros = f", {len(means) - len(known)} with a 0" if len(known) < len(means) else ""
+    return f"{mean:.3f} ({worst:.2f}){zeros}"
+
+
+def _line(each: dict[str, Any]) -> str:
+    by_kind = [gives([row for row in each["rows"] if row["kind"] == kind]) for kind in KINDS]
+    plain = sum(row["cpu_plain"] for row in each["rows"])
+    time = f"{sum(row['cpu_with'] for row in each['rows']) / plain:.2f}" if plain else ""
+    cells = (
+        f"[{each['mechanism']}](mechanisms/{each['patch']}) of `{each['commit']}`",
+        str(each["lines"]),
+        f"{each['replacement']} ({each['replacement_lines']})",
+        *by_kind,
+        time,
+        f"{each['decision']}: {each['why']}",
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def read() -> list[dict[str, Any]]:
+    """All kept mechanisms, by name; their fields are checked."""
+    found = []
+    for path in sorted(KEPT.glob("*.json")):
+        each = json.loads(path.read_text())
+        if each["decision"] not in DECISIONS:
+            raise ValueError(
+                f"{path.name}: decision {each['decision']!r}: one of {', '.join(DECISIONS)}"
+            )
+        if not (KEPT / each["patch"]).is_file():
+            raise ValueError(f"{path.name}: no file {each['patch']}")
+        if each["replacement_lines"] > 40:
+            raise ValueError(f"{path.name}: a plain replacement has at most 40 lines")
+        found.append(each)
+    return found
+
+
+def write_page() -> None:
+    PAGE.write_text(_HEAD + "".join(_line(each) + "\n" for each in read()))
