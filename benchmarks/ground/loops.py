@@ -7,6 +7,7 @@ user's loop does with `malleable.Epoch` and `malleable.FlowEpoch`.
 
 from __future__ import annotations
 
+import bisect
 import inspect
 import math
 from collections.abc import Callable
@@ -29,11 +30,21 @@ def _has_period(method: Any) -> bool:
 class JobEpoch:
     """A user's loop around `malleable.Epoch`: new jobs are added, what is left is told, jobs that ended finish.
 
-    ``period``: said with each decision where decisions take one; 0: not said.
+    ``period``: said with each decision where decisions take one; 0: not said. ``sla``: the steps of the rows.
+    ``options``: of the epoch; gangs are as wide as their maxima.
     """
 
-    def __init__(self, slots: int, objective: str, policy: str = "flex", period: float = 0.0):
-        self.epoch = mb.Epoch(slots, objective, policy)
+    def __init__(
+        self,
+        slots: int,
+        objective: str,
+        policy: str = "flex",
+        period: float = 0.0,
+        sla: Any = None,
+        **options: Any,
+    ):
+        self.epoch = mb.Epoch(slots, objective, policy, **options)
+        self.gang, self.sla = options.get("min_mode") == "gang", sla
         self.said = {"period": period} if period and _has_period(mb.Epoch.decide) else {}
         self.id_of = np.full(1, -1)
         self.there = np.empty(0, dtype=np.int64)
@@ -49,11 +60,15 @@ class JobEpoch:
         if new.any():
             names = ("arrival", "max_slots", "weight", "deadline", "size")
             columns = {name: state[name][new] for name in names}
+            if self.gang:
+                columns["min_slots"] = state["max_slots"][new]
+            if self.sla is not None:
+                columns["sla"] = self.sla[rows[new]].tolist()
             self.id_of[rows[new]] = self.epoch.add(state["work"][new], **columns)
         if not new.all():
             self.epoch.update(self.id_of[rows[~new]], work=state["work"][~new])
         self.there = rows
-        decision = self.epoch.decide(now, **self.said)
+        decision = self.epoch.decide(now, slots=state["capacity"], **self.said)
         given = np.zeros(decision.ids.max(initial=0) + 1, dtype=np.int64)
         given[decision.ids] = decision.slots
         return given[self.id_of[rows]]
@@ -66,11 +81,13 @@ def hold_jobs(
     period: float,
     believed: Any = None,
     between: bool = False,
+    changes: tuple[Any, Any] = ((), ()),
 ) -> Any:
     """Completions if ``rule`` is asked at each multiple of the period and its slots are held until the next.
 
     ``believed``: the works as the rule is told them (default: the truth). ``between``: it is also asked
-    whenever a job ends. Period 0: it is asked whenever a job comes or ends.
+    whenever a job ends. Period 0: it is asked whenever a job comes or ends, and when the slots change:
+    ``changes`` has these times, and the slots from then on.
     """
     size = jobs.work if believed is None else np.asarray(believed)
     left, done = jobs.work.copy(), np.full(len(jobs), np.nan)
@@ -78,7 +95,9 @@ def hold_jobs(
     comes = jobs.arrival[by_arrival]
     first, now, ended = 0, 0.0, 0
     rows = np.empty(0, dtype=np.int64)
+    times, capacities = [*changes[0], math.inf], [slots, *changes[1]]
     while ended < len(jobs):
+        slots = int(capacities[bisect.bisect_right(times, now)])
         last = int(np.searchsorted(comes, now, side="right"))
         if last > first:
             rows = np.concatenate([rows, by_arrival[first:last]])
@@ -108,6 +127,7 @@ def hold_jobs(
             until = period * (math.floor(now / period + 1e-9) + 1)
         else:
             until = comes[first] if first < len(jobs) else math.inf
+            until = min(until, times[bisect.bisect_right(times, now)])
         if between or not period:
             until = min(until, now + take.min())
         ends = now + take <= until + 1e-12 * max(1.0, until)

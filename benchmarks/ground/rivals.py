@@ -163,6 +163,103 @@ def on_time_set(left: Any, most: Any, due: Any, weight: Any, slots: int) -> Any:
     return chosen
 
 
+def least_area(state: State, now: float) -> Any:
+    """Least work left x maximum / weight first: narrow jobs cannot catch up later."""
+    key = state["work"] * state["max_slots"] / state["weight"]
+    return in_order(key, state["max_slots"], state["capacity"])
+
+
+def catch_up(state: State, now: float) -> Any:
+    """Work left over weight, less for jobs that take long alone beside half of what all have left."""
+    left, most = state["work"], state["max_slots"]
+    key = left / state["weight"] / (0.5 * left.sum() / state["capacity"] + left / most)
+    return in_order(key, most, state["capacity"])
+
+
+def least_stretch_area(state: State, now: float) -> Any:
+    """`least_area` for stretch."""
+    return least_area(state | {"weight": state["weight"] / state["size"]}, now)
+
+
+def stretch_catch_up(state: State, now: float) -> Any:
+    """`catch_up` for stretch."""
+    return catch_up(state | {"weight": state["weight"] / state["size"]}, now)
+
+
+def srpt_outlived(state: State, now: float) -> Any:
+    """`srpt` by `left_of`."""
+    return in_order(left_of(state), state["max_slots"], state["capacity"])
+
+
+def smith(state: State, now: float) -> Any:
+    """Least work left / weight first."""
+    key = state["work"] / state["weight"]
+    return in_order(key, state["max_slots"], state["capacity"])
+
+
+def cost_of(state: State, now: float, patience: float) -> Any:
+    """Minus the logarithm of apparent cost, and the slack."""
+    left = np.maximum(state["work"], 1e-12)
+    slack = state["deadline"] - now - left / state["max_slots"]
+    return np.log(left / state["weight"]) + np.maximum(slack, 0.0) / patience, slack
+
+
+def apparent_cost_median(state: State, now: float) -> Any:
+    """Apparent cost with less patience: half the time of the median job."""
+    patience = 0.5 * float(np.median(state["work"])) / state["capacity"]
+    key, _ = cost_of(state, now, max(patience, 1e-12))
+    return in_order(key, state["max_slots"], state["capacity"])
+
+
+def cost_on_time(state: State, now: float) -> Any:
+    """Apparent cost of jobs that can still be on time; the others last."""
+    key, slack = cost_of(state, now, 2.0 * state["work"].mean() / state["capacity"])
+    return in_order(np.where(slack >= -1e-9, key, key + 1e6), state["max_slots"], state["capacity"])
+
+
+def gangs_in_order(key: Any, width: Any, slots: int) -> Any:
+    """All or nothing, in the order; what does not fit is skipped."""
+    given = np.zeros(len(width), dtype=np.int64)
+    for job in np.argsort(key, kind="stable").tolist():
+        if width[job] <= slots:
+            given[job] = width[job]
+            slots -= width[job]
+    return given
+
+
+def gangs_by_work(state: State, now: float) -> Any:
+    """Gangs by work left / weight."""
+    return gangs_in_order(state["work"] / state["weight"], state["max_slots"], state["capacity"])
+
+
+def gangs_by_time(state: State, now: float) -> Any:
+    """Gangs by the time that they still take, over weight."""
+    time = state["work"] / state["max_slots"]
+    return gangs_in_order(time / state["weight"], state["max_slots"], state["capacity"])
+
+
+def gangs_by_cost(state: State, now: float) -> Any:
+    """Gangs by apparent cost of their times."""
+    alone = state["work"] / state["max_slots"]
+    key, _ = cost_of(state, now, 2.0 * alone.mean())
+    return gangs_in_order(key - np.log(state["max_slots"]), state["max_slots"], state["capacity"])
+
+
+class StepsInReach:
+    """SLA: each step that can still be reached counts by its rise, fading with the slack, x weight / work."""
+
+    def __init__(self, steps: Any):
+        self.times, self.rises = steps[:, :, 0], np.diff(steps[:, :, 1], axis=1, prepend=0.0)
+
+    def __call__(self, state: State, now: float) -> Any:
+        left, rows = np.maximum(state["work"], 1e-12), state["ids"]
+        slack = self.times[rows] - now - (left / state["max_slots"])[:, None]
+        patience = 2.0 * left.mean() / state["capacity"]
+        worth = np.where(slack >= -1e-9, self.rises[rows] * np.exp(-slack / patience), 0.0)
+        key = worth.sum(axis=1) * state["weight"] / left
+        return in_order(-key, state["max_slots"], state["capacity"])
+
+
 def equal_in_turn(state: State, now: float) -> Any:
     """Slots one by one to the ready jobs of flows in turn."""
     return level(np.where(state["ready"], state["max_slots"], 0), state["capacity"])

@@ -5,3 +5,5 @@ from benchmarks.ground.sections import deadlines  # noqa: F401
 from benchmarks.ground.sections import clusters  # noqa: F401
 from benchmarks.ground.sections import workflows  # noqa: F401
 from benchmarks.ground.sections import speedups  # noqa: F401
+from benchmarks.ground.sections import events  # noqa: F401
+from benchmarks.ground.sections import tandem  # noqa: F401
