@@ -71,11 +71,6 @@ def large(objective: str, period: float, seeds: int) -> None:
             mb.plan(*large_batch(seed), objective, policy, period=period) for seed in range(seeds)
         ]
         print(_line(f"{policy} / bound", [own.value / own.lower_bound for own in plans]))
-    free = [mb.plan(*large_batch(seed), objective).lower_bound for seed in range(seeds)]
-    held = [mb.plan(*large_batch(seed), objective, period=period) for seed in range(seeds)]
-    print(
-        _line("flex / bound without period", [h.value / f for h, f in zip(held, free, strict=True)])
-    )
 
 
 def stream(seed: int) -> mb.Jobs:

@@ -66,32 +66,16 @@ TEST(events_say_what_periods_say) {
   CHECK(10 * missed > met + missed);
 }
 
-TEST(no_loop_is_better) {
-  trials(2, 150, [](Random& random) {
+TEST(what_a_loop_did_may_be_met) {
+  trials(2, 1500, [](Random& random) {
     const std::int64_t slots = integer(random, 1, 8);
     const Table table = random_jobs(random, static_cast<std::size_t>(integer(random, 1, 7)), slots);
     const Problem problem = table.problem(slots);
     const double period = std::exp(real(random, -3.0, 3.0));
-    for (const Kind kind : {Kind::kResponse, Kind::kTardiness, Kind::kLateness, Kind::kTardy}) {
-      const Penalties penalties = table.penalties(kind);
-      double best = kInfinity;
-      for (int k = 0; k < 10; ++k) {
-        const Doubles loop = run_loop(problem, period, at_random(problem, random));
-        best = std::min(best, value_of(problem, penalties, Aggregate::kMax, loop));
-      }
-      const double bound = HeldLevel().run(problem, penalties, period, -1e3, best);
-      CHECK_AT_MOST(bound, best, 1e-9 * scale_of(best));
-    }
+    Doubles due = run_loop(problem, period, at_random(problem, random));
+    for (double& d : due) d *= 1.0 + 1e-9;
+    CHECK(HeldLevel().may_meet(problem, period, due));
   });
-}
-
-// Equal jobs of one slot-period each are held whole periods: a third of them ends in each.
-TEST(levels_are_exact_for_equal_jobs) {
-  Table table;
-  for (int j = 0; j < 6; ++j) table.add(4.0, 0, 1);
-  const Problem problem = table.problem(2);
-  const Penalties penalties = table.penalties(Kind::kCompletion);
-  CHECK_NEAR(HeldLevel().run(problem, penalties, 4.0, 0.0, 100.0), 12.0, 1e-7);
 }
 
 }  // namespace test_held_level

@@ -45,46 +45,6 @@ TEST(by_hand) {
   check_selection(selection, {1.0, 2.0}, {0.0, 0.0}, 1.0);
 }
 
-// Floors are as good as keys, and none is looked at above the last key that gets slots.
-TEST(keys_that_are_floors) {
-  trials(4, 60, [](Random& random) {
-    PrioritySelection selection;
-    const auto jobs = static_cast<std::size_t>(integer(random, 1, chance(random, 0.3) ? 6000 : 60));
-    const bool ties = chance(random, 0.4);
-    for (int epoch = 0; epoch < 10; ++epoch) {
-      Doubles key(jobs), floor(jobs), room(jobs);
-      double total = 0.0;
-      for (std::size_t j = 0; j < jobs; ++j) {
-        key[j] = random_key(random, ties);
-        floor[j] = chance(random, 0.3)   ? -1e300
-                   : chance(random, 0.5) ? std::min(key[j], random_key(random, ties))
-                                         : key[j];
-        room[j] = chance(random, 0.2) ? 0.0 : static_cast<double>(integer(random, 1, 30));
-        total += room[j];
-      }
-      const double slack = std::floor(real(random, 0.0, 1.2) * total);
-      const Doubles before = floor;
-      Doubles given(jobs, 0.0);
-      double last = -kInfinity;
-      std::vector<char> asked(jobs, 0);
-      selection.run_settled(
-          floor, room, slack,
-          [&](Index j) {
-            asked[j] = 1;
-            return floor[j] = key[j];
-          },
-          [&](Index j, double slots) {
-            CHECK(key[j] >= last);
-            last = key[j];
-            given[j] = slots;
-          });
-      CHECK(given == select_slowly(key, room, slack));
-      for (std::size_t j = 0; j < jobs; ++j)
-        CHECK(!asked[j] || before[j] <= last || last == -kInfinity || slack > total);
-    }
-  });
-}
-
 // The threshold of the last call steers the next one, and must never decide it.
 TEST(a_sequence_of_epochs) {
   trials(1, 60, [](Random& random) {

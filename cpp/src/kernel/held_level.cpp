@@ -4,14 +4,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "malleable/kernel/forced_work.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
-
-constexpr int kHalvings = 200;
 
 // The least whole number that rounding allows for.
 double whole_up(double x) { return std::ceil(x - kCount * std::max(1.0, std::fabs(x))); }
@@ -109,29 +106,6 @@ bool HeldLevel::may_meet(const Problem& problem, double period, std::span<const 
     if (!fits(k, held)) return false;
   }
   return true;
-}
-
-double HeldLevel::run(const Problem& problem, const Penalties& penalties, double period,
-                      double from, double to) {
-  due_.resize(problem.size());
-  const auto passes = [&](double level) {
-    ForcedWork::deadlines(problem, penalties, level, 1.0, due_);
-    return may_meet(problem, period, due_);
-  };
-  if (!(from < to) || passes(from)) return std::min(from, to);
-  double low = from, high = to;
-  for (int step = 0; step < kHalvings; ++step) {
-    if (high - low <= kSameTime * std::max(std::fabs(low), std::fabs(high))) break;
-    const double middle = low + (high - low) / 2.0;
-    if (!(middle > low && middle < high)) break;
-    (passes(middle) ? high : low) = middle;
-  }
-  // No penalty takes a value between the level that fails and the next one that somebody may pay.
-  double next = kInfinity;
-  for (std::size_t j = 0; j < problem.size(); ++j) {
-    if (problem.work[j] > 0.0) next = std::min(next, penalties.next_value(j, low));
-  }
-  return std::min(std::max(low, next), to);
 }
 
 }  // namespace malleable

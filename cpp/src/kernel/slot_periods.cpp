@@ -67,17 +67,15 @@ void count_periods(const double* work, double period, std::size_t n, double* per
   }
 }
 
-// 1 for jobs of linear speed-up that end in the period, earlier by at least `least` with one more
-// slot; else 0.
+// 1 for jobs of linear speed-up that end in the period, earlier with one more slot; else 0.
 MALLEABLE_VECTOR_CLONES
 void mark_gaining(const double* work, const double* worth, const double* slots, const double* high,
-                  std::size_t n, double period, double least, double* gains) {
+                  std::size_t n, double period, double* gains) {
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) {
     const double a = slots[j];
     const bool room = (a > 0.0) & (a < high[j]), ends = a * period >= work[j] * (1.0 - kCount);
-    const bool enough = (worth[j] > 0.0) & (worth[j] >= least * (a * (a + 1.0)));
-    gains[j] = room & ends & enough ? 1.0 : 0.0;
+    gains[j] = room & ends & (worth[j] > 0.0) ? 1.0 : 0.0;
   }
 }
 
@@ -116,14 +114,14 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
 }
 
 // given_: whether a job ends in the period, earlier with one more slot. scale_: its worth.
-void LeftOverSlots::mark(const HeldJobs& jobs, std::span<const double> slots, double least) {
+void LeftOverSlots::mark(const HeldJobs& jobs, std::span<const double> slots) {
   const std::size_t n = slots.size();
   scale_.assign(jobs.work.begin(), jobs.work.end());
   for (std::size_t j = 0; j < jobs.value.size(); ++j) scale_[j] *= jobs.value[j];
   given_.resize(n);
   if (!jobs.speedup.given()) {
     mark_gaining(jobs.work.data(), scale_.data(), slots.data(), jobs.high.data(), n, jobs.period,
-                 least * (1.0 - kAmple), given_.data());
+                 given_.data());
     return;
   }
   for (std::size_t j = 0; j < n; ++j) {
@@ -134,12 +132,12 @@ void LeftOverSlots::mark(const HeldJobs& jobs, std::span<const double> slots, do
 }
 
 // Only jobs that gain are looked at further.
-double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots, double least) {
+double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots) {
   double left = jobs.slots - sum_of(slots);
   if (!(left > 0.0)) return 0.0;
   const bool curved = jobs.speedup.given();
   const std::size_t n = slots.size();
-  mark(jobs, slots, least);
+  mark(jobs, slots);
   low_.clear();
   high_.clear();
   who_.clear();
@@ -168,7 +166,7 @@ double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots, do
     select_units(cost, high_, capacity, used, most, cheapest, given_, units_);
   } else {
     select_units(ClosedForm(scale_, {}, {}, low_, high_), high_, capacity, used, most,
-                 cheapest * (1.0 - kRounding), given_, units_, least > 0.0 ? 1.0 / least : 0.0);
+                 cheapest * (1.0 - kRounding), given_, units_);
   }
   for (std::size_t k = 0; k < who_.size(); ++k) {
     left -= given_[k] - low_[k];

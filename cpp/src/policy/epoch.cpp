@@ -55,7 +55,6 @@ void Epoch::set_slots(std::int64_t slots) {
   if (slots == slots_) return;
   slots_ = slots;
   ++version_;
-  on_time_.clear();
   for (std::size_t r = 0; r < id_.size(); ++r) refresh(r);
   selection_.reset();
 }
@@ -123,10 +122,6 @@ void Epoch::select(std::span<const double> key) {
 }
 
 void Epoch::decide_by_key() {
-  if (keys_ == Keys::kLatestStart) {
-    select_on_time();
-    return;
-  }
   if (keys_ == Keys::kApparentCost) make_apparent_costs();
   select(key_);
 }
@@ -435,11 +430,6 @@ void Epoch::recall() {
   }
   build_instance(work_);
   order_.resize(id_.size());
-  if (keys_ == Keys::kLatestStart) {
-    keys_of_all(rank_);
-    sorter_.sort(rank_, order_);
-    return;
-  }
   sorter_.sort(key_, order_);
 }
 
@@ -498,13 +488,12 @@ Plan Epoch::plan() {
 void Epoch::state(State& s) {
   s(options_, slots_, now_, period_, latest_arrival_, version_, decided_, next_id_, id_, arrival_,
     work_, size_);
-  s(done_, history_, coming_, prices_);
+  s(done_, history_, coming_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);
   s(program_, work_then_, programs_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
-  s(keys_, lead_, start_, on_time_, changes_, level_, line_level_);
-  s(settled_, priced_, rolling_, rolled_);
+  s(keys_, lead_, start_, level_, line_level_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (concave()) s(concave_);

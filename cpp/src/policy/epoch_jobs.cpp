@@ -62,15 +62,11 @@ void Epoch::set_key(std::size_t row) {
       key_[row] = smith_key(row);
       break;
     case Keys::kApparentCost: {
-      const Aim first = aim(row, -kInfinity);
+      const Aim first = aim(row);
       lead_[row] = first.lead;
       start_[row] = first.start;
       break;
     }
-    case Keys::kLatestStart:
-      ++changes_;
-      hope(row);
-      break;
     case Keys::kLevel:
       set_line(row);
       break;
@@ -121,7 +117,6 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   for (auto* column : {&low_, &room_, &key_, &lead_, &start_}) column->resize(rows, 0.0);
   seen_.resize(rows);
   given_.resize(rows, 0);
-  settled_.resize(rows, 0);
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
@@ -257,7 +252,6 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     Page& page = pages_[static_cast<std::size_t>(id) / kPage];
     const std::size_t next_page = (static_cast<std::size_t>(id) / kPage + 1) * kPage;
     if (--page.live == 0 && next_page <= static_cast<std::size_t>(next_id_)) page.rows = {};
-    ++changes_;
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
     steps_.drop(sla_[row]);
@@ -288,7 +282,6 @@ void Epoch::each_column(Close close) {
   }
   for (auto* column : {&id_, &min_slots_, &max_slots_}) close(*column);
   close(given_);
-  close(settled_);
   close(sla_);
   close(seen_);
   close(done_);

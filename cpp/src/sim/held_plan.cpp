@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "malleable/kernel/held_level.hpp"
-#include "malleable/kernel/held_prices.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/finish_plan.hpp"
 #include "malleable/policy/registry.hpp"
@@ -21,36 +19,10 @@ constexpr double kExactPlan = 3e7, kExactValue = 2e5;
 // Of fewer jobs the better bound is as quick.
 constexpr std::size_t kFewJobs = 1000;
 
-// Whether no such loop meets all strict deadlines.
-bool surely_late(const Problem& problem, const Penalties& penalties, double period) {
-  std::vector<double> due(problem.size());
-  for (std::size_t j = 0; j < problem.size(); ++j) {
-    const double last = penalties.last_finite(j);
-    due[j] = last < kInfinity ? last + tolerance(last) - problem.now : kInfinity;
-  }
-  return !HeldLevel().may_meet(problem, period, due);
-}
-
-void raise_bound(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                 double period, std::span<const double> completion, bool quick, Plan& plan) {
-  if (plan.value == kInfinity) {
-    if (plan.status != Status::kUnmet || !surely_late(problem, penalties, period)) return;
-    plan.status = Status::kInfeasible;
-    plan.lower_bound = kInfinity;
-    return;
-  }
-  if (!(plan.lower_bound < plan.value) || !std::isfinite(plan.lower_bound)) return;
-  const double found =
-      aggregate == Aggregate::kSum
-          ? HeldPrices().run(problem, penalties, period, completion, plan.value, quick)
-          : HeldLevel().run(problem, penalties, period, plan.lower_bound, plan.value);
-  plan.lower_bound = std::max(plan.lower_bound, found);
-}
-
 // What a loop did, as a plan. `ended`: when jobs end that have no work.
 Plan plan_of(HeldLoop& loop, const JobsView& jobs, std::span<const double> ended,
              const Penalties& penalties, const EpochOptions& epoch, std::int64_t slots, double now,
-             double period, bool quick) {
+             bool quick) {
   loop.advance(kInfinity);
   const std::size_t n = jobs.size();
   Problem problem;
@@ -76,7 +48,6 @@ Plan plan_of(HeldLoop& loop, const JobsView& jobs, std::span<const double> ended
   LowerBound lower_bound;
   finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan,
               quick && n > kFewJobs && !penalties.linear());
-  raise_bound(problem, penalties, epoch.aggregate, period, completion, quick, plan);
   plan.allocation.assign(loop.allocation().begin(), loop.allocation().end());
   return plan;
 }
@@ -96,7 +67,7 @@ Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
   loop.adopt(jobs);
   const std::vector<double> ended(jobs.size(), now);
   return plan_of(loop, jobs, ended, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
-                 period, quick);
+                 quick);
 }
 
 }  // namespace
@@ -121,7 +92,7 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
     loop.set_poll(request.poll);
     loop.feed(jobs, {}, request.kinds);
     return plan_of(loop, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
-                   period, false);
+                   false);
   };
   Plan best = plan(true);
   // Only prices of slot-periods look at jobs to come.

@@ -1,5 +1,5 @@
-// A lower bound on any maximum of penalties of a loop that decides every P seconds and holds its
-// slots: the deadline test in whole slot-periods.
+// Whether a loop that decides every P seconds and holds its slots may meet deadlines: the deadline
+// test in whole slot-periods.
 //
 // A job that must end by D = (K + f) P from now, K whole and 0 <= f < 1, can do at most M P in each
 // later period and M f P in period K. So during the periods 0 ... k together it holds at least
@@ -8,11 +8,10 @@
 // periods do not suffice. Deadlines can be met only if w <= M D for every job and sum_j must_j(k)
 // <= S (k + 1) for every k. A job's part is constant, rises by M a period, then jumps once: the sum
 // is linear in k between these events, so that only events and the periods before them are tested.
-// The least level whose deadlines pass is a lower bound, found by halving. Minima are left out, and
-// a speed-up below linear counts as linear: both let more loops compete.
+// Minima are left out: that lets more loops compete.
 //
-// O(J) a test where slots are busy for fewer periods than there are jobs, else O(J log J); some
-// sixty tests. Source: ours.
+// O(J) a test where slots are busy for fewer periods than there are jobs, else O(J log J). Source:
+// ours.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +49,6 @@ class HeldLevel {
   // Whether such a loop may meet these deadlines (from problem.now, may be infinite).
   bool may_meet(const Problem& problem, double period, std::span<const double> due);
 
-  // Between `from` (no loop is below it) and `to` (some loop's value), both finite.
-  double run(const Problem& problem, const Penalties& penalties, double period, double from,
-             double to);
-
  private:
   struct Event {
     double period;  // whole
@@ -68,7 +63,6 @@ class HeldLevel {
   std::vector<Event> events_, sorted_;
   std::vector<double> periods_;
   std::vector<std::size_t> places_;
-  std::vector<double> due_;
 };
 
 }  // namespace malleable

@@ -4,7 +4,7 @@
 // key until it is used up. The jobs that get slack are those below a threshold key, found by one
 // pass around the last threshold (it moves little between epochs) and a partial sort of the few
 // candidates near it. O(J) expected with one pass over key and room; equal keys go to the lower
-// index. Keys may also be floors that are made exact only where that decides.
+// index.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +25,6 @@ class PrioritySelection {
   // are ignored.
   template <typename Give>
   void run(std::span<const double> key, std::span<const double> room, double slack, Give give);
-
-  // Calls take(j), in the order of indices, for the jobs with room of the lowest keys, which
-  // together have room for the slack. They may be more than it takes; jobs that are left out have
-  // larger keys, or the same and a higher index. expect() says the key up to which slack went.
-  template <typename Take>
-  void cover(std::span<const double> key, std::span<const double> room, double slack, Take take);
-  void expect(double threshold) { threshold_ = threshold; }
-
-  // As run(), in order of key, while keys are floors: settle(j) makes key[j] exact and returns it.
-  // Called for the jobs with room whose floors lie below the last key that gets slots, and for no
-  // others. O(J) for each pass, and O(log J) for each of those jobs.
-  template <typename Settle, typename Give>
-  void run_settled(std::span<const double> key, std::span<const double> room, double slack,
-                   Settle settle, Give give);
 
   // Forget the threshold of the last call.
   void reset() { threshold_ = -kInfinity; }
@@ -71,47 +57,6 @@ class PrioritySelection {
   std::vector<Candidate> sample_;
   double threshold_ = -kInfinity;
 };
-
-template <typename Take>
-void PrioritySelection::cover(std::span<const double> key, std::span<const double> room,
-                              double slack, Take take) {
-  if (!(slack > 0.0) || key.empty()) return;
-  double limit = first_limit(key, room, slack);
-  widen(key, room, slack, limit);
-  for (const Candidate& candidate : candidates_) take(candidate.job);
-}
-
-template <typename Settle, typename Give>
-void PrioritySelection::run_settled(std::span<const double> key, std::span<const double> room,
-                                    double slack, Settle settle, Give give) {
-  if (!(slack > 0.0) || key.empty()) return;
-  const auto after = [](const Candidate& a, const Candidate& b) { return before(b, a); };
-  double limit = threshold_, from = -kInfinity;
-  do {
-    limit = further(key, room, limit);
-    collect(key, room, kInfinity, limit, from);  // all of them, as keys may rise
-    std::make_heap(candidates_.begin(), candidates_.end(), after);
-    while (slack > 0.0 && !candidates_.empty()) {
-      std::pop_heap(candidates_.begin(), candidates_.end(), after);
-      Candidate& first = candidates_.back();
-      if (const double own = settle(first.job); own > first.key) {
-        first.key = own;
-        if (own <= limit) {
-          std::push_heap(candidates_.begin(), candidates_.end(), after);
-        } else {
-          candidates_.pop_back();  // seen again by a later pass
-        }
-        continue;
-      }
-      const double slots = std::min(slack, first.room);
-      give(first.job, slots);
-      slack -= slots;
-      threshold_ = first.key;
-      candidates_.pop_back();
-    }
-    from = std::nextafter(limit, kInfinity);
-  } while (slack > 0.0 && limit < kInfinity);
-}
 
 template <typename Give>
 void PrioritySelection::run(std::span<const double> key, std::span<const double> room, double slack,

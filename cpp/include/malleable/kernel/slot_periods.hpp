@@ -47,9 +47,8 @@ struct HeldJobs {
 class LeftOverSlots {
  public:
   // Adds what `slots` leave free, up to maxima. Where no value is gained, slots stay free; their
-  // number comes back. Equal gains go to the lower index. `least`: what all slots are known to
-  // gain, which saves time. Allocates nothing once warm.
-  double hand_out(const HeldJobs& jobs, std::span<double> slots, double least = 0.0);
+  // number comes back. Equal gains go to the lower index. Allocates nothing once warm.
+  double hand_out(const HeldJobs& jobs, std::span<double> slots);
   double hand_out(const Problem& problem, double period, std::span<const double> value,
                   std::span<double> slots, const SpeedupView& speedup = {}) {
     return hand_out(
@@ -57,7 +56,7 @@ class LeftOverSlots {
   }
 
  private:
-  void mark(const HeldJobs& jobs, std::span<const double> slots, double least);
+  void mark(const HeldJobs& jobs, std::span<const double> slots);
 
   std::vector<std::size_t> who_;  // jobs that gain
   std::vector<double> low_, high_, scale_, given_;

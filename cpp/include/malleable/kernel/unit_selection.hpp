@@ -119,20 +119,6 @@ void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
   }
 }
 
-// Narrows around the price that is expected, if it lies inside.
-template <typename Cost>
-void narrow_near(const Cost& cost, std::size_t n, double price, PriceBracket& bracket) {
-  const std::int64_t near = price_rank(price);
-  std::int64_t width = std::int64_t{1} << 46;  // one part in 2^6
-  for (int step = 0; step < 3; ++step, width *= 16) {
-    for (const std::int64_t rank : {near - width, near + width}) {
-      if (rank <= bracket.below || rank >= bracket.above) continue;
-      bracket.narrow(rank, cost.total(price_of_rank(rank), 0, n));
-    }
-    if (rank_distance(bracket.below, bracket.above) <= 2 * static_cast<std::uint64_t>(width)) break;
-  }
-}
-
 // Buys what costs less than the bracket, then what it leaves open: the cheapest of `units`, or, of
 // one price, in the order of the jobs.
 template <typename Cost>
@@ -175,12 +161,10 @@ void buy_units(const Cost& cost, std::span<const double> high, const PriceBracke
 // Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
 // cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
 // together, `most` all units at cost.dearest(), `cheapest` a price at which nothing is bought, by
-// cost.counts, whose prices may round, too. `near`: about what the dearest unit that is bought
-// costs, if that is known.
+// cost.counts, whose prices may round, too.
 template <typename Cost>
 void select_units(const Cost& cost, std::span<const double> high, double capacity, double needed,
-                  double most, double cheapest, std::span<double> slots, std::vector<Unit>& units,
-                  double near = 0.0) {
+                  double most, double cheapest, std::span<double> slots, std::vector<Unit>& units) {
   const std::size_t n = slots.size();
   if (needed >= capacity || cheapest > cost.dearest()) {
     cost.fewest(slots);
@@ -193,11 +177,7 @@ void select_units(const Cost& cost, std::span<const double> high, double capacit
   // Nothing is bought below the first price.
   PriceBracket bracket{price_rank(cheapest) - 1, price_rank(cost.dearest()), needed, most,
                        capacity};
-  if (near > 0.0) {
-    narrow_near(cost, n, near, bracket);
-  } else if (n > 4096) {
-    narrow_by_sample(cost, n, bracket);
-  }
+  if (n > 4096) narrow_by_sample(cost, n, bracket);
   const double few = static_cast<double>(n) / 4.0 + 32.0;
   while (bracket.dearer - bracket.bought > few && rank_distance(bracket.below, bracket.above) > 1) {
     const std::int64_t middle = halfway(bracket.below, bracket.above);

@@ -10,9 +10,8 @@
 // warm. Orders without a key per job are built by sorting, O(J log J). With an effort, FLEX plans
 // in full. Value, bound and pieces are computed on request only. Kernels: priority_selection,
 // waterline, gang_packing; policies: flex, baseline. Kinds may be mixed: while all are steady, keys
-// decide as they do for one; with deadlines, by apparent cost, which is one pass more, or for steps
-// alone by latest start of those who can be on time (epoch_deadlines.cpp). While some job's
-// speed-up is not linear, the policy concave decides.
+// decide as they do for one; with deadlines, by apparent cost, which is one pass more
+// (epoch_deadlines.cpp). While some job's speed-up is not linear, the policy concave decides.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +22,6 @@
 #include <vector>
 
 #include "malleable/kernel/linear_level.hpp"
-#include "malleable/kernel/on_time_prices.hpp"
 #include "malleable/kernel/period_levels.hpp"
 #include "malleable/kernel/period_prices.hpp"
 #include "malleable/kernel/priority_selection.hpp"
@@ -213,35 +211,16 @@ class alignas(kLine) Epoch {
   double smith_key(std::size_t row) const;
   void set_key(std::size_t row);
   // epoch_deadlines.cpp
-  enum class Keys : std::uint8_t { kSmith, kApparentCost, kLatestStart, kLevel };
+  enum class Keys : std::uint8_t { kSmith, kApparentCost, kLevel };
   struct Aim {  // the logarithm of work over what it pays, and the latest start for it
     double lead, start;
-  };
-  struct Asking {  // for prices, as so many of its like
-    Index row;
-    double times;
-    Aim aim;
-    OnTimePrices::Job job;
   };
   Keys keys_now() const;
   void look_up_keys();
   double latest_start(std::size_t row, double due) const;
-  Aim aim(std::size_t row, double after) const;
-  OnTimePrices::Job asked(std::size_t row, const Aim& aim) const;
-  Aim hope(std::size_t row);
-  double placed(std::size_t row, Aim first) const;
-  void settle(std::size_t row);
-  template <typename RowAt>
-  void fetch_terms(std::size_t k, std::size_t count, RowAt row_at) const;
-  bool outdated(std::size_t row) const;
-  void pick_asking(double total);
-  void make_prices();
-  void count_demand();
-  void forget_some();
-  void settle_outdated();
-  void select_on_time();
+  Aim aim(std::size_t row) const;
   void make_apparent_costs();
-  void keys_of_all(std::vector<double>& key) const;
+  std::size_t stepped() const;
   bool waits_by_key() const;
   // epoch_levels.cpp
   void set_line(std::size_t row);
@@ -342,16 +321,7 @@ class alignas(kLine) Epoch {
   // Where keys wait for deadlines: the logarithm of work over what it pays, and the latest start
   // of what it aims at. Where lines make a level: the slope, and the time at which it is 0.
   std::vector<double> lead_, start_;
-  std::vector<std::uint8_t> settled_;  // by which prices the key is; 0: none yet
-  std::uint8_t priced_ = 0;            // the number of the prices
-  std::size_t rolling_ = 0;            // the row that is next to forget its prices,
-  double rolled_ = 0.0;                // and when the ones before it did
-  std::vector<Asking> asking_;
-  std::vector<Index> outdated_;
-  std::vector<OnTimePrices::Job> sample_;
   Keys keys_ = Keys::kSmith;
-  OnTimePrices on_time_;
-  std::uint64_t changes_ = 0;  // of rows since the prices were made
   double level_ = -kInfinity;  // of equal shares or of a maximum, last time
   double minima_ =
       0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots

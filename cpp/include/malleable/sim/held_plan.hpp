@@ -1,13 +1,12 @@
 // The plan of a loop that decides every P seconds and holds its slots: what an epoch does if nobody
-// else comes and all sizes are right, its value, and a floor under every such loop. For sums it is
+// else comes and all sizes are right, its value, and a floor under every schedule. For sums it is
 // the better one of two epochs: one that expects jobs to come as always, and one that knows that
 // nobody will.
 //
-// The epoch itself is asked at every multiple of the period (sim/held_loop). The bound is the
-// larger of that of all schedules (kernel/lower_bound) and that of such loops: kernel/held_prices
-// for sums, kernel/held_level for maxima. Calls, and what the bounds cost. A loop of very many
-// calls is looked at less closely in the end (HeldLoopOptions::exact): kExactPlan jobs at every
-// call, kExactValue where only value and bound are asked for.
+// The epoch itself is asked at every multiple of the period (sim/held_loop). The bound is that of
+// all schedules (kernel/lower_bound). Calls, and what the bound costs. A loop of very many calls is
+// looked at less closely in the end (HeldLoopOptions::exact): kExactPlan jobs at every call,
+// kExactValue where only value and bound are asked for.
 #pragma once
 
 #include <functional>
