@@ -18,8 +18,11 @@ from malleable.cli.streams import note
 from malleable.cli.terminal import adder, progress_bar, read_file, reading_arguments, show
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import bimodal_jobs
+from malleable.jobs.plan import Plan
 from malleable.jobs.table import Jobs, check_slots
+from malleable.objective import relative_gap
 from malleable.planning import plan
+from malleable.policies import policy_of
 from malleable.view.clock import moment_text
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.latency import cases_of, latency_dict, latency_tables
@@ -182,8 +185,9 @@ class ComparisonRow(NamedTuple):
     """One policy under one objective.
 
     ``ratio`` is the value over the best value of the policies compared; None where the best is not
-    positive. ``lower_bound`` obeys what the policy obeys (FIFO ignores minima). ``seconds`` is
-    wall-clock time.
+    positive. ``lower_bound`` is the best bound that holds for all of them, and ``gap`` is the distance to it.
+    ``own_bound`` holds for schedules that keep the minima, and is None for a policy that ignores them, or
+    if it is no higher. ``seconds`` is wall-clock time.
     """
 
     objective: str
@@ -192,6 +196,7 @@ class ComparisonRow(NamedTuple):
     value: float
     lower_bound: float
     gap: float | None
+    own_bound: float | None
     ratio: float | None
     seconds: float
 
@@ -234,13 +239,28 @@ def compare(
             progress()
         best = min((made.value for made in plans), default=0.0)
         comparable = 0.0 < best < math.inf
+        common, own = _bounds(plans)
         for made in plans:
-            goodness = made.value, made.lower_bound, made.gap
+            goodness = made.value, common, relative_gap(made.value, common)
+            keeps = not policy_of("jobs", made.policy).ignores_minima
+            beside = own if keeps and own > common else None
             ratio, seconds = made.value / best if comparable else None, made.timing["seconds"]
-            rows.append(
-                ComparisonRow(objective, made.policy, made.status, *goodness, ratio, seconds)
-            )
+            named = objective, made.policy, made.status
+            rows.append(ComparisonRow(*named, *goodness, beside, ratio, seconds))
     return rows
+
+
+def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
+    """The best bound that holds for all plans of the same jobs, and the best one for those that keep minima."""
+    free = [made for made in plans if policy_of("jobs", made.policy).ignores_minima]
+    own = max((made.lower_bound for made in plans), default=0.0)
+    if not free or not plans[0].jobs.min_slots.any():
+        return own, own
+    return max(made.lower_bound for made in free), own
+
+
+def _own_bound(row: ComparisonRow) -> str:
+    return "-" if row.own_bound is None else number(row.own_bound)
 
 
 def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
@@ -252,6 +272,7 @@ def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
         ("value", lambda row: number(row.value)),
         ("lower bound", lambda row: number(row.lower_bound)),
         ("gap", lambda row: percent(row.gap)),
+        *([("bound with minima", _own_bound)] if any(row.own_bound for row in rows) else []),
         ("ratio to best", lambda row: "-" if row.ratio is None else f"{row.ratio:.3f}"),
         ("time", lambda row: wall_time(row.seconds) + f" ({row.status})" * (row.status != "ok")),
     ]
