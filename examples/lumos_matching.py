@@ -35,7 +35,7 @@ def main() -> None:
         # Ten nodes of each type; classes that would load the cluster alike.
         mu = np.repeat(1.0 / time, 10, axis=1)
         alpha = 1.0 / time.mean(axis=1)
-        found = mb.match_classes(alpha, mu, node_type=np.repeat(np.arange(len(kinds)), 10))
+        found = mb.match_classes(alpha, mu)
         blind = float((mu.mean(axis=1) * mu.shape[1] / len(names) / alpha).min())
         print(
             f"{cloud} {sampling or 'all'}: {len(names)} classes, {len(kinds)} machine types, "

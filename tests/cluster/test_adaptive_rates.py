@@ -10,7 +10,7 @@ import pytest
 import malleable as mb
 from tests.cluster.cluster_runs import completions, run
 
-pytest.importorskip("scipy", reason="needs a library for linear programs")
+pytest.importorskip("highspy", reason="needs a library for linear programs")
 
 PAIR = mb.Cluster([{"slots": 1, "name": "R1"}, {"slots": 1, "name": "R2"}])
 SINGLE = mb.Adaptive(grouped=False)

@@ -200,14 +200,11 @@ def test_matchings_are_those_of_match_classes():
     member = np.zeros(3, dtype=np.int64)
     for column, own in enumerate(found.nodes):
         member[own] = column
-    alone = mb.match_classes(
-        found.arrival_rates, found.execution_rates[:, member], node_type=member
-    )
+    alone = mb.match_classes(found.arrival_rates, found.execution_rates[:, member])
     assert np.allclose(found.share[:, member], alone.share, atol=1e-9)
     least = mb.match_classes(
         found.minimum_arrival_rates,
         found.execution_rates[:, member],
-        node_type=member,
         serve_idle=False,
     )
     assert np.allclose(found.minimum_share[:, member], least.share, atol=1e-9)
@@ -373,7 +370,6 @@ def test_other_policies_match_no_classes():
         ({"threshold": float("inf")}, "threshold = inf"),
         ({"max_wait": float("nan")}, "max_wait = nan"),
         ({"patience": "x"}, "patience = 'x': not a number"),
-        ({"solver": "x"}, "solver = 'x'"),
     ],
 )
 def test_wrong_options(options, message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
 from malleable.domain import WEIGHT, floats
+from malleable.files.advice import library
 from malleable.lines import counted
 from malleable.values import by_value
 
-SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.
 _ZERO = 1e-7
 # A dual value above this is one.
@@ -78,30 +77,9 @@ class AdaptiveMatching(NamedTuple):
     solves: int
 
 
-def check_solver_name(solver: str) -> None:
-    """ValueError for an unknown name; whether the library is there shows when it is needed."""
-    if solver not in ("auto", *SOLVERS):
-        raise ValueError(f"solver = {solver!r}: expected one of auto, {', '.join(SOLVERS)}")
-
-
-def check_solver(solver: str = "auto") -> str:
-    """Name of the library that solves the programs.
-
-    Raises
-    ------
-    ValueError
-        An unknown name.
-    ImportError
-        Neither highspy nor scipy is there, or not the one asked for.
-    """
-    check_solver_name(solver)
-    modules = {"highs": "highspy", "scipy": "scipy"}
-    wanted = SOLVERS if solver == "auto" else (solver,)
-    for name in wanted:
-        if importlib.util.find_spec(modules[name]) is not None:
-            return name
-    missing = " or ".join(modules[name] for name in wanted)
-    raise ImportError(f"matching classes needs {missing}: pip install 'malleable[lp]'")
+def check_solver() -> Any:
+    """HiGHS; ImportError that says how to install it."""
+    return library("highspy", "matching classes", "'malleable[lp]'")
 
 
 def _checked(field: str, values: npt.ArrayLike, dimensions: int) -> Floats:
@@ -115,10 +93,8 @@ def match_classes(
     arrival_rates: npt.ArrayLike,
     execution_rates: npt.ArrayLike,
     *,
-    node_type: npt.ArrayLike | None = None,
     group: bool = True,
     serve_idle: bool = True,
-    solver: str = "auto",
 ) -> ClassMatching:
     """Match classes of jobs with nodes so that all classes could grow alike as far as possible.
 
@@ -135,17 +111,13 @@ def match_classes(
         alpha, jobs a second; at least 0.
     execution_rates : array_like of float, shape (F, M)
         mu, jobs a second that the whole node could serve; 0: the class cannot run there.
-    node_type : array_like of int, shape (M,), optional
-        Nodes of equal type must have equal rates. By default nodes are of one type when their columns
-        are equal.
     group : bool
-        Solve for types rather than nodes: lambda is the same, and every node of a type gets the same
-        shares. False: one column for each node, as the paper prints it.
+        Solve for types rather than nodes. Nodes are of one type if their columns are equal. Lambda is the
+        same, and every node of a type gets the same shares. False: one column for each node, as the paper
+        prints it.
     serve_idle : bool
         A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share
         0. False: it is suggested to no node, as the paper prints it.
-    solver : {"auto", "highs", "scipy"}
-        HiGHS through highspy (the default if it is installed) or through SciPy.
 
     Returns
     -------
@@ -157,7 +129,7 @@ def match_classes(
         Names the field, the first bad entry and its value; also for a class that comes but runs
         nowhere.
     ImportError
-        No library for linear programs.
+        highspy, which solves linear programs, is not installed.
 
     See Also
     --------
@@ -185,9 +157,9 @@ def match_classes(
             f"arrival_rates has {counted(len(alpha), 'entry')} but execution_rates has "
             f"{counted(classes, 'row')}"
         )
-    first, member = _types(mu, node_type) if group else (np.arange(nodes), np.arange(nodes))
+    first, member = _types(mu) if group else (np.arange(nodes), np.arange(nodes))
     count = np.bincount(member, minlength=len(first)).astype(np.float64)
-    share = resource_shares(alpha, mu[:, first], count, check_solver(solver))
+    share = resource_shares(alpha, mu[:, first], count)
     growth = np.inf
     come = np.flatnonzero(alpha > 0.0)
     if len(come):
@@ -202,41 +174,30 @@ def match_classes(
     )
 
 
-def resource_shares(alpha: Floats, mu: Floats, count: Floats, solver: str) -> Floats:
-    """Shares of resources that stand for so many nodes each; checked input, a known solver."""
+def resource_shares(alpha: Floats, mu: Floats, count: Floats) -> Floats:
+    """Shares of resources that stand for so many nodes each; checked input."""
+    check_solver()
     share = np.zeros(mu.shape)
     come = np.flatnonzero(alpha > 0.0)
     for row in come:
         if not mu[row].any():
             raise ValueError(f"execution_rates[{row}]: all 0, the class runs on no node")
     if len(come):
-        share[come] = _solve(alpha[come], mu[come] * count, solver)
+        share[come] = _solve(alpha[come], mu[come] * count)
     return share
 
 
-def _types(mu: Floats, node_type: npt.ArrayLike | None) -> tuple[Integers, Integers]:
+def _types(mu: Floats) -> tuple[Integers, Integers]:
     """First node of every type, in ascending order, and every node's type by that order."""
-    if node_type is None:
-        _, first, member = np.unique(mu, axis=1, return_index=True, return_inverse=True)
-        member = member.reshape(-1)
-    else:
-        given = np.asarray(node_type)
-        if given.shape != (mu.shape[1],):
-            raise ValueError(f"node_type has shape {given.shape}, expected ({mu.shape[1]},)")
-        _, first, member = np.unique(given, return_index=True, return_inverse=True)
-        unequal = (mu != mu[:, first[member]]).any(axis=0)
-        for node in np.flatnonzero(unequal)[:1]:
-            raise ValueError(
-                f"node_type[{node}] = {given[node]}: node {first[member[node]]} is of that type"
-                " but has other rates"
-            )
+    _, first, member = np.unique(mu, axis=1, return_index=True, return_inverse=True)
+    member = member.reshape(-1)
     order = np.argsort(first, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return first[order].astype(np.int64), place[member].astype(np.int64)
 
 
-def _solve(alpha: Floats, capacity: Floats, solver: str) -> Floats:
+def _solve(alpha: Floats, capacity: Floats) -> Floats:
     """Shares at the chosen vertex; capacity[i, g]: jobs a second of class i that all of g serves."""
     # In units in which equal shares for all give growth 1, so that 1 <= growth <= F.
     equal = float((capacity.sum(axis=1) / alpha).min()) / len(alpha)
@@ -248,7 +209,7 @@ def _solve(alpha: Floats, capacity: Floats, solver: str) -> Floats:
         np.arange(1.0, columns + 1.0) ** np.sqrt(1 / 3),
     )
     rank /= max(float(rank.max()), 1e-300)
-    found = (_highs if solver == "highs" else _scipy)(speed, rank)
+    found = _highs(speed, rank)
     served = speed * found
     served[served <= _ZERO * served.sum(axis=1, keepdims=True)] = 0.0
     share = np.where(served > 0.0, found, 0.0)
@@ -337,40 +298,3 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
     if solved():
         vertex = np.array(solver.getSolution().col_value)[:count]
     return vertex.reshape(classes, columns)
-
-
-def _scipy(speed: Floats, rank: Floats) -> Floats:
-    from scipy.optimize import linprog
-    from scipy.sparse import csc_array
-
-    classes, columns = speed.shape
-    count = classes * columns
-    start, row, value = _matrix(speed)
-    rows = csc_array((value, row, start), shape=(classes + columns, count + 1)).tolil()
-    rows[:classes] = -rows[:classes]
-    upper = np.append(np.zeros(classes), np.ones(columns))
-    most = np.append(np.where(speed.reshape(-1) > 0.0, np.inf, 0.0), np.inf)
-    bounds = np.stack([np.zeros(count + 1), most], axis=1)
-    tolerance = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-
-    def solution(cost: Floats, fixed: npt.NDArray[np.bool_]) -> Any:
-        given = rows.tocsc()
-        return linprog(
-            -cost,
-            given[~fixed],
-            upper[~fixed],
-            given[fixed] if fixed.any() else None,
-            upper[fixed] if fixed.any() else None,
-            bounds=bounds,
-            method="highs-ds",
-            options=tolerance,
-        )
-
-    best = solution(np.append(np.zeros(count), 1.0), np.zeros(classes + columns, dtype=np.bool_))
-    if best.status != 0:
-        raise RuntimeError(f"linprog: {best.message}")
-    prices = best.lower.marginals[:count]
-    bounds[:count][np.abs(prices) > _PRICED, 1] = 0.0
-    last = solution(np.append(rank.reshape(-1), 0.0), np.abs(best.ineqlin.marginals) > _PRICED)
-    found = last.x if last.status == 0 else best.x
-    return np.asarray(found[:count].reshape(classes, columns))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from malleable.cluster.matching import check_solver, check_solver_name, resource_shares
+from malleable.cluster.matching import check_solver, resource_shares
 from malleable.columns import Floats
 from malleable.domain import RATE, WEIGHT, check_amount, shown
 
@@ -44,8 +43,6 @@ class Adaptive:
         job because it has a block on the node; 0: never.
     placement : bool
         Copies of blocks go to the suggested nodes of the job's class.
-    solver : {"auto", "highs", "scipy"}
-        As for `malleable.match_classes`.
     name : str
         What records and summaries call it.
 
@@ -85,7 +82,6 @@ class Adaptive:
     max_wait: float = 3600.0
     patience: float = 10.0
     placement: bool = True
-    solver: str = "auto"
     name: str = "adaptive"
 
     def __post_init__(self) -> None:
@@ -95,7 +91,6 @@ class Adaptive:
                 raise ValueError(f"{field} = {shown(value)}: not a number")
             if field not in _ENDLESS or value != math.inf:
                 check_amount(field, value, RATE if field == "memory" else WEIGHT)
-        check_solver_name(self.solver)
 
     @classmethod
     def literal(cls, max_wait: float = math.inf) -> Adaptive:
@@ -120,4 +115,5 @@ class Adaptive:
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
         """A function of arrival rates, execution rates and numbers of nodes that gives shares."""
-        return functools.partial(resource_shares, solver=check_solver(self.solver))
+        check_solver()
+        return resource_shares
