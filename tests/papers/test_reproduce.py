@@ -1,14 +1,11 @@
 """One table names all figures; what they share works the same for all."""
 
-import json
 import math
 
 import pytest
 
-from malleable.cli import main
 from malleable.cli.arguments import build_parser
 from malleable.papers import FIGURES, figure
-from malleable.papers.catalogue import CATALOGUE, listed
 from malleable.papers.figure import Axes, Figure, Panel, Range, Run, Series, picture, shown
 from malleable.replications import Interval
 
@@ -21,28 +18,6 @@ def test_every_figure_loads():
         assert callable(getattr(import_module(f"malleable.papers.{file}"), function))
         assert 0 < experiment.quick <= experiment.usual
         assert build_parser().parse_args(["reproduce", name]).name == name
-
-
-# Numbered figures and tables of the papers, as their captions count them.
-COUNTS = {"FLEX": (6, 0), "FlowFlex": (12, 0), "ASRPT": (13, 0), "Lin": (9, 0), "adaptive": (9, 7)}
-
-
-def test_the_list_names_every_figure_and_table(capsys):
-    for paper, (figures, tables) in COUNTS.items():
-        (places,) = (own for name, own in CATALOGUE.items() if name.split()[0] == paper)
-        numbered = [f"figure {k + 1}" for k in range(figures)]
-        assert list(places) == numbered + [f"table {k + 1}" for k in range(tables)]
-    names = [row["name"] for row in listed() if row["name"]]
-    assert sorted(names) == sorted(FIGURES)
-    assert main(["reproduce", "--list"]) == 0
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in FIGURES)
-    assert "drawing only" in shown and "pseudocode" in shown
-    assert main(["reproduce", "--list", "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["figures"] == listed()
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce"])
-    assert ended.value.code == 2
 
 
 @pytest.mark.parametrize(

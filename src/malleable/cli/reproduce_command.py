@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
-from malleable.cli.terminal import (
-    adder,
-    progress_bar,
-)
+from malleable.cli.terminal import adder, progress_bar
 from malleable.cli.workers import ENGINE, workers
 from malleable.papers import FIGURES, reproduce
-from malleable.papers.catalogue import list_table, listed
 from malleable.papers.google2011 import map_shuffle_jobs
 from malleable.view.drawing import image_bytes
 from malleable.view.text import fields_of
@@ -24,8 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         f"{name:15}  {own.shows} ({own.usual:,} {own.unit}s)" for name, own in FIGURES.items()
     )
     add = adder(parser)
-    add("name NAME", "name of a figure above", nargs="?", choices=tuple(FIGURES))
-    add("--list", "list every figure and table of the papers, and why some have no name", bool)
+    add("name NAME", "name of a figure above", choices=tuple(FIGURES))
     told = "simulations for each point of the figure (default: the number above)"
     add("--simulations N", told, int)
     add("--processes N", "clusters: simulations side by side (default: 1)", int)
@@ -44,10 +39,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Run the experiments of a figure. After Ctrl-C show and write the finished part."""
-    if asked.list:
-        return Outputs(asked).give(lambda: {"figures": listed()}, [list_table()])
-    if asked.name is None:
-        asked.usage("the following arguments are required: NAME (or --list)")
     name, unit = asked.name, FIGURES[asked.name].unit
     for option in ("simulation", "job"):
         if option != unit and getattr(asked, option + "s") is not None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
-
-from malleable.domain import shown
-from malleable.files.bad_records import BadRecords
-from malleable.files.reading import DAMAGED, damage
+from typing import Any
 
 
 @contextmanager
@@ -74,18 +70,6 @@ def _safe(cell: Any) -> Any:
     return formula_safe(cell) if isinstance(cell, str) else cell
 
 
-def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) -> list[Any]:
-    if len(cells) != len(head):
-        raise ValueError(f"{len(cells)} cells, expected {len(head)}")
-    values = []
-    for column, cell in zip(head, cells, strict=True):
-        try:
-            values.append(parse(column, cell))
-        except ValueError as error:
-            raise ValueError(f"{column} = {shown(cell)}: {error}") from None
-    return values
-
-
 def check_head(head: Sequence[str], needed: Sequence[str]) -> None:
     """ValueError unless these columns are there, and none is twice."""
     for column in needed:
@@ -93,41 +77,3 @@ def check_head(head: Sequence[str], needed: Sequence[str]) -> None:
             raise ValueError(f"column {column!r} is missing")
     if len(set(head)) < len(head):
         raise ValueError("a column occurs twice")
-
-
-def read_columns(
-    text: TextIO,
-    known: Sequence[str] | None,
-    needed: Sequence[str],
-    parse: Callable[[str, str], Any],
-    bad: BadRecords,
-) -> dict[str, list[Any]]:
-    """Columns of a CSV with a header; ``known``: the only ones that there may be (None: any).
-
-    ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
-    Lines that cannot be read go to ``bad``, with what is wrong.
-
-    Raises
-    ------
-    ValueError
-        One line that names the line (from 1) and the column.
-    """
-    with csv_rows(text) as rows:
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if known is not None and cell not in known:
-                raise ValueError(f"unknown column {shown(cell)}, expected {', '.join(known)}")
-        check_head(head, needed)
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        try:
-            for cells in filter(None, rows):
-                try:
-                    values = _row(head, cells, parse)
-                except ValueError as error:
-                    bad.add(f"line {rows.line_num}: {error}")
-                    continue
-                for column, value in zip(head, values, strict=True):
-                    columns[column].append(value)
-        except DAMAGED as error:
-            bad.add(f"after line {rows.line_num}: {damage(error)}")
-    return columns

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster.table import ClusterJobs
-from malleable.files.bad_records import BadRecords
-from malleable.files.csv import read_columns
+from malleable.domain import shown
+from malleable.files.csv import check_head, csv_rows
 from malleable.files.numbers import parse_number
 from malleable.files.reading import Source, open_text, telling_of
 from malleable.tandem.table import MapShuffleJobs
@@ -36,10 +36,18 @@ def _value(column: str, cell: str) -> Any:
 
 def _columns(source: Source, needed: tuple[str, ...]) -> dict[str, Any]:
     """Columns by name, jobs by arrival."""
-    with open_text(source) as (text, where), telling_of(where):
-        bad = BadRecords(False)
-        columns = read_columns(text, None, (*_NEEDED, *needed), _value, bad)
-        bad.settle(where, len(columns["job_id"]))
+    columns: dict[str, list[Any]] = {name: [] for name in (*_NEEDED, *needed)}
+    with open_text(source) as (text, where), telling_of(where), csv_rows(text) as rows:
+        head = [cell.strip() for cell in next(rows, [])]
+        check_head(head, list(columns))
+        for cells in filter(None, rows):
+            line = f"line {rows.line_num}"
+            if len(cells) != len(head):
+                raise ValueError(f"{line}: {len(cells)} cells, expected {len(head)}")
+            known = dict(zip(head, cells, strict=True))
+            for name, column in columns.items():
+                with telling_of(f"{line}: {name} = {shown(known[name])}"):
+                    column.append(_value(name, known[name]))
     order = np.argsort(columns["submit_us"], kind="stable")
     return {name: np.array(cells)[order] for name, cells in columns.items()}
 

@@ -11,7 +11,7 @@ import importlib
 import os
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
 from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
-from malleable.files.csv import read_columns
 from malleable.files.json import parse_json
 from malleable.files.reading import (
     DAMAGED,
@@ -126,13 +125,6 @@ class File:
                 continue
             if found is not None:
                 yield found
-
-    def columns(
-        self, known: Sequence[str] | None, needed: Sequence[str], parse: Callable[[str, str], Any]
-    ) -> dict[str, list[Any]]:
-        """Columns of CSV with a header (`read_columns`)."""
-        with self.text() as text:
-            return read_columns(text, known, needed, parse, self.bad)
 
     def json(self) -> Any:
         """The whole file as one JSON value."""
