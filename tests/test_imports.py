@@ -42,7 +42,6 @@ OPTIONAL = (
     "cloudpickle",
     "hyperqueue",
     "polars",
-    "shtab",
     "jinja2",
     "markupsafe",
 )
@@ -54,7 +53,6 @@ COMMANDS = (
     "bench",
     "reproduce",
     "demo",
-    "completion",
     "report",
 )
 

@@ -1,4 +1,4 @@
-"""How commands speak to people: quietly, without colours, and to their shells."""
+"""How commands speak to people: quietly, and without colours."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from malleable.cli import completion_command, main
 from malleable.cli.arguments import build_parser
 from malleable.cli.streams import Manner, console, speak, watched
 from tests.cli.command_line import COMMAND, call, run
@@ -113,39 +112,3 @@ def test_every_command_can_be_quiet():
     assert len(commands) > 10
     for command in commands.values():
         assert {"-q", "--quiet", "--no-color"} <= set(command._option_string_actions)
-
-
-@pytest.mark.parametrize("shell", completion_command._SHELLS)
-def test_completion_of_every_shell(shell, capsys):
-    shtab = pytest.importorskip("shtab")
-    assert shell in shtab.SUPPORTED_SHELLS
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for word in ("simulate", "--min-mode", "flowflex-fast"):
-        assert word.lstrip("-") in script
-
-
-@pytest.mark.parametrize(
-    "words, expected",
-    [
-        (["malleable", "ben"], {"bench"}),
-        (["malleable", "plan", "--min-mode", ""], {"guarantee", "gang"}),
-        (["malleable", "plan", "jo"], {"jobs.csv"}),
-        (["malleable", "plan", "--pieces", "jo"], {"jobs.csv"}),
-    ],
-)
-def test_bash_completes(words, expected, table, capsys):
-    pytest.importorskip("shtab")
-    assert main(["completion", "bash"]) == 0
-    script = table.parent / "completion"
-    script.write_text(capsys.readouterr().out)
-    text = f"""
-source {script}
-COMP_WORDS=({" ".join(word or "''" for word in words)}); COMP_CWORD={len(words) - 1}
-_shtab_malleable malleable '{words[-1]}' '{words[-2]}'
-printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-    done = subprocess.run(
-        ["bash", "-c", text], cwd=table.parent, capture_output=True, text=True, check=False
-    )
-    assert set(done.stdout.split()) == expected, done

@@ -11,7 +11,7 @@ import pytest
 
 WHEEL = Path(os.environ["MALLEABLE_WHEEL"]).resolve()
 SETS = os.environ["MALLEABLE_EXTRAS"].split()
-EXTRAS = {"plot", "tables", "custom", "lp", "dask", "hyperqueue", "completion", "report"}
+EXTRAS = {"plot", "tables", "custom", "lp", "dask", "hyperqueue", "report"}
 TABLE = "name,work,min_slots,max_slots,deadline\na,400,1,100,9\nb,40,1,20,3\nc,40,1,20,4\n"
 FLOWS = {
     "slots": 4,
@@ -89,7 +89,6 @@ CASES = {
         "plot",
         "x.png",
     ),
-    "completion": (["completion", "bash"], "completion", "_shtab_malleable"),
     "report": (["report", "cluster.csv", "--slots", "4", "--quick"], None, "FAIR at its best"),
     "report page": (
         ["report", "cluster.csv", "--slots", "4", "--quick", "--html", "r.html"],

@@ -73,20 +73,24 @@ def test_cases_are_all_combinations_but_for_policies_without_objectives():
         cases_of("a", (10,), ("flex", "x"), ("sum:response", "max:stretch"))
 
 
+def case_of(row):
+    return Case(*(row[field] for field in Case._fields))
+
+
 @pytest.mark.parametrize("epochs", [1, 5, 23])
 def test_results(epochs, capsys):
     calls = []
     cases = cases_of("ab", (1, 50), ("flex", "fifo"), ("sum:response",))
-    found = measure(cases, epochs=epochs, progress=lambda: calls.append(1))
-    assert found.complete
-    assert [one.case for one in found.cases] == cases
+    found, complete = measure(cases, epochs=epochs, progress=lambda: calls.append(1))
+    assert complete
+    assert [case_of(one) for one in found] == cases
     assert len(calls) == len(cases)
-    for one in found.cases:
-        decide = [one.times[f"decide_{name}"] for name in ("median", "p99", "p999", "worst")]
+    for one in found:
+        decide = [one[f"decide_{name}"] for name in ("median", "p99", "p999", "worst")]
         assert decide[0] > 0
         assert decide == sorted(decide)
-        assert one.epochs == epochs
-        assert ("plan_seconds" in one.times) == (one.case.policy == "flex")
+        assert one["epochs"] == epochs
+        assert ("plan_seconds" in one) == (one["policy"] == "flex")
     read = json.loads(json_text(latency_dict(found)))
     assert read["unit"] == "s"
     assert [one["jobs"] for one in read["cases"]] == [1, 50] * 4
@@ -105,9 +109,9 @@ def test_cases_that_were_ended_are_kept():
             raise KeyboardInterrupt
 
     cases = cases_of("abc", (10,), ("flex",), ("sum:response",))
-    found = measure(cases, epochs=4, progress=stop)
-    assert not found.complete
-    assert [one.case for one in found.cases] == cases[:2]
+    found, complete = measure(cases, epochs=4, progress=stop)
+    assert not complete
+    assert [case_of(one) for one in found] == cases[:2]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ _COMMANDS = {
     "replay": "decide again what a recorded scheduler decided",
     "reproduce": "repeat a figure of a paper, beside its own numbers",
     "demo": "compare FLEX with FAIR and FIFO, with a picture",
-    "completion": "print a script that completes commands in a shell",
 }
 
 

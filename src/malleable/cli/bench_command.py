@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import adder, listed, progress_bar
@@ -10,7 +11,6 @@ from malleable.policies import policy_names
 from malleable.view.latency import (
     INSTANCES,
     Case,
-    Measured,
     cases_of,
     latency_dict,
     latency_tables,
@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     output_arguments(parser)
 
 
-def measured(cases: list[Case], epochs: int) -> Measured:
+def measured(cases: list[Case], epochs: int) -> tuple[list[dict[str, Any]], bool]:
     """All cases, with a bar."""
     with progress_bar("decisions") as advance:
         step = lambda: advance("decisions", len(cases))  # noqa: E731
@@ -50,7 +50,7 @@ def run(asked: argparse.Namespace) -> int:
         listed("policy", asked.policy, str),
         listed("objective", asked.objective, str),
     )
-    found = measured(cases, asked.epochs)
-    if not found.cases:
-        return ended(found.complete)
-    return outputs.give(lambda: latency_dict(found), latency_tables(found), found.complete)
+    found, complete = measured(cases, asked.epochs)
+    if not found:
+        return ended(complete)
+    return outputs.give(lambda: latency_dict(found), latency_tables(found), complete)

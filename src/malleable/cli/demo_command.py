@@ -45,9 +45,8 @@ _GENERATED = (
     *("max:stretch", "max:tardiness"),
 )
 _TRACE = ("sum:response", "sum:stretch", "max:stretch")
-_PICTURE, _TRACE_PICTURE = "packing.png", "trace-packing.png"
 _POLICIES = ("flex", "fair", "fifo")
-_MOST_JOBS = 2000  # of a trace, unless a time is given
+_MOST_JOBS = 2000  # of a trace
 _LEAST_SPAN = 60.0  # seconds
 _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 
@@ -55,58 +54,19 @@ _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     add = adder(parser)
-    add("--trace PATH", "job table or trace (default: none)")
-    told = "plan the jobs of the trace at this time [s] (default: its last arrival)"
-    add("--at SECONDS", told, float)
-    reading_arguments(parser, phase=True)
+    add("--trace PATH", "job table or trace, planned where it is fullest (default: none)")
+    reading_arguments(parser)
     add("--slots N", "slots for the trace (default: as many as give its own load)", int)
     add("--seed", "seed of the generated workload", int, 1)
     add("--output DIR", "folder of pictures", default="out")
     output_arguments(parser)
 
 
-class _Output:
-    """Writes the parts of the demonstration: pictures at once, all results as JSON at the end."""
-
-    def __init__(self, asked: argparse.Namespace) -> None:
-        self.folder, self.force = Path(asked.output), asked.force
-        self.result: dict[str, Any] = {}
-        self.draws = True
-        try:
-            check_drawing()
-        except ImportError as error:
-            note(f"no pictures: {error}")
-            self.draws = False
-        if self.folder.exists() and not self.folder.is_dir():
-            raise NotADirectoryError(f"--output {self.folder}: not a folder")
-        self.files = Outputs(asked, inputs=[asked.trace or None])
-        targets = {}
-        if self.draws and self.folder.is_dir():
-            targets["--output"] = self.folder / _PICTURE
-            if asked.trace:
-                targets["--output (trace)"] = self.folder / _TRACE_PICTURE
-        check_targets(targets, self.force, [asked.trace] if asked.trace else [])
-
-    def say(self, *parts: Any) -> None:
-        """Show to people, unless standard output is for machines."""
-        if not self.files.to_stdout:
-            show(*parts)
-
-    def save(self, figure: Any, name: str) -> None:
-        """Write a picture and name it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / name
-        write_file(path, image_bytes(figure, path), self.force)
-        self.say(f"picture of the packings: {printable(str(path))}", "")
-
-    def finish(self) -> None:
-        """Write all results as JSON, if wanted."""
-        self.files.give(lambda: self.result, [])
-
-
 class _Workload(NamedTuple):
     """Jobs to plan with every policy under every objective."""
 
+    name: str
+    picture: str
     title: str
     jobs: Jobs
     slots: int
@@ -120,31 +80,57 @@ def run(asked: argparse.Namespace) -> int:
 
     Each part is shown as soon as it is done. After Ctrl-C the finished parts are kept.
     """
-    output = _Output(asked)
-    trace = _trace(asked) if asked.trace else None
+    outputs = Outputs(asked, inputs=[asked.trace])
+    workloads = [_generated(asked.seed), *([_trace(asked)] if asked.trace else [])]
+    folder = _folder(asked, workloads)
+    say: Callable[..., None] = (lambda *_: None) if outputs.to_stdout else show
+    result: dict[str, Any] = {}
+    complete = True
     try:
-        output.result["generated"] = _compare(_generated(asked.seed), _PICTURE, output)
-        if trace is not None:
-            output.result["trace"] = _compare(trace, _TRACE_PICTURE, output)
-        output.result["latency"] = _latency(output)
+        for each in workloads:
+            rows = _compared(each)
+            title = f"{each.title}: {counted(len(each.jobs), 'job')}, {counted(each.slots, 'slot')}"
+            say(comparison_table(rows, title))
+            if folder is not None:
+                say(f"picture of the packings: {_drawn(each, folder, asked.force)}", "")
+            sizes = {"jobs": len(each.jobs), "slots": each.slots, "now": each.now}
+            result[each.name] = {**sizes, "rows": plain(rows)}
+        cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
+        found, complete = measured(cases, _LATENCY_EPOCHS)
+        if complete:
+            say(*latency_tables(found))
+            result["latency"] = latency_dict(found)
     except KeyboardInterrupt:
-        output.finish()
-        raise
-    output.finish()
-    return 0
+        complete = False
+    return outputs.give(lambda: result, [], complete)
+
+
+def _folder(asked: argparse.Namespace, workloads: Sequence[_Workload]) -> Path | None:
+    """Where pictures go; None: they cannot be drawn."""
+    folder = Path(asked.output)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"--output {folder}: not a folder")
+    try:
+        check_drawing()
+    except ImportError as error:
+        note(f"no pictures: {error}")
+        return None
+    if folder.is_dir():
+        targets = {f"--output ({each.name})": folder / each.picture for each in workloads}
+        check_targets(targets, asked.force, [asked.trace] if asked.trace else [])
+    return folder
 
 
 def _generated(seed: int) -> _Workload:
     if seed < 0:
         raise ValueError(f"--seed {seed}: must be at least 0")
     title = f"Generated workload (bimodal_jobs, seed {seed})"
-    return _Workload(title, bimodal_jobs(_JOBS, _SLOTS, rng=seed), _SLOTS, 0.0, _GENERATED)
+    jobs = bimodal_jobs(_JOBS, _SLOTS, rng=seed)
+    return _Workload("generated", "packing.png", title, jobs, _SLOTS, 0.0, _GENERATED)
 
 
 def _trace(asked: argparse.Namespace) -> _Workload:
-    jobs, now, told = take_snapshot(
-        read_file(asked.trace, asked), phase=asked.phase, at=asked.at, most=_MOST_JOBS
-    )
+    jobs, now, told = take_snapshot(read_file(asked.trace, asked), most=_MOST_JOBS)
     slots = asked.slots
     if slots is None:
         # As many as could have done the work while it arrived: a cluster at its limit.
@@ -153,32 +139,25 @@ def _trace(asked: argparse.Namespace) -> _Workload:
     check_slots(slots)
     for line in told:
         note(line)
-    return _Workload(f"{asked.trace} at {moment_text(now)}", jobs, slots, now, _TRACE)
+    title = f"{asked.trace} at {moment_text(now)}"
+    return _Workload("trace", "trace-packing.png", title, jobs, slots, now, _TRACE)
 
 
-def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, Any]:
-    """Table and picture of one workload; returns the rows."""
-    title, jobs, slots, now, objectives = workload
+def _compared(each: _Workload) -> list[ComparisonRow]:
     with progress_bar("plans") as advance:
-        steps = len(objectives) * len(_POLICIES)
-        step = partial(advance, "plans", steps)
-        rows = compare(jobs, slots, objectives, _POLICIES, progress=step, now=now)
-    title += f": {counted(len(jobs), 'job')}, {counted(slots, 'slot')}"
-    output.say(comparison_table(rows, title))
-    if output.draws:
-        # For the average response time, below each other.
-        plans = [plan(jobs, slots, policy=policy, now=now) for policy in _POLICIES]
-        output.save(draw_packings(plans), picture)
-    return {"jobs": len(jobs), "slots": slots, "now": now, "rows": plain(rows)}
+        step = partial(advance, "plans", len(each.objectives) * len(_POLICIES))
+        return compare(
+            each.jobs, each.slots, each.objectives, _POLICIES, progress=step, now=each.now
+        )
 
 
-def _latency(output: _Output) -> dict[str, Any]:
-    cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
-    found = measured(cases, _LATENCY_EPOCHS)
-    if not found.complete:
-        raise KeyboardInterrupt
-    output.say(*latency_tables(found))
-    return latency_dict(found)
+def _drawn(each: _Workload, folder: Path, force: bool) -> str:
+    """Plans for the average response time below each other, in a file; its name."""
+    plans = [plan(each.jobs, each.slots, policy=policy, now=each.now) for policy in _POLICIES]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / each.picture
+    write_file(path, image_bytes(draw_packings(plans), path), force)
+    return printable(str(path))
 
 
 class ComparisonRow(NamedTuple):

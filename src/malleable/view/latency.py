@@ -25,7 +25,7 @@ from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
 from malleable.planning import plan
 from malleable.policies import policy_of
-from malleable.view.text import Column, Table, columns_table, fields_of, wall_time
+from malleable.view.text import Column, Table, columns_table, wall_time
 
 SHARE = 0.01
 """Fraction of the jobs that leave, arrive or change between two decisions."""
@@ -86,29 +86,9 @@ def cases_of(
     return found
 
 
-class EpochLatency(NamedTuple):
-    """Wall-clock seconds of a case.
-
-    In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
-    before it, ``plan_seconds`` a whole FLEX plan with value, bound and pieces (fixed orders only; FLEX alone).
-    """
-
-    case: Case
-    slots: int
-    epochs: int
-    times: dict[str, float]
-
-
-class Measured(NamedTuple):
-    """The cases that have been measured, and whether these are all."""
-
-    cases: list[EpochLatency]
-    complete: bool
-
-
 def measure(
     cases: Sequence[Case], *, epochs: int = 1000, progress: Callable[[], object] = lambda: None
-) -> Measured:
+) -> tuple[list[dict[str, Any]], bool]:
     """Time decisions of all cases while jobs come, go and change.
 
     Parameters
@@ -121,8 +101,12 @@ def measure(
 
     Returns
     -------
-    Measured
-        After Ctrl-C of the cases that had been ended.
+    list of dict
+        The fields of each case and wall-clock seconds: ``decide_*`` is `Epoch.decide` alone, ``change_median``
+        the calls of remove, add and update before it, ``plan_seconds`` a whole FLEX plan with value, bound
+        and pieces (fixed orders only; FLEX alone). After Ctrl-C of the cases that had been ended.
+    bool
+        Whether these are all.
 
     Raises
     ------
@@ -131,30 +115,32 @@ def measure(
     """
     check_whole("epochs", epochs, 1)
     DecisionStream("a", _FEW).change()  # what is made once belongs to no case
-    found: list[EpochLatency] = []
+    found: list[dict[str, Any]] = []
     try:
         for case in cases:
             found.append(_measured(case, epochs))
             progress()
     except KeyboardInterrupt:
-        return Measured(found, False)
-    return Measured(found, True)
+        return found, False
+    return found, True
 
 
-def _measured(case: Case, epochs: int) -> EpochLatency:
+def _measured(case: Case, epochs: int) -> dict[str, Any]:
     stream = DecisionStream(case.instance, case.jobs, case.objective, case.policy)
     decide, change = np.empty(epochs), np.empty(epochs)
     for k in range(-_WARM, epochs):
         stream.change()
-        seconds = _seconds(stream.decide)
+        began = time.perf_counter()
+        stream.decide()
         if k >= 0:
-            decide[k], change[k] = seconds, stream.change_seconds
-    times = {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
-    times["change_median"] = float(np.median(change))
+            decide[k], change[k] = time.perf_counter() - began, stream.change_seconds
+    found = {**case._asdict(), "slots": stream.slots, "epochs": epochs}
+    found |= {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
+    found["change_median"] = float(np.median(change))
     if case.policy == "flex":
         made = plan(stream.jobs, stream.slots, case.objective, effort=0)
-        times["plan_seconds"] = made.timing["seconds"]
-    return EpochLatency(case, stream.slots, epochs, times)
+        found["plan_seconds"] = made.timing["seconds"]
+    return found
 
 
 class DecisionStream:
@@ -218,50 +204,36 @@ class DecisionStream:
         return self._epoch.decide(self.now)
 
 
-def _seconds(step: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    step()
-    return time.perf_counter() - began
-
-
-def machine() -> dict[str, str]:
-    """What the figures were taken with."""
-    return {
+def latency_dict(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The results in JSON types, and what they were taken with; all times in seconds."""
+    made_with = {
         "malleable": _core.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),
         "system": platform.system(),
     }
+    return {"unit": "s", "share_changed": SHARE, "made_with": made_with, "cases": list(found)}
 
 
-def latency_dict(measured: Measured) -> dict[str, Any]:
-    """The results in JSON types; all times in seconds."""
-    cases = [
-        one.case._asdict() | fields_of(one, "slots", "epochs") | one.times for one in measured.cases
-    ]
-    return {"unit": "s", "share_changed": SHARE, "made_with": machine(), "cases": cases}
-
-
-def latency_tables(measured: Measured) -> list[Table | str]:
+def latency_tables(found: Sequence[dict[str, Any]]) -> list[Table | str]:
     """The results for people: one table an instance, one row a case."""
     made: list[Table | str] = []
     for instance, words in INSTANCES.items():
-        found = [one for one in measured.cases if one.case.instance == instance]
+        own = [each for each in found if each["instance"] == instance]
         title = f"Latency of an epoch on this machine: {words}"
-        made += [columns_table(title, found, _COLUMNS, left=2)] if found else []
-    made.append(f"{measured.cases[0].epochs:,} decisions of each")
-    return made
+        made += [columns_table(title, own, _COLUMNS, left=2)] if own else []
+    return [*made, f"{found[0]['epochs']:,} decisions of each"]
 
 
-def _time(name: str) -> Callable[[EpochLatency], str]:
-    return lambda one: wall_time(one.times[name]) if name in one.times else "-"
+def _time(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda each: wall_time(each[name]) if name in each else "-"
 
 
 _COLUMNS: list[Column] = [
-    ("policy", lambda one: one.case.policy),
-    ("objective", lambda one: one.case.objective),
-    ("jobs", lambda one: f"{one.case.jobs:,}"),
+    ("policy", lambda each: each["policy"]),
+    ("objective", lambda each: each["objective"]),
+    ("jobs", lambda each: f"{each['jobs']:,}"),
     ("median", _time("decide_median")),
     ("p99", _time("decide_p99")),
     ("p99.9", _time("decide_p999")),
