@@ -21,7 +21,10 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def drawn_area(figure):
     """Slots times seconds of all blocks."""
     total = 0.0
-    for path in figure.axes[0].collections[0].get_paths():
+    blocks = (
+        c for c in figure.axes[0].collections if type(c).__name__ == "FillBetweenPolyCollection"
+    )
+    for path in (path for block in blocks for path in block.get_paths()):
         x, y = path.vertices.T
         total += abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
     return total
@@ -63,7 +66,7 @@ def test_deadlines_are_counted_as_met_and_missed():
 
 
 def deadline_marks(axes):
-    """Marks of deadlines, with what a number beside them says of marks that lie on each other."""
+    """Where marks of deadlines are."""
     spots = np.concatenate([c.get_offsets() for c in axes.collections if len(c.get_offsets())])
     return spots[np.isclose(spots[:, 1], spots[:, 1].max())]
 
@@ -71,7 +74,7 @@ def deadline_marks(axes):
 @pytest.mark.parametrize("stamp", [0.0, 1767672000.0])
 @pytest.mark.parametrize("copies", [1, 30])
 def test_every_deadline_that_is_counted_is_shown(stamp, copies):
-    """Also those before and beyond the axis, and those that lie on each other."""
+    """Also those before and beyond the axis."""
     due = stamp + np.array([-5.0, 3.0, 3.0, 9.0, 1e5, np.inf])
     jobs = mb.Jobs(
         [400, 40, 40, 30, 2, 1] * copies, arrival=stamp - 10, deadline=due.tolist() * copies
@@ -85,8 +88,6 @@ def test_every_deadline_that_is_counted_is_shown(stamp, copies):
     low, high = axes.get_xlim()
     assert counted == len(marks) == 5 * copies
     assert ((low <= marks[:, 0]) & (marks[:, 0] <= high)).all()
-    beside = {text.get_text() for text in axes.texts if text.get_text().startswith("×")}
-    assert beside == ({"×2"} if copies == 1 else {"×30"})
 
 
 @pytest.mark.parametrize("now", [0.0, 1767672000.0])
@@ -117,24 +118,9 @@ def test_no_words_lie_on_each_other(now, jobs):
                 assert min(across, upright) <= 0.5
 
 
-@pytest.mark.parametrize("large", [0, 1, 3])
-def test_a_colour_bar_names_no_place_twice(large):
-    work = np.concatenate([np.random.default_rng(3).exponential(10, 300), [5000.0] * large])
-    plan = mb.plan(mb.Jobs(work, max_slots=40), 500, effort=0)
-    bar = plan.plot().axes[1]
-    labels = [text.get_text() for text in bar.get_yticklabels()]
-    assert len(labels) >= 4
-    assert len(set(labels)) == len(labels)
-    # Each stands at work of the job that it names.
-    share = np.cumsum(plan.jobs.work[plan.order]) / plan.jobs.work.sum()
-    for place, at in zip(labels, bar.get_yticks(), strict=True):
-        row = int(place) - 1
-        assert (share[row - 1] if row else 0.0) - 1e-9 <= at <= share[row] + 1e-9
-
-
 def test_stack_has_what_ends_last_at_the_bottom():
     plan = mb.plan(mb.Jobs([10, 30, 20], min_slots=1), 10)
-    assert _stack(plan).band.tolist() == [2, 0, 1]
+    assert _stack(plan)[2].tolist() == [2, 0, 1]
 
 
 @settings(max_examples=part(25, 10))
@@ -150,8 +136,10 @@ def test_plans_below_each_other_share_time_and_colours():
     figure = draw_packings([mb.plan(jobs, 100, policy=policy) for policy in ("flex", "fifo")])
     first, second = figure.axes
     assert first.get_xlim() == second.get_xlim()
-    colors = [axes.collections[0].get_facecolors() for axes in (first, second)]
-    assert {tuple(c) for c in colors[0]} == {tuple(c) for c in colors[1]}
+    colors = [
+        {tuple(c.get_facecolor()[0]) for c in axes.collections[:10]} for axes in (first, second)
+    ]
+    assert colors[0] == colors[1]
 
 
 def test_files(tmp_path):
