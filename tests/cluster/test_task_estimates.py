@@ -398,7 +398,7 @@ def test_a_record_says_the_history(tmp_path):
             lambda h: h["programs"].append(h["programs"][0]),
             r"history.programs\[2\]: program 'sort'",
         ),
-        (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: program and user"),
+        (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: user is needed"),
         (lambda h: h["programs"][1].update(map=[1.0]), r"history.programs\[1\].map has 1 entries"),
         (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
         (lambda h: h["common"].pop(), "history: 258 numbers, expected 259"),

@@ -1,12 +1,11 @@
 """Pages of runs: what a journal says is on them."""
 
 import json
-import math
 
 import pytest
 
 from malleable.live.jobs_file import parse_jobs, recorded
-from malleable.live.journal import FORECAST_JOBS, Attempt, Decided, Expected, Flying, Journal
+from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
 from tests.cli.command_line import call, check_one_line
 from tests.report.pages import LONG, SCRIPT, made_of, parsed, rows_of, texts
 
@@ -61,32 +60,6 @@ def test_slots_over_time_are_the_attempts(journal, tmp_path):
     areas = {layer["name"]: sum(layer["values"]) * width for layer in told["slots"]}
     assert areas == pytest.approx({"first": 40.0, SCRIPT: 10.0, "bad": 2.0})
     assert max(told["slots"][0]["values"]) == pytest.approx(2.0)
-
-
-def test_expected_ends_are_those_that_the_run_stated(tmp_path):
-    stated = [(1.0, 12.0, 50.0), (5.0, 11.0, 40.0), (12.0, math.nan, 21.0)]
-    for path in _record(tmp_path, ALIKE, TWICE, stated=stated):
-        page, facts = made_of([path], tmp_path)
-    told = facts["run"]["expected"]
-    assert told["time"] == [1.0, 5.0, 12.0]
-    first, second = told["jobs"]
-    assert (first["ended"], second["ended"]) == (10.0, 20.0)
-    assert first["expected"] == [12.0, 11.0, None] and second["expected"] == [50.0, 40.0, 21.0]
-    assert "No job lasted long enough" not in page
-
-
-def test_forecasts_become_rarer(tmp_path):
-    """A run of a day keeps some two hundred forecasts, a run of many jobs none."""
-    with Journal(tmp_path / "j") as made:
-        run = made.begin(2, "sum:response", "auto", recorded(parse_jobs(ALIKE), ALIKE))
-        for at in range(1, 86_400, 7):
-            made.fly(run, float(at), [], [Expected(0, at + 1.0)])
-        kept = made.forecasts(run)
-        other = made.begin(2, "sum:response", "auto", recorded(parse_jobs(ALIKE), ALIKE))
-        made.fly(other, 1.0, [], [Expected(k, 2.0) for k in range(FORECAST_JOBS + 1)])
-        assert not made.forecasts(other)
-    assert 100 < len(kept) < 250
-    assert all(ends[0].at == asked + 1.0 for asked, ends in kept.items())
 
 
 def test_other_policies_with_the_same_times(journal, tmp_path):

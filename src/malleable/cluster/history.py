@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,33 +14,31 @@ from malleable.domain import shown
 from malleable.files.json import is_number, parse_json
 
 _FORMAT = "malleable history 1"
-_NUMBERS = 3  # of a phase of a program, and of what a user said
-_SPEEDUP = 17  # of a program: tasks that showed it, and logarithms on the grid
-_CHANGE = 7  # of a phase of a program: sums that show whether its times have changed
-# Of a program, beside its phases.
-_OTHERS = {"speedup": _SPEEDUP, "map_changes": _CHANGE, "reduce_changes": _CHANGE}
+_PHASES = {"map": 3, "reduce": 3}
+"""How many numbers tell of a phase."""
+# By list of the file, what names an entry, and how many numbers each field has; all but phases may be left out.
+_NAMES = {"programs": ("program", "user"), "users": ("user",)}
+_FIELDS = {
+    "programs": {**_PHASES, "speedup": 17, "map_changes": 7, "reduce_changes": 7},
+    "users": _PHASES,
+}
 
 
 class History(NamedTuple):
-    """Sums over all phases; by program and by user what their phases showed.
+    """Sums over all phases; by program and by user what their phases showed, a row each.
 
-    ``maps`` and ``reduces`` (G, 3): phases, mean of their logarithms, squares around it;
-    ``said_maps`` and ``said_reduces`` (U, 3): the same of how far statements were off;
-    ``speedup`` (G, 17): tasks that showed p, and the logarithm of how well each p explains them;
-    ``map_changes`` and ``reduce_changes`` (G, 7): sums over logarithms, outliers drawn near, of all
-    phases (the sum, that of squares) and of the latest ones (count, sums as they are, sums drawn near).
+    ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, squares around it, and for users the
+    same of how far statements were off; ``speedup``, 17: tasks that showed p, and the logarithm of how well
+    each p explains them; ``map_changes`` and ``reduce_changes``, 7: sums over logarithms, outliers drawn
+    near, of all phases (the sum, that of squares) and of the latest ones (count, sums as they are, sums drawn
+    near).
     """
 
     names: list[tuple[str, str]]  # program and user, by row
     users: list[str]  # by row of what they said
     common: Floats
-    maps: Floats
-    reduces: Floats
-    said_maps: Floats
-    said_reduces: Floats
-    speedup: Floats
-    map_changes: Floats
-    reduce_changes: Floats
+    shown: dict[str, Floats]
+    said: dict[str, Floats]
 
     @classmethod
     def of(
@@ -48,57 +46,60 @@ class History(NamedTuple):
     ) -> History:
         """Of programs and users in the order of their rows, of which the last ones may have none."""
         programs, people = list(names), list(users)
-        common, *rows = numbers
-        p, u = len(programs), len(people)
-        return cls(programs, people, common, *map(_filled, rows, (p, p, u, u, p, p, p)))
-
-    def numbers(self, users: Iterable[str] | None = None) -> tuple[Floats, ...]:
-        """As the core takes them; ``users``: these, in this order, are its users."""
-        said = self.said_maps, self.said_reduces
-        if users is not None:
-            rows = {name: row for row, name in enumerate(self.users)}
-            of = [rows.get(name, -1) for name in users]
-            none = np.zeros((1, _NUMBERS))
-            said = np.vstack([said[0], none])[of], np.vstack([said[1], none])[of]
-        return (
-            self.common,
-            self.maps,
-            self.reduces,
-            *said,
-            self.speedup,
-            self.map_changes,
-            self.reduce_changes,
+        common, maps, reduces, said_maps, said_reduces, *others = numbers
+        shown = zip(_FIELDS["programs"], (maps, reduces, *others), strict=True)
+        said = zip(_PHASES, (said_maps, said_reduces), strict=True)
+        return cls(
+            programs,
+            people,
+            common,
+            {field: _filled(rows, len(programs)) for field, rows in shown},
+            {field: _filled(rows, len(people)) for field, rows in said},
         )
+
+    def numbers(self, users: Iterable[str]) -> tuple[Floats, ...]:
+        """As the core takes them, with these users in this order."""
+        place = {name: row for row, name in enumerate(self.users)}
+        of = [place.get(name, -1) for name in users]
+        said = (np.vstack([rows, np.zeros((1, 3))])[of] for rows in self.said.values())
+        maps, reduces, *others = self.shown.values()
+        return (self.common, maps, reduces, *said, *others)
 
     def with_users(self, others: History) -> History:
         """With what ``others`` knows of users that are not in this one."""
         more = [row for row, name in enumerate(others.users) if name not in self.users]
         return self._replace(
             users=[*self.users, *(others.users[row] for row in more)],
-            said_maps=np.vstack([self.said_maps, others.said_maps[more]]),
-            said_reduces=np.vstack([self.said_reduces, others.said_reduces[more]]),
+            said={
+                field: np.vstack([own, others.said[field][more]])
+                for field, own in self.said.items()
+            },
         )
 
     def plain(self) -> dict[str, Any]:
         """In JSON's types, without users that said nothing and without speed-ups that no task has shown."""
-        programs: list[dict[str, Any]] = []
-        columns = (self.maps, self.reduces, self.speedup, self.map_changes, self.reduce_changes)
-        shown = (rows.tolist() for rows in columns)
-        for (program, user), maps, reduces, *others in zip(self.names, *shown, strict=True):
-            own = {"program": program, "user": user, "map": maps, "reduce": reduces}
-            rest = zip(_OTHERS, others, strict=True)
-            programs.append(own | {field: values for field, values in rest if any(values)})
-        rows = zip(self.users, self.said_maps.tolist(), self.said_reduces.tolist(), strict=True)
+        users = _plain("users", [(user,) for user in self.users], self.said)
         return {
             "format": _FORMAT,
             "common": self.common.tolist(),
-            "programs": programs,
-            "users": [
-                {"user": user, "map": maps, "reduce": reduces}
-                for user, maps, reduces in rows
-                if maps[0] or reduces[0]
-            ],
+            "programs": _plain("programs", self.names, self.shown),
+            "users": [own for own in users if own["map"][0] or own["reduce"][0]],
         }
+
+
+def _plain(
+    part: str, names: Sequence[tuple[str, ...]], columns: Mapping[str, Floats]
+) -> list[dict[str, Any]]:
+    """The entries of a list, without fields that no task has shown."""
+    entries = []
+    for row, name in enumerate(names):
+        own = {
+            field: rows[row].tolist()
+            for field, rows in columns.items()
+            if field in _PHASES or rows[row].any()
+        }
+        entries.append({**dict(zip(_NAMES[part], name, strict=True)), **own})
+    return entries
 
 
 def _filled(rows: Floats, count: int) -> Floats:
@@ -117,40 +118,33 @@ def _row(field: str, values: Any, count: int | None) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def _entries(found: Mapping[str, Any], field: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Those of a list, with their places."""
-    entries = found.get(field)
+def _entries(found: Mapping[str, Any], part: str) -> tuple[list[Any], dict[str, Floats]]:
+    """Names of the entries of a list, and rows of their fields."""
+    entries = found.get(part)
     if not isinstance(entries, list):
-        raise ValueError(f"history.{field} = {shown(entries)}: a list is needed")
+        raise ValueError(f"history.{part} = {shown(entries)}: a list is needed")
+    names: dict[tuple[str, ...], None] = {}
+    rows: dict[str, list[Floats]] = {field: [] for field in _FIELDS[part]}
     for place, own in enumerate(entries):
+        where = f"history.{part}[{place}]"
         if not isinstance(own, Mapping):
-            raise ValueError(f"history.{field}[{place}] = {shown(own)}: a mapping is needed")
-    return [(f"history.{field}[{place}]", own) for place, own in enumerate(entries)]
-
-
-def _stack(rows: list[Floats], width: int) -> Floats:
-    return np.array(rows).reshape(-1, width)
-
-
-def _programs(
-    found: Mapping[str, Any],
-) -> tuple[dict[tuple[str, str], None], dict[str, list[Floats]]]:
-    """Programs and users in their order, and rows of their columns."""
-    names: dict[tuple[str, str], None] = {}
-    rows: dict[str, list[Floats]] = {column: [] for column in ("map", "reduce", *_OTHERS)}
-    for field, own in _entries(found, "programs"):
-        name = (own.get("program"), own.get("user"))
-        if not (isinstance(name[0], str) and isinstance(name[1], str)):
-            raise ValueError(f"{field}: program and user are needed")
+            raise ValueError(f"{where} = {shown(own)}: a mapping is needed")
+        name: Any = tuple(own.get(key) for key in _NAMES[part])
+        for key, value in zip(_NAMES[part], name, strict=True):
+            if not isinstance(value, str):
+                raise ValueError(f"{where}: {key} is needed")
         if name in names:
-            raise ValueError(f"{field}: program {name[0]!r} of {name[1]!r} is there twice")
-        names[name[0], name[1]] = None
-        for phase in ("map", "reduce"):
-            rows[phase].append(_row(f"{field}.{phase}", own.get(phase), _NUMBERS))
-        # What no task has shown is left out.
-        for column, width in _OTHERS.items():
-            rows[column].append(_row(f"{field}.{column}", own.get(column, [0.0] * width), width))
-    return names, rows
+            told = " of ".join(f"{key} {own[key]!r}" for key in _NAMES[part])
+            raise ValueError(f"{where}: {told} is there twice")
+        names[name] = None
+        for field, width in _FIELDS[part].items():
+            # What no task has shown is left out.
+            value = own.get(field, None if field in _PHASES else [0.0] * width)
+            rows[field].append(_row(f"{where}.{field}", value, width))
+    widths = _FIELDS[part]
+    return list(names), {
+        field: np.array(own).reshape(-1, widths[field]) for field, own in rows.items()
+    }
 
 
 def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
@@ -161,25 +155,7 @@ def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
         found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
     if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
         raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
-    names, rows = _programs(found)
-    users: dict[str, None] = {}
-    said: dict[str, list[Floats]] = {"map": [], "reduce": []}
-    for field, own in _entries({"users": []} | dict(found), "users"):
-        user = own.get("user")
-        if not isinstance(user, str):
-            raise ValueError(f"{field}: user is needed")
-        if user in users:
-            raise ValueError(f"{field}: user {user!r} is there twice")
-        users[user] = None
-        for phase, column in said.items():
-            column.append(_row(f"{field}.{phase}", own.get(phase), _NUMBERS))
-    return History(
-        list(names),
-        list(users),
-        _row("history.common", found.get("common"), None),
-        _stack(rows["map"], _NUMBERS),
-        _stack(rows["reduce"], _NUMBERS),
-        _stack(said["map"], _NUMBERS),
-        _stack(said["reduce"], _NUMBERS),
-        *(_stack(rows[column], width) for column, width in _OTHERS.items()),
-    )
+    names, programs = _entries(found, "programs")
+    users, said = _entries({"users": []} | dict(found), "users")
+    common = _row("history.common", found.get("common"), None)
+    return History(names, [user for (user,) in users], common, programs, said)

@@ -53,9 +53,6 @@ __all__ = [
     "JournalError", "Run", "Tried",
 ]  # fmt: skip
 
-FORECAST_JOBS = 200
-"""Jobs of which a run may have more than one: of more, no forecasts are kept."""
-_RARER = 1.05  # a forecast is kept when so many times the seconds of the one before have passed
 _WHY = 200  # characters of what an engine said
 
 _ATTEMPTS = "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of from attempt"
@@ -85,7 +82,6 @@ class Journal(JournalFile):
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self._told: dict[tuple[int, int], tuple[int, str]] = {}  # of jobs, as they were written
-        self._next_forecast = 0.0  # seconds of the run
         self._overlaid = False
         super().__init__(path, write, durable)
 
@@ -100,7 +96,6 @@ class Journal(JournalFile):
         kind: str = "commands",
     ) -> int:
         """A new run with its jobs, all of it or nothing; its number."""
-        self._next_forecast = 0.0
         self._do("savepoint begun")
         try:
             row = self._do(
@@ -427,8 +422,7 @@ class Journal(JournalFile):
         expected: Iterable[Expected] = (),
         rule: str = "",
     ) -> None:
-        """Replace the running tasks and the expected ends of jobs; sometimes keep the ends as a forecast."""
-        expected = list(expected)
+        """Replace the running tasks and the expected ends of jobs."""
         with telling(self.path):
             for table in ("flying", "expected"):
                 self._base.execute(f"delete from {table} where run = ?", (run,))
@@ -439,12 +433,6 @@ class Journal(JournalFile):
             self._base.execute(
                 "update run set lasted = ?, rule = ? where id = ?", (at, _said(rule), run)
             )
-            if 0 < len(expected) <= FORECAST_JOBS and at >= self._next_forecast:
-                self._base.executemany(
-                    f"insert or replace into forecast values ({run}, ?, ?, ?, ?, ?)",
-                    ((at, *each[:4]) for each in expected),
-                )
-                self._next_forecast = _RARER * at
 
     def expected(self, run: int) -> dict[int, Expected]:
         """When jobs were expected to end when the run last looked, by job."""
@@ -455,15 +443,6 @@ class Journal(JournalFile):
             job: Expected(job, *(math.nan if time is None else time for time in rest))
             for job, *rest in rows
         }
-
-    def forecasts(self, run: int) -> dict[float, dict[int, Expected]]:
-        """By the time at which a run looked ahead, when its jobs were expected to end."""
-        found: dict[float, dict[int, Expected]] = {}
-        kept = "select asked, job, at, early, late from forecast where run = ? order by asked"
-        for asked, job, *ends in self._each(kept, run):
-            times = (math.nan if time is None else time for time in ends)
-            found.setdefault(asked, {})[job] = Expected(job, *times)
-        return found
 
     def flying(self, run: int) -> dict[int, Flying]:
         """What ran when somebody last looked, at most a second ago, by job."""

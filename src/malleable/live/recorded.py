@@ -210,7 +210,6 @@ SOUND: Mapping[str, str] = {
     "expected": " and ".join((
         _JOB, *_ENDS, _amount("seconds", most=1e300), _amount("spread", most=1e300),
     )),
-    "forecast": " and ".join((_JOB, _amount("asked"), *_ENDS)),
     "result": f"{_JOB} and {_TASK} and typeof(digest) = 'blob' and typeof(value) = 'blob'",
 }  # fmt: skip
 """By table, as SQL: what holds of every row of ours."""
@@ -298,9 +297,6 @@ create table history (id integer primary key check (id = 0), learnt text not nul
 create table expected (
   run integer not null, job integer not null, at real, early real, late real, seconds real not null,
   spread real not null, primary key (run, job)) without rowid;
-create table forecast (
-  run integer not null, asked real not null, job integer not null, at real, early real, late real,
-  primary key (run, asked, job)) without rowid;
 create table begun (
   run integer not null, job integer not null, task integer not null, attempt integer not null,
   began real not null, backup_of integer, primary key (run, job, task, attempt)) without rowid;

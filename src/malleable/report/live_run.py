@@ -1,6 +1,6 @@
-"""What a run did, from its journal: slots by job over time, ends as they were expected and as they were,
-failures, memory, what each job waited for, why slots were given. And what other policies would have done: the
-times that its tasks took are simulated on as many slots, as for any other record.
+"""What a run did, from its journal: slots by job over time, failures, memory, what each job waited for, why
+slots were given. And what other policies would have done: the times that its tasks took are simulated on as
+many slots, as for any other record.
 
 O(attempts log attempts), and the simulations.
 """
@@ -24,7 +24,7 @@ from malleable.domain import MOST_SLOTS
 from malleable.lines import counted
 from malleable.live.failures import Failure, failures
 from malleable.live.jobs_file import Job, described_jobs
-from malleable.live.journal import FORECAST_JOBS, Attempt, Decided, Expected, Flying, Journal
+from malleable.live.journal import Attempt, Decided, Flying, Journal
 from malleable.live.recorded import WORDS
 from malleable.live.status import RunStatus, run_status
 from malleable.report.facts import Asked, facts, ramp
@@ -36,8 +36,6 @@ from malleable.traces.recorded import Recorded, in_use
 from malleable.view.text import plain
 
 WINDOWS = 120
-MOMENTS = 24
-"""At which ends are asked for."""
 LAYERS = 7
 """Jobs that are drawn by themselves; all others are one more."""
 _FAILURES = _DECISIONS = 100  # that are listed
@@ -74,7 +72,6 @@ class _Run(NamedTuple):
     comes: list[float]
     after: list[list[int]]
     flying: dict[int, Flying]
-    forecasts: dict[float, dict[int, Expected]]
 
 
 def run_facts(
@@ -115,7 +112,6 @@ def _read(path: str, number: int | None) -> _Run:
             else _failed_calls(journal, row.id, jobs)
         )
         failed = list(islice(told, _FAILURES))
-        forecasts = journal.forecasts(row.id)
     place = {job.name: k for k, job in enumerate(jobs)}
     after = [[place[name] for name in job.after if name in place] for job in jobs]
     comes = [0.0] * len(jobs)
@@ -128,7 +124,7 @@ def _read(path: str, number: int | None) -> _Run:
             first[job] = min(first[job], at)
         comes = [max(0.0, at) if math.isfinite(at) else 0.0 for at in first]
     how = row.kind, row.policy, row.objective, row.began
-    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying, forecasts)
+    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying)
 
 
 def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failure]:
@@ -231,7 +227,6 @@ def _used(attempts: Sequence[Attempt]) -> tuple[Any, Any]:
 def _own(run: _Run) -> dict[str, Any]:
     """What only a run has."""
     told = run.status
-    ends = _expected(run)
     return {
         "number": told.number,
         "status": told.status,
@@ -242,7 +237,6 @@ def _own(run: _Run) -> dict[str, Any]:
         "lasted": told.now,
         "jobs": _jobs(run),
         "over_time": _over_time(run),
-        "expected": ends,
         "failures": [
             {
                 **{name: getattr(each, name) for name in _OF_FAILURE},
@@ -359,31 +353,6 @@ def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
     job, *columns = zip(*rows, strict=True)
     begin, end, width, memory = map(np.array, columns)
     return np.array(job, dtype=np.int64), begin, end, width, memory
-
-
-def _expected(run: _Run) -> dict[str, Any]:
-    """When jobs were expected to end, as ``malleable status`` said at some moments, and did end."""
-    if len(run.jobs) > FORECAST_JOBS:
-        missing = f"Expected ends are kept of runs of up to {FORECAST_JOBS} jobs."
-        return {"missing": missing, "time": [], "jobs": []}
-    # Of moments that follow each other ever more slowly, those that are nearest to equal steps.
-    known = sorted(run.forecasts)
-    steps = np.searchsorted(known, np.linspace(0.0, run.status.now, MOMENTS))
-    moments = [known[k] for k in np.unique(np.minimum(steps, len(known) - 1)).tolist() if known]
-    work = [
-        sum(each.seconds for each in run.attempts if each.job == k) for k in range(len(run.jobs))
-    ]
-    shown = sorted(range(len(run.jobs)), key=lambda k: (-work[k], k))[:LAYERS]
-    found = []
-    for k in sorted(shown):
-        ended = run.status.jobs[k].ended
-        told = [
-            Expected(k) if at >= ended else run.forecasts[at].get(k, Expected(k)) for at in moments
-        ]
-        columns = {"expected": "at", "early": "early", "late": "late"}
-        times = {name: [getattr(own, time) for own in told] for name, time in columns.items()}
-        found.append({"name": run.jobs[k].name, **times, "ended": ended})
-    return {"missing": None, "time": moments, "jobs": found}
 
 
 def _reasons(run: _Run) -> list[dict[str, Any]]:
