@@ -201,7 +201,8 @@ def test_packings_are_schedules(seed):
 @pytest.mark.parametrize("seed", range(part(30, 10)))
 def test_best_order_against_all_permutations(seed):
     rng = np.random.default_rng([4, seed])
-    jobs, slots, now = int(rng.integers(1, 6)), int(rng.integers(1, 9)), float(rng.integers(0, 3))
+    jobs, slots = int(rng.integers(1, part(6, 5))), int(rng.integers(1, 9))
+    now = float(rng.integers(0, 3))
     work, low, high = random_sizes(rng, jobs, slots, idle=0.15, capped=bool(seed % 3))
     columns = penalty_columns(rng, work, now, slots)
     mixed = [[f"{a}:{k}" for k in rng.choice(objectives.KINDS, jobs)] for a in AGGREGATES]
@@ -313,7 +314,7 @@ def test_optimum_of_mixed_kinds():
 def test_optimum_without_minima_against_closed_forms_and_the_other_program():
     rng = np.random.default_rng(8)
     kinds = [k for k in objectives.KINDS if k != "completion"]
-    for _ in range(4):
+    for _ in range(part(4, 2)):
         slots = int(rng.integers(2, 7))
         work, low, high = random_sizes(rng, 4, slots, minima=False)
         columns = penalty_columns(rng, work, 0.0, slots)

@@ -67,7 +67,7 @@ def loop(table, objective, decide):
 )
 def test_200_flows_cost_hardly_more_than_by_whole_plans(objective):
     costs = {"order": 0.0, "plans": 0.0}
-    for seed in range(3):
+    for seed in range(part(3, 1)):
         table = arriving_flows(seed)
         costs["order"] += loop(table, objective, by_epoch(table, objective))
         costs["plans"] += loop(table, objective, ByPlans(table, objective))

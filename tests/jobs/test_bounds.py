@@ -225,7 +225,7 @@ def test_a_bound_of_ones_own_penalty():
 @pytest.mark.parametrize("maxima", ["tight", "all"])
 def test_no_bound_exceeds_the_best_order(maxima):
     rng = np.random.default_rng([69, len(maxima)])
-    for _ in range(6):
+    for _ in range(part(6, 2)):
         jobs, slots, now = instance(rng, 7, maxima, "small", steps=3)
         low, high = limits(jobs, slots)
         best = best_order(

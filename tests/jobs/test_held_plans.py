@@ -115,7 +115,7 @@ def test_plans_are_valid_and_worth_what_they_say(policy, objective):
 def test_bounds_of_larger_tables(seed, period):
     """No plan of any policy is below the bound of another one that obeys the same limits."""
     rng = np.random.default_rng(seed)
-    jobs = 30
+    jobs = part(30, 12)
     table = mb.Jobs(
         work=rng.lognormal(2.0, 1.5, jobs),
         max_slots=rng.integers(1, 65, jobs),

@@ -21,6 +21,7 @@ from malleable.papers.flex import (
 from malleable.papers.flex_cluster import PANELS, gridmix2_jobs, paper_jobs
 from malleable.view.drawing import image_bytes
 from malleable.view.text import console_for, json_text
+from tests.full import in_full
 from tests.oracles.best_order import best_order
 from tests.strategies import limits, penalty_columns
 
@@ -191,6 +192,7 @@ def test_jobs_of_gridmix2():
     assert gridmix2_jobs(4).maps.tolist() != jobs.maps.tolist()
 
 
+@in_full
 def test_figure_6():
     figure = reproduce("flex-fig6", 1, seed=5)
     shown = figure.as_dict()

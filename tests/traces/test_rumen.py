@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
+from tests.full import in_full
 from tests.trace_files import trace_file
 
 T0 = 1_256_811_828_000
@@ -27,6 +28,7 @@ TRACES = {
     "5m_stream_trace.json.gz": (15, 0),
     "compression_case1_trace.json.gz": (2, 0),
 }
+QUICK = ("trace_1m.json.gz", "trace_3m.json.gz", "compression_case1_trace.json.gz")
 
 
 def attempt(start: float, *steps: float, result: str = "SUCCESS") -> dict[str, Any]:
@@ -321,7 +323,9 @@ def test_snapshot_agrees_with_counting_seconds(rows: list[Any], at: int) -> None
     assert dict(zip(jobs.name, found, strict=True)) == expected
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=in_full) for name in TRACES]
+)
 def test_hadoop_traces(name: str) -> None:
     path = trace_file("hadoop-rumen", name)
     maps, reduces = mb.read(path).jobs(), mb.read(path).jobs(phase="reduce")
