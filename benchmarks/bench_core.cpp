@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     sorter.sort(data.work, waiting);
     report("resource allocation", median_ms(repeats, [&] {
              allocation.run(problem, penalties, Aggregate::kSum, waiting, kKnapsackEffort, slots,
-                            nullptr, false);
+                            false);
            }));
     report("order (sort by key)", median_ms(repeats, [&] { sorter.sort(data.work, order); }));
     report("packing", median_ms(repeats, [&] { packing.run(problem, order, completion); }));

@@ -1,4 +1,4 @@
-"""Speed of FLEX's kernels, plans and epochs from Python.
+"""Speed of FLEX's plans and epochs from Python.
 
 Run `python -m pytest benchmarks --benchmark-only`; instances are those of benchmarks/instances. Ratios
 to std::sort in one process, from C++: `bench_core`. The yardsticks below (np.argsort, np.sort) are timed in
@@ -12,7 +12,6 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
-from malleable.jobs.kernels import malleable_packing, resource_allocation
 from malleable.objective import KINDS
 
 OBJECTIVES = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS if k != "custom"]
@@ -22,28 +21,6 @@ OBJECTIVES = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS if k != "custom"
 def test_yardstick(benchmark, name):
     work = np.asarray(instances.instance_a(100_000)[0].work)
     benchmark(getattr(np, name), work)
-
-
-@pytest.mark.parametrize("jobs", [1_000, 10_000, 100_000, 1_000_000])
-def test_resource_allocation(benchmark, jobs):
-    table, slots = instances.instance_a(jobs)
-    result = benchmark(resource_allocation, table, slots)
-    assert result.slots.sum() == slots
-
-
-@pytest.mark.parametrize("kind", ["tardy", "sla"])
-def test_step_allocation(benchmark, kind):
-    table, slots = instances.step_instance()
-    result = benchmark(resource_allocation, table, slots, f"sum:{kind}")
-    assert result.exact
-
-
-@pytest.mark.parametrize("jobs", [1_000, 10_000, 100_000, 1_000_000])
-@pytest.mark.parametrize("which", ["a", "b"])
-def test_packing(benchmark, jobs, which):
-    table, slots = getattr(instances, f"instance_{which}")(jobs)
-    order = np.argsort(table.work)
-    benchmark(malleable_packing, table, slots, order)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

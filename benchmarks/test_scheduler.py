@@ -2,8 +2,6 @@
 events again."""
 
 import itertools
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,22 +33,6 @@ def test_events_and_decision(benchmark, policy):
         return scheduler.decide(now)
 
     benchmark.pedantic(step, rounds=100, warmup_rounds=5)
-
-
-@pytest.mark.parametrize("policy", ["flex", "fair"])
-def test_replay_of_a_day(benchmark, tmp_path, policy):
-    """Facebook's day of 2010, 16.6 million tasks in batches, at load 0.7: recorded, then replayed."""
-    folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "swim-facebook"
-    if not folder.exists():
-        pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook")
-    jobs = mb.read(folder / "FB-2010_samples_24_times_1hr_0.tsv.gz").tasks()
-    cluster = mb.Cluster.for_load(jobs, 0.7)
-    result = mb.simulate(jobs, policy, cluster=cluster, rng=0, trace="batches")
-    mb.record_simulation(tmp_path / "day", jobs, cluster, result, policy)
-    found = benchmark.pedantic(mb.replay, [tmp_path / "day"], rounds=3)
-    benchmark.extra_info |= {"calls": found.calls, "decisions": found.decisions}
-    benchmark.extra_info["megabytes"] = round((tmp_path / "day").stat().st_size / 1e6, 1)
-    assert found.same and found.jobs == len(jobs)
 
 
 def test_counts_alone(benchmark):

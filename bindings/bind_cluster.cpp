@@ -81,7 +81,6 @@ ClusterOptions options_of(const py::dict& given) {
   auto options = read_options<ClusterOptions>(given);
   if (given.contains("seed")) options.seed = given["seed"].cast<std::uint64_t>();
   if (given.contains("trace")) options.trace = given["trace"].cast<bool>();
-  if (given.contains("batches")) options.batches = given["batches"].cast<bool>();
   return options;
 }
 
@@ -218,29 +217,6 @@ class PySimulation {
     return d;
   }
 
-  py::dict batches() const {
-    const Turn turn(busy_);
-    const auto& rows = simulation_.batches;
-    const auto column = [&](auto one) {
-      std::vector<std::decay_t<decltype(one(rows[0]))>> values;
-      values.reserve(rows.size());
-      for (const auto& row : rows) values.push_back(one(row));
-      return to_numpy(std::move(values));
-    };
-    using Row = ClusterSimulation::Batch;
-    py::dict d;
-    d["time"] = column([](const Row& row) { return row.time; });
-    d["kind"] = column([](const Row& row) { return row.kind; });
-    d["phase"] = column([](const Row& row) { return static_cast<std::int64_t>(row.phase % 2); });
-    d["job"] = column([](const Row& row) { return static_cast<std::int64_t>(row.phase / 2); });
-    d["count"] = column([](const Row& row) { return row.count; });
-    d["seconds"] = column([](const Row& row) { return row.seconds; });
-    d["node"] = column([](const Row& row) {
-      return row.node == kNone ? std::int64_t{-1} : static_cast<std::int64_t>(row.node);
-    });
-    return d;
-  }
-
  private:
   BoundPolicy& bound_policy() const { return policy_.cast<BoundPolicy&>(); }
   ClusterSimulation begun(const py::dict& options) {
@@ -297,8 +273,7 @@ void bind_cluster(py::module_& module) {
       .def("latency", &PySimulation::latency)
       .def("history", &PySimulation::history)
       .def("recall", &PySimulation::recall, py::arg("numbers"))
-      .def("trace", &PySimulation::trace)
-      .def("batches", &PySimulation::batches);
+      .def("trace", &PySimulation::trace);
 }
 
 }  // namespace malleable::bindings

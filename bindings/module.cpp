@@ -7,7 +7,6 @@ namespace py = pybind11;
 
 namespace malleable::bindings {
 void bind_model(py::module_& module);
-void bind_kernel(py::module_& module);
 void bind_policy(py::module_& module);
 void bind_epoch(py::module_& module);
 void bind_held_loop(py::module_& module);
@@ -44,7 +43,6 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
       .def("__enter__", [](const malleable::Busy& busy) { busy.take(); })
       .def("__exit__", [](const malleable::Busy& busy, const py::args&) { busy.leave(); });
   malleable::bindings::bind_model(module);
-  malleable::bindings::bind_kernel(module);
   malleable::bindings::bind_policy(module);
   malleable::bindings::bind_epoch(module);
   malleable::bindings::bind_held_loop(module);

@@ -14,7 +14,6 @@ import malleable as mb
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import WEIGHT, check_amount
-from malleable.jobs.kernels import resource_allocation
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 
@@ -176,10 +175,6 @@ NUMBERS = {
     "Cluster.rate": ("rate", lambda x: Cluster([{"slots": 1, "rate": x}])),
     "Cluster.link": ("link", lambda x: Cluster([{"slots": 1, "link": x}])),
     "Cluster.slots": ("slots", lambda x: Cluster([{"slots": x}])),
-    "kernels.resource_allocation": (
-        "speedup",
-        lambda x: resource_allocation(JOBS, 3, speedup=[{1: x}, {1: 1.0}]),
-    ),
 }
 # Larger than all means all of them; an infinite deadline or link means none.
 NAN_IS_NONE = {"Jobs.deadline", "ClusterJobs.deadline"}  # as data frames have it
@@ -285,11 +280,6 @@ def test_penalties_must_be_functions():
     wrong = numba.cfunc("float64(float64)")(lambda t: t)
     with pytest.raises(ValueError, match="penalty: a cfunc of"):
         mb.plan(JOBS, 2, "sum:custom", penalty=wrong)
-
-
-def test_a_speedup_function_is_asked_a_bounded_number_of_times():
-    with pytest.raises(ValueError, match="speedup: a function would be asked 2199023255552 times"):
-        resource_allocation(JOBS, 2**40, speedup=lambda job, slots: 1 / slots)
 
 
 def test_an_overrun_of_the_smallest_estimate_bounces():

@@ -8,7 +8,6 @@ import pytest
 import malleable as mb
 from benchmarks import instances
 from benchmarks.ground import keep, loops, rivals, sections, table  # noqa: F401
-from malleable.jobs.kernels import malleable_packing
 from tests.full import in_full
 
 
@@ -297,14 +296,12 @@ def test_packing_by_hand():
     assert done == pytest.approx([3.0, 2.0])
 
 
-def test_packing_is_malleable_packing():
+def test_packing_is_that_of_fifo():
     for seed in range(5):
         jobs, slots = instances.section41_larger(30, seed)
-        order = np.random.default_rng(seed).permutation(30)
-        found = rivals.pack(
-            order, jobs.work, jobs.min_slots, np.minimum(jobs.max_slots, slots), slots
-        )
-        assert found == pytest.approx(malleable_packing(jobs, slots, order))
+        most = np.minimum(jobs.max_slots, slots)
+        found = rivals.pack(np.arange(30), jobs.work, np.zeros(30, dtype=int), most, slots)
+        assert found == pytest.approx(mb.plan(jobs, slots, policy="fifo").completion)
 
 
 def test_elastic_shares_by_hand():

@@ -13,10 +13,7 @@ from malleable.cluster.matching import AdaptiveMatching, ClassMatching
 from malleable.cluster.scheduler import SchedulerDecision, TaskStarts
 from malleable.epoch import BaseDecision, ExplainedDecision
 from malleable.flows.epoch import FlowDecision, FlowIds
-from malleable.flows.kernels import CellFlow, min_cost_flow
-from malleable.jobs.kernels import Allocation, resource_allocation
 from malleable.objective import Objective, parse_objective
-from malleable.papers.overlap_proofs import HardBatch, matching_jobs
 from malleable.replications import Replications, replicate
 from malleable.slotted.epoch import SlottedDecision
 from malleable.tandem.epoch import OverlapDecision
@@ -101,15 +98,10 @@ MAKERS = {
     mb.SimulationResult: lambda x: mb.simulate(
         cluster_jobs(x), ["fair", "fifo"], cluster=cluster(), trace=True
     ),
-    Allocation: lambda x: resource_allocation(mb.Jobs([x, 3.0]), 3),
-    CellFlow: lambda x: min_cost_flow(
-        [x, 1.0], [1.0, 2.0], [9.0, 9.0], [0, 1, 2], [0, 0], [1.0, 2.0], [1.0, 1.0]
-    ),
     Objective: lambda x: parse_objective(["sum:tardy", "sum:sla", "max:sla"][int(x) - 2]),
     Replications: lambda x: replicate(
         lambda seed: cluster_jobs(x), [1, 2], ["fair"], cluster=cluster()
     ),
-    HardBatch: lambda x: matching_jobs([1, int(x)], [int(x), 1], [int(x) + 1] * 2),
 }
 
 

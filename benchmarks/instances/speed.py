@@ -28,9 +28,6 @@ shortest_first(seed, generic): 800 jobs of log-normal map counts (mean 50, 1), t
 cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on 30 generic slots, seed 2.
 cluster_section51(): 20 flows of that section's generator without its scaling, as map jobs of as many tasks as
     they have slots at most, on 25 generic slots, seed 1.
-cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
-    all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
-    U(0, H / 3) apart, seed 1.
 m_m_1(J, seed): J jobs with map work Exp(1) and nothing to shuffle, Poisson arrivals of M_M_1's load.
 OverlapStream(policy, J, most): an OverlapEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
     station, at most ``most`` a job; 1 % of the jobs leave and as many come, and 1 % change, seed 1.
@@ -82,7 +79,6 @@ __all__ = [
     "KindStream",
     "OverlapStream",
     "busy_scheduler",
-    "cell_network",
     "cluster_flow_stream",
     "cluster_overload",
     "cluster_section51",
@@ -281,56 +277,6 @@ def flow_epoch_instance(flows: int) -> tuple[Flows, int]:
     """Flows of 20 jobs, two for every slot, for the epoch object."""
     slots = flows // 2
     return section51_flows(1, flows=flows, jobs=20, slots=slots), slots
-
-
-def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, list[float]]:
-    """Columns of `malleable.flows.kernels.min_cost_flow` for "completion", "tardiness" or "sla"."""
-    rng = np.random.default_rng(seed)
-    volume = rng.integers(1, 100, flows).astype(float)
-    step = float(np.ceil(volume.sum() / 25 / cells))
-    horizon = step * cells
-    earliest = rng.uniform(0.0, horizon / 5, flows)
-    weight = rng.integers(1, 11, flows).astype(float)
-    due = earliest + rng.uniform(0.0, horizon / 2, flows)
-    time = step * np.arange(cells)
-    columns: dict[str, list[float]] = {
-        "volume": volume.tolist(),
-        "time": time.tolist(),
-        "room": [25.0 * step] * cells,
-        "offset": [0],
-        "from_cell": [],
-        "value": [],
-        "slope": [],
-    }
-
-    def row(at: float, value: float, slope: float) -> None:
-        cell = int(np.searchsorted(time, at))
-        if cell >= cells:
-            return
-        if len(columns["from_cell"]) > columns["offset"][-1] and columns["from_cell"][-1] == cell:
-            for field in ("from_cell", "value", "slope"):
-                columns[field].pop()
-        columns["from_cell"].append(cell)
-        columns["value"].append(value + slope * (time[cell] - at))
-        columns["slope"].append(slope)
-
-    for j in range(flows):
-        unit = weight[j] / volume[j]
-        if kind == "completion":
-            row(0.0, unit * earliest[j], 0.0)
-            row(earliest[j], unit * earliest[j], unit)
-        elif kind == "tardiness":
-            row(0.0, 0.0, 0.0)
-            row(due[j], 0.0, unit)
-        else:
-            row(0.0, 0.0, 0.0)
-            at, paid = earliest[j], 0.0
-            for _ in range(int(rng.integers(1, 6))):
-                at += rng.uniform(0.0, horizon / 3)
-                paid += unit
-                row(at, paid, 0.0)
-        columns["offset"].append(len(columns["from_cell"]))
-    return columns
 
 
 def slotted_cluster() -> tuple[MapReduceJobs, int]:

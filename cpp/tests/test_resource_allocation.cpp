@@ -8,19 +8,16 @@ namespace test_resource_allocation {
 
 ResourceAllocation allocation;
 
-double pay(const Problem& problem, const Penalties& penalties, std::size_t j, double slots,
-           const SpeedupTable* table = nullptr) {
+double pay(const Problem& problem, const Penalties& penalties, std::size_t j, double slots) {
   if (problem.work[j] == 0.0) return penalties(j, problem.idle_end[j]);
-  const double span = table != nullptr ? table->at(j, slots)
-                      : slots > 0.0    ? problem.work[j] / slots
-                                       : kInfinity;
+  const double span = slots > 0.0 ? problem.work[j] / slots : kInfinity;
   return penalties(j, problem.now + span);
 }
 
 // Where every job may have slots between `low` and `high`, the least objective, slot by slot. A
 // gang may also have none if it `may_wait`.
 double least_objective(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                       const SpeedupTable* table = nullptr, bool may_wait = false) {
+                       bool may_wait = false) {
   const auto capacity = static_cast<std::size_t>(problem.slots);
   const bool sum = aggregate == Aggregate::kSum;
   Doubles best(capacity + 1, sum || problem.size() == 0 ? 0.0 : -kInfinity);
@@ -32,7 +29,7 @@ double least_objective(const Problem& problem, const Penalties& penalties, Aggre
                                         : problem.low[j];
     for (double s = may_wait ? 0.0 : first; s <= (work ? problem.high[j] : 0.0); ++s) {
       if (s > 0.0 && s < first) continue;
-      const double paid = pay(problem, penalties, j, s, table);
+      const double paid = pay(problem, penalties, j, s);
       for (auto c = static_cast<std::size_t>(s); c <= capacity; ++c) {
         const double before = best[c - static_cast<std::size_t>(s)];
         next[c] = std::min(next[c], sum ? before + paid : std::max(before, paid));
@@ -45,8 +42,7 @@ double least_objective(const Problem& problem, const Penalties& penalties, Aggre
 
 // Within limits and slots; the value is what the slots cost. Returns the slots that are used.
 double check_slots(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                   const Doubles& slots, const AllocationResult& result,
-                   const SpeedupTable* table = nullptr) {
+                   const Doubles& slots, const AllocationResult& result) {
   double used = 0.0, sum = 0.0, worst = problem.size() > 0 ? -kInfinity : 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const double low = problem.gang && slots[j] == 0.0 ? 0.0 : problem.low[j];
@@ -54,7 +50,7 @@ double check_slots(const Problem& problem, const Penalties& penalties, Aggregate
     CHECK(slots[j] >= low && slots[j] <= problem.high[j]);
     if (problem.work[j] == 0.0) CHECK_EQUAL(slots[j], 0.0);
     used += slots[j];
-    const double paid = pay(problem, penalties, j, slots[j], table);
+    const double paid = pay(problem, penalties, j, slots[j]);
     sum += paid;
     worst = std::max(worst, paid);
   }
@@ -65,19 +61,17 @@ double check_slots(const Problem& problem, const Penalties& penalties, Aggregate
   return used;
 }
 
-void check_optimal(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                   const SpeedupTable* table = nullptr) {
+void check_optimal(const Problem& problem, const Penalties& penalties, Aggregate aggregate) {
   Doubles slots(problem.size(), -1.0);
-  const auto result =
-      allocation.run(problem, penalties, aggregate, {}, kKnapsackEffort, slots, table);
-  check_slots(problem, penalties, aggregate, slots, result, table);
-  const double best = least_objective(problem, penalties, aggregate, table);
+  const auto result = allocation.run(problem, penalties, aggregate, {}, kKnapsackEffort, slots);
+  check_slots(problem, penalties, aggregate, slots, result);
+  const double best = least_objective(problem, penalties, aggregate);
   CHECK(result.exact);
   CHECK_NEAR(result.value, best, 1e-9 * scale_of(best));
   CHECK_NEAR(result.lower_bound, result.value, 1e-9 * scale_of(best));
   // The slots do not depend on whether somebody asks for the value.
   Doubles again(problem.size());
-  allocation.run(problem, penalties, aggregate, {}, kKnapsackEffort, again, table, false);
+  allocation.run(problem, penalties, aggregate, {}, kKnapsackEffort, again, false);
   CHECK(again == slots);
 }
 
@@ -150,55 +144,13 @@ TEST(gangs_that_fit_together) {
             allocation.run(problem, penalties, aggregate, {}, kKnapsackEffort, slots);
         check_slots(problem, penalties, aggregate, slots, result);
         const double served = least_objective(problem, penalties, aggregate);
-        const double best = least_objective(problem, penalties, aggregate, nullptr, true);
+        const double best = least_objective(problem, penalties, aggregate, true);
         CHECK_NEAR(result.value, served, 1e-9 * scale_of(served));
         CHECK_AT_MOST(result.lower_bound, best, 1e-9 * scale_of(best));
         if (result.exact) CHECK_NEAR(result.value, best, 1e-9 * scale_of(best));
       }
     }
   });
-}
-
-TEST(tabulated_speedups) {
-  trials(4, 800, [](Random& random) {
-    Shape shape;
-    shape.slots = integer(random, 3, 12);
-    shape.minima = false;
-    const auto jobs = static_cast<std::size_t>(integer(random, 1, 4));
-    const Table table = random_table(random, jobs, shape);
-    const Problem problem = table.problem(shape.slots);
-    SpeedupTable speedup;
-    speedup.offset.push_back(0);
-    for (std::size_t j = 0; j < jobs; ++j) {
-      double slots = chance(random, 0.8) ? 1.0 : 2.0;
-      for (std::int64_t k = integer(random, 1, 4); k > 0; --k) {
-        speedup.slots.push_back(slots);
-        speedup.duration.push_back(real(random, 0.5, 9.0));
-        slots += static_cast<double>(integer(random, 1, 4));
-      }
-      speedup.offset.push_back(speedup.slots.size());
-    }
-    speedup.complete();
-    for (const Kind kind : kKinds) {
-      for (const Aggregate aggregate : kAggregates) {
-        const Penalties penalties = table.penalties(kind);
-        if (least_objective(problem, penalties, aggregate, &speedup) < kInfinity) {
-          check_optimal(problem, penalties, aggregate, &speedup);
-        }
-      }
-    }
-  });
-}
-
-TEST(a_table_by_hand) {
-  SpeedupTable table{{0, 3, 4}, {1.0, 3.0, 4.0, 2.0}, {9.0, 10.0, 2.0, 5.0}};
-  table.complete();
-  CHECK_EQUAL(table.at(0, 0.0), kInfinity);
-  CHECK_EQUAL(table.at(0, 1.0), 9.0);
-  CHECK_EQUAL(table.at(0, 3.0), 9.0);  // three slots are no better than one
-  CHECK_EQUAL(table.at(0, 100.0), 2.0);
-  CHECK_EQUAL(table.at(1, 1.0), kInfinity);
-  CHECK_EQUAL(table.at(1, 2.0), 5.0);
 }
 
 // Fewer slots than jobs: the early ones in the preference get one each, minima are kept.

@@ -35,7 +35,7 @@ _NAMES = {
     "malleable.live": "engines",
     "malleable.live.joblib": "joblib_backend",
     "malleable.replications": "replicate Replications",
-    "malleable.cluster.replay": "replay Replay record_simulation",
+    "malleable.cluster.replay": "replay Replay",
     "malleable.embed": "get_include",
 }
 """The public names of each module."""

@@ -51,7 +51,6 @@ from malleable.replications import replicate as replicate, Replications as Repli
 from malleable.cluster.replay import (
     replay as replay,
     Replay as Replay,
-    record_simulation as record_simulation,
 )
 
 # embed

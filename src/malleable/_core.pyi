@@ -23,7 +23,6 @@ WEIGHT: Range
 RATE: Range
 BYTES: Range
 BOUNDS: tuple[str, ...]
-KNAPSACK_EFFORT: int
 DEFAULT_EFFORT: int
 
 def default_effort(jobs: int, curved: bool = False) -> int: ...
@@ -428,7 +427,6 @@ class ClusterSimulation:
     def history(self) -> tuple[_Floats, ...]: ...
     def recall(self, numbers: tuple[_Floats, ...]) -> None: ...
     def trace(self) -> dict[str, Any]: ...
-    def batches(self) -> dict[str, Any]: ...
 
 class SrptBound:
     def __init__(self) -> None: ...
@@ -571,21 +569,6 @@ def plan_held(
     gang: bool,
     period: float,
 ) -> dict[str, Any]: ...
-def resource_allocation(
-    jobs: Jobs,
-    slots: int,
-    now: float,
-    gang: bool,
-    penalties: Penalties,
-    is_max: bool,
-    effort: int,
-    table_offset: _Integers | None = None,
-    table_slots: _Integers | None = None,
-    table_duration: _Floats | None = None,
-) -> tuple[_Integers, float, float, bool]: ...
-def malleable_packing(jobs: Jobs, slots: int, gang: bool, order: _Integers) -> _Floats: ...
-def laxity_packing(jobs: Jobs, slots: int, now: float, order: _Integers) -> _Floats: ...
-def waterline(jobs: Jobs, slots: int, weighted: bool, gang: bool) -> _Integers: ...
 
 FLOW_EFFORT: int
 
@@ -601,27 +584,4 @@ def plan_flows(
     budget: float,
     warm: _Integers,
     hysteresis: float = ...,
-) -> dict[str, Any]: ...
-def flow_chains(flows: Flows, slots: int) -> dict[str, Any]: ...
-def deadline_greedy(flows: Flows, slots: int, now: float, order: _Integers) -> dict[str, Any]: ...
-def wrap_around(
-    flows: Flows,
-    slots: int,
-    now: float,
-    flow: _Integers,
-    offset: _Integers,
-    pseudo_job: _Integers,
-    start: _Floats,
-    end: _Floats,
-    held: _Integers,
-) -> dict[str, Any]: ...
-def ready_list(flows: Flows, slots: int, now: float, rank: _Integers) -> dict[str, Any]: ...
-def min_cost_flow(
-    volume: _Floats,
-    time: _Floats,
-    room: _Floats,
-    offset: _Integers,
-    from_cell: _Integers,
-    value: _Floats,
-    slope: _Floats,
 ) -> dict[str, Any]: ...

@@ -18,7 +18,7 @@ from malleable.values import by_value
 from malleable.view_hook import as_html, view
 
 _TABLES = ("records", "tasks")
-_BY_POLICY = ("summary", "slowdown", "timing", "trace", "series", "batches", "history")
+_BY_POLICY = ("summary", "slowdown", "timing", "trace", "series", "history")
 
 
 @by_value(without=("timing",))
@@ -53,10 +53,6 @@ class SimulationResult:
     tasks : dict of str to array, or None
         With a trace: one entry for each attempt of a task that ended and policy, with the columns of
         records, then ``job`` (row), ``phase``, ``task``, ``node``.
-    batches : dict of str to dict of arrays, or None
-        Cluster model, ``trace="batches"``: by policy the trace with one row for tasks that are alike:
-        ``time``, ``kind``, ``job``, ``phase``, ``count``, ``seconds`` (of tasks that ended, on their node;
-        else NaN), ``node`` (for policies that learn where tasks ended; else -1).
     series : dict of str to dict of arrays, or None
         Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
@@ -94,7 +90,6 @@ class SimulationResult:
     trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     series: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     tasks: dict[str, npt.NDArray[Any]] | None = None
-    batches: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     history: dict[str, dict[str, Any]] | None = None
 
     def __repr__(self) -> str:

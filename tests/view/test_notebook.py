@@ -13,8 +13,6 @@ import pytest
 
 import malleable as mb
 from malleable.epoch import BaseDecision, ExplainedDecision
-from malleable.jobs.kernels import resource_allocation
-from malleable.papers.overlap_proofs import matching_jobs
 from malleable.replications import replicate
 from malleable.view.drawing import image_bytes
 
@@ -91,8 +89,6 @@ def samples():
         mb.simulate(few, ["fair", "fifo"], cluster=some_cluster(), trace=True),
         replicate(cluster_jobs_of, [5], ["fair"], cluster=some_cluster()),
         replicate(tandem, [0], ["fcfs"], grid={"load": np.linspace(0.1, 0.9, 30).tolist()}),
-        resource_allocation(mb.Jobs(np.ones(40)), 100),
-        matching_jobs([1] * 9, [1] * 9, [2] * 9),
     ]
 
 
@@ -121,7 +117,7 @@ def test_every_public_class_has_a_sample():
     decisions = {*BaseDecision.__subclasses__(), *ExplainedDecision.__subclasses__()}
     shown = public | decisions - {ExplainedDecision}
     assert shown - {type(each) for each in SAMPLES} == set()
-    # Options and plain named results of kernels do without.
+    # Options do without.
     missing = {each for each in public if not hasattr(each, "_repr_html_")}
     assert missing == {mb.Adaptive}
 

@@ -118,29 +118,12 @@ ClosedSums closed_columns(const ClosedColumns& jobs, std::size_t n) {
 
 }  // namespace
 
-void SpeedupTable::complete() {
-  for (std::size_t j = 0; j + 1 < offset.size(); ++j) {
-    for (std::size_t k = offset[j] + 1; k < offset[j + 1]; ++k) {
-      duration[k] = std::min(duration[k], duration[k - 1]);
-    }
-  }
-}
-
-double SpeedupTable::at(std::size_t job, double s) const {
-  const auto begin = slots.begin() + static_cast<std::ptrdiff_t>(offset[job]);
-  const auto end = slots.begin() + static_cast<std::ptrdiff_t>(offset[job + 1]);
-  const auto after = std::upper_bound(begin, end, s);
-  if (after == begin) return kInfinity;
-  return duration[static_cast<std::size_t>(after - slots.begin()) - 1];
-}
-
 double ResourceAllocation::Task::cost(std::size_t j, double s) const {
   if (problem.work[j] == 0.0) return penalties(j, problem.idle_end[j]);
   return penalties(j, problem.now + duration(j, s));
 }
 
 double ResourceAllocation::Task::duration(std::size_t j, double s) const {
-  if (table != nullptr) return table->at(j, s);
   const double rate = speedup != nullptr ? speedup->at(j, s) : s;
   return rate > 0.0 ? problem.work[j] / rate : kInfinity;
 }
@@ -157,7 +140,6 @@ void ResourceAllocation::set_range(const Task& task, std::size_t j) {
   }
   if (!problem.gang && finite(low)) return;
   low = std::max(low, 1.0);
-  if (task.table != nullptr) low = std::max(low, task.table->slots[task.table->offset[j]]);
   // The penalty ends: the fewest slots at which it is finite, high + 1 if there are none.
   if (low <= high && !finite(low)) low = first_where(low + 1.0, high + 1.0, finite);
   if (low > high) low = high = problem.gang ? 0.0 : problem.low[j];
@@ -334,12 +316,10 @@ AllocationResult ResourceAllocation::select_gains(const Task& task) {
 bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) const {
   const double low = low_[j], high = high_[j];
   if (low >= high) return true;
-  if (task.table == nullptr) {
-    const double now = task.problem.now;
-    const double soonest = now + task.duration(j, high), latest = now + task.duration(j, low);
-    if (!task.penalties.is_custom(j) && task.penalties.convex(j, soonest, latest)) return true;
-    if (task.linear() && task.penalties.steps(j)) return false;
-  }
+  const double now = task.problem.now;
+  const double soonest = now + task.duration(j, high), latest = now + task.duration(j, low);
+  if (!task.penalties.is_custom(j) && task.penalties.convex(j, soonest, latest)) return true;
+  if (task.linear() && task.penalties.steps(j)) return false;
   if (!dense) return false;
   double gain = kInfinity, f = task.cost(j, low);
   for (double s = low; s < high; ++s) {
@@ -408,10 +388,8 @@ AllocationResult ResourceAllocation::solve(const Task& task) {
 AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
                                          Aggregate aggregate, std::span<const Index> preference,
                                          std::size_t effort, std::span<double> slots,
-                                         const SpeedupTable* table, bool with_value,
-                                         const SpeedupView* speedup) {
-  const Task task{problem, penalties, aggregate,  preference, effort,
-                  slots,   table,     with_value, speedup};
+                                         bool with_value, const SpeedupView* speedup) {
+  const Task task{problem, penalties, aggregate, preference, effort, slots, with_value, speedup};
   if (!problem.gang || !with_value) return solve(task);
   // Where everybody has to run and all gangs fit, ranges are all there is to it.
   bool all_run = true;
@@ -426,8 +404,7 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
   Problem loose = problem;
   loose.drop_minima();
   const double bound =
-      solve({loose, penalties, aggregate, preference, effort, slots, table, true, speedup})
-          .lower_bound;
+      solve({loose, penalties, aggregate, preference, effort, slots, true, speedup}).lower_bound;
   AllocationResult result = solve(task);
   result.lower_bound = std::min(bound, result.value);
   result.exact = result.lower_bound == result.value;

@@ -235,7 +235,7 @@ void Concave::fixed_slots(const Task& task, const Penalties& penalties, Choice& 
   choice.share.resize(task.problem.size());
   const SpeedupView speedup = seen(task.speedup);
   allocation_.run(limited_, penalties, task.aggregate, order, kKnapsackEffort / 16, choice.share,
-                  nullptr, false, &speedup);
+                  false, &speedup);
 }
 
 void Concave::by_policy(const Task& task, Choice& choice) {

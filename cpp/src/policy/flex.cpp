@@ -61,8 +61,7 @@ std::uint64_t default_effort(std::size_t jobs, bool curved) {
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
   completion_.resize(problem.size());  // slots first, then what follows from them
-  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, completion_,
-                  nullptr, false);
+  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, completion_, false);
   orders_.by_moldable(problem, completion_, waiting, order);
 }
 

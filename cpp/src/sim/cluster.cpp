@@ -81,26 +81,8 @@ ClusterSimulation::Event ClusterSimulation::pop() {
   return event;
 }
 
-void ClusterSimulation::batch(std::uint8_t kind, Index phase, Index node, double seconds) {
-  const double now = state().now;
-  const Index place = kind == 1 && scheduler_.listens() ? node : kNone;
-  if (!batches.empty()) {
-    Batch& last = batches.back();
-    const bool as_long =
-        last.seconds == seconds || (std::isnan(last.seconds) && std::isnan(seconds));
-    if (last.time == now && last.kind == kind && last.phase == phase && last.node == place &&
-        as_long) {
-      ++last.count;
-      return;
-    }
-  }
-  batches.push_back({now, seconds, 1, phase, place, kind});
-}
-
 void ClusterSimulation::write(std::uint8_t kind, Index phase, Index task, Index node,
-                              double seconds, Index attempt) {
-  if (options_.batches) batch(kind, phase, node, seconds);
-  if (!options_.trace) return;
+                              Index attempt) {
   trace_time.push_back(state().now);
   trace_kind.push_back(kind);
   trace_phase.push_back(phase % 2);

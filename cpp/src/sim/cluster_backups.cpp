@@ -123,7 +123,7 @@ void ClusterSimulation::drop_attempt(Index group) {
   g.twin = kNone;
   g.beside = false;
   const auto [next, node, task] = groups_.take(group);
-  record(kInVain, g.phase, task, node, kNan, g.attempt);
+  record(kInVain, g.phase, task, node, g.attempt);
   free_slot(node, scheduler_.pool_of(static_cast<Phase>(g.phase % 2)));
   if (g.transfer != kNone) stop_transfer(group);
 }
@@ -173,7 +173,7 @@ void ClusterSimulation::begin_backup(const Lone& lone, Index node) {
   groups_[group].beside = true;
   groups_[first].twin = group;
   groups_[group].attempt = attempts_;
-  record(kBackup, phase, task, node, kNan, attempts_);
+  record(kBackup, phase, task, node, attempts_);
   const int pool = scheduler_.pool_of(p);
   backups_[pool].push_back(group);
   ++lent_[pool];

@@ -126,7 +126,7 @@ void ClusterSimulation::evict(Index job) {
   const auto [next, node, task] = groups_.take(group);
   totals_.wasted += state().now - g.start;
   scheduler_.put_back(job, kReduce, task);
-  record(3, g.phase, task, node, kNan, g.attempt);
+  record(3, g.phase, task, node, g.attempt);
   free_slot(node, scheduler_.pool_of(kReduce));
   if (g.count == 0) {
     stop_transfer(group);

@@ -107,7 +107,7 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
     const auto [next, node, task] = groups_.task(r);
     last = r;
     free_slot(node, pool);
-    record(g.fails ? 2 : 1, phase, task, node, g.fails ? kNan : g.seconds, g.attempt);
+    record(g.fails ? 2 : 1, phase, task, node, g.attempt);
     if (shuffled) net_.map_ended(job, node);
     if (kept) outputs_.put(job, task, node);
     if (told) nodes_.push_back(node);
@@ -181,7 +181,7 @@ void ClusterSimulation::kill(Index group, Index node) {
   const auto p = static_cast<Phase>(g.phase % 2);
   const auto killed = static_cast<std::int64_t>(groups_.take_from(group, node, [&](auto task) {
     scheduler_.put_back(job, p, task.task);
-    record(3, g.phase, task.task, node, kNan, g.attempt);
+    record(3, g.phase, task.task, node, g.attempt);
   }));
   if (killed == 0) return;
   if (g.parked) parked_ -= killed;
@@ -293,7 +293,7 @@ void ClusterSimulation::begin(const TaskStart& started) {
   if (!joins(begun, last)) last = make_group(begun);
   groups_.add(last, node, task);
   if (options_.backups) groups_[last].attempt = ++attempts_;
-  record(0, begun.phase, task, node, kNan, groups_[last].attempt);
+  record(0, begun.phase, task, node, groups_[last].attempt);
   parked_ += begun.parks;
 }
 

@@ -121,7 +121,7 @@ def run(
     at_least_one: bool = False,
     by_user: bool | None = None,
     records: bool | None = None,
-    trace: bool | str = False,
+    trace: bool = False,
     horizon: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -187,10 +187,9 @@ def run(
         Not for ``adaptive`` and policies of your own.
     records : bool, optional
         Whether to keep a record of each job; by default True.
-    trace : bool or "batches"
+    trace : bool
         True: keep every start and end of a task in ``result.trace``, a row for each task in
-        ``result.tasks``, and the slots that jobs really held in the records. ``"batches"``: keep
-        ``result.batches`` instead, in which equal tasks that follow each other are one row.
+        ``result.tasks``, and the slots that jobs really held in the records.
     horizon : float, optional
         The simulation stops at this time [s].
     progress : callable, optional
@@ -210,7 +209,8 @@ def run(
 
     Notes
     -----
-    Each task takes O(log) time, and less in batches. A decision takes what `malleable.Epoch` takes.
+    Each task takes O(log) time, and less if equal tasks start together. A decision takes what
+    `malleable.Epoch` takes.
     Running tasks go on to their ends; only reduce tasks that wait for maps, and backup tasks, may give up
     their slots (``take_back``). If disks or links of the cluster are limited, blocks and shuffled bytes share
     them as fluids (max-min fair). There is one transfer for each map task that reads and for each reduce
@@ -301,11 +301,9 @@ def _learning(learn: bool | None, estimates: Any, policy: Any) -> bool:
 
 
 def _of_tasks(
-    simulation: Any, name: str, trace: bool | str, jobs: ClusterJobs
+    simulation: Any, name: str, trace: bool, jobs: ClusterJobs
 ) -> tuple[Any, dict[str, Any]]:
     """Starts and ends of tasks if they were kept, and what the result has of tasks."""
-    if trace == "batches":
-        return None, {"batches": {name: simulation.batches()}}
     if not trace:
         return None, {}
     traced = simulation.trace()
@@ -322,12 +320,9 @@ def _settings(
 ) -> dict[str, Any]:
     """Options as the core takes them."""
     settings = checked_options({**place.options, **options})
-    if trace not in (True, False, "batches"):
-        raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
     if settings.get("backups") and not learn:
         raise ValueError("backups = True: needs learn, as gains follow what was learnt")
-    settings |= {"seed": seed, "learn": learn}
-    return settings | {"trace": trace is True, "batches": trace == "batches"}
+    return settings | {"seed": seed, "learn": learn, "trace": checked_flag("trace", trace)}
 
 
 def _changes(cluster: Cluster) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Flows, DAGs of malleable jobs: table, kernels, plan, epoch, and the checker of schedules."""
+"""Flows, DAGs of malleable jobs: table, plan, epoch, and the checker of schedules."""

@@ -1,1 +1,1 @@
-"""Malleable jobs: table, kernels, plan, epoch, and the checker of schedules."""
+"""Malleable jobs: table, plan, epoch, and the checker of schedules."""

@@ -1,1 +1,1 @@
-"""Map and shuffle phases that overlap: table, kernels, epoch and the tandem queue's simulation."""
+"""Map and shuffle phases that overlap: table, epoch and the tandem queue's simulation."""

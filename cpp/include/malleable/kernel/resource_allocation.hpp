@@ -27,17 +27,6 @@
 
 namespace malleable {
 
-// Durations F(s) of one job as a table, for speed-ups that are not linear: slots increase,
-// durations follow the completion rule of section 2.3 once complete() has run.
-struct SpeedupTable {
-  std::vector<std::size_t> offset;  // jobs + 1
-  std::vector<double> slots, duration;
-  // F(s) = min over p in P, p <= s: makes durations non-increasing.
-  void complete();
-  // Duration with s slots: that of the largest table entry not above s; infinite below the first.
-  double at(std::size_t job, double s) const;
-};
-
 struct AllocationResult {
   double value = 0.0;        // objective of the allocation; infinite when a job waits without end
   double lower_bound = 0.0;  // equal to value when exact
@@ -49,12 +38,12 @@ class ResourceAllocation {
   // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early
   // in `preference` (empty: index order) get theirs first. `effort` limits the states of the
   // knapsack; when it runs out the lower convex envelope rounded to slots comes back with its
-  // certified bound. `table` or `speedup`, if given, replaces the linear speed-up W/s. Without
+  // certified bound. `speedup`, if given, replaces the linear speed-up W/s. Without
   // `with_value` the closed form leaves value and bound at 0.
   AllocationResult run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        std::span<const Index> preference, std::size_t effort,
-                       std::span<double> slots, const SpeedupTable* table = nullptr,
-                       bool with_value = true, const SpeedupView* speedup = nullptr);
+                       std::span<double> slots, bool with_value = true,
+                       const SpeedupView* speedup = nullptr);
 
  private:
   struct Task {  // what run() was asked
@@ -64,10 +53,9 @@ class ResourceAllocation {
     std::span<const Index> preference;
     std::size_t effort;
     std::span<double> slots;
-    const SpeedupTable* table;
     bool with_value;
     const SpeedupView* speedup;
-    bool linear() const { return table == nullptr && speedup == nullptr; }
+    bool linear() const { return speedup == nullptr; }
     double duration(std::size_t j, double s) const;
     double cost(std::size_t j, double s) const;  // F_j(s)
   };

@@ -107,15 +107,6 @@ class ClusterSimulation {
   std::vector<std::uint8_t> trace_kind, trace_phase;
   std::vector<std::int64_t> trace_job, trace_task, trace_node;
   std::vector<std::int64_t> trace_attempt;  // 0 without backup tasks; else its number, from 1
-  // The same in batches. seconds: of tasks that ended, on the node; NaN: of others. node: where
-  // they ended, if the policy listens; else -1.
-  struct Batch {
-    double time, seconds;
-    std::int64_t count;
-    Index phase, node;  // 2 * job + phase
-    std::uint8_t kind;
-  };
-  std::vector<Batch> batches;
 
  private:
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -157,12 +148,10 @@ class ClusterSimulation {
   void come();
   void give_slots(bool happened);
   void hear_heartbeats(bool news, bool happened);
-  void record(std::uint8_t kind, Index phase, Index task, Index node, double seconds = kNan,
-              Index attempt = 0) {
-    if (options_.trace || options_.batches) write(kind, phase, task, node, seconds, attempt);
+  void record(std::uint8_t kind, Index phase, Index task, Index node, Index attempt = 0) {
+    if (options_.trace) write(kind, phase, task, node, attempt);
   }
-  void write(std::uint8_t kind, Index phase, Index task, Index node, double seconds, Index attempt);
-  void batch(std::uint8_t kind, Index phase, Index node, double seconds);
+  void write(std::uint8_t kind, Index phase, Index task, Index node, Index attempt);
 
   // Tasks: cluster_tasks.cpp.
   void arrive(Index job);

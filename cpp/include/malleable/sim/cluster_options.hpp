@@ -21,8 +21,7 @@ struct ClusterOptions : SchedulerOptions {
   double inherent = 0.0;
   // What is random, and what is kept: not options that people set by name.
   std::uint64_t seed = 0;
-  bool trace = false;    // every start and end of a task
-  bool batches = false;  // the same, those that are alike and follow each other as one row
+  bool trace = false;  // every start and end of a task
 
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
