@@ -4,6 +4,7 @@ The trace is Google's of 2011 in the folder that the environment variable MALLEA
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +28,18 @@ def jobs_of(seed, load):
     return mb.MapShuffleStream(20_000, load)
 
 
-for how in ("first", "bounce"):
-    found = replicate(
-        jobs_of,
-        [1],
-        ["two-srpt"],
-        grid={"load": [0.75], "estimates": [0.0, 0.5]},
-        workers=os.cpu_count(),
-        underestimates=how,
-    )
-    print(how, [f"sigma {row['estimates']}: {row['mean_response']:.2f} s" for row in found.rows])
+with ThreadPoolExecutor() as pool:
+    for how in ("first", "bounce"):
+        found = replicate(
+            jobs_of,
+            [1],
+            ["two-srpt"],
+            grid={"load": [0.75], "estimates": [0.0, 0.5]},
+            executor=pool,
+            underestimates=how,
+        )
+        means = [f"sigma {row['estimates']}: {row['mean_response']:.2f} s" for row in found.rows]
+        print(how, means)
 
 # The same policy in a scheduler's loop.
 epoch = mb.OverlapEpoch(slots=(800, 200), policy="two-srpt")

@@ -1,6 +1,5 @@
 """Grids: the same rows wherever they run, and what is finished after Ctrl-C."""
 
-import threading
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
@@ -25,8 +24,6 @@ def test_same_rows_wherever_they_run():
     assert [(row["load"], row["seed"], row["policy"]) for row in serial.rows] == [
         (load, seed, policy) for load in (0.5, 0.8) for seed in (1, 2) for policy in POLICIES
     ]
-    assert points(workers=1) == serial
-    assert points(workers=3) == serial
     with ThreadPoolExecutor(2) as pool:
         assert points(executor=pool) == serial
 
@@ -78,49 +75,31 @@ def test_a_point_is_chosen_before_its_means_are_shown():
 
 
 def test_progress():
-    for workers in (1, 2):
-        seen = []
-        points(workers=workers, progress=lambda *at, seen=seen: seen.append(at))
-        assert seen == [(k, 4) for k in range(1, 5)]
+    with ThreadPoolExecutor(2) as pool:
+        for executor in (None, pool):
+            seen = []
+            points(executor=executor, progress=lambda *at, seen=seen: seen.append(at))
+            assert seen == [(k, 4) for k in range(1, 5)]
 
 
 def test_errors_come_through():
     call = partial(replicate, stream_of, [1, 2], ["fcfs", "lifo"], grid={"load": [0.5]})
-    for workers in (1, 2):
-        with pytest.raises(ValueError, match="policy = 'lifo'"):
-            call(workers=workers)
-    with pytest.raises(ValueError, match="workers = 0"):
-        call(workers=0)
-    with pytest.raises(ValueError, match="workers: an executor"):
-        call(workers=2, executor=object())
+    with ThreadPoolExecutor(2) as pool:
+        for executor in (None, pool):
+            with pytest.raises(ValueError, match="policy = 'lifo'"):
+                call(executor=executor)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_keeps_what_is_finished(workers):
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(2)], ids=["here", "threads"])
+def test_ctrl_c_keeps_what_is_finished(executor):
     def interrupt(done, total):
         if done == 2:
             raise KeyboardInterrupt
 
-    found = points(workers=workers, progress=interrupt)
+    found = points(executor=executor, progress=interrupt)
     assert not found.complete
     assert 4 <= len(found.rows) <= 8
     assert found.rows[:4] == points().rows[:4]
-
-
-def test_ctrl_c_stops_what_runs():
-    begun = threading.Event()
-
-    def make(seed):
-        begun.set()
-        return mb.MapShuffleStream(10**9 if seed else 2000, 0.5)
-
-    def interrupt(done, total):
-        begun.wait(10)
-        raise KeyboardInterrupt
-
-    found = replicate(make, [0, 1], ["fcfs"], workers=2, progress=interrupt)
-    assert not found.complete
-    assert found.seeds == [0]
 
 
 def test_any_object_with_submit_will_do():

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from inspect import signature
@@ -16,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.domain import check_whole
 from malleable.lines import counted
 from malleable.simulation import simulate
 from malleable.values import by_value
@@ -246,21 +242,6 @@ def _one(
     return Run(point, seed, found.model, found.summary, found.slowdown, found.timing)
 
 
-def _until(stop: threading.Event, entered: int, total: int) -> None:
-    """What a simulation in a thread calls from time to time."""
-    if stop.is_set():
-        raise KeyboardInterrupt
-
-
-def _threads(executor: Any, workers: int | None) -> int:
-    """How many threads simulate; ValueError beside an executor."""
-    if workers is None:
-        return 1
-    if executor is not None:
-        raise ValueError("workers: an executor has workers of its own")
-    return check_whole("workers", workers, 1)
-
-
 def replicate(
     make: Callable[..., Any],
     seeds: Iterable[int],
@@ -268,7 +249,6 @@ def replicate(
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
     executor: Any = None,
-    workers: int | None = None,
     confidence: float = 0.95,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -288,10 +268,8 @@ def replicate(
         What to vary: a parameter of ``make``, or an option of `malleable.simulate`, such as ``load``,
         ``speedup`` and ``estimates``. All combinations are run, the last one varies fastest.
     executor : object with ``submit``, optional
-        Where to run, in the manner of ``concurrent.futures``: a pool of processes, Dask's
-        ``client.get_executor()``. The result does not depend on it.
-    workers : int, optional
-        Without an executor: the number of threads; by default one run after another.
+        Where to run, in the manner of ``concurrent.futures``: a pool of threads or processes, Dask's
+        ``client.get_executor()``. By default one run after another. The result does not depend on it.
     confidence : float
         Confidence of the intervals over independent replications.
     progress : callable, optional
@@ -307,7 +285,7 @@ def replicate(
     Raises
     ------
     ValueError
-        As `malleable.simulate`; ``workers`` below 1, or beside an executor.
+        As `malleable.simulate`; a confidence that is not between 0 and 1.
 
     See Also
     --------
@@ -331,36 +309,29 @@ def replicate(
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must be between 0 and 1")
-    threads = _threads(executor, workers)
     policies = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     tasks = list(product(_points({} if grid is None else grid), seeds))
     options.setdefault("records", False)
     done: list[Run] = []
     futures: list[Any] = []
     complete = True
-    stop = threading.Event()
-    with ExitStack() as opened:
-        if min(threads, len(tasks)) > 1:
-            executor = opened.enter_context(ThreadPoolExecutor(min(threads, len(tasks))))
-            options["progress"] = partial(_until, stop)
-        try:
-            if executor is not None:
-                one = partial(_one, make)  # the same for all, so that engines send it once
-                futures = [executor.submit(one, *task, policies, options) for task in tasks]
-            for k, (point, seed) in enumerate(tasks):
-                run = futures[k].result() if futures else _one(make, point, seed, policies, options)
-                if run is None:
-                    raise KeyboardInterrupt
-                done.append(run)
-                if progress is not None:
-                    progress(len(done), len(tasks))
-        except BaseException as error:
-            stop.set()
-            rest = _finished(futures[len(done) :])
-            if not isinstance(error, KeyboardInterrupt):
-                raise
-            complete = False
-            done += rest
+    try:
+        if executor is not None:
+            one = partial(_one, make)  # the same for all, so that engines send it once
+            futures = [executor.submit(one, *task, policies, options) for task in tasks]
+        for k, (point, seed) in enumerate(tasks):
+            run = futures[k].result() if futures else _one(make, point, seed, policies, options)
+            if run is None:
+                raise KeyboardInterrupt
+            done.append(run)
+            if progress is not None:
+                progress(len(done), len(tasks))
+    except BaseException as error:
+        rest = _finished(futures[len(done) :])
+        if not isinstance(error, KeyboardInterrupt):
+            raise
+        complete = False
+        done += rest
     return Replications(done, complete, confidence)
 
 

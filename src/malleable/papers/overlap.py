@@ -13,7 +13,6 @@ figure 9 and a trace of 80,000 in figure 7.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -97,9 +96,11 @@ def figure7(run: Run) -> Figure:
     points: dict[str, list[dict[str, Any]]] = {}
     panels = []
     for name, jobs in tables.items():
-        progress, threads = partial(_advanced, run, name, len(tables)), os.cpu_count() or 1
-        how: dict[str, Any] = {"grid": {"load": _LOADS}, "workers": threads, "progress": progress}
-        found = replicate(partial(_at_load, jobs), [run.seed], _POLICIES, **how)
+        progress = partial(_advanced, run, name, len(tables))
+        how: dict[str, Any] = {"grid": {"load": _LOADS}, "progress": progress}
+        found = replicate(
+            partial(_at_load, jobs), [run.seed], _POLICIES, executor=run.executor, **how
+        )
         points[name] = found.rows
         rows = []
         for load, by in _by_load(found.rows):
