@@ -93,6 +93,25 @@ def quantile(sorted_values: Floats, fraction: float) -> float:
     return float(sorted_values[max(0, math.ceil(fraction * len(sorted_values)) - 1)])
 
 
+def response_summary(response: Floats, stretch: Floats, wait: Floats) -> dict[str, float]:
+    """Means, quantiles and the largest of what some jobs took and waited; NaN without any."""
+    order = np.sort(response)
+
+    def mean(values: Floats) -> float:
+        return float(values.mean()) if len(values) else math.nan
+
+    return {
+        "mean_response": mean(response),
+        "p50": quantile(order, 0.5),
+        "p95": quantile(order, 0.95),
+        "p99": quantile(order, 0.99),
+        "max_response": quantile(order, 1.0),
+        "mean_stretch": mean(stretch),
+        "max_stretch": float(stretch.max()) if len(stretch) else math.nan,
+        "longest_wait": float(wait.max()) if len(wait) else math.nan,
+    }
+
+
 def by_decade(work: Floats, stretch: Floats) -> tuple[Integers, Floats]:
     """Jobs and mean stretch in each decade of work: below 10, [10, 100) ... slot-seconds."""
     decade = np.zeros(len(work), dtype=np.int64)

@@ -14,9 +14,17 @@ from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
-from malleable.records import by_decade, job_names, job_records, quantile
+from malleable.records import by_decade, job_names, job_records, response_summary
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
+# What is told of users and of flows, by the names of `response_summary`.
+_OF_USERS = {
+    "response": "mean_response",
+    "p95": "p95",
+    "longest_wait": "longest_wait",
+    "stretch": "mean_stretch",
+}
+_OF_FLOWS = _OF_USERS | {"max_response": "max_response", "max_stretch": "max_stretch"}
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -35,7 +43,6 @@ def summary_of(
     jobs: ClusterJobs, totals: Mapping[str, Any], found: Mapping[str, Any], users: list[str]
 ) -> dict[Any, float]:
     rows, response, stretch = _outcome(jobs, found)
-    order = np.sort(response)
     weight = jobs.weight[rows]
     now = float(totals["now"])
     wait = np.maximum(found["start"][rows] - jobs.arrival[rows], 0.0)
@@ -45,17 +52,10 @@ def summary_of(
     summary: dict[Any, float] = {
         "jobs": float(len(rows)),
         "unfinished": float(len(jobs) - len(rows)),
-        "mean_response": float(response.mean()) if len(rows) else math.nan,
+        **response_summary(response, stretch, wait),
         "weighted_response": _ratio(float(weight @ response), float(weight.sum())),
-        "p50": quantile(order, 0.5),
-        "p95": quantile(order, 0.95),
-        "p99": quantile(order, 0.99),
-        "max_response": float(order[-1]) if len(rows) else math.nan,
-        "mean_stretch": float(stretch.mean()) if len(rows) else math.nan,
-        "max_stretch": float(stretch.max()) if len(rows) else math.nan,
         "makespan": float(found["completion"][rows].max()) if len(rows) else math.nan,
         "missed_deadlines": float(late[np.isfinite(jobs.deadline)].sum()),
-        "longest_wait": float(wait.max()) if len(rows) else math.nan,
         "jain_fairness": _ratio(float(stretch.sum()) ** 2, len(rows) * float(stretch @ stretch)),
         "mean_jobs": _ratio(totals["jobs_seconds"], now),
         "map_utilisation": _ratio(totals["map_busy"], totals["map_offered"]),
@@ -88,10 +88,8 @@ def summary_of(
         for user in users:
             own = owner == user
             if own.any():
-                summary["response", user] = float(response[own].mean())
-                summary["p95", user] = quantile(np.sort(response[own]), 0.95)
-                summary["longest_wait", user] = float(wait[own].max())
-                summary["stretch", user] = float(stretch[own].mean())
+                found_of = response_summary(response[own], stretch[own], wait[own])
+                summary |= {(name, user): found_of[key] for name, key in _OF_USERS.items()}
     return summary
 
 
@@ -130,14 +128,10 @@ def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, floa
     response = np.maximum(completion - arrival, 0.0)[done]
     wait = np.maximum(start - arrival, 0.0)[done]
     stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
+    own = response_summary(response, stretch, wait)
     return {
         "flows": float(done.sum()),
-        "flow_response": float(response.mean()) if len(response) else math.nan,
-        "flow_p95": quantile(np.sort(response), 0.95),
-        "flow_max_response": float(response.max()) if len(response) else math.nan,
-        "flow_longest_wait": float(wait.max()) if len(response) else math.nan,
-        "flow_stretch": float(stretch.mean()) if len(stretch) else math.nan,
-        "flow_max_stretch": float(stretch.max()) if len(stretch) else math.nan,
+        **{f"flow_{name}": own[key] for name, key in _OF_FLOWS.items()},
     }
 
 

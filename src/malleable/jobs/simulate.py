@@ -24,7 +24,7 @@ from malleable.jobs.plan import check_effort
 from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
 from malleable.policies import policy_of
-from malleable.records import by_decade, job_names, job_records, quantile
+from malleable.records import by_decade, job_names, job_records, response_summary
 from malleable.result import SimulationResult
 from malleable.size_errors import believed
 
@@ -234,7 +234,6 @@ def _summary(
     done = np.isfinite(completion)
     response = np.maximum(completion - jobs.arrival, 0.0)[done]
     size = jobs.size[done]
-    order = np.sort(response)
     paid = goal.penalties(jobs).of_jobs(np.where(done, completion, 0.0))[done]
     begin, end = (float(jobs.arrival.min()), _most(completion[done])) if done.any() else (0.0, 0.0)
     stretch = np.divide(response, size, out=np.zeros(len(size)), where=size > 0.0)
@@ -243,14 +242,7 @@ def _summary(
         "jobs": float(done.sum()),
         "unfinished": float(len(jobs) - done.sum()),
         "value": float(worth),
-        "mean_response": _mean(response),
-        "p50": quantile(order, 0.5),
-        "p95": quantile(order, 0.95),
-        "p99": quantile(order, 0.99),
-        "max_response": _most(response),
-        "longest_wait": _most(start[done] - jobs.arrival[done]),
-        "mean_stretch": _mean(stretch),
-        "max_stretch": _most(stretch),
+        **response_summary(response, stretch, start[done] - jobs.arrival[done]),
         **_due(jobs, completion, done),
         "utilisation": _ratio(float(jobs.work[done].sum()), slots * (end - begin)),
         "idle_held": _ratio(totals["idle"], totals["held"]),

@@ -13,14 +13,11 @@ from malleable.replications import Interval, Replications, interval
 from malleable.result import SimulationResult
 from malleable.simulation import FAIR, is_fair
 from malleable.view.text import (
-    Column,
-    columns_table,
     counted,
     number,
     percent,
     plain,
     table,
-    wall_time,
 )
 
 REFERENCE, SUBJECT = FAIR, "flex"
@@ -225,26 +222,6 @@ def _user_tables(summary: Summary) -> list[Any]:
     return shown
 
 
-def _clock(seconds: float) -> str:
-    return f"{1e6 * seconds:.2g} us" if seconds < 1e-5 else wall_time(seconds)
-
-
-def _clock_table(timing: Summary1, policies: Sequence[str]) -> Any:
-    """Wall-clock figures, which are no part of the records."""
-
-    def cell(name: Metric) -> str:
-        known = [each for each in _interval(timing.get(name, math.nan)) if not math.isnan(each)]
-        return " +- ".join(map(_clock, known)) or "-"
-
-    columns: list[Column] = [
-        ("this machine's clock", str),
-        ("epoch, median", lambda own: cell((own, "decision p50"))),
-        ("epoch, p99", lambda own: cell((own, "decision p99"))),
-        ("run", cell),
-    ]
-    return columns_table("", policies, columns)
-
-
 def simulation_tables(result: SimulationResult, rivals: Sequence[str] = ()) -> list[Any]:
     """One run: a table, or for a cluster several, and where policies lose to FAIR at its best.
 
@@ -297,7 +274,7 @@ def _tables(
     jobs: list[int] = next((count.tolist() for count, _ in found.slowdown.values()), [])
     parts += _size_tables(jobs, stretch)
     if model == "cluster":
-        parts += [*_user_tables(summary), _clock_table(found.timing, list(summary))]
+        parts += _user_tables(summary)
     if rivals:
         parts.append(f"{best}: the best of fair{_tried(rivals)}")
     return [*parts, *_losses(summary, {name: found.slowdown[name] for name in summary}, best)]
