@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+import malleable as mb
 from benchmarks.ground.loops import FlowEpochRule, JobEpoch, hold_flows, hold_jobs
 from benchmarks.ground.sections.periods import penalty
 from benchmarks.instances import due_table, held_errors
 from benchmarks.mechanisms import Instance, instances
-from benchmarks.mechanisms.families import DAGS, FAMILIES, dags, mean_time, stream
+from benchmarks.mechanisms.families import DAGS, FAMILIES, dags, mean_time, stream, table
 
 _SEEDS = tuple(range(1, 9))
 
@@ -114,4 +115,27 @@ def flow_loops() -> Iterator[Instance]:
                 "sum:response",
                 lambda seed, f=family, p=period: _flow_loop(f, p, seed),
                 _SEEDS,
+            )
+
+
+def _decided(family: str, objective: str, seed: int) -> float:
+    jobs, slots = table(family, seed, 25_000)
+    epoch = mb.Epoch(slots, objective)
+    ids = epoch.add(jobs=jobs)
+    epoch.decide(0.0)
+    some = np.random.default_rng(seed).choice(len(jobs), 250, replace=False)
+    epoch.update(ids[some], work=jobs.work[some] / 2)
+    return float(epoch.decide(0.1).value)
+
+
+@instances("decisions-maxima", "families")
+def maxima() -> Iterator[Instance]:
+    """What a decision of very many jobs makes of a maximum, if no other job comes."""
+    for family in FAMILIES:
+        for objective in ("max:tardiness", "max:stretch"):
+            yield Instance(
+                f"{family} table, 25,000 jobs, second decision: {objective}",
+                objective,
+                lambda seed, f=family, o=objective: _decided(f, o, seed),
+                (1, 2, 3),
             )

@@ -17,7 +17,8 @@ Deadlines: arrival + work / maximum x U(1.2, 5) + U(0, 2) x the mean time of a j
 curved(name, seed, jobs): a table with speed-ups: s^U(0.4, 0.9), or Amdahl's law (part U(0.02, 0.3)).
 dags(name, seed, flows, load=None): flows of lognormal(2.5, 1) jobs on 48 slots: chains, forks (one job,
     U{2..8} beside each other, one job), layers (U{2..4} layers of U{1..4} jobs, each after all of the layer
-    before). `load` none: all there at time 0.
+    before). `load` none: all there at time 0. Deadlines: arrival + the times of all jobs at their maxima +
+    U(0, 4) x the mean of these, or U(0, 0.7) x all work / slots if all are there.
 """
 
 from __future__ import annotations
@@ -179,25 +180,27 @@ DAGS: dict[str, Callable[[Any], list[list[int]]]] = {
 def dags(name: str, seed: int, flows: int, load: float | None = None) -> tuple[Flows, int]:
     """Flows with weights and deadlines."""
     rng, slots = np.random.default_rng([seed, 200]), 48
-    tables, total = [], []
+    tables, total, alone = [], [], []
     for _ in range(flows):
         after = DAGS[name](rng)
-        work = rng.lognormal(2.5, 1.0, len(after))
+        work, most = rng.lognormal(2.5, 1.0, len(after)), rng.integers(1, 25, len(after))
         tables.append(
             [
                 {
                     "name": f"job{row}",
                     "work": float(work[row]),
-                    "max_slots": int(rng.integers(1, 25)),
+                    "max_slots": int(most[row]),
                     "after": [f"job{parent}" for parent in parents],
                 }
                 for row, parents in enumerate(after)
             ]
         )
         total.append(float(work.sum()))
+        alone.append(float((work / most).sum()))
     mean = float(np.mean(total))
     arrival = np.zeros(flows)
     if load:
         arrival = np.cumsum(rng.exponential(size=flows)) * mean / (slots * load)
-    due = arrival + rng.uniform(0.2, 1.5, flows) * (mean if load else sum(total) / slots)
+    spread = 4 * np.mean(alone) if load else 0.7 * sum(total) / slots
+    due = arrival + np.array(alone) + rng.uniform(0.0, 1.0, flows) * spread
     return Flows(tables, arrival=arrival, weight=rng.integers(1, 6, flows), deadline=due), slots
