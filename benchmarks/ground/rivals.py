@@ -325,6 +325,12 @@ def cluster_fair(state: State, now: float) -> Any:
     return by_pool(state, lambda left, most, slots: level(most, slots))
 
 
+def cluster_smith(state: State, now: float) -> Any:
+    """Least work left / weight first."""
+    key = state["work"].reshape(len(state["weight"]), -1).sum(axis=1) / state["weight"]
+    return by_pool(state, lambda left, most, slots: in_order(key, most, slots))
+
+
 def ended_mean(state: State, now: float) -> Any:
     """Least tasks left x mean seconds of the job's own ended tasks first; before that the mean of all jobs."""
     count, seconds = state["finished"].sum(axis=1), state["attained"]

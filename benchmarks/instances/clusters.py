@@ -32,6 +32,10 @@ single_tasks(jobs, seed=1): one task a job, seconds lognormal(3, 1.5), twenty pr
 changing_times(seed, jobs=600): ten programs, geometric(1 / 30) tasks a job, mean seconds of a program
     lognormal(mean 20, 0.8), tasks of sigma 0.3; at half of the jobs each program becomes five times slower or
     faster, at random; 40 slots at load 0.7.
+late_stream(seed, pools, load, jobs=300): geometric(0.05) maps a job (at most 100) of lognormal(2.5, 1) seconds
+    each, the same for all of a job, and with two pools a quarter as many reduces (at least one) of such
+    seconds; ten nodes of 4 slots, or of 3 map slots and 1 reduce slot; arrivals uniform, at this load of the
+    busier kind; weights U{1..9}, deadlines arrival + time alone + U(0.8, 12) x E[work] / 40.
 operator_week(jobs=200_000, seed=1): a week of such a table as a file: arrivals Poisson, ten maps a job in the
     mean (lognormal, sigma 1.5) of 20 s, a reduce of 60 s for each ten maps, forty users; about 0.9 of 110
     slots.
@@ -54,6 +58,7 @@ __all__ = [
     "batch",
     "changing_times",
     "copying_world",
+    "late_stream",
     "mixed_speeds",
     "mixed_stream",
     "operator_week",
@@ -212,6 +217,31 @@ def copying_world(number: int, jobs: int = 300) -> tuple[ClusterJobs, Cluster]:
 
 
 @lru_cache(maxsize=1)
+def late_stream(seed: int, pools: int, load: float, jobs: int = 300) -> tuple[ClusterJobs, Cluster]:
+    """Jobs with weights and deadlines; with two pools they have reduces, with slots of their own."""
+    rng = np.random.default_rng([seed, 5])
+    maps = np.minimum(rng.geometric(0.05, jobs), 100)
+    reduces = np.maximum(maps // 4, 1) * (pools - 1)
+    counts, slots = np.stack([maps, reduces]), np.array([30, 10] if pools == 2 else [40, 40])
+    each = rng.lognormal(2.5, 1.0, (2, jobs))
+    busy = (counts * each).sum(axis=1) / slots
+    arrival = np.sort(rng.uniform(0.0, busy.max() / load, jobs))
+    alone = (each * np.ceil(counts / slots[:, None])).sum(axis=0)
+    mean = (counts * each).sum() / jobs / 40
+    times = [_split(np.repeat(*own), own[1]) for own in zip(each, counts, strict=True)]
+    table = ClusterJobs(
+        maps,
+        times[0],
+        reduces=reduces,
+        reduce_seconds=times[1],
+        arrival=arrival,
+        weight=rng.integers(1, 10, jobs),
+        deadline=arrival + alone + rng.uniform(0.8, 12.0, jobs) * mean,
+    )
+    node = {"map_slots": 3, "reduce_slots": 1} if pools == 2 else {"slots": 4}
+    return table, Cluster([{**node, "count": 10}])
+
+
 def _traced(name: str) -> ClusterJobs:
     folder = traces()
     assert folder is not None, "no folder of traces"
