@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from malleable.cli.terminal import read_file
 from malleable.cli.workers import ENGINE
-from malleable.lines import counted
 from malleable.simulation import model_of, parsed_option
 from malleable.traces import Trace
 
@@ -80,25 +79,16 @@ def guessed_model(asked: argparse.Namespace) -> tuple[str, str]:
 _MEANT = {"jobs": "malleable jobs", "cluster": "tasks on slots"}
 
 
-def estimates_of(
-    asked: argparse.Namespace, jobs: Any, word: str, convert: Callable[[Trace], Any] | None = None
-) -> Any:
-    """``--estimates``: a number, that word, or another table of the same jobs, where that can be read."""
+def estimates_of(asked: argparse.Namespace, word: str = "") -> Any:
+    """``--estimates``: a number, or the word that the model takes."""
     text = asked.estimates
-    if text in (None, word):
+    if text is None or text == word:
         return text
     try:
         return float(text)
     except ValueError:
-        pass
-    if convert is None:
-        raise ValueError(f"--estimates {text}: a number or {word!r}")
-    if asked.file is None:
-        raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = convert(read_file(text, asked))
-    if len(guessed) != len(jobs):
-        raise ValueError(f"{text}: {counted(len(guessed), 'job')}, expected {len(jobs)}")
-    return guessed
+        wanted = f"a number or {word!r}" if word else "a number"
+        raise ValueError(f"--estimates {text}: {wanted}") from None
 
 
 def option(text: str, of: str = "set") -> tuple[str, Any]:

@@ -73,7 +73,7 @@ def case(asked: argparse.Namespace) -> Case:
         "cluster": _place(asked),
         "load": asked.load,
         "objective": asked.objective or "sum:response",
-        "estimates": estimates_of(asked, jobs, "learn"),
+        "estimates": estimates_of(asked, "learn"),
         "trace": asked.task_records is not None,
         "history": asked.history,
         **dict(option(text) for text in asked.set or ()),

@@ -25,17 +25,16 @@ from malleable.view.simulations import simulation_dict, simulation_tables
 from malleable.view.text import json_text
 
 _MODELS: dict[str, tuple[Any, str, str]] = {
-    "tandem": (simulate_tandem, "map and shuffle phases that overlap", "column|FILE"),
-    "slotted": (simulate_slotted, "map and reduce tasks in slots", "column|FILE"),
+    "tandem": (simulate_tandem, "map and shuffle phases that overlap", "column"),
+    "slotted": (simulate_slotted, "map and reduce tasks in slots", "column"),
     "cluster": (simulate_cluster, "tasks on nodes", "learn"),
-    "jobs": (simulate_jobs, "malleable jobs in a loop that decides every few seconds", "FILE"),
+    "jobs": (simulate_jobs, "malleable jobs in a loop that decides every few seconds", ""),
 }
 """By model its file, with arguments and cases of its own; what it simulates; what --estimates takes beside
-a number: ``column`` is the table's own, ``learn`` from finished tasks, FILE another table of the jobs."""
+a number: ``column`` is the table's own, ``learn`` from finished tasks."""
 
 _ESTIMATES = {
     "column": "the estimates that FILE has",
-    "FILE": "the sizes in another table of the jobs",
     "learn": "none, policies learn from finished tasks",
 }
 
@@ -64,10 +63,10 @@ def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
     usual = "; ".join(f"{model}: {policies}" for model, policies in known)
     add("--policy A,B", f"policies to compare (default: {usual})")
     add("--load L", "scale capacities to this load, or the arrivals of generated jobs", float)
-    words = dict.fromkeys("|".join(_MODELS[model][2] for model in models or _MODELS).split("|"))
-    told = "which sizes policies know. SIGMA: the true sizes with a log-normal error; "
-    told += "; ".join(f"{word}: {_ESTIMATES[word]}" for word in words)
-    add(f"--estimates SIGMA|{'|'.join(words)}", f"{told} (default: the true sizes)")
+    words = [word for word in _ESTIMATES if word in {_MODELS[m][2] for m in models or _MODELS}]
+    told = "which sizes policies know. SIGMA: the true sizes with a log-normal error"
+    told += "".join(f"; {word}: {_ESTIMATES[word]}" for word in words)
+    add(f"--estimates {'|'.join(['SIGMA', *words])}", f"{told} (default: the true sizes)")
     told = "stop at this time [s; slotted: slots] (default: when all jobs have ended)"
     add("--horizon S", told, float)
     add("--seed", "seed of random numbers", int, 0)

@@ -10,7 +10,6 @@ from malleable.cli.terminal import warnings_as_notes
 from malleable.jobs.simulate import PARTS
 from malleable.jobs.table import Jobs
 from malleable.lines import counted
-from malleable.traces import Trace
 from malleable.view.text import fields_of
 
 DEFAULT_POLICIES = "flex,fair,fifo"
@@ -39,10 +38,9 @@ def case(asked: argparse.Namespace) -> Case:
         "period": asked.period or 0.0,
         "objective": asked.objective or "sum:response",
         "told": not asked.untold,
+        "estimates": estimates_of(asked),
         **dict(option(text) for text in asked.set or ()),
     }
-    guessed = estimates_of(asked, jobs, "", Trace.jobs)
-    options["estimates"] = guessed.work if isinstance(guessed, Jobs) else guessed
     if asked.effort is not None:
         options["effort"] = asked.effort
     period = asked.period or 0.0

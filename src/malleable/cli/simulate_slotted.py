@@ -15,7 +15,6 @@ from malleable.domain import checked_positive
 from malleable.lines import counted
 from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
-from malleable.traces import Trace
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
@@ -78,12 +77,11 @@ def case(asked: argparse.Namespace) -> Case:
             jobs = trace_of(asked).map_reduce(asked.slot_seconds)
         machines = machines if asked.load is None else _machines(asked, jobs)
     preemptive = not asked.non_preemptive
-    guessed = estimates_of(asked, jobs, "column", Trace.map_reduce)
     options = {
         "machines": machines,
         "preemptive": preemptive,
         "underestimates": asked.underestimates,
-        "estimates": guessed.reduce_work if isinstance(guessed, MapReduceJobs) else guessed,
+        "estimates": estimates_of(asked, "column"),
     }
     expected = round(jobs.slots * jobs.rate) if isinstance(jobs, MapReduceStream) else len(jobs)
     how = "preemptive" if preemptive else "non-preemptive"

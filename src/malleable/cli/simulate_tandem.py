@@ -10,7 +10,6 @@ from malleable.cli.simulate_cases import Case, estimates_of, generated, overrun_
 from malleable.cli.terminal import warnings_as_notes
 from malleable.tandem.simulate import chunks_of
 from malleable.tandem.table import MapShuffleStream
-from malleable.traces import Trace
 from malleable.view.text import fields_of
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
@@ -41,9 +40,7 @@ def case(asked: argparse.Namespace) -> Case:
         with warnings_as_notes():
             jobs = trace_of(asked).map_shuffle()
         options["load"] = asked.load
-    guessed = estimates_of(asked, jobs, "column", Trace.map_shuffle)
-    known = isinstance(guessed, type(jobs))
-    options["estimates"] = (guessed.map, guessed.shuffle) if known else guessed
+    options["estimates"] = estimates_of(asked, "column")
     if asked.effort is not None:
         options["effort"] = asked.effort
     return Case(jobs, options, DEFAULT_POLICIES, chunks_of(jobs))
