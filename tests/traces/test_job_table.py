@@ -120,10 +120,10 @@ BAD = {
     "": "empty; a job table starts with a header",
     "\n\n": "empty; a job table starts with a header",
     "name\nx\n": "column 'work' is missing",
-    "work,wieght\n1,2\n": r"unknown column 'wieght' \(nearest: 'weight'\)",
-    "work,Deadline\n1,2\n": r"unknown column 'Deadline' \(nearest: 'deadline'\)",
-    "work,zzz\n1,2\n": r"unknown column 'zzz' \(known: work, arrival,",
-    "work,\n1,\n": r"unknown column '' \(known",
+    "work,wieght\n1,2\n": r"unknown column 'wieght'; did you mean 'weight'\?",
+    "work,Deadline\n1,2\n": r"unknown column 'Deadline'; did you mean 'deadline'\?",
+    "work,zzz\n1,2\n": r"unknown column 'zzz'; expected work, arrival,",
+    "work,\n1,\n": "unknown column ''; expected work",
     "work;arrival,x\n1;2\n": "unknown column 'work;arrival'",
     "work,work\n1,2\n": "column 'work' occurs twice",
     "work,weight\n1,2\n1\n": "row 1: 1 cells, but the header has 2",
@@ -323,7 +323,7 @@ def test_frame_with_sla_lists() -> None:
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ({"wrk": [1]}, r"data frame: unknown column 'wrk' \(nearest: 'work'\)"),
+        ({"wrk": [1]}, r"data frame: unknown column 'wrk'; did you mean 'work'\?"),
         ({"name": ["x"]}, "data frame: column 'work' is missing"),
         ({"work": [1, None]}, "data frame: row 1, work: blank, but required"),
         ({"work": [True]}, "data frame: row 0, work = True: not a number"),

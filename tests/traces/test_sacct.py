@@ -117,7 +117,7 @@ def test_malformed_lines(old: str, new: str, problem: str | None) -> None:
     [
         ("JobID|State|Start|End\n1|COMPLETED|1|2\n", "column 'Submit' is missing"),
         ("JobID|Submit|Start\n1|1|2\n", "column 'End' is missing, and so is 'Elapsed'"),
-        ("JobID|Submit|Start|End|End\n1|1|2|3|3\n", "a column occurs twice"),
+        ("JobID|Submit|Start|End|End\n1|1|2|3|3\n", "column 'End' occurs twice"),
         ("JobID|Submit|Start|End\n", "empty, no jobs in it"),
     ],
 )

@@ -43,7 +43,7 @@ def test_every_metric_has_an_interval(replicated, capsys):
     shown = text_of(replications_tables(replicated), capsys)
     heads = (
         "mean", "median", "p95", "p99", "longest wait", "makespan", "mean stretch", "(Jain)", "late",
-        "minimum share", "between users", "short of", "tasks wait", "taken away", "stretch by slot-seconds",
+        "minimum", "between", "short of", "tasks wait", "taken away", "stretch by slot-seconds",
         "user0", "user1",
     )  # fmt: skip
     for head in heads:

@@ -43,16 +43,7 @@ _LISTS = ("node", "user", "change")
 _TABLES = ("node", "user", "change", "options")  # as `Cluster` takes them
 _NEEDED: Any = object()
 _COLUMNS = (
-    *(
-        "map_slots",
-        "reduce_slots",
-        "rate",
-        "type",
-        "rack",
-        "storage",
-        "capacity",
-        "link",
-    ),
+    *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "capacity", "link"),
     "generic",
 )
 

@@ -75,5 +75,6 @@ def check_head(head: Sequence[str], needed: Sequence[str]) -> None:
     for column in needed:
         if column not in head:
             raise ValueError(f"column {column!r} is missing")
-    if len(set(head)) < len(head):
-        raise ValueError("a column occurs twice")
+    for index, column in enumerate(head):
+        if column in head[:index]:
+            raise ValueError(f"column {column!r} occurs twice")

@@ -6,6 +6,7 @@ Slots are counted in integers and compared without tolerance; times are compared
 from __future__ import annotations
 
 from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,7 +65,8 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     some_unseen = flows.work - done > allowed
     ended = np.where(last > -np.inf, last, arrived)
     ended = np.where(some_unseen & (told <= horizon + instant), np.maximum(ended, told), ended)
-    for row in _parents_first(flows):
+    parents = {row: flows.after(row) for row in range(len(flows.work))}
+    for row in TopologicalSorter(parents).static_order():
         above = flows.parent[flows.parent_offset[row] : flows.parent_offset[row + 1]]
         if not len(above):
             continue
@@ -104,20 +106,3 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
         ),
         held.job,
     )
-
-
-def _parents_first(flows: Flows) -> list[int]:
-    """Job rows, parents before children."""
-    count = len(flows.work)
-    waits = np.diff(flows.parent_offset).tolist()
-    children: list[list[int]] = [[] for _ in range(count)]
-    for row in range(count):
-        for above in flows.after(row):
-            children[above].append(row)
-    order = [row for row in range(count) if waits[row] == 0]
-    for row in order:
-        for below in children[row]:
-            waits[below] -= 1
-            if waits[below] == 0:
-                order.append(below)
-    return order

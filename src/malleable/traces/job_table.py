@@ -6,7 +6,6 @@ of a column says how its cells are read (`_CELLS`), and a blank cell is the para
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import io
 import math
@@ -18,9 +17,9 @@ from itertools import chain
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from malleable.cluster.table import ClusterJobs
-from malleable.domain import shown
+from malleable.domain import check_keys, near, shown
 from malleable.files.bad_records import BadRecords
-from malleable.files.csv import csv_rows, csv_text, without_apostrophe
+from malleable.files.csv import check_head, csv_rows, csv_text, without_apostrophe
 from malleable.files.numbers import parse_moment, parse_number
 from malleable.files.reading import (
     DAMAGED,
@@ -154,26 +153,6 @@ def _table_of(header: Sequence[str]) -> _Table:
     return next((each for each in _TABLES[:-1] if not set(each.told).isdisjoint(header)), _JOBS)
 
 
-def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """The column whose name is most like ``name``, or None if none is like it."""
-    found = difflib.get_close_matches(name.strip().lower(), known, n=1)
-    return found[0] if found else None
-
-
-def _check_header(names: Sequence[str], of: _Table) -> None:
-    known = of.columns
-    for index, name in enumerate(names):
-        if name not in known:
-            near = _nearest(name, known)
-            hint = f"nearest: {near!r}" if near else f"known: {', '.join(known)}"
-            raise ValueError(f"unknown column {shown(name)} ({hint})")
-        if name in names[:index]:
-            raise ValueError(f"column {name!r} occurs twice")
-    for name in of.needed:
-        if name not in names:
-            raise ValueError(f"column {name!r} is missing")
-
-
 def _column(field: str, cells: Sequence[Any], numbers: Sequence[int], of: _Table) -> list[Any]:
     parse: Any = _CELLS.get(field, _float)
     blank = of.blank(field)
@@ -265,7 +244,8 @@ def _rows(stream: Any, where: str, max_size: int | None, bad: BadRecords | None 
 
 def _made(table: _Rows, of: _Table, file: File | None = None) -> Any:
     header, rows = table
-    _check_header(header, of)
+    check_keys("", header, of.columns, "column")
+    check_head(header, of.needed)
     numbered = list(enumerate(rows))
     if file is None:
         return _build(of, header, numbered)
@@ -427,7 +407,7 @@ def _looks(head: Head) -> bool:
     # A header with a misspelt column is still a header: the reader says which column it is.
     known = {name for of in _TABLES for name in of.columns}
     return head.data.startswith(PARQUET_MAGIC) or any(
-        cell in known or _nearest(cell, _JOBS.columns)
+        cell in known or near(cell.strip().lower(), _JOBS.columns)
         for cell in head.line.replace('"', "").split(_between(head.line))
     )
 

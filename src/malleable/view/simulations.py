@@ -106,8 +106,7 @@ _SHARES = (
 _AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
 _USERS = 12  # that are shown
-_COLUMNS = 8  # of one table
-_INTERVALS = 5  # of one table
+_SIDE_BY_SIDE = 5  # policies of a grid
 _ALL = 1e-9
 # Of each user, with what tables call it.
 _OF_USERS = {
@@ -166,7 +165,7 @@ def _cell(summary: Summary1, metric: Metric) -> str:
 
 
 def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
-    """One line a policy, in as many tables as it takes to keep them narrow."""
+    """One line a policy, without metrics that all of them lack."""
     there = [
         name
         for name in metrics
@@ -174,19 +173,13 @@ def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
     ]
     heads = [_HEADS.get(name, name.replace("_", " ")) for name in there]
     rows = {policy: [_cell(own, name) for name in there] for policy, own in summary.items()}
-    return _chunked(title, heads, rows)
+    return _by_policy(title, heads, rows)
 
 
-def _chunked(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[Any]:
-    most = _INTERVALS if any("+-" in cell for own in rows.values() for cell in own) else _COLUMNS
-    return [
-        table(
-            "",
-            (title, *heads[k : k + most]),
-            [(policy, *cells[k : k + most]) for policy, cells in rows.items()],
-        )
-        for k in range(0, len(heads), most)
-    ]
+def _by_policy(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[Any]:
+    """A line a policy; no table without columns."""
+    lines = [(policy, *cells) for policy, cells in rows.items()]
+    return [table("", (title, *heads), lines)] if heads else []
 
 
 def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) -> list[Any]:
@@ -196,7 +189,7 @@ def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) ->
         policy: [_size_cell(own[k]) if k < len(own) else "-" for k in there]
         for policy, own in stretch.items()
     }
-    return _chunked("stretch by slot-seconds", heads, rows)
+    return _by_policy("stretch by slot-seconds", heads, rows)
 
 
 def _size_cell(value: Value) -> str:
@@ -216,7 +209,7 @@ def _user_tables(summary: Summary) -> list[Any]:
             policy: [_cell(own, (metric, user)) for user in users[:_USERS]]
             for policy, own in summary.items()
         }
-        shown += _chunked(head, [user or "(no user)" for user in users[:_USERS]], rows)
+        shown += _by_policy(head, [user or "(no user)" for user in users[:_USERS]], rows)
     if len(users) > _USERS:
         shown.append(f"and {counted(len(users) - _USERS, 'user')} more, see --json")
     return shown
@@ -355,7 +348,7 @@ _OF_GRID = {
 def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -> list[Any]:
     """Responses at every point, FLEX over FAIR, and where FLEX loses."""
     policies = [name for name in found.policies if name not in rivals]
-    columns, axes = policies[:_INTERVALS], list(found.points[0])
+    columns, axes = policies[:_SIDE_BY_SIDE], list(found.points[0])
     at_points = [(point, found.at(**point)) for point in found.points]
     heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, *(["best FAIR"] * bool(rivals)))
     parts: list[Any] = _grid_words(found, rivals)
@@ -366,7 +359,7 @@ def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -
     if hidden := len(found.points) - len(found.points[:most]):
         parts.append(f"and {counted(hidden, 'point')} more")
     if len(policies) > len(columns):
-        parts.append(f"and {', '.join(policies[_INTERVALS:])}: see --json")
+        parts.append(f"and {', '.join(policies[_SIDE_BY_SIDE:])}: see --json")
     if SUBJECT in found.policies and best_fair(at_points[0][1].summary):
         losses = [_loss(*each) for each in at_points if gain(each[1]).mean > 1.0]
         where = "at " + ", ".join(losses) if losses else "nowhere on this grid"
