@@ -1,0 +1,137 @@
+"""Constructions of the ASRPT paper's proofs: jobs that are as hard as 3-Partition, and arrivals on which every
+non-preemptive policy is far from the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from malleable.domain import check_whole
+from malleable.simulation import simulate
+from malleable.slotted.table import MapReduceJobs
+from malleable.values import by_value
+
+
+@by_value()
+class HardJobs(NamedTuple):
+    """Jobs and a total flow time [slots] that they can meet if and only if a partition exists."""
+
+    jobs: MapReduceJobs
+    machines: int
+    threshold: int
+
+
+def partition_jobs(numbers: Sequence[int]) -> HardJobs:
+    """3-Partition as jobs of unit tasks, so that preemption makes no difference.
+
+    The jobs can have a total flow time of ``threshold`` if and only if the 3 m numbers can be divided into m
+    triples of one sum: in slot k the maps of triple k run, in slot k + 1 its reduces.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        3 m positive numbers, from 1 to 2^20, of sum m B.
+
+    Returns
+    -------
+    HardJobs
+        Jobs named ``A0 ...`` of a map and Q - a reduce tasks for each number a, and ``U0 ...``, 3 Q - B
+        jobs of one map task; all arrive in slot 1. There are 3 Q machines.
+
+    Raises
+    ------
+    ValueError
+        Numbers that are not as said.
+
+    Notes
+    -----
+    Every A has Q tasks, so that no more than 3 k of them can end by slot k + 1 unless so many U wait that
+    it does not pay: that is how large Q is. Who meets the threshold therefore runs all U in slot 1 and ends
+    just 3 k of the A by slot k + 1. By the end of slot k the maps of these and the reduces of the 3 (k - 1)
+    before have run, which leaves B units at most for the maps of the k-th three; and all of them have m B.
+    The paper refers to a report for its own reduction; this one is ours. O(m Q).
+    """
+    sizes = [check_whole(f"numbers[{k}]", a, 1, 2**20) for k, a in enumerate(numbers)]
+    triples, over = divmod(len(sizes), 3)
+    if triples == 0 or over:
+        raise ValueError(f"numbers: there are {len(sizes)}, expected three or a multiple of it")
+    each, over = divmod(sum(sizes), triples)
+    if over:
+        raise ValueError(f"numbers: their sum {sum(sizes)} is not {triples} times a whole number")
+    tasks = max(each, *sizes) + 3 * triples * (triples + 1) + 1
+    units = 3 * tasks - each
+    jobs = MapReduceJobs(
+        [*sizes, *[1] * units],
+        [*([1] * (tasks - a) for a in sizes), *[[]] * units],
+        name=[*(f"A{k}" for k in range(len(sizes))), *(f"U{k}" for k in range(units))],
+    )
+    threshold = units + 3 * sum(range(2, triples + 2))
+    return HardJobs(jobs, 3 * tasks, threshold)
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Arrivals of section IV against one policy, and what a scheduler that knows them needs.
+
+    Attributes
+    ----------
+    jobs : MapReduceJobs
+        For one machine and non-preemptive reduce tasks.
+    case : int
+        1: the policy hesitated, nobody else comes; 2: it began the long reduce task, and short jobs
+        arrive while it runs.
+    flow : float
+        The policy's total flow time [slots].
+    better_flow : float
+        Total flow time of the scheduler S1 or S2 of the paper, which is feasible.
+    """
+
+    jobs: MapReduceJobs
+    case: int
+    flow: float
+    better_flow: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times better one could have been; no policy keeps it below a constant."""
+        return self.flow / self.better_flow
+
+
+def adversarial_jobs(policy: str, ratio: float) -> Adversary:
+    """Arrivals on which a policy is more than ``ratio`` times worse than it could have been.
+
+    Parameters
+    ----------
+    policy : str
+        One of `malleable.slotted.simulate.POLICIES` that is defined for non-preemptive reduce tasks.
+    ratio : float
+        c0, from 1 to 1000; there are about as many jobs as its square.
+
+    Returns
+    -------
+    Adversary
+
+    Notes
+    -----
+    One job with 1 map task and a reduce task of 2 Q + 1 slots, Q > c0^2 + 2 c0; what else arrives
+    depends on when the policy starts its tasks. The paper counts one slot less for S2 than it
+    takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
+    """
+    if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
+        raise ValueError(f"ratio = {ratio!r}: must be from 1 to 1000")
+    q = math.floor(ratio * ratio + 2.0 * ratio) + 1
+    alone = MapReduceJobs([1], [[2 * q + 1]], arrival=1)
+    seen = simulate(alone, policy, machines=1, preemptive=False)
+    assert seen.records is not None
+    reduce_begins = int(seen.records["completion"][0]) - 2 * q
+    waited = reduce_begins - 1  # H + L
+    if waited > 2.0 * (ratio - 1.0) * (q + 1) + 1.0:
+        return Adversary(alone, 1, float(seen.summary[policy]["total_response"]), 2.0 * q + 2.0)
+    arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]
+    jobs = MapReduceJobs([1] * (q + 1), [[2 * q + 1]] + [[1]] * q, arrival=arrival)
+    found = simulate(jobs, policy, machines=1, preemptive=False).summary[policy]
+    # S2: the short jobs run as they come, two slots each; then the long task.
+    better = 2.0 * q + (waited + 2 * q + 2) + 2 * q
+    return Adversary(jobs, 2, float(found["total_response"]), better)
