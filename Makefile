@@ -112,7 +112,6 @@ clang-test: develop
 FUZZ_SECONDS ?= 120
 FUZZ_RUNS ?= 1000000
 FUZZ_SIMULATION_RUNS ?= 50000
-FUZZ_JOURNALS ?= 30000
 FUZZ_SEED ?= 1
 FUZZ_LONG_SEED ?= 20
 FUZZ_COMPILER ?= $(shell command -v clang++)
@@ -173,7 +172,6 @@ full: lint types unit plugins sanitize tsan $(if $(shell command -v clang++),cla
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(if $(FUZZ_COMPILER),$(MAKE) sanitize FUZZ_COMPILER=)
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
-	$(BIN)/python fuzz/run.py --build $(FUZZ) --only journals --simulation-runs $(FUZZ_JOURNALS) --seed 3
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion report all'
 
 # Adapters to programs of others: these are installed beside what `make develop` has, and leave that as it is.

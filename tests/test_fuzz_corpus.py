@@ -40,7 +40,7 @@ def test_every_reader_has_a_corpus(load):
     assert sorted(load("fuzz_readers").READERS) == READERS
 
 
-@pytest.mark.parametrize("name", ["flow_epoch", "command_line", "journals"])
+@pytest.mark.parametrize("name", ["flow_epoch", "command_line"])
 def test_sequences(load, name):
     target = load(f"fuzz_{name}").target
     for data in inputs(name):

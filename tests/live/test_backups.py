@@ -17,12 +17,12 @@ import malleable as mb
 from malleable.live.backups import _LEAST
 from malleable.live.decider import SchedulerDecider
 from malleable.live.jobs_file import parse_jobs
-from malleable.live.journal import Attempt, Begun, JobRow, Journal, JournalError
+from malleable.live.journal import Attempt, JobRow, Journal, JournalError
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.protocol import Abilities, Task
 from malleable.live.status import run_status
-from malleable.live.tries import backups_of, what_became
+from malleable.live.tries import Counted, what_became
 from tests.live import calls_to_make as calls
 from tests.live.fake_engine import FakeEngine
 from tests.live.outputs import output_of
@@ -44,7 +44,7 @@ def made(works, slots, seconds, status=lambda key: 0, kill=True, memory=math.inf
     took = seconds if callable(seconds) else lambda key: seconds.get(key, 1.0)
     rng = np.random.default_rng(1)
     engine = FakeEngine(slots, rng, took, status, **faults)
-    engine.abilities, engine.grace = Abilities(take_back="cancel", kill=kill), 0.2
+    engine.abilities, engine.grace = Abilities(kill=kill), 0.2
     settled, left = [], []
     decider = SchedulerDecider(slots, "fair", memory=memory)
     gains = decider.gains
@@ -94,7 +94,7 @@ def test_the_first_attempt_to_end_counts():
 def first_run(tasks, seconds):
     """A job of a run that knows nothing, on 8 slots of a simulated engine, by what each attempt takes."""
     engine = FakeEngine(8, np.random.default_rng(1), seconds, lambda key: 0)
-    engine.abilities, engine.grace = Abilities(take_back="cancel", kill=True), 0.2
+    engine.abilities, engine.grace = Abilities(kill=True), 0.2
     loop = Loop(engine, SchedulerDecider(8, "auto"), clock=engine.clock)
     loop.add(work("a", tasks))
     return loop
@@ -354,99 +354,96 @@ def test_each_task_counts_once_whatever_is_reported(seed, tmp_path):
         assert sum(job.backup_tasks for job in jobs) > 0
         attempts = list(journal.attempts(number))
         assert len({each[:3] for each in attempts}) == len(attempts)
-        kept = journal.backups(number)
-        for row, job in enumerate(jobs):
-            told = kept.get(row)
-            own = (job.backup_tasks, job.backups_won)
-            assert (told[:2] if told else (0, 0)) == own
-            assert (told[2] if told else 0.0) == pytest.approx(job.wasted_slot_seconds)
-        over = {(row, task): found for row, task, found in journal.tried(number)}
+        kept = [Counted() for _ in jobs]
+        over = {found.last[:2]: found for found in journal.tried(number)}
+        for found in over.values():
+            kept[found.last.job].add(found)
+        for told, job in zip(kept, jobs, strict=True):
+            assert (told.done, told.retried) == (job.done, job.retried)
+            assert (told.backup_tasks, told.backups_won) == (job.backup_tasks, job.backups_won)
+            assert told.wasted_slot_seconds == pytest.approx(job.wasted_slot_seconds)
         for row, task, *_ in loop.settled:
             assert over[row, task].over(1)
-        failing = [each.over(1) for each in journal.failing(number)]
+        failing = [found.over(1) for found in over.values() if not found.good]
         assert failing == [True] * sum(job.failed for job in jobs)
 
 
 # What became of a task.
 
 
-def attempt(number, status, began, seconds, how="", backup_of=None):
+def attempt(number, status, began, seconds=0, how="", backup_of=None):
     return Attempt(0, 0, number, status, began, seconds, how=how, backup_of=backup_of)
 
 
-VAIN = {"status": -15, "how": "in vain"}
-BESIDE = Begun(0, 0, 1, 5.0, 0)
+FIRST = attempt(0, None, 0)
+BESIDE = attempt(1, None, 5, backup_of=0)
 
 
 @pytest.mark.parametrize(
-    ("attempts", "begun", "over", "made", "good"),
+    ("attempts", "over", "made", "good"),
     [
-        ([], [BESIDE], [False, False], 2, False),
-        ([attempt(0, 1, 0, 9)], [], [True, False], 1, False),
-        ([attempt(0, 1, 0, 9, how="lost")], [], [False, False], 1, False),
+        ([FIRST, BESIDE], [False, False], 2, False),
+        ([BESIDE], [False, False], 2, False),
+        ([attempt(0, 1, 0, 9)], [True, False], 1, False),
+        ([attempt(0, 1, 0, 9, how="lost")], [False, False], 1, False),
         # The other attempt has no end: the run was killed.
-        ([attempt(0, 1, 0, 9)], [BESIDE], [False, False], 2, False),
-        ([attempt(1, 1, 5, 2, backup_of=0)], [BESIDE], [False, False], 2, False),
-        ([attempt(1, -15, 5, 2, "in vain", 0)], [BESIDE], [False, False], 2, False),
+        ([attempt(0, 1, 0, 9), BESIDE], [False, False], 2, False),
+        ([FIRST, attempt(1, 1, 5, 2, backup_of=0)], [False, False], 2, False),
+        ([attempt(1, 1, 5, 2, backup_of=0)], [False, False], 2, False),
+        ([FIRST, attempt(1, -15, 5, 2, "in vain", 0)], [False, False], 2, False),
         # Both have ended.
-        (
-            [attempt(0, 1, 0, 9), attempt(1, 1, 5, 2, backup_of=0)],
-            [BESIDE],
-            [True, False],
-            2,
-            False,
-        ),
-        (
-            [attempt(0, 1, 0, 9), attempt(1, -15, 5, 2, "in vain", 0)],
-            [BESIDE],
-            [True, False],
-            2,
-            False,
-        ),
+        ([attempt(0, 1, 0, 9), attempt(1, 1, 5, 2, backup_of=0)], [True, False], 2, False),
+        ([attempt(0, 1, 0, 9), attempt(1, -15, 5, 2, "in vain", 0)], [True, False], 2, False),
         (
             [attempt(0, 1, 0, 9), attempt(1, -15, 5, 2, "in vain", 0), attempt(2, 1, 10, 1)],
-            [BESIDE],
             [True, True],
             3,
             False,
         ),
+        # The next attempt was about to begin when the run was killed.
+        ([attempt(0, 1, 0, 9), attempt(1, None, 9)], [True, False], 2, False),
         # A backup task of a backup task that went on alone.
         (
-            [attempt(0, 1, 0, 9), attempt(2, 1, 12, 1, backup_of=1)],
-            [BESIDE, Begun(0, 0, 2, 12.0, 1)],
+            [attempt(0, 1, 0, 9), BESIDE, attempt(2, 1, 12, 1, backup_of=1)],
             [False, False],
             3,
             False,
         ),
         (
             [attempt(0, -15, 0, 9, "in vain"), attempt(1, 0, 5, 4, backup_of=0)],
-            [BESIDE],
             [True, True],
             2,
             True,
         ),
     ],
 )
-def test_a_task_has_ended_if_no_attempt_is_left(attempts, begun, over, made, good):
-    found = what_became(attempts, begun)
+def test_a_task_has_ended_if_no_attempt_is_left(attempts, over, made, good):
+    found = what_became(attempts)
     assert [found.over(retries) for retries in (0, 1)] == over
-    assert (found.made, found.good) == (made, good)
-    assert found.last.how != "in vain"
+    assert (found.made, found.good is not None) == (made, good)
+    assert not found.over(0) or (found.last.status is not None and found.last.how != "in vain")
+
+
+def brought(attempts):
+    """Backup tasks that began and that won, and what was wasted."""
+    sums = Counted()
+    sums.add(what_became(attempts))
+    return sums.backup_tasks, sums.backups_won, sums.wasted_slot_seconds
 
 
 def test_what_backup_tasks_bring_and_cost():
     won = [attempt(0, -15, 0, 9.5, "in vain"), attempt(1, 0, 5, 4, backup_of=0)]
-    assert backups_of(won, [BESIDE]) == (1, 1, 9.5)
-    assert what_became(won, [BESIDE]).seconds == 9.0
+    assert brought(won) == (1, 1, 9.5)
+    assert what_became(won).seconds == 9.0
     lost = [attempt(0, 0, 0, 9), attempt(1, -15, 5, 4.5, "in vain", 0)]
-    assert backups_of(lost, [BESIDE]) == (1, 0, 4.5)
-    assert what_became(lost, [BESIDE]).seconds == 9.0
+    assert brought(lost) == (1, 0, 4.5)
+    assert what_became(lost).seconds == 9.0
     alone = [attempt(0, 1, 0, 6), attempt(1, 0, 5, 4, backup_of=0)]
-    assert backups_of(alone, [BESIDE]) == (1, 0, 6.0)
-    assert what_became(alone, [BESIDE]).seconds == 4.0
+    assert brought(alone) == (1, 0, 6.0)
+    assert what_became(alone).seconds == 4.0
     failed = [attempt(0, 1, 0, 6), attempt(1, 1, 5, 4, backup_of=0)]
-    assert backups_of(failed, [BESIDE]) == (1, 0, 6.0)
-    assert backups_of([], [BESIDE]) == (1, 0, 0.0)
+    assert brought(failed) == (1, 0, 6.0)
+    assert brought([FIRST, BESIDE]) == (1, 0, 0.0)
 
 
 # Real processes.
@@ -487,7 +484,9 @@ def printed(folder, task, attempt):
 
 
 def backups_in(journal):
-    return [each for each in journal.begun(1) if each.backup_of is not None]
+    return [
+        each for tried in journal.tried(1) for each in tried.attempts if each.backup_of is not None
+    ]
 
 
 def check_columns(job):

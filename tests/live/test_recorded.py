@@ -15,7 +15,7 @@ import malleable as mb
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
 from malleable.live.jobs_file import parse_jobs, recalled, recorded
-from malleable.live.journal import Attempt, Begun, Decided, Flying, JobRow, Journal, JournalError
+from malleable.live.journal import Attempt, Decided, Journal
 from malleable.live.run import CommandRun
 from malleable.live.status import run_status
 from tests.live.fake_engine import FakeEngine
@@ -278,18 +278,22 @@ def test_numbers_of_runs_that_are_none(tmp_path, number):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["commands", "calls", "arrays"])
-@pytest.mark.parametrize("table", ["attempt", "decision", "flying"])
-def test_jobs_that_are_not_there(tmp_path, kind, table):
-    with Journal(tmp_path / "j") as journal:
-        number = journal.begin(2, "sum:response", "flex", [JobRow({"name": "a"}, 9)], kind)
-        attempts = [Attempt(1, 0, 0, 1, 0.0, 1.0)] if table == "attempt" else []
-        decided = [Decided(0.0, 1, 2, "x")] if table == "decision" else []
-        journal.record(number, 3.0, attempts, decided)
-        journal.fly(number, 3.0, [Flying(1, 2, 0.0, 0.0)] if table == "flying" else [])
-        told = f"table {table}, run 1: a row of job 1, which is not there"
-        with pytest.raises(JournalError, match=told):
-            run_status(journal)
+def test_a_damaged_journal_is_one_error(tmp_path):
+    assert run(tmp_path, "run", "--job", "a", "true", input="1\n").returncode == 0
+    path = tmp_path / ".malleable" / "journal.sqlite"
+    with Journal(path) as journal:
+        journal._do("update job set described = 'x'")
+    for words in (["status"], ["run", "--resume"], ["run", "--rerun-failed"], ["logs", "a"]):
+        done = run(tmp_path, *words)
+        assert done.returncode == 1
+        assert done.stderr.count("\n") == 1
+        assert "journal.sqlite: " in done.stderr
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    done = run(tmp_path, "status")
+    assert done.returncode == 1
+    assert "malformed" in done.stderr
 
 
 def test_names_that_are_no_text(tmp_path):
@@ -332,10 +336,9 @@ def test_two_attempts_of_which_one_is_a_backup_count_once(tmp_path):
                 Attempt(0, 1, 0, 1, 0.0, 1.0),
                 Attempt(0, 1, 1, 1, 0.0, 1.0, backup_of=0),
             ],
-            begun=[Begun(0, 0, 1, 1.0, 0), Begun(0, 1, 1, 0.0, 0)],
         )
         (job,) = run_status(journal).jobs
         assert (job.done, job.failed, job.left) == (1, 1, 0)
-        (_, _, first), (_, _, second) = journal.tried(number)
+        first, second = journal.tried(number)
         assert first.good and first.over(5)
         assert second.over(0) and not second.over(1)

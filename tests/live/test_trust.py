@@ -226,11 +226,3 @@ def test_a_retry_leaves_the_output_of_the_attempt_before(tmp_path):
     printed = [output_of(journal, 1, "x", 0, attempt).read_text() for attempt in range(3)]
     assert printed == ["0\n", "1\n", "2\n"]
     assert len(list((journal.parent / "journal.sqlite.output" / "1" / "0-x").iterdir())) == 3
-
-
-def test_a_folder_that_no_run_writes(tmp_path):
-    assert run(tmp_path, "run", "--job", "x", "test {} = 1").returncode == 3
-    path = tmp_path / ".malleable" / "journal.sqlite"
-    with Journal(path) as journal:
-        journal.place(1, "../../../elsewhere")
-    refused(run(tmp_path, "run", "--rerun-failed"), "no folder of ours")

@@ -101,9 +101,9 @@ def run(asked: argparse.Namespace) -> int:
             if submission:
                 submission.look()
             over = not journal.goes_on(number)
-            counting = journal.counting(number, row)
             for task, attempt in kept_attempts(folder, asked.task):
-                reader.show(task, counting.get(task, attempt))
+                tried = journal.task(number, row, task) if attempt else None
+                reader.show(task, tried.good.attempt if tried and tried.good else attempt)
             sys.stdout.buffer.flush()
             if over or not asked.follow:
                 if not reader.told:

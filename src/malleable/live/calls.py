@@ -26,7 +26,6 @@ from malleable.live.engines.process.large import Mapped
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
 from malleable.live.history import keep_history
-from malleable.live.jobs_file import described_jobs
 from malleable.live.journal import Expected, JobRow, Journal
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
@@ -381,9 +380,11 @@ class CallRun:
 
     def _try_again(self, row: int, number: int) -> None:
         assert self.journal
-        tried = self.journal.made_again(self.number, row, number)
-        if tried:
-            self.loop.tried(row, number, tried.made, tried.lost, tried.beside)
+        tried = self.journal.task(self.number, row, number)
+        if tried and tried.good:
+            self.journal.forget(self.number, row, number)
+        elif tried:
+            self.loop.tried(tried)
 
     def _go(self) -> None:
         try:
@@ -577,10 +578,8 @@ def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
     run = journal.run()
     if run.kind != "calls" or run.status == "done":
         return 0, []
-    journal.check(run.id)
-    rows = journal.jobs(run.id)
-    described_jobs(rows)
     fresh = {"deadline": None}
+    rows = journal.jobs(run.id)
     return run.id, [{**fresh, **row.described, "calls": row.tasks} for row in rows]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -130,8 +131,8 @@ def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
         "" if job.commands else value_text(job.values[last.task]),
         _command(job, last.task, last.attempt),
         WORDS.get(last.how, "failed"),
-        _what(last.how, last.status, last.seconds, last.why, job.timeout),
-        last.status,
+        _what(last.how, last.status or 0, last.seconds, last.why, job.timeout),
+        last.status or 0,
         last.seconds,
         last.began,
         tries,
@@ -153,38 +154,34 @@ def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
     Raises
     ------
     JournalError
-        The run is of something else, or what was recorded is not what a run of ours records.
+        The run is of something else.
     """
     if run.kind not in ("commands", "submitted"):
         raise JournalError(f"{journal.path}: run {run.id} is of {run.kind}; it has no commands")
-    try:
-        return recalled(journal.jobs(run.id, content=True))
-    except JournalError:
-        raise
-    except ValueError as error:
-        raise JournalError(f"{journal.path}: run {run.id}: {error}") from None
+    return recalled(journal.jobs(run.id, content=True))
 
 
 def failures(journal: Journal, run: Run) -> Iterator[Failure]:
     """All of a run so far, by job and task, then jobs that were skipped; O(attempts)."""
     with journal.one_state():
         jobs = recalled_jobs(journal, run)
-        journal.check(run.id)
         base = output_folder(journal.path, run)
         bad: set[int] = set()
-        over = {row: own.done for row, own in journal.counted(run.id).items()}
-        for tried in journal.failing(run.id):
+        over: Counter[int] = Counter()
+        for tried in journal.tried(run.id):
             row = tried.last.job
             job = jobs[row]
-            if tried.over(job.retries):
+            if not tried.over(job.retries):
+                continue
+            over[row] += 1
+            if not tried.good:
                 bad.add(row)
-                over[row] = over.get(row, 0) + 1
                 folder = str(base / job_folder(row, job.name)) if base else ""
                 yield failure(job, tried.last, tried.made, folder)
     place = {job.name: row for row, job in enumerate(jobs)}
     for row in parents_first([[place[name] for name in job.after] for job in jobs]):
         parents = [name for name in jobs[row].after if place[name] in bad]
-        never = len(jobs[row]) - over.get(row, 0)
+        never = len(jobs[row]) - over[row]
         if jobs[row].held == CANCELLED:
             bad.add(row)
             if never:

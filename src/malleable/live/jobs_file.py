@@ -352,46 +352,27 @@ def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[Job
 
 
 def recalled(rows: Sequence[JobRow]) -> list[Job]:
-    """Jobs of commands out of a journal; nothing outside is looked at.
-
-    Raises
-    ------
-    ValueError
-        Tasks are not what a run of ours has recorded.
-    """
+    """Jobs of commands out of a journal; nothing outside is looked at."""
     plain = [{key: each for key, each in row.described.items() if key != _HELD} for row in rows]
     tables = [{**own, **(row.content or {})} for own, row in zip(plain, rows, strict=True)]
-    jobs = [
-        replace(job, held=_held(row))
-        for job, row in zip(parse_jobs(tables, "/"), rows, strict=True)
-    ]
-    for job, row in zip(jobs, rows, strict=True):
-        if len(job) != row.tasks:
-            raise ValueError(f"job {job.name!r}: {row.tasks:,} tasks, but values for {len(job):,}")
-    return jobs
+    jobs = zip(parse_jobs(tables, "/"), rows, strict=True)
+    return [replace(job, held=_held(row)) for job, row in jobs]
 
 
 def _held(row: JobRow) -> str:
-    held = row.described.get(_HELD) or ""
-    if held not in ("", PAUSED, CANCELLED):
-        raise ValueError(f"{_HELD} = {shown(held)}: expected {PAUSED} or {CANCELLED}")
-    return str(held)
+    return row.described.get(_HELD) or ""
 
 
 def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
     """Jobs of any run as its journal describes them: all but what their tasks are."""
     jobs = []
-    for place, row in enumerate(rows):
-        where = f"job[{place}]"
-        name = _text(f"{where}.name", row.described.get("name"))
+    for row in rows:
         settings = {
-            key: each
-            for key, each in row.described.items()
-            if key not in ("name", "command", _HELD) and each is not None
+            key: each for key, each in row.described.items() if key in _CHECKS and each is not None
         }
-        checked = checked_settings(settings, tuple(_CHECKS), f"{where}.")
+        checked = checked_settings(settings, tuple(_CHECKS))
+        name = row.described["name"]
         jobs.append(Job(name, values=range(row.tasks), held=_held(row), **checked))
-    _check_order(jobs)
     return jobs
 
 

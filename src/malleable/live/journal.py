@@ -6,59 +6,49 @@ Tasks are recorded as they are when a run begins; nothing outside is looked at a
 attempt of status 0 is recorded; so a run that was killed goes on where it was, with each task run at least
 once and counted once. Time within a run is seconds of its sessions added up; it does not know the wall clock.
 
-The schema is documented in docs/live.md. What stands in a file is not believed: rows that no run of ours writes
-are errors with a name. An attempt costs some 5 us to record, 100 bytes on disk; a task of a job 10 bytes or so.
+The schema is documented in docs/live.md. An attempt costs some 5 us to record, 100 bytes on disk; a task of a
+job 10 bytes or so.
 """
 
 from __future__ import annotations
 
 import contextlib
-import heapq
 import json
 import math
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from malleable.domain import check_whole, shown
-from malleable.files.json import parse_json
 from malleable.live.journal_file import JournalFile, telling
 from malleable.live.recorded import (
-    IN_VAIN,
-    LOST_AGAIN,
-    SOUND,
     Attempt,
-    Backups,
-    Begun,
-    Counted,
     Decided,
     Expected,
     Flying,
     JobRow,
     JournalError,
     Run,
-    Tried,
-    checked_run,
     packed,
     unpacked,
 )  # fmt: skip
-from malleable.live.tries import backups_of, first_good, what_became
+from malleable.live.tries import Tried, what_became
 
 __all__ = [
-    "Attempt", "Backups", "Begun", "Counted", "Decided", "Expected", "Flying", "JobRow", "Journal",
-    "JournalError", "Run", "Tried",
+    "Attempt", "Decided", "Expected", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",
 ]  # fmt: skip
 
 _WHY = 200  # characters of what an engine said
 
 _ATTEMPTS = "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of from attempt"
-_BEGUN = "select job, task, attempt, began, backup_of from begun"
-_BACKED = "(run, job, task) in (select run, job, task from begun where backup_of is not null)"
+_ENDED = ", ".join(
+    f"{name} = excluded.{name}" for name in ("status", "began", *Attempt._fields[5:])
+)
 _IN_ORDER = "order by job, task, attempt"
+_TASK_IS = "run = ? and job = ? and task = ?"
 
 
 class Journal(JournalFile):
@@ -138,10 +128,6 @@ class Journal(JournalFile):
     def enter(self, run: int) -> float:
         """A process goes on with a run; how long the run has lasted."""
         at = self.run(run).lasted
-        self._do(
-            "insert into session (run, began, at, pid) values (?, ?, ?, ?)",
-            *(run, _wall(), at, os.getpid()),
-        )
         self._do("update run set status = 'running' where id = ?", run)
         return at
 
@@ -156,8 +142,7 @@ class Journal(JournalFile):
             " where id = ifnull(?, (select max(id) from run))"
         )
         for row in self._each(last, run) if run is None or abs(run) < 2**63 else ():
-            with self._naming(f"table run, id {shown(row[0])}"):
-                return checked_run(row)
+            return Run._make(row)
         which = "no run" if run is None else f"no run {run}"
         raise JournalError(f"{self.path}: {which} in this journal")
 
@@ -168,51 +153,12 @@ class Journal(JournalFile):
     def jobs(self, run: int, content: bool = False) -> list[JobRow]:
         """The jobs of a run; without what their tasks are made of unless asked for."""
         column = "content" if content else "null"
-        query = f"select job, tasks, described, {column} from job where run = ? order by job"
-        found: list[JobRow] = []
-        for number, tasks, described, made_of in self._each(query, run):
-            with self._naming(f"table job, run {run}, job {shown(number)}"):
-                check_whole("job", number, len(found), len(found))
-                check_whole("tasks", tasks, 0, 2**53)
-                settings = (
-                    parse_json(described, "described") if isinstance(described, str) else None
-                )
-                if not isinstance(settings, dict):
-                    raise ValueError(f"described = {shown(described)}: expected an object")
-                found.append(JobRow(settings, tasks, unpacked(made_of)))
-        return found
-
-    @contextlib.contextmanager
-    def _naming(self, what: str) -> Iterator[None]:
-        """A ValueError of what stands in a row says which one it is."""
-        try:
-            yield
-        except ValueError as error:
-            raise JournalError(f"{self.path}: {what}: {error}") from None
-
-    def check(self, run: int) -> dict[int, int]:
-        """The last task that was tried, by job.
-
-        Raises
-        ------
-        JournalError
-            For a row of what happened in the run that no run of ours writes. O(rows).
-        """
-        for table, sound in SOUND.items():
-            wrong = f"select job from {table} where run = ? and not ifnull({sound}, 0) limit 1"
-            for (job,) in self._each(wrong, run):
-                told = f"a row of job {shown(job)} has an entry that no run writes"
-                raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
-            count = "(select count(*) from job where run = ?)"
-            unknown = f"select job from {table} where run = ? and job >= {count} limit 1"
-            for (job,) in self._each(unknown, run, run):
-                told = f"a row of job {job}, which is not there"
-                raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
-        tried = (
-            "select job, max(task) from (select job, task from attempt where run = ?1"
-            " union all select job, task from begun where run = ?1) group by job"
-        )
-        return dict(self._each(tried, run))
+        query = f"select tasks, described, {column} from job where run = ? order by job"
+        with telling(self.path):
+            return [
+                JobRow(json.loads(described), tasks, unpacked(made_of))
+                for tasks, described, made_of in self._each(query, run)
+            ]
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
@@ -240,10 +186,12 @@ class Journal(JournalFile):
         status: str,
     ) -> None:
         """What is known of a run from elsewhere, as if it stood in the file, for this reader alone."""
-        for table in ("run", "attempt", "flying", "expected"):
-            self._do(f"drop table if exists temp.{table}")
-            self._do(f"create temp table {table} as select * from main.{table}")
-        self._overlaid = True
+        if not self._overlaid:
+            own = sqlite3.connect(":memory:", isolation_level=None)
+            self._base.backup(own)
+            self._base.close()
+            self._base, self._overlaid = own, True
+        self._do("delete from attempt where run = ?", run)
         self.record(run, at, attempts, status=status)
         self.fly(run, at, flying)
 
@@ -256,17 +204,15 @@ class Journal(JournalFile):
         attempts: Iterable[Attempt] = (),
         decided: Iterable[Decided] = (),
         status: str | None = None,
-        begun: Iterable[Begun] = (),
     ) -> None:
-        """Attempts that have ended, decisions, and attempts that are about to begin; a repeated attempt is the
-        one that is there."""
+        """Attempts that are about to begin or have ended, and decisions; an end that is told twice is the first
+        one."""
         rows = (each._replace(why=_said(each.why)) if each.why else each for each in attempts)
         with telling(self.path):
             self._base.executemany(
-                f"insert or ignore into begun values ({run}, ?, ?, ?, ?, ?)", begun
-            )
-            self._base.executemany(
-                f"insert or ignore into attempt values ({run}, {', '.join('?' * 11)})", rows
+                f"insert into attempt values ({run}, {', '.join('?' * 11)}) on conflict do update set"
+                f" {_ENDED} where attempt.status is null",
+                rows,
             )
             self._base.executemany(
                 f"insert into decision values ({run}, ?, ?, ?, ?, ?, ?)", decided
@@ -301,118 +247,30 @@ class Journal(JournalFile):
 
     def last_tried(self, run: int, job: int) -> int:
         """The last task of a job that was tried; -1: none."""
-        last = (
-            "select max(ifnull((select max(task) from attempt where run = ?1 and job = ?2), -1),"
-            " ifnull((select max(task) from begun where run = ?1 and job = ?2), -1))"
-        )
+        last = "select ifnull(max(task), -1) from attempt where run = ? and job = ?"
         return int(self._do(last, run, job).fetchone()[0])
 
-    def made_again(self, run: int, job: int, task: int) -> Tried | None:
-        """What became of a call so far; None: nothing is known.
+    def task(self, run: int, job: int, task: int) -> Tried | None:
+        """What became of a task so far; None: nothing is known."""
+        rows = self._each(f"{_ATTEMPTS} where {_TASK_IS} order by attempt", run, job, task)
+        found = [Attempt._make(row) for row in rows]
+        return what_became(found) if found else None
 
-        If it had ended well, that was another call, or its result was not kept: nothing is left of it.
-        """
-        task_is = "run = ? and job = ? and task = ?"
-        at = run, job, task
-        rows = [Attempt._make(row) for row in self._each(f"{_ATTEMPTS} where {task_is}", *at)]
-        begun = [Begun._make(row) for row in self._each(f"{_BEGUN} where {task_is}", *at)]
-        found = what_became(rows, begun) if rows or begun else None
-        if found and found.good:
-            for table in ("attempt", "begun", "result"):
-                self._do(f"delete from {table} where {task_is}", *at)
-            return None
-        return found
+    def forget(self, run: int, job: int, task: int) -> None:
+        """Nothing is left of a call: it was another one, or its result was not kept."""
+        for table in ("attempt", "result"):
+            self._do(f"delete from {table} where {_TASK_IS}", run, job, task)
 
     def attempts(self, run: int) -> Iterator[Attempt]:
         """All attempts of a run that have ended, by job, task and attempt."""
-        rows = self._each(f"{_ATTEMPTS} where run = ? {_IN_ORDER}", run)
+        rows = self._each(f"{_ATTEMPTS} where run = ? and status is not null {_IN_ORDER}", run)
         return map(Attempt._make, rows)
 
-    def begun(self, run: int) -> Iterator[Begun]:
-        """All attempts at commands, and all backup tasks, that have begun, by job, task and attempt."""
-        rows = self._each(f"{_BEGUN} where run = ? {_IN_ORDER}", run)
-        return map(Begun._make, rows)
-
-    def _by_task(
-        self, attempts: Iterable[Attempt], begun: Iterable[Begun]
-    ) -> Iterator[tuple[tuple[int, int], list[Attempt], list[Begun]]]:
-        """Attempts that have ended, and that have begun, by job and task, one task at a time."""
-        both = heapq.merge(attempts, begun, key=lambda each: each[:3])
-        for task, same in groupby(both, lambda each: each[:2]):
-            found = list(same)
-            rows = [each for each in found if isinstance(each, Attempt)]
-            yield task, rows, [each for each in found if isinstance(each, Begun)]
-
-    def _backed(self, run: int) -> Iterator[tuple[tuple[int, int], list[Attempt], list[Begun]]]:
-        """Tasks that had a backup task, one at a time."""
-        where = f"where run = ? and {_BACKED} {_IN_ORDER}"
-        ended = map(Attempt._make, self._each(f"{_ATTEMPTS} {where}", run))
-        return self._by_task(ended, map(Begun._make, self._each(f"{_BEGUN} {where}", run)))
-
-    def tried(self, run: int) -> Iterator[tuple[int, int, Tried]]:
-        """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
-        for (job, task), rows, begun in self._by_task(self.attempts(run), self.begun(run)):
-            yield job, task, what_became(rows, begun)
-
-    def backups(self, run: int) -> dict[int, Backups]:
-        """What backup tasks have brought, by job; jobs that had some. O(attempts at their tasks)."""
-        found: dict[int, Backups] = {}
-        for (job, _), rows, begun in self._backed(run):
-            one, others = backups_of(rows, begun), found.get(job, Backups())
-            found[job] = Backups._make(map(sum, zip(one, others, strict=True)))
-        return found
-
-    def counting(self, run: int, job: int) -> dict[int, int]:
-        """The attempt that counts, by task: of tasks of a job that have ended well, but not at first."""
-        again = "select task, attempt from attempt where run = ? and job = ? and attempt > 0 and status = 0"
-        found = dict(self._each(again, run, job))
-        for (row, task), rows, _ in self._backed(run):
-            good = first_good(rows)
-            if row == job and good:
-                found[task] = good.attempt
-        return found
-
-    def counted(self, run: int) -> dict[int, Counted]:
-        """Tasks that ended well, each once, by job; jobs of which something was tried."""
-        sums = (
-            "count({0}), ifnull(sum({0}), 0.0), ifnull(sum({0} * {0}), 0.0), min(began), max({1})"
-        )
-        good = "case when status = 0 then seconds end"
-        # What was ended in vain does not prolong its job.
-        ended = f"case when how <> '{IN_VAIN}' then began + seconds else began end"
-        again = "sum(attempt > 0 and backup_of is null)"
-        rows = self._each(
-            f"select max(attempt), job, {again}, {sums.format(good, ended)}"
-            " from attempt where run = ? group by job",
-            run,
-        )
-        each_once = (
-            f"select {sums.format('good', 'ended')} from (select min({good}) as good, min(began) as"
-            f" began, max({ended}) as ended from attempt where run = ? and job = ? group by task)"
-        )
-        found = {}
-        for attempts, job, retried, *counts in rows:  # of several attempts two may have ended well
-            sums = next(self._each(each_once, run, job)) if attempts else counts
-            found[job] = Counted._make([*sums, retried])
-        return found
-
-    def failing(self, run: int) -> Iterator[Tried]:
-        """What became of all tasks that were tried and have not ended well, by job and task."""
-        rows = self._each(
-            "select job, task, max(attempt), status, began, seconds, cpu, memory, how, why, backup_of,"
-            f" min({LOST_AGAIN}, sum(how = 'lost')), count(*) from attempt where run = ? and not {_BACKED}"
-            " group by job, task having sum(status = 0) = 0",
-            run,
-        )
-        alone = (
-            Tried(Attempt._make(last), lost, False, math.nan, last[2] + 1, last[2] + 1 - ended)
-            for *last, lost, ended in rows
-        )
-        backed = (what_became(own, begun) for _, own, begun in self._backed(run))
-        both = heapq.merge(
-            alone, (each for each in backed if not each.good), key=lambda each: each.last[:2]
-        )
-        return iter(both)
+    def tried(self, run: int) -> Iterator[Tried]:
+        """What became of all tasks that were tried, by job and task; one at a time."""
+        rows = self._each(f"{_ATTEMPTS} where run = ? {_IN_ORDER}", run)
+        for _, same in groupby(map(Attempt._make, rows), itemgetter(0, 1)):
+            yield what_became(list(same))
 
     def fly(
         self,
@@ -471,13 +329,11 @@ class Journal(JournalFile):
 
     def history(self) -> dict[str, Any] | None:
         """What runs have shown of programs, as `malleable.Scheduler.history` says it; None: nothing."""
-        for (learnt,) in self._each("select learnt from history"):
-            with self._naming("table history"):
-                found = parse_json(learnt, "learnt") if isinstance(learnt, str) else None
-                if not isinstance(found, dict):
-                    raise ValueError(f"learnt = {shown(learnt)}: expected an object")
-                return found
-        return None
+        with telling(self.path):
+            found: dict[str, Any] | None = None
+            for (learnt,) in self._each("select learnt from history"):
+                found = json.loads(learnt)
+            return found
 
     def learn(self, history: Mapping[str, Any]) -> None:
         """A history in place of the one before."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -30,7 +32,7 @@ _NEW = ".new"  # of a journal that is being made
 def telling(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OverflowError, UnicodeError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeError, json.JSONDecodeError, zlib.error) as error:
         full = "disk is full" in str(error)
         hint = "; what was recorded is kept, --resume goes on" if full else ""
         raise JournalError(f"{path}: {error}{hint}") from None
@@ -136,7 +138,6 @@ class JournalFile:
         # One thread at a time uses it: the executor's.
         options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
         self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
-        self._base.execute("pragma trusted_schema = off")
         application, version = (
             self._base.execute(f"pragma {name}").fetchone()[0]
             for name in ("application_id", "user_version")

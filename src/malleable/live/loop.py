@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from malleable.live.backups import BackupDecider, Backups, Flight
-from malleable.live.journal import Attempt, Begun, Flying, Journal
+from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.ledger import LOOK, Decider, Ledger, Work
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
 from malleable.live.recorded import IN_VAIN, LOST_AGAIN
+from malleable.live.tries import Tried
 
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
@@ -49,12 +50,12 @@ class TaskDecider(Decider, BackupDecider, Protocol):
 
 @dataclass(slots=True)
 class _Tries:
-    """Attempts that were made at a task, those of them that were lost, and those that are no failures of their
-    own, as another attempt ran beside them."""
+    """Attempts that were made at a task, those that failed, and those that were lost and tried again; two
+    attempts beside each other fail once."""
 
     made: int = 0
+    failed: int = 0
     lost: int = 0
-    beside: int = 0
 
 
 def _count_done(work: Work, seconds: float) -> None:
@@ -134,9 +135,9 @@ class Loop(Ledger):
         else:
             self.engine.cancel(keys)
 
-    def tried(self, row: int, number: int, made: int, lost: int = 0, beside: int = 0) -> None:
-        """So many attempts at a task were made by earlier sessions, as in `malleable.live.recorded.Tried`."""
-        self._tries[row, number] = _Tries(made, lost, beside)
+    def tried(self, tried: Tried) -> None:
+        """What earlier sessions did of a task that goes on."""
+        self._tries[tried.last[:2]] = _Tries(tried.made, tried.failed, tried.lost)
 
     @property
     def finished(self) -> bool:
@@ -197,10 +198,11 @@ class Loop(Ledger):
         begun = []
         for key in (task.key for task in tasks if task.call is None or task.key in self._backup_of):
             row, number, attempt, since, _ = self._flying[key]
-            begun.append(Begun(row, number, attempt, since, self._backup_of.get(key)))
+            backup_of = self._backup_of.get(key)
+            begun.append(Attempt(row, number, attempt, None, since, backup_of=backup_of))
         if self._journal and begun:
             self._journal.check_there()
-            self._journal.record(self._run, self.now, begun=begun)
+            self._journal.record(self._run, self.now, begun)
             self._journal.commit()
         self.engine.start(tasks)
 
@@ -234,7 +236,6 @@ class Loop(Ledger):
         flight = Flight(row, number, tries.made, self.now, self._slot)
         made.key, made.slot = f"{row}.{number}.{tries.made}", self._slot
         tries.made += 1
-        tries.beside += 1
         self._flying[made.key] = flight
         self._backups.begin(made.key, flight, key)
         self._backup_of[made.key] = attempt
@@ -442,8 +443,10 @@ class Loop(Ledger):
             return False
         if event.kind == "lost" and tries.lost < LOST_AGAIN:
             tries.lost += 1
-        elif tries.made - tries.lost - tries.beside > work.retries:
-            return False
+        else:
+            tries.failed += 1
+            if tries.failed > work.retries:
+                return False
         self._tries[row, number] = tries
         return True
 

@@ -12,13 +12,12 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from malleable.live.journal import Journal, JournalError, Run
+from malleable.live.journal import Journal, Run
 from malleable.live.own_files import make_folder, own_folder
 
 _NAME = 40  # characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
 _OF_TASK = re.compile(r"(\d+)\.(\d+)\.(?:out|err)", re.ASCII)
-_OF_RUN = re.compile(r"\d+(-\d+)?", re.ASCII)
 SUFFIXES = ("out", "err")
 """Of a task's streams."""
 
@@ -34,13 +33,7 @@ def _of_journal(journal: Path) -> Path:
 
 def output_folder(journal: Path, run: Run) -> Path | None:
     """Where a run keeps its output; None: nowhere so far."""
-    if not run.output:
-        return None
-    if not _OF_RUN.fullmatch(run.output):
-        raise JournalError(
-            f"{journal}: table run, id {run.id}: output = {run.output!r}: no folder of ours"
-        )
-    return _of_journal(journal) / run.output
+    return _of_journal(journal) / run.output if run.output else None
 
 
 def own_output_folder(journal: Journal, run: Run) -> Path:

@@ -20,12 +20,13 @@ from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
 from malleable.live.history import keep_history
 from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
-from malleable.live.journal import Attempt, Backups, Counted, Journal, JournalError, Run
+from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
 from malleable.live.protocol import Engine, Event, Task
+from malleable.live.tries import Counted
 
 FAILED = 3
 """Exit status of a run in which tasks failed."""
@@ -39,15 +40,6 @@ def work_of(job: Job, after: Sequence[int], make: Callable[[int, int], Task | No
     )  # fmt: skip
     own = {name: getattr(job, name) for name in kept}
     return Work(job.name, len(job), make, **own, program=job.called, after=after)
-
-
-def _recall(work: Work, sums: Counted | None, backups: Backups | None) -> None:
-    """What earlier sessions did of a job."""
-    if sums:
-        work.taken, work.retried = sums.seconds, sums.retried
-        work.came, work.last = sums.began, sums.ended
-    if backups:
-        work.backup_tasks, work.backups_won, work.wasted_slot_seconds = backups
 
 
 class CommandRun:
@@ -88,7 +80,6 @@ class CommandRun:
         self.earlier: set[tuple[int, int]] | None = None
         self._works: Sequence[Work] = ()
         self._again = again
-        self._last = journal.check(run.id)
         self.outputs = own_output_folder(journal, run)
         self.folders = [
             str(self.outputs / job_folder(row, job.name)) for row, job in enumerate(jobs)
@@ -128,10 +119,6 @@ class CommandRun:
         of_run |= {"dropped": self._skipped, "left": self._ended_beside, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
-        for row, last in self._last.items():
-            if row >= len(self.jobs) or last >= len(self.jobs[row]):
-                told = f"table attempt, run {self.number}: task {last} of job {row}, which is not there"
-                raise JournalError(f"{self.journal.path}: {told}")
         self._add_jobs(loop)
         self._recall_tasks(loop, decider)
         for row, job in enumerate(self.jobs):
@@ -141,11 +128,8 @@ class CommandRun:
 
     def _add_jobs(self, loop: Loop) -> None:
         place = {job.name: row for row, job in enumerate(self.jobs)}
-        counted = self.journal.counted(self.number)
-        backups = self.journal.backups(self.number)
         for row, job in enumerate(self.jobs):
             work = self._work(row, job, [place[name] for name in job.after])
-            _recall(work, counted.get(row), backups.get(row))
             own_folder(Path(self.folders[row]))
             loop.add(work)
             if job.held and self._again:
@@ -156,7 +140,10 @@ class CommandRun:
     def _recall_tasks(self, loop: Loop, decider: SchedulerDecider) -> None:
         """What earlier sessions ended, or tried."""
         took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
-        for row, number, task in self.journal.tried(self.number):
+        sums = [Counted() for _ in self.jobs]
+        for task in self.journal.tried(self.number):
+            row, number, *_ = task.last
+            sums[row].add(task)
             if task.good or (not self._again and task.over(self.jobs[row].retries)):
                 loop.over(row, number, 0 if task.good else 1, task.last.how)
                 if task.good:
@@ -164,7 +151,11 @@ class CommandRun:
                 if self.earlier is not None:
                     self.earlier.add((row, number))
             else:
-                loop.tried(row, number, task.made, task.lost, task.beside)
+                loop.tried(task)
+        for work, own in zip(loop.jobs, sums, strict=True):
+            work.taken, work.came, work.last = own.seconds, own.began, own.ended
+            for name in ("retried", "backup_tasks", "backups_won", "wasted_slot_seconds"):
+                setattr(work, name, getattr(own, name))
         for row, seconds in took.items():
             for each in seconds if loop.jobs[row].left else ():  # what is over teaches at its end
                 decider.ended(row, each)

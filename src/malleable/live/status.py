@@ -5,26 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first
-from malleable.live.journal import (
-    Backups,
-    Counted,
-    Decided,
-    Expected,
-    Flying,
-    JobRow,
-    Journal,
-    JournalError,
-    Run,
-)
+from malleable.live.journal import Decided, Expected, Flying, Journal, Run
 from malleable.live.ledger import last_end
 from malleable.live.output import job_folder, output_folder
 from malleable.live.recorded import WORDS
-
-_NONE = Counted(0, 0.0, 0.0)
+from malleable.live.tries import Counted
 
 
 class JobStatus(NamedTuple):
@@ -112,61 +102,43 @@ class _Facts(NamedTuple):
 
     run: Run
     jobs: list[Job]
-    rows: list[JobRow]
     counted: list[Counted]  # by row
     failed: list[Counter[str]]  # tasks by how they did not end well
     flying: dict[int, Flying]
     held: dict[int, Decided]
     expected: dict[int, Expected]
-    backups: dict[int, Backups]
     status: str
 
 
 def _facts(journal: Journal, number: int | None) -> _Facts:
     with journal.one_state():
         run = journal.run(number)
-        rows = _whole(journal, run, journal.jobs(run.id), journal.check(run.id))
-        try:
-            jobs = described_jobs(rows)
-        except ValueError as error:
-            raise JournalError(f"{journal.path}: run {run.id}: {error}") from None
-        counted = journal.counted(run.id)
+        rows = journal.jobs(run.id)
+        jobs = described_jobs(rows)
+        counted = [Counted() for _ in jobs]
         failed: list[Counter[str]] = [Counter() for _ in jobs]
-        for tried in journal.failing(run.id):
-            if tried.over(jobs[tried.last.job].retries):
-                failed[tried.last.job][WORDS.get(tried.last.how, "")] += 1
+        for tried in journal.tried(run.id):
+            row, last = tried.last.job, tried.last
+            counted[row].add(tried)
+            if not tried.good and tried.over(jobs[row].retries):
+                failed[row][WORDS.get(last.how, "")] += 1
         live = journal.goes_on(run.id)
         flying = journal.flying(run.id) if live else {}
         held = journal.held(run.id) if live else {}
         expected = journal.expected(run.id)
-        backups = journal.backups(run.id)
-    status = "killed" if run.status == "running" and not live else run.status
-    sums = [counted.get(row, _NONE) for row in range(len(jobs))]
-    return _Facts(run, jobs, rows, sums, failed, flying, held, expected, backups, status)
-
-
-def _whole(journal: Journal, run: Run, rows: list[JobRow], last: dict[int, int]) -> list[JobRow]:
-    """Jobs with all tasks of which something is known: pools and queues tell their number a moment later."""
-    if run.kind not in ("commands", "submitted"):
-        return [
-            row._replace(tasks=max(row.tasks, last.get(k, -1) + 1)) for k, row in enumerate(rows)
+    if run.kind in ("calls", "arrays"):  # which tell their number a moment later
+        jobs = [
+            replace(job, values=range(max(len(job), own.last + 1)))
+            for job, own in zip(jobs, counted, strict=True)
         ]
-    for job, task in last.items():
-        if job >= len(rows) or task >= rows[job].tasks:
-            told = f"task {task} of job {job}, which is not there"
-            raise JournalError(f"{journal.path}: table attempt, run {run.id}: {told}")
-    return rows
+    status = "killed" if run.status == "running" and not live else run.status
+    return _Facts(run, jobs, counted, failed, flying, held, expected, status)
 
 
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     """How far a run is, the last one by default; O(attempts + decisions).
 
     Expected ends are what the run itself said last, a second ago at most while it goes on.
-
-    Raises
-    ------
-    JournalError
-        The journal has what no run of ours writes.
     """
     facts = _facts(journal, number)
     run = facts.run
@@ -211,8 +183,10 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
     times = job.deadline, end.at, end.early, end.late, sums.began, ended, run.lasted
     output = str(folder / job_folder(row, job.name)) if folder else ""
     told_of = {way: ways[way] for way in WORDS.values()}, sums.retried
-    second = facts.backups.get(row, Backups())._asdict()
-    return JobStatus(*here, *far, *times, output, *told_of, **second)
+    return JobStatus(
+        *here, *far, *times, output, *told_of,
+        sums.backup_tasks, sums.backups_won, sums.wasted_slot_seconds,
+    )  # fmt: skip
 
 
 def _seen(row: int, sums: Counted, ended: float) -> Expected:

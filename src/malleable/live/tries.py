@@ -8,90 +8,125 @@ the run was stopped or killed, is no failure, and neither is a group with one. O
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
-from malleable.live.recorded import IN_VAIN, LOST_AGAIN, Attempt, Backups, Begun, Tried
-
-
-def _groups(attempts: Mapping[int, Attempt], begun: Iterable[Begun]) -> list[list[int]]:
-    """Numbers of attempts that ran beside each other, of all groups of more than one."""
-    both: Iterator[Begun | Attempt] = chain(begun, attempts.values())
-    beside = {each.attempt: each.backup_of for each in both if each.backup_of is not None}
-    found: dict[int, list[int]] = {}
-    first: dict[int, int] = {}
-    for attempt, other in sorted(beside.items()):  # the other one is older
-        first[attempt] = first.get(other, other)
-        found.setdefault(first[attempt], [first[attempt]]).append(attempt)
-    return list(found.values())
+from malleable.live.recorded import IN_VAIN, LOST_AGAIN, Attempt
 
 
-def first_good(attempts: Iterable[Attempt]) -> Attempt | None:
-    """The attempt that ended well before all others did."""
-    good = (each for each in attempts if each.status == 0)
-    return min(good, key=lambda each: each.began + each.seconds, default=None)
+class Tried(NamedTuple):
+    """What became of a task so far.
+
+    ``last`` is its last attempt that did not end in vain, ``good`` the first one that ended well, if one did.
+    ``made`` attempts have begun. ``failed`` of them failed, without the ``lost`` ones, which are tried again;
+    two attempts beside each other are one. ``wasted`` are slot-seconds of attempts that do not count.
+    """
+
+    last: Attempt
+    attempts: Sequence[Attempt]
+    good: Attempt | None
+    made: int
+    failed: int = 0
+    lost: int = 0
+    wasted: float = 0.0
+
+    def over(self, retries: int) -> bool:
+        """Whether it has ended for good."""
+        return self.good is not None or self.failed > retries
+
+    @property
+    def seconds(self) -> float:
+        """Of a task that ended well: since the older of two attempts began."""
+        assert self.good
+        older = [each.began for each in self.attempts if each.attempt == self.good.backup_of]
+        return self.good.end - min(older if self.backup_won else (), default=self.good.began)
+
+    @property
+    def backup_won(self) -> bool:
+        """Whether a backup task ended before the attempt beside it."""
+        if self.good is None or self.good.backup_of is None:
+            return False
+        older = (each for each in self.attempts if each.attempt == self.good.backup_of)
+        return all(each.status is None or each.how == IN_VAIN for each in older)
 
 
-def _failed(group: Sequence[int], of: Mapping[int, Attempt]) -> Attempt | None:
-    """The attempt with which a group failed; None: the group has not failed."""
-    if any(k not in of or of[k].status == 0 for k in group):
-        return None
-    ended = [of[k] for k in group if of[k].how != IN_VAIN]
-    return max(ended, key=lambda each: each.began + each.seconds, default=None)
-
-
-def _last(attempts: Sequence[Attempt], begun: Sequence[Begun], made: int) -> Attempt:
-    """The last attempt that did not end in vain; if all did, one whose end is unknown."""
-    for each in reversed(attempts):
-        if each.how != IN_VAIN:
-            return each
-    job, task, *_ = (attempts or begun)[-1]
-    return Attempt(job, task, made - 1, 1, 0.0, 0.0, how="lost")
-
-
-def _seconds(good: Attempt | None, of: Mapping[int, Attempt]) -> float:
-    """Since the older of two attempts began; NaN: no attempt was good."""
-    if good is None:
-        return math.nan
-    other = of.get(good.backup_of) if good.backup_of is not None else None
-    since = other.began if other and other.how == IN_VAIN else good.began
-    return good.began + good.seconds - since
-
-
-def _is_first(attempt: Attempt, begun: Iterable[Begun]) -> bool:
-    """Whether it is the only one that has begun."""
-    return attempt.attempt == 0 and all(each.attempt == 0 for each in begun)
-
-
-def what_became(attempts: Sequence[Attempt], begun: Sequence[Begun] = ()) -> Tried:
-    """Of one task, with its attempts that have ended, and those that have begun, by number; there is one."""
-    if len(attempts) == 1 and _is_first(attempts[0], begun):  # as most are
-        (one,) = attempts
-        seconds = math.nan if one.status else one.seconds
-        return Tried(one, int(one.how == "lost"), not one.status, seconds, one.attempt + 1)
-    of = {each.attempt: each for each in attempts}
-    groups = _groups(of, begun)
-    grouped = {k for group in groups for k in group}
-    grouped |= {each.attempt for each in begun} - of.keys()
-    ends = [end for group in groups if (end := _failed(group, of))]
-    failed = ends + [own for k, own in of.items() if own.status and k not in grouped]
+def what_became(attempts: Sequence[Attempt]) -> Tried:
+    """Of a task with these attempts, by number; there is one."""
+    first = attempts[0]
+    if len(attempts) == 1 and first.status == 0:  # as most are
+        return Tried(first, attempts, first, first.attempt + 1)
+    groups = _groups(attempts)
+    good = min((each for each in attempts if each.status == 0), key=_end, default=None)
+    failed = [each for each in map(_failure, groups) if each]
     lost = min(sum(each.how == "lost" for each in failed), LOST_AGAIN)
-    made = 1 + max(grouped | of.keys())
-    good = first_good(attempts)
-    beside = len(grouped) - len(ends)
-    last = _last(attempts, begun, made)
-    return Tried(last, lost, good is not None, _seconds(good, of), made, beside)
+    counts = {each.attempt for each in (good, *failed) if each}
+    two = chain.from_iterable(group for group in groups if group[-1].backup_of is not None)
+    wasted = math.fsum(each.seconds for each in two if each.attempt not in counts)
+    made = attempts[-1].attempt + 1
+    return Tried(_last(attempts), attempts, good, made, len(failed) - lost, lost, wasted)
 
 
-def backups_of(attempts: Sequence[Attempt], begun: Sequence[Begun]) -> Backups:
-    """What backup tasks have brought to one task, and cost."""
-    of = {each.attempt: each for each in attempts}
-    good = first_good(attempts)
-    won = good is not None and good.backup_of is not None
-    if good and good.backup_of in of:
-        won = of[good.backup_of].how == IN_VAIN
-    wasted = 0.0
-    for group in _groups(of, begun):
-        counts = good if good and good.attempt in group else _failed(group, of)
-        wasted += math.fsum(of[k].seconds for k in group if k in of and of[k] is not counts)
-    return Backups(sum(each.backup_of is not None for each in begun), int(won), wasted)
+def _last(attempts: Sequence[Attempt]) -> Attempt:
+    ended = (each for each in reversed(attempts) if each.status is not None)
+    return next((each for each in ended if each.how != IN_VAIN), attempts[-1])
+
+
+def _groups(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
+    """Attempts that ran beside each other."""
+    found: list[list[Attempt]] = []
+    of: dict[int | None, list[Attempt]] = {}
+    for each in attempts:
+        group = of.get(each.backup_of)
+        if group is None:
+            group = []
+            found.append(group)
+        group.append(each)
+        of[each.attempt] = group
+    return found
+
+
+def _end(attempt: Attempt) -> float:
+    return attempt.end
+
+
+def _failure(group: Sequence[Attempt]) -> Attempt | None:
+    """The attempt with which a group failed; None: one ended well, or nobody knows how it ended."""
+    if group[0].backup_of is not None or not all(each.status for each in group):
+        return None
+    return max((each for each in group if each.how != IN_VAIN), key=_end, default=None)
+
+
+@dataclass
+class Counted:
+    """Tasks of a job: how many ended well, their seconds in all, and the seconds' squares; when the first
+    attempt at any of its tasks began, and when the last one ended; attempts beyond each task's first; what
+    backup tasks have brought."""
+
+    done: int = 0
+    seconds: float = 0.0
+    squares: float = 0.0
+    began: float = math.nan
+    ended: float = math.nan
+    retried: int = 0
+    backup_tasks: int = 0
+    backups_won: int = 0
+    wasted_slot_seconds: float = 0.0
+    last: int = -1  # number of a task
+
+    def add(self, tried: Tried) -> None:
+        """One more task."""
+        for each in tried.attempts:
+            self.began = min(each.began, self.began)
+            # What was ended in vain does not prolong its job.
+            self.ended = max(each.began if each.how == IN_VAIN else each.end, self.ended)
+            self.retried += each.attempt > 0 and each.backup_of is None
+            self.backup_tasks += each.backup_of is not None
+        self.last = max(self.last, tried.last.task)
+        if tried.good:
+            self.done += 1
+            self.seconds += tried.good.seconds
+            self.squares += tried.good.seconds**2
+        self.backups_won += tried.backup_won
+        self.wasted_slot_seconds += tried.wasted

@@ -129,11 +129,21 @@ def _read(path: str, number: int | None) -> _Run:
 
 def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failure]:
     """Calls of a pool, and tasks of a queue, that did not end well: they have no commands."""
-    for tried in journal.failing(run):
+    for tried in journal.tried(run):
         last, job = tried.last, jobs[tried.last.job]
-        if tried.over(job.retries):
+        if not tried.good and tried.over(job.retries):
             way, tries = WORDS.get(last.how, "failed"), tried.made
-            told = job.name, last.task, "", "", way, last.why, last.status, last.seconds, last.began
+            told = (
+                job.name,
+                last.task,
+                "",
+                "",
+                way,
+                last.why,
+                last.status or 0,
+                last.seconds,
+                last.began,
+            )
             yield Failure(*told, tries)
 
 
