@@ -12,7 +12,7 @@ from malleable.live.protocol import Abilities, Event
 class FakeEngine:
     """``seconds(key)`` is what an attempt takes, ``status(key)`` how it ends; faults are shares of events."""
 
-    abilities = Abilities(take_back="cancel")
+    abilities = Abilities()
     grace = 0.0  # seconds that a task takes to end
 
     def __init__(self, slots, rng, seconds, status, late=0.0, twice=0.0, never=0.0, lost=5.0):

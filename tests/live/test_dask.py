@@ -269,7 +269,7 @@ def test_a_scheduler_that_comes_back(threads):
 
 
 def test_calls_that_wait_for_workers_say_so(threads, caplog, monkeypatch):
-    monkeypatch.setattr("malleable.live.engines.dask._PATIENCE", 0.2)
+    monkeypatch.setattr("malleable.live.engines.cluster.PATIENCE", 0.2)
     first = threads(scheduler_port=0)
     port = int(first.scheduler_address.rpartition(":")[2])
     with (
@@ -291,7 +291,7 @@ def test_calls_that_wait_for_workers_say_so(threads, caplog, monkeypatch):
 
 
 def test_calls_that_no_worker_may_run_say_so(threads, caplog, monkeypatch):
-    monkeypatch.setattr("malleable.live.engines.dask._PATIENCE", 0.2)
+    monkeypatch.setattr("malleable.live.engines.cluster.PATIENCE", 0.2)
     cluster = threads()
     with distributed.Client(cluster, set_as_default=False) as client:
         engine = mb.engines.Dask(client, slots=1, resources={"GPU": 1})
@@ -351,7 +351,7 @@ def test_what_an_engine_cannot_take(client, monkeypatch):
     other.close()
     with pytest.raises(ValueError, match="closed"):
         mb.engines.Dask(other)
-    assert any("others submit" in text for text in mb.engines.Dask.abilities.lost())
+    assert any("others submit" in text for text in mb.engines.Dask.abilities.ungoverned)
     with pytest.raises(AttributeError, match="no attribute 'Desk'"):
         assert mb.engines.Desk
 

@@ -330,7 +330,7 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     if not asked.engine:
         begun.guard("the look at other runs", lambda: _tell_others(run.slots))
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
-    for text in engine.abilities.lost():
+    for text in engine.abilities.ungoverned:
         note(f"--engine {asked.engine}: {text}")
     halted, wanted = False, Wanted()
     with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:

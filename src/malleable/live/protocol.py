@@ -22,12 +22,6 @@ class Abilities:
 
     Attributes
     ----------
-    cap : {"live", "at submit", "none"}
-        Whether the slots of a job can be changed while it runs.
-    order : {"both ways", "only down", "at submit", "none"}
-        Whether a job can be moved within the queue.
-    take_back : {"requeue", "cancel", "none"}
-        What can be done to a task that was handed over.
     kill : bool
         Whether a task that runs can be ended, so that its slot is free soon (`KillingEngine`).
     withdraw : bool
@@ -52,9 +46,6 @@ class Abilities:
         What else runs on the same slots and does not ask the loop, a sentence each.
     """
 
-    cap: Literal["live", "at submit", "none"] = "live"
-    order: Literal["both ways", "only down", "at submit", "none"] = "both ways"
-    take_back: Literal["requeue", "cancel", "none"] = "none"
     kill: bool = False
     withdraw: bool = False
     grain: float = 0.0
@@ -64,21 +55,6 @@ class Abilities:
     settle: float = 0.0
     largest: int = 0
     ungoverned: Sequence[str] = ()
-
-    def lost(self) -> list[str]:
-        """What a user of this engine goes without, a sentence each."""
-        cap = {
-            "live": "",
-            "at submit": "slots of a job are fixed when it is handed over",
-            "none": "slots of a job cannot be limited; minima of others may wait",
-        }
-        order = {
-            "both ways": "",
-            "only down": "a job can only be moved back in the queue",
-            "at submit": "the order of jobs is fixed when they are handed over",
-            "none": "the engine's own order stands",
-        }
-        return [text for text in (cap[self.cap], order[self.order], *self.ungoverned) if text]
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import random
 import secrets
 import socket
@@ -22,16 +21,15 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from malleable.domain import check_slots
 from malleable.files.advice import library
+from malleable.live.engines.cluster import LOOK, Cluster
 from malleable.live.engines.process import errand
-from malleable.live.protocol import Abilities, Event, Task, heard
+from malleable.live.protocol import Abilities, Event, Task
 
 _GRAIN = 0.25  # seconds of calls that are sent together
 _STUCK = 2.0 * _GRAIN  # seconds after which those that were not begun are taken back
@@ -43,8 +41,8 @@ _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _STAY = 20.0  # seconds, about, that a process keeps its slot while there is work
 _LEAVE = 1.0  # seconds that those that are not needed any more have to come and hear it
 _IDLE = 0.2  # seconds that it waits for more
-_LOOK = 1.0  # seconds between two times that the server is asked what failed
 _STARTS = 20.0  # seconds that a server has to start, and a process to say who it is
+_ANSWERS_NOT = "the server does not answer: {}"
 _UNGOVERNED = "what others submit to the server is started as HyperQueue decides"
 _OPEN = (
     "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
@@ -90,7 +88,7 @@ class _Errand:
             errand.send(self.connection, value)
 
 
-class HyperQueue:
+class HyperQueue(Cluster):
     """An engine that runs commands and Python calls on HyperQueue.
 
     Parameters
@@ -125,10 +123,9 @@ class HyperQueue:
     """
 
     abilities = Abilities(
-        order="at submit", take_back="cancel", kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
+        kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
         calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
-    error = BrokenExecutor
 
     def __init__(
         self,
@@ -140,9 +137,8 @@ class HyperQueue:
         python: str | os.PathLike[str] = sys.executable,
     ) -> None:
         self._library = library("hyperqueue", "the HyperQueue engine", "'malleable[hyperqueue]'")
-        self.slots = check_slots(slots)
+        super().__init__("HyperQueue", slots)
         self._priority, self._python = priority, os.fspath(python)
-        self.broken = ""
         self._own: subprocess.Popen[str] | None = None
         self.server = self._started() if server is None else os.fspath(server)
         self._client: Any = None
@@ -160,17 +156,13 @@ class HyperQueue:
         self._secret = secrets.token_bytes(32)
         # What follows is changed under the lock; somebody may wait for more work.
         self._lock = threading.Condition()
-        self._bundles: dict[int, _Bundle] = {}
+        self._given: dict[int, _Bundle] = {}
         # For a process, by whether they are calls.
         self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
         self._errands: dict[str, _Errand] = {}
         # Of the loop alone.
-        self._bundle_of: dict[str, int] = {}  # by key of a task
         self._count = 0
-        self._done: list[int] = []  # jobs of the server of which nothing is to come
-        self._open: dict[int, int] = {}  # processes of a job of the server of which something is
         self._closed = False
-        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._looked = time.monotonic()
         threading.Thread(target=self._welcome, name="malleable-door", daemon=True).start()
 
@@ -270,16 +262,12 @@ class HyperQueue:
 
     # Of the loop.
 
-    def wake(self) -> None:
-        """Let `poll` return now; from any thread."""
-        self._said.put(None)
-
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand tasks over: commands, or ``task.call``, a packed one."""
         with self._lock:
             for _, same in groupby(tasks, lambda task: task.slot):
                 self._count += 1
-                bundle = self._bundles[self._count] = _Bundle(dict(enumerate(same)))
+                bundle = self._given[self._count] = _Bundle(dict(enumerate(same)))
                 self._waiting[bundle.tasks[0].call is not None][self._count] = bundle
                 for task in bundle.tasks.values():
                     self._bundle_of[task.key] = self._count
@@ -314,9 +302,8 @@ class HyperQueue:
         try:
             number = self._client.submit(job).id
         except Exception as error:
-            self._break(error)
+            self._break(_ANSWERS_NOT.format(str(error).partition("\n")[0]))
             return
-        self._open[number] = count
         for each in made.values():
             each.job = number
 
@@ -328,7 +315,7 @@ class HyperQueue:
                 for number in these.keys() & numbers:
                     del these[number]
         for number in numbers:
-            if process := self._bundles[number].errand:
+            if process := self._given[number].errand:
                 self._send(process, "end", number)
             else:
                 for task in self._gone(number):
@@ -338,11 +325,11 @@ class HyperQueue:
         """End these commands and calls; the process of a call ends with it."""
         for key in keys:
             number = self._bundle_of.get(key, 0)
-            process = self._bundles[number].errand if number else None
+            process = self._given[number].errand if number else None
             if process is None:
                 self.cancel([key])
                 continue
-            tasks = self._bundles[number].tasks
+            tasks = self._given[number].tasks
             place = next(place for place, task in tasks.items() if task.key == key)
             self._send(process, "kill", number, place)
 
@@ -353,52 +340,31 @@ class HyperQueue:
     def _gone(self, number: int) -> list[Task]:
         """Tasks of a bundle of which nothing more is heard."""
         with self._lock:
-            left = list(self._bundles.pop(number).tasks.values())
+            left = list(self._given.pop(number).tasks.values())
         for task in left:
             del self._bundle_of[task.key]
         return left
 
-    def _left(self, name: str) -> None:
-        """A process has ended, or will never be there."""
-        with self._lock:
-            gone = self._errands.pop(name, None)
-        if gone is None:
-            return
-        left = self._open.pop(gone.job, 1) - 1
-        if left:
-            self._open[gone.job] = left
-        else:
-            self._done.append(gone.job)
-
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""
-        until = time.monotonic() + seconds
-        found: list[Event] = []
-        while not found and not self.broken:
-            found += self._look()
-            wait = 0.0 if found else until - time.monotonic()
-            wait = min(wait, _LOOK if self._bundles or self._errands else wait)
-            for said in heard(self._said, wait):
-                if said is None:
-                    return found
-                found += [said] if isinstance(said, Event) else self._heard(*said)
-            if time.monotonic() >= until:
-                break
+        found = super().poll(seconds)
         if self.broken and not found:
             raise OSError(self.broken)
         return found
 
-    def _heard(self, who: int | str, said: tuple[Any, ...] | None) -> list[Event]:
+    def _heard(self, said: Any) -> list[Event]:
         """The report about a bundle, by number, or about the end of a process, by name."""
+        who, told = said
         if isinstance(who, str):
-            self._left(who)
+            with self._lock:  # a process has ended, or will never be there
+                self._errands.pop(who, None)
             return []
-        bundle = self._bundles.get(who)
+        bundle = self._given.get(who)
         if bundle is None:
             return []
-        if said is None:
+        if told is None:
             return self._lost(who, bundle)
-        kind, *rest = said
+        kind, *rest = told
         task = bundle.tasks.pop(rest[0])
         del self._bundle_of[task.key]
         if not bundle.tasks:
@@ -424,12 +390,12 @@ class HyperQueue:
     def _look(self) -> list[Event]:
         """Once a while: what takes too long, and what the server could not start."""
         now = time.monotonic()
-        for number, bundle in self._bundles.items():
+        for number, bundle in self._given.items():
             waits = len(bundle.tasks) > 1 and not bundle.asked_back
             if bundle.errand and waits and now - bundle.since > _STUCK:
                 bundle.asked_back = True
                 self._send(bundle.errand, "back", number)
-        if now - self._looked < _LOOK:
+        if now - self._looked < LOOK:
             return []
         self._looked = now
         failed = self._ask_server()
@@ -438,7 +404,7 @@ class HyperQueue:
             context = failed.get(each.job, {}).get(each.place)
             if context is None or each.connection:
                 continue
-            self._left(name)
+            self._errands.pop(name, None)
             told = context.error.partition("\n")[0]
             with self._lock:
                 waiting = self._waiting[each.calls]
@@ -449,23 +415,14 @@ class HyperQueue:
         return found
 
     def _ask_server(self) -> dict[int, Any]:
-        """Failed processes of jobs of which some processes have not come; jobs that are done are forgotten."""
-        with contextlib.suppress(Exception):  # the server itself has not heard of its end yet
-            while self._done:
-                self._client.forget(self._done[-1])
-                self._done.pop()
+        """Failed processes of jobs of which some processes have not come."""
         try:
             absent = {each.job for each in self._errands.values() if not each.connection}
             failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
         except Exception as error:
-            self._break(error)
+            self._break(_ANSWERS_NOT.format(str(error).partition("\n")[0]))
             return {}
         return failed
-
-    def _break(self, error: Exception) -> None:
-        told = str(error).partition("\n")[0]
-        why = f"the HyperQueue server does not answer: {told}; with a journal, resume=True goes on"
-        self.broken = self.broken or why
 
     def close(self, grace: float = 5.0) -> int:
         """End everything, an own server too, after ``grace`` seconds by force; 0. May be called twice."""
@@ -476,13 +433,13 @@ class HyperQueue:
         now = time.monotonic()
         until, leave = now + grace, now + (0.0 if self._own else min(grace, _LEAVE))
         while (
-            (self._bundles and now < until) or (self._errands and now < leave)
+            (self._given and now < until) or (self._errands and now < leave)
         ) and not self.broken:
             self.poll(0.02)
             now = time.monotonic()
         with self._lock:
             left = [each.connection for each in self._errands.values() if each.connection]
-            self._bundles.clear()
+            self._given.clear()
             self._errands.clear()
         for connection in left:
             with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 """Calls that go to other machines: pickled with what cannot be imported there, and run in bundles.
 
 A bundle is run by one worker, call after call, until it has taken so long that the others should rather
-start elsewhere. Needs nothing of the pool that sent it.
+start elsewhere. Large results stay where they are until somebody asks for them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
+GRAIN = 0.05  # seconds of calls that are sent together
+_TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 Packed = TypeVar("Packed")
@@ -25,6 +27,9 @@ Call = tuple[bytes, bytes]
 
 Outcome = tuple[bool, bytes, float]
 """Whether a call returned; its result, or its exception with the place, pickled; its seconds."""
+
+Told = tuple[bool, Any, float]
+"""The same of a call whose result may have stayed on its worker: then it is no bytes."""
 
 
 def by_value(value: Any) -> bytes:
@@ -128,12 +133,21 @@ def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed
     return pack((RuntimeError(worded(error)), text))
 
 
-def run_bundle(calls: Sequence[Call], seconds: float) -> list[Outcome]:
-    """Outcomes of the first of these calls: no more are begun after so many seconds."""
-    until = time.monotonic() + seconds
+def run_bundle(
+    calls: Sequence[Call], function: bytes, keep: Callable[[bytes], Any]
+) -> tuple[list[Outcome], list[Told]]:
+    """On a worker: outcomes of the first of these calls, of which no more are begun after some time, and what
+    is told at once: large results are kept. Calls without a function have this one.
+    """
+    until = time.monotonic() + 2.0 * GRAIN
     found: list[Outcome] = []
-    for call in calls:
-        found.append(outcome(call))
+    told: list[Told] = []
+    left = _TOLD
+    for own, rest in calls:
+        good, result, took = outcome((own or function, rest))
+        left -= len(result)
+        found.append((good, result, took))
+        told.append((good, result if left >= 0 or not good else keep(result), took))
         if time.monotonic() >= until:
             break
-    return found
+    return found, told

@@ -45,7 +45,7 @@ class Local:
         Tasks at once; by default the processors that this process may use.
     """
 
-    abilities = Abilities(take_back="cancel", kill=True, ahead=0.02)
+    abilities = Abilities(kill=True, ahead=0.02)
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = self._all = processors() if slots is None else check_slots(slots)

@@ -1,0 +1,156 @@
+"""What engines have in common that hand bundles of calls over to somebody else's cluster.
+
+An engine says how a bundle is handed over, what it hears of bundles, and what is missing where none can run.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from malleable.domain import check_slots
+from malleable.live.engines.remote import Call, Told, by_value, worded
+from malleable.live.protocol import Event, RemoteValue, heard
+
+LOOK = 1.0  # seconds between two looks at the cluster
+PATIENCE = 3.0  # seconds without anybody to run calls before this is said
+_SHARED = 1 << 16  # bytes from which on a function goes to the workers by itself
+
+
+class Cluster:
+    """An engine of bundles.
+
+    Parameters
+    ----------
+    name : str
+        Of the cluster, for people.
+    slots : int, optional
+        Calls at once; by default as many as the cluster has room for.
+    """
+
+    error = BrokenExecutor
+
+    def __init__(self, name: str, slots: int | None) -> None:
+        self._cluster = name
+        self._fixed = None if slots is None else check_slots(slots)
+        self.slots = self._fixed or 0
+        self.broken = self.waits = ""
+        self._bundles: dict[Any, list[str]] = {}  # calls of which nothing is known, by their bundle
+        self._bundle_of: dict[str, Any] = {}
+        self._shared: tuple[bytes, Any] = b"", None  # the last large function, and where it is
+        # Events, what else is heard, or None: somebody wakes the loop.
+        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._well = time.monotonic()
+
+    def wake(self) -> None:
+        """Let `poll` return now; from any thread."""
+        self._said.put(None)
+
+    def _open(self, bundle: Any, keys: list[str]) -> None:
+        """A bundle was handed over."""
+        self._bundles[bundle] = keys
+        self._bundle_of |= dict.fromkeys(keys, bundle)
+
+    def _close(self, bundle: Any) -> list[str]:
+        """Calls of a bundle of which all is known now."""
+        keys = self._bundles.pop(bundle, [])
+        for key in keys:
+            del self._bundle_of[key]
+        return keys
+
+    def _with_function(
+        self, calls: list[Call], send: Callable[[bytes], Any]
+    ) -> tuple[list[Call], Any]:
+        """Calls, and their function if it is large and goes by itself, once for all calls."""
+        function = calls[0][0]
+        if len(function) < _SHARED or any(other is not function for other, _ in calls):
+            return calls, b""
+        if self._shared[0] is not function:
+            self._shared = function, send(function)
+        return [(b"", rest) for _, rest in calls], self._shared[1]
+
+    def cancel(self, keys: Sequence[str]) -> None:
+        """Take back bundles with these calls. A call that runs may go on; its result is dropped."""
+        for bundle in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
+            for key in self._close(bundle):
+                self._said.put(Event("returned", key))
+            self._give_up(bundle)
+
+    def _give_up(self, bundle: Any) -> None:
+        """Nobody wants what this bundle returns."""
+        raise NotImplementedError
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened; waits at most so long for the first."""
+        until = time.monotonic() + seconds
+        slots, waits, found = self.slots, self.waits, self._look()
+        while not found and not self.broken and (self.slots, self.waits) == (slots, waits):
+            for said in heard(self._said, min(LOOK, until - time.monotonic())):
+                if said is None:
+                    return found  # somebody wants the loop
+                found += [said] if isinstance(said, Event) else self._heard(said)
+            if time.monotonic() >= until:
+                break
+            found += self._look()
+        return found
+
+    def _look(self) -> list[Event]:
+        """Before each wait: who is there."""
+        missing = self._missing()
+        if not missing:
+            self._well = time.monotonic()
+        # What is missing for a moment is not told.
+        if not missing or self.waits or time.monotonic() - self._well >= PATIENCE:
+            self.waits = missing
+        return []
+
+    def _missing(self) -> str:
+        """Why no worker can run calls now; empty: some can."""
+        return ""
+
+    def _heard(self, said: Any) -> list[Event]:
+        raise NotImplementedError
+
+    def _told(
+        self, bundle: Any, told: Sequence[Told], bring: Callable[[int, Any], bytes]
+    ) -> list[Event]:
+        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun.
+
+        ``bring`` brings what was kept, by its place in the bundle.
+        """
+        keys, events = self._close(bundle), []
+        for place, (key, (good, result, took)) in enumerate(zip(keys, told, strict=False)):
+            here = isinstance(result, bytes)
+            found = result if here else RemoteValue(partial(bring, place, result))
+            events.append(Event("ended", key, 0 if good else 1, took, result=found))
+        return events + [Event("returned", key) for key in keys[len(told) :]]
+
+    def _failed(self, bundle: Any, error: object, lost: bool) -> list[Event]:
+        """Events of a bundle that has no answer; ``lost``: its calls can be made again."""
+        keys, why = self._close(bundle), self._cluster
+        if lost or not isinstance(error, BaseException):
+            return [Event("lost", key, text=f"{why} lost it: {error}") for key in keys]
+        text = f"{why} could not run it: {worded(error)}"
+        try:
+            result = by_value((error, text))
+        except BaseException:  # whatever its class does
+            result = by_value((RuntimeError(text), text))
+        return [Event("ended", key, 1, result=result) for key in keys]
+
+    def _break(self, why: str) -> None:
+        told = f"{self._cluster} takes no more calls: {why}; with a journal, resume=True goes on"
+        self.broken = self.broken or told
+
+    def close(self, grace: float = 5.0) -> int:
+        """Give up calls that have not ended. Results stay where they are as long as their futures do."""
+        with suppress(Exception):  # it is gone
+            self.cancel(list(self._bundle_of))
+        self._bundles.clear()
+        self._bundle_of.clear()
+        self._shared = b"", None
+        return 0
