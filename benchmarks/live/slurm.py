@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from malleable.live.decider import SchedulerDecider
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.governor import Governor
-from malleable.live.slurm.lease import JobLease
+from malleable.live.slurm.lease import Lease
 from malleable.live.slurm.place_deciders import PlaceDeciders
 from tests.live.fake_slurm import NOW, FakeSlurm
 from tests.live.slurm_cluster import SlurmCluster, why_not
@@ -116,7 +116,7 @@ def simulated(made, case, every):
         objective = case.get("objective", "sum:response")
         governor = Governor(
             engine, PlaceDeciders(lambda place: _decider(objective)),
-            lambda array: True, JobLease(engine), clock=world.clock,
+            lambda array: True, Lease(engine), clock=world.clock,
         )  # fmt: skip
     idle = total = 0.0
     while todo or any(each.pending or each.running for each in world.arrays.values()):

@@ -31,7 +31,7 @@ from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.gain import gain_of
 from malleable.live.slurm.governor import COMMENT, Governor, Planned
-from malleable.live.slurm.lease import JobLease, Lease, ProcessLease, left_behind
+from malleable.live.slurm.lease import Lease, left_behind
 from malleable.live.slurm.place_deciders import PlaceDeciders
 from malleable.view.text import (
     Column,
@@ -97,7 +97,7 @@ def _alone(folder: Path) -> IO[str]:
 def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
     if not asked.apply or asked.no_lease:
         return None
-    return ProcessLease(Path.home() / OURS, JobLease(engine))
+    return Lease(engine, Path.home() / OURS)
 
 
 def _places(asked: argparse.Namespace) -> PlaceDeciders:
@@ -260,7 +260,7 @@ def _result(governor: Governor) -> dict[str, Any]:
         "seconds": governor.now, "slots": governor.slots,
         "arrays": [_dict(planned) for planned in governor.planned],
         "ended": [fields_of(job, *_ENDED) for job in governor.jobs if not math.isnan(job.ended)],
-        "others": governor.look.others._asdict(), "trouble": list(governor.trouble.values()),
+        "trouble": list(governor.trouble.values()),
     }  # fmt: skip
 
 
@@ -316,7 +316,6 @@ def _show_end(governor: Governor, outputs: Outputs, restored: bool) -> int:
 
 
 def _show_plan(governor: Governor, outputs: Outputs) -> int:
-    others = governor.look.others
     where = f"{counted(len(governor.planned), 'array')} on {counted(governor.slots, 'slot')}"
     title = f"{where}: what would be done"
     if not governor.planned:
@@ -324,11 +323,6 @@ def _show_plan(governor: Governor, outputs: Outputs) -> int:
     parts: list[Any] = [columns_table(title, governor.planned[:_SHOWN], _COLUMNS, left=2)]
     if len(governor.planned) > _SHOWN:
         parts.append(f"... and {len(governor.planned) - _SHOWN:,} more")
-    if others.tasks:
-        parts.append(
-            f"others, who are not governed: {counted(others.tasks, 'task')} of theirs wait, "
-            f"{wall_time(others.mean)} so far in the mean, {wall_time(others.longest)} at most"
-        )
     parts += [printable(text) for text in governor.trouble.values()]
     parts.append("nothing was changed; --apply does it")
     return outputs.give(lambda: _result(governor), parts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -113,17 +112,6 @@ class Usable(NamedTuple):
     free_memory: int = 0
 
 
-class Others(NamedTuple):
-    """What people wait for whose arrays are not governed: tasks, and how long they have waited [s]."""
-
-    tasks: int = 0
-    mean: float = 0.0
-    longest: float = 0.0
-
-
-NOBODY = Others()
-
-
 @dataclass(frozen=True)
 class Look:
     """How the queue stood.
@@ -138,7 +126,6 @@ class Look:
         Comments of lease jobs that wait or run, by their numbers.
     usable : dict of Usable
         By partition.
-    others : Others
     took : float
         Seconds that Slurm took to answer.
     """
@@ -147,7 +134,6 @@ class Look:
     arrays: Mapping[int, Array] = field(default_factory=dict)
     leases: Mapping[int, str] = field(default_factory=dict)
     usable: Mapping[str, Usable] = field(default_factory=dict)
-    others: Others = NOBODY
     took: float = 0.0
 
     def earliest(self, otherwise: float) -> float:
@@ -285,20 +271,6 @@ def rows_in(text: str, mark: str, fields: int) -> Iterator[list[str]]:
         raise ValueError("its answer is not complete")
     for first in range(0, len(words), fields):
         yield [*words[first : first + fields - 1], words[first + fields - 1].removesuffix("\n")]
-
-
-def others_in(rows: Iterator[list[str]], own: set[int], at: float) -> Others:
-    """Who waits beside ``own``: number, tasks, reason and time of submission of each that waits."""
-    count, total, longest = 0, 0.0, 0.0
-    for number, listed, reason, since in (map(str.strip, row) for row in rows):
-        if not number.isdecimal() or int(number) in own or reason.startswith(_BLOCKED):
-            continue
-        tasks = 1
-        with suppress(ValueError):
-            tasks, _ = tasks_in(listed)
-        waited = max(0.0, at - _seconds(since)) if since.isdecimal() else 0.0
-        count, total, longest = count + tasks, total + tasks * waited, max(longest, waited)
-    return Others(count, total / max(count, 1), longest)
 
 
 def memory_in(text: str) -> dict[int, float]:

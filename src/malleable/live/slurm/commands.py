@@ -4,7 +4,7 @@ All commands stand in one table, `COMMANDS`: what reads the queue and the nodes,
 Answers are taken whole or not at all; what a command returns after a change is not believed, the next look
 shows what came of it. Formats are those of Slurm 22.05 and later.
 
-A look costs one call of squeue and one of scontrol (every 30 s two more), O(lines): one for each task
+A look costs one call of squeue and one of scontrol (every 30 s one more), O(lines): one for each task
 that runs and each array that waits.
 """
 
@@ -23,7 +23,6 @@ from typing import NamedTuple
 from malleable.live.slurm.answers import (
     ALIVE,
     FIELDS,
-    NOBODY,
     STATES,
     Array,
     Look,
@@ -33,7 +32,6 @@ from malleable.live.slurm.answers import (
     memory_in,
     most_in,
     numbers_in,
-    others_in,
     rows_in,
     usable_in,
 )  # fmt: skip
@@ -42,7 +40,6 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
     "all": ("squeue", "-h", "-a", "-t", STATES, "-o"),
     "left": ("squeue", "-h", "--me", "-t", ",".join(("CG", *ALIVE)), "-o", "%F %K"),
-    "waiting": ("squeue", "-h", "-a", "-t", "PD", "-o"),
     "memory": ("squeue", "-h", "-a", "-O", "ArrayJobID:20,tres-alloc:400", "-j"),
     "nodes": ("scontrol", "-o", "show", "nodes"),
     "places": ("scontrol", "-o", "show", "partitions"),
@@ -58,7 +55,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 TIMEOUT = 10.0  # seconds that a command may take
 _SHARE = 10.0  # a look that takes s seconds is made every 10 s seconds at most
 _SLOWEST = 300.0
-_OTHERS = 30.0  # seconds between two looks at partitions, and at what other people wait for
+_PLACES = 30.0  # seconds between two looks at partitions
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
 _KEPT = ("SLURM_CONF", "SLURM_JWT")
 
@@ -138,8 +135,8 @@ class Slurm:
         self._next = self._began = -math.inf
         self._took = 0.0  # by the look before, which began then
         self._silent = 0
-        self._others, self._others_at = NOBODY, -math.inf
         self._most: dict[str, int] = {}  # CPUs of a node, by partition
+        self._places_at = -math.inf  # when they were asked for
         self._shares_memory: bool | None = None  # not known yet
         self._memory_of: dict[int, float] = {}  # by number of the array
         self.accounts = True
@@ -205,16 +202,17 @@ class Slurm:
         bury(queue.arrays)
         nodes = self._told("nodes")
         took = reply.took + nodes.took
-        if self._clock() >= self._others_at + _OTHERS:
+        if self._clock() >= self._places_at + _PLACES:
             places = self._ask(COMMANDS["places"])
             if not places.why:
                 self._most = most_in(places.text)
-            took += places.took + self._look_at_others(set(queue.arrays), at)
+            self._places_at = self._clock()
+            took += places.took
         usable = usable_in(nodes.text, self._most)
         took += self._look_at_memory(queue.arrays)
         self.slots = sum(each.slots for each in usable.values())
         self._next = self._clock() + self.soon
-        return Look(at, queue.arrays, queue.leases, usable, self._others, took)
+        return Look(at, queue.arrays, queue.leases, usable, took)
 
     def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
         """Memory of tasks, as it was when their array came."""
@@ -232,16 +230,6 @@ class Slurm:
         for array in arrays.values():
             array.memory = known.get(array.number, 0.0)
         return took
-
-    def _look_at_others(self, own: set[int], at: float) -> float:
-        mark = f"~{secrets.token_hex(6)}~"
-        reply = self._ask([*COMMANDS["waiting"], mark + mark.join(("%F", "%K", "%r", "%V"))])
-        self._others_at = self._clock() + _SHARE * reply.took
-        if reply.why:
-            return reply.took  # they may be hidden from us
-        with suppress(ValueError):  # cut off: the next look shows
-            self._others = others_in(rows_in(reply.text, mark, 4), own, at)
-        return reply.took
 
     def left(self) -> dict[int, set[int]]:
         """Tasks of own arrays that wait or run, by the array.

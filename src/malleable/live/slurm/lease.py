@@ -15,9 +15,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from malleable.live.slurm.answers import LEASE, Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean
@@ -39,32 +37,53 @@ def _lines(saved: Saved) -> str:
     )
 
 
-class Lease(Protocol):
-    """What a governor tells."""
+_WATCH = """\
+while sleep 1; do
+  [ -e "$1" ] || exit 0
+  [ $(( $(date +%s) - $(stat -c %Y -- "$1") )) -lt "$(head -n 1 -- "$1")" ] || break
+done
+tries=0
+until scontrol ping 2>/dev/null | grep -q 'is UP' || [ $tries -ge 360 ]; do
+  tries=$((tries + 1))
+  sleep 10
+done
+tail -n +2 -- "$1" | scontrol >/dev/null 2>&1
+scancel -u "$(id -un)" -n "$2" >/dev/null 2>&1
+rm -f -- "$1"
+"""
+
+
+class Lease:
+    """What one governor has.
+
+    Where no controller answers, the process tries for an hour. Once it has acted, it takes the job out of the
+    queue.
+
+    Parameters
+    ----------
+    engine : Slurm
+    folder : path, optional
+        Where the file is that the process watches: the seconds of the lease, and what to restore. None: there
+        is a job alone.
+    """
+
+    def __init__(self, engine: Slurm, folder: Path | None = None) -> None:
+        self._engine = engine
+        self._path = folder and folder / f"{_FILE}{socket.gethostname()}-{os.getpid()}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._number = 0
+        self._covered: dict[int, Mapping[str, int]] = {}
 
     def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
         """Restore so from so many seconds on, unless told again; what to change for it.
 
         Raises
         ------
-        SlurmError
+        SlurmError, OSError
             It could not be had.
         """
-
-    def release(self) -> None:
-        """Nothing is to be restored any more."""
-
-
-class JobLease:
-    """A job of Slurm."""
-
-    def __init__(self, engine: Slurm) -> None:
-        self._engine = engine
-        self._number = 0
-        self._covered: dict[int, Mapping[str, int]] = {}
-
-    def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
-        """As of `Lease`."""
+        if self._path:
+            self._watch(self._path, saved, seconds)
         begin = f"now+{max(1, int(seconds))}"
         here = self._number in look.leases
         if here and all(self._covered.get(number) == saved[number] for number in saved):
@@ -86,71 +105,28 @@ class JobLease:
             self._engine.drop(before)
         return []
 
-    def release(self) -> None:
-        """As of `Lease`."""
-        if self._number:
-            self._engine.drop(self._number)
-        self._number, self._covered = 0, {}
-
-
-_WATCH = """\
-while sleep 1; do
-  [ -e "$1" ] || exit 0
-  [ $(( $(date +%s) - $(stat -c %Y -- "$1") )) -lt "$(head -n 1 -- "$1")" ] || break
-done
-tries=0
-until scontrol ping 2>/dev/null | grep -q 'is UP' || [ $tries -ge 360 ]; do
-  tries=$((tries + 1))
-  sleep 10
-done
-tail -n +2 -- "$1" | scontrol >/dev/null 2>&1
-scancel -u "$(id -un)" -n "$2" >/dev/null 2>&1
-rm -f -- "$1"
-"""
-
-
-class ProcessLease:
-    """A process of its own session on this machine.
-
-    Its file has the seconds of the lease, and what to restore. Then the job beside it is not needed any
-    more. Where no controller answers, the process tries for an hour.
-
-    Parameters
-    ----------
-    folder : path
-        Where the file is that is watched.
-    beside : JobLease, optional
-        For the case that the machine goes down.
-    """
-
-    def __init__(self, folder: Path, beside: JobLease | None = None) -> None:
-        self._path = folder / f"{_FILE}{socket.gethostname()}-{os.getpid()}"
-        self._beside = beside
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
-        """As of `Lease`."""
-        fresh = self._path.with_name(f".{self._path.name}")
+    def _watch(self, path: Path, saved: Saved, seconds: float) -> None:
+        fresh = path.with_name(f".{path.name}")
         fresh.write_text(f"{max(1, int(seconds))}\n{_lines(saved)}")
-        fresh.replace(self._path)
+        fresh.replace(path)
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "lease", str(self._path), LEASE],
+                ["/bin/sh", "-c", _WATCH, "lease", str(path), LEASE],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True, env=clean(os.environ),
             )  # fmt: skip
-        return self._beside.keep(saved, look, seconds) if self._beside else []
 
     def release(self) -> None:
-        """As of `Lease`."""
-        with suppress(FileNotFoundError):
-            self._path.unlink()
+        """Nothing is to be restored any more."""
+        if self._path:
+            self._path.unlink(missing_ok=True)
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
             self._process = None
-        if self._beside:
-            self._beside.release()
+        if self._number:
+            self._engine.drop(self._number)
+        self._number, self._covered = 0, {}
 
 
 def set_back(engine: Slurm, saved: Saved) -> bool:
