@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from hashlib import blake2b
+from mmap import mmap
 from typing import Any, TypeAlias, cast
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.process.large import Mapped
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
 from malleable.live.history import keep_history
@@ -454,8 +454,8 @@ class CallRun:
             try:
                 if isinstance(value, RemoteValue):
                     value = event.result = value.bring()
-                elif isinstance(value, Mapped):
-                    value = event.result = pickle.dumps(value.load(), _PROTOCOL)
+                elif isinstance(value, mmap):
+                    value = event.result = value[:]
                 if not self.pickled:
                     value = pickle.dumps(value, _PROTOCOL)
             except BaseException:  # it is not kept, and called again by the next session
@@ -592,13 +592,9 @@ def end_calls(futures: Iterable[Future[Any]]) -> None:
         job.end(own)
 
 
-def _loaded(pickled: bytes | Mapped) -> Any:
-    return pickled.load() if isinstance(pickled, Mapped) else pickle.loads(pickled)
-
-
-def _raised(pickled: bytes | Mapped) -> BaseException:
+def _raised(pickled: bytes | mmap) -> BaseException:
     try:
-        error, text = _loaded(pickled)
+        error, text = pickle.loads(pickled)
         assert isinstance(error, BaseException)
         error.__cause__ = RemoteError(text)
     except BaseException as failed:  # whatever its class does: the loop goes on
@@ -606,9 +602,9 @@ def _raised(pickled: bytes | Mapped) -> BaseException:
     return error
 
 
-def _finish(future: Future[Any], pickled: bytes | Mapped) -> None:
+def _finish(future: Future[Any], pickled: bytes | mmap) -> None:
     try:
-        value = _loaded(pickled)
+        value = pickle.loads(pickled)
     except BaseException as failed:  # as above
         future.finish(None, failed)
     else:

@@ -8,9 +8,11 @@ a message there and one back, some 15 us in all on both sides, and what pickling
 from __future__ import annotations
 
 import fcntl
+import mmap
 import multiprocessing
 import os
 import pickle
+import secrets
 import selectors
 import socket
 import sys
@@ -27,7 +29,7 @@ from multiprocessing.spawn import get_preparation_data
 from typing import Any, Literal, cast
 
 from malleable.live.engines.process import worker
-from malleable.live.engines.process.large import Mapped
+from malleable.live.engines.process.child import Frames, framed
 from malleable.live.protocol import Abilities, Event, Task
 
 _GRAIN = 0.01  # seconds of calls that a worker gets at once
@@ -45,26 +47,60 @@ def safe_context() -> BaseContext:
     return multiprocessing.get_context("forkserver" if forks and importable else None)
 
 
-class _Worker(worker.Link):
-    """A process, its socket, its tickets, and the calls that it has not answered, the oldest first."""
+def _exit_text(code: int) -> str:
+    """How a process ended, by its exit code."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def _mapped(descriptor: int) -> bytes | mmap.mmap:
+    """What a worker has written; nothing if it cannot be had, which is this call's error alone."""
+    try:
+        return mmap.mmap(descriptor, 0)
+    except (OSError, ValueError):
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+class _Worker:
+    """A process, its socket, its tickets, and the calls that it has not answered, the oldest first.
+
+    Raises
+    ------
+    OSError
+        The keeper is busy or gone.
+    """
 
     def __init__(self, number: int, control: socket.socket) -> None:
-        super().__init__(number, control)
+        self.number = number
+        self.socket, theirs = socket.socketpair()
+        self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.shared: deque[int] = (
+            deque()
+        )  # descriptors of large results, whose answers are on their way
+        seal = secrets.token_bytes(worker.SEAL)
+        self.frames = Frames(seal)
+        with theirs:
+            name = number.to_bytes(8, "little")
+            try:
+                socket.send_fds(control, [name + seal], [theirs.fileno(), self.tickets])
+            except OSError:
+                self.close()
+                raise
         self.socket.setblocking(False)
         self.mad = False  # it is about to be killed, and nothing that it says counts
         self.ends: set[str] = set()  # it is about to be killed because of these calls
         self.unsent = bytearray()
         self.sent: deque[Task] = deque()
-        self.shared: deque[int] = (
-            deque()
-        )  # descriptors of large results, whose answers are on their way
         self.since = 0.0  # when the last bundle was sent
         self.whole = False  # nothing of it was taken back
         self.bundle = self.answered = 0
 
     def close(self) -> None:
         """The worker ends once its call has."""
-        super().close()
+        self.socket.close()
+        for each in (self.tickets, self.gives):
+            os.close(each)
         while self.shared:
             os.close(self.shared.popleft())
 
@@ -180,7 +216,7 @@ class Processes:
             task.holder = to
         to.since, to.whole = time.monotonic(), len(bundle) > 1
         body = (ticket, [(task.key, task.call) for task in bundle])
-        to.unsent += worker.framed(pickle.dumps(body, worker.PROTOCOL))
+        to.unsent += framed(pickle.dumps(body, worker.PROTOCOL))
         self._send(to)
 
     def _send(self, to: _Worker) -> None:
@@ -218,7 +254,7 @@ class Processes:
         for each in self._workers.values():
             if found := {task.key for task in each.sent} & gone:
                 each.ends |= found
-                worker.tell_to_kill(each.number, self._control)
+                self._tell_to_kill(each)
 
     def _take_back(self, each: _Worker) -> None:
         self._events += [Event("returned", task.key) for task in reversed(each.take_back())]
@@ -284,8 +320,8 @@ class Processes:
             except Exception:  # a thread of a call writes here, too
                 self._kill(each)
                 break
-            if isinstance(result, tuple) and each.shared:
-                result = Mapped(each.shared.popleft(), result)
+            if result is None and each.shared:
+                result = _mapped(each.shared.popleft())
             if key is None:
                 self._break(f"an initializer raised an error:\n{result}")
                 continue
@@ -302,7 +338,12 @@ class Processes:
 
     def _kill(self, each: _Worker) -> None:
         each.mad = True
-        worker.tell_to_kill(each.number, self._control)
+        self._tell_to_kill(each)
+
+    def _tell_to_kill(self, each: _Worker) -> None:
+        """A worker is to be killed, with all that its call has started."""
+        with suppress(OSError):  # the keeper is gone, which its socket shows
+            self._control.send(each.number.to_bytes(8, "little"))
 
     def _rest(self, each: _Worker) -> None:
         """A worker that has nothing to do gets the next bundle, unless it is about to end."""
@@ -341,7 +382,8 @@ class Processes:
                 self._idle.remove(each)
             del self._workers[each.number]
             each.close()
-        took, text = time.monotonic() - each.since, worker.died(code)
+        took = time.monotonic() - each.since
+        text = f"the worker process of this call ended {_exit_text(code)} before the call did"
         # One at most: a ticket was taken, and no answer given. If it is not the one that was to be ended, it
         # has begun just now.
         for task in each.sent:
@@ -350,7 +392,7 @@ class Processes:
             self._events.append(Event(kind, task.key, code or 1, took, text=text))
         self._barren += not each.ends
         if self._barren > _BARREN:
-            self._break(f"workers end {worker.exit_text(code)} before they have answered a call")
+            self._break(f"workers end {_exit_text(code)} before they have answered a call")
 
     def _break(self, why: str) -> None:
         self.broken = self.broken or why

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
-import secrets
 import selectors
 import signal
 import socket
@@ -33,7 +32,6 @@ from multiprocessing import get_context
 from typing import Any
 
 from malleable.live.engines.process.child import HEARD, Frames, framed
-from malleable.live.engines.process.large import Parts, pickled
 from malleable.live.engines.process.nanny import (
     become_reaper,
     descendants,
@@ -43,84 +41,27 @@ from malleable.live.engines.process.nanny import (
 )
 from malleable.live.engines.remote import leave, outcome_of
 
-__all__ = [
-    "ENDED",
-    "PROTOCOL",
-    "SEAL",
-    "Frames",
-    "Link",
-    "died",
-    "exit_text",
-    "framed",
-    "keep",
-    "tell_to_kill",
-]
-
 ENDED = struct.Struct("<qi")
 SEAL = 8  # bytes
 PROTOCOL = pickle.HIGHEST_PROTOCOL
 READ = 1 << 18
+LARGE = 1 << 20  # bytes from which on a result comes through memory that both share
 _QUICK = 1e-5  # seconds: a shorter call has not closed the socket and opened something else
 _DEATH_SIGNAL = 1  # of prctl
-
-
-class Link:
-    """What the pool has of a worker that the keeper is asked to start: a socket, and the pipe of tickets.
-
-    Raises
-    ------
-    OSError
-        The keeper is busy, where the control does not block, or gone.
-    """
-
-    def __init__(self, number: int, control: socket.socket) -> None:
-        self.number = number
-        self.socket, theirs = socket.socketpair()
-        self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        with theirs:
-            name, seal = number.to_bytes(8, "little"), secrets.token_bytes(SEAL)
-            try:
-                socket.send_fds(control, [name + seal], [theirs.fileno(), self.tickets])
-            except OSError:
-                self.close()
-                raise
-        self.frames = Frames(seal)
-
-    def close(self) -> None:
-        """The worker ends once its call has."""
-        self.socket.close()
-        os.close(self.tickets)
-        os.close(self.gives)
-
-
-def tell_to_kill(number: int, control: socket.socket) -> None:
-    """A worker is to be killed, with all that its call has started."""
-    with suppress(OSError):  # the keeper is gone, which its socket shows
-        control.send(number.to_bytes(8, "little"))
-
-
-def exit_text(code: int) -> str:
-    """How a process ended, by its exit code."""
-    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
-
-
-def died(code: int) -> str:
-    """What is said of a call whose worker ended with this exit code."""
-    return f"the worker process of this call ended {exit_text(code)} before the call did"
+_pickled = partial(pickle.dumps, protocol=PROTOCOL)
 
 
 def _answer(connection: socket.socket, seal: bytes, *answer: Any) -> None:
-    """Send (key, good, result, seconds); a large result in shared memory, with its lengths in its place."""
+    """Send (key, good, result, seconds); a large result is a file in memory, sent beside the others."""
     key, good, result, took = answer
-    if not isinstance(result, Parts):
+    if len(result) < LARGE:
         connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
         return
-    descriptor = result.written()
-    try:
-        body = pickle.dumps((key, good, result.lengths, took), PROTOCOL)
-        socket.send_fds(connection, [framed(body, seal)], [descriptor])
-    finally:
-        os.close(descriptor)
+    with os.fdopen(os.memfd_create("malleable-result", os.MFD_CLOEXEC), "wb") as file:
+        file.write(result)
+        file.flush()
+        body = pickle.dumps((key, good, None, took), PROTOCOL)
+        socket.send_fds(connection, [framed(body, seal)], [file.fileno()])
 
 
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
@@ -140,7 +81,7 @@ def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int |
                     spare = ticket  # of the next bundle; the rest of this one was taken back
                     break
                 began = time.monotonic()
-                good, result, _ = outcome_of(partial(pickle.loads, call), pickled)
+                good, result, _ = outcome_of(partial(pickle.loads, call), _pickled)
                 took = time.monotonic() - began
                 if took > _QUICK and os.fstat(connection.fileno()).st_ino != own:
                     os._exit(1)  # the call has closed it, and something else has its number
