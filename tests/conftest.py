@@ -1,12 +1,9 @@
 """Makes `tests.oracles` and `tests.strategies` importable from a fresh clone, whatever the start directory."""
 
-import itertools
-import os
 import signal
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,11 +26,3 @@ settings.load_profile("malleable")
 # What a shell starts in the background ignores interrupts; the tests of Ctrl-C need to hear them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-_NUMBERS = itertools.count()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup():
-    """Runs of a test, in processes of it too, count no runs but their own as others that are at work."""
-    os.environ["MALLEABLE_RUNS"] = f"{os.getpid()}.{next(_NUMBERS)}"

@@ -38,7 +38,7 @@ INSIDE = {
         ("shell_text", "templates", "jobs_file", "tries"),
         ("history", "journal_file", "journal", "output"),
         ("ledger", "decider"),
-        ("futures", "engines", "machine", "slots_used", "backups"),
+        ("futures", "engines", "machine", "backups"),
         ("loop", "slurm"),
         ("failures", "status", "run", "calls", "control", "orders"),
         ("executor",),

@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from concurrent import futures
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -213,19 +212,10 @@ def test_a_call_that_kills_its_worker_fails_alone(pool, cluster):
     assert [each.result(PATIENCE) for each in many] == [*range(20), *range(20)]
 
 
-def test_what_cannot_be_pickled_or_is_too_large_is_named(pool, monkeypatch):
+def test_what_cannot_be_pickled_is_named(pool):
     refused = pool.job("locks").submit(pow, threading.Lock())
     with pytest.raises(Exception, match="call of pow .number 0 of job 'locks'. cannot be pickled"):
         refused.result(PATIENCE)
-    few = replace(mb.engines.Dask.abilities, largest=1000)
-    monkeypatch.setattr(mb.engines.Dask, "abilities", few)
-    job = pool.job("large")
-    assert job.submit(len, bytes(100)).result(PATIENCE) == 100
-    with pytest.raises(
-        Exception, match=r"2,0.. bytes, more than the 1,000 .* call of len .number 1 of job 'large'"
-    ):
-        job.submit(len, bytes(2000)).result(PATIENCE)
-    until(lambda: job.progress()[:3] == (1, 1, 0))
 
 
 def test_a_bundle_that_could_not_tell_is_asked(client):

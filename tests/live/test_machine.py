@@ -1,14 +1,11 @@
-"""How many tasks run at once if nobody says so, and who else is at work."""
+"""How many tasks run at once if nobody says so."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
-from malleable.live.machine import machine_memory, other_runs, processors
-from tests.live.screen import MALLEABLE, terminal
-from tests.live.waiting import until
+from malleable.live.machine import machine_memory, processors
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -52,20 +49,3 @@ def test_groups_of_version_1(tmp_path, many):
 def test_no_groups_at_all(tmp_path, many):
     assert processors(tmp_path / "none", tmp_path / "nor") == 64
     assert 1e6 < machine_memory(tmp_path / "none", tmp_path / "nor") < 1e18
-
-
-def test_a_second_run_says_so(tmp_path):
-    (tmp_path / "jobs.toml").write_text(
-        '[[job]]\ncommand = "until [ -e go ]; do sleep 0.05; done"\n'
-    )
-    assert other_runs() == []
-    with subprocess.Popen(
-        [*MALLEABLE, "run", "-q", "-j", "7"], cwd=tmp_path, stdout=subprocess.DEVNULL
-    ) as first:
-        until(other_runs)
-        with terminal(tmp_path, "run", "-j", "3", "--journal", "k/j", columns=140) as on:
-            on.wait(lambda text: f"7 + 3 slots on {processors()} processor" in text)
-            assert "at work on this machine" in on.screen.text()
-            (tmp_path / "go").touch()
-            assert on.end() == 0
-        assert first.wait(30) == 0

@@ -185,7 +185,6 @@ def test_it_ends_beside_what_can_never_start(slurm):
     assert governed.returncode == 0, governed.stderr
     assert f"scancel {never} {neither}" in governed.stdout
     assert "other" in governed.stdout
-    assert "mean time from submission to end" in governed.stdout
     slurm.run("scancel", str(never), str(neither))
     slurm.wait(lambda: not slurm.seen("%F"))
     nothing = slurm.malleable("govern", "slurm", "--apply", "--until-done", "--every", "0.5")

@@ -29,7 +29,6 @@ from malleable.live.ledger import Progress
 from malleable.live.own_files import OURS, own_folder
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Slurm, SlurmError
-from malleable.live.slurm.gain import gain_of
 from malleable.live.slurm.governor import COMMENT, Governor, Planned
 from malleable.live.slurm.lease import Lease, left_behind
 from malleable.live.slurm.place_deciders import PlaceDeciders
@@ -40,7 +39,6 @@ from malleable.view.text import (
     fields_of,
     number,
     printable,
-    wall_time,
 )
 
 _SHOWN = 40  # arrays that people are shown
@@ -268,13 +266,9 @@ _NOTHING = "no array waits or runs that could be governed"
 
 
 def _show_end(governor: Governor, outputs: Outputs, restored: bool) -> int:
-    """What has ended when, and what was gained."""
+    """What has ended when."""
     never = [array.number for array in governor.never]
-    gain = governor.guard("the gain", lambda: gain_of(governor.jobs, governor.most_slots))
-    result = _result(governor) | {
-        "restored": restored, "never": never,
-        "gain": gain and {**gain._asdict(), "ratio": gain.ratio},
-    }  # fmt: skip
+    result = _result(governor) | {"restored": restored, "never": never}
     ended = sum(not math.isnan(job.ended) for job in governor.jobs)
     back = (
         f"{counted(governor.changes, 'change')}, all set back" if restored else "not all set back"
@@ -300,11 +294,6 @@ def _show_end(governor: Governor, outputs: Outputs, restored: bool) -> int:
         parts.append(f"... and {len(shown) - _SHOWN:,} more")
     if not governor.jobs:
         parts = [_NOTHING]
-    if gain:
-        parts.append(
-            f"mean time from submission to end: {wall_time(gain.response)}; in the order of arrival, which was "
-            f"simulated, {wall_time(gain.in_order)} (factor {gain.ratio:.2f})"
-        )
     if never:
         listed = " ".join(map(str, never))
         parts.append(

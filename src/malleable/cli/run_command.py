@@ -7,7 +7,6 @@ import math
 import os
 import signal
 import sys
-import time
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -43,12 +42,11 @@ from malleable.live.jobs_file import Job, check_memory, check_minima, parse_jobs
 from malleable.live.journal import Expected, Journal, Run
 from malleable.live.ledger import Progress, Work, last_end
 from malleable.live.loop import Loop
-from malleable.live.machine import machine_memory, other_runs, processors
+from malleable.live.machine import machine_memory, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder
 from malleable.live.protocol import Engine, Task
 from malleable.live.run import FAILED, CommandRun, work_of
-from malleable.live.slots_used import SlotsUsed
 from malleable.live.status import JobStatus, run_status
 from malleable.view.live import (
     BACKUPS,
@@ -299,9 +297,6 @@ def _progress(
         begun.tell_failure = failing
         say = lambda text: quiet() or screen.above([f"malleable: {text}"])  # noqa: E731
         begun.tell_shortage = say
-        if not asked.engine and not quiet():
-            used = SlotsUsed(begun.run.slots, processors(), say, time.monotonic)
-            begun.hearers["the look at processors"] = used
         if streams:
             earlier: set[tuple[int, int]] | None = set() if asked.keep_order else None
             begun.earlier = earlier
@@ -327,8 +322,6 @@ def _progress(
 
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
-    if not asked.engine:
-        begun.guard("the look at other runs", lambda: _tell_others(run.slots))
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
     for text in engine.abilities.ungoverned:
         note(f"--engine {asked.engine}: {text}")
@@ -365,15 +358,6 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     return _show_outcome(
         begun.journal, begun.run, loop.now, loop.jobs, state, outputs, asked.output == "stream"
     )
-
-
-def _tell_others(slots: int) -> None:
-    others = other_runs()
-    if others:
-        both = f"{sum(others):,} + {slots:,} slots on {counted(processors(), 'processor')}"
-        which = "another run" if len(others) == 1 else f"{len(others):,} other runs"
-        go = "is" if len(others) == 1 else "are"
-        note(f"{which} of yours {go} at work on this machine: {both}")
 
 
 @contextmanager

@@ -319,11 +319,6 @@ class CallRun:
             packed = self._pickle(call)
         except Exception as raised:
             return None, raised if self.pickled else None
-        most = self.engine.abilities.largest
-        size = len(packed) if isinstance(packed, bytes) else sum(map(len, packed))
-        if 0 < most < size:
-            told = f"{size:,} bytes, more than the {most:,} that a call may have"
-            return packed, ValueError(told)
         return packed, None
 
     def _not_pickled(
@@ -390,7 +385,6 @@ class CallRun:
         try:
             while not self._stopping and not (self._shut_down and self.loop.finished):
                 self._obey()
-                self._settle()
                 self._look_at_slots()
                 self._describe()
                 self.loop.step(_REST)
@@ -485,19 +479,6 @@ class CallRun:
                 future.finish(None, self.engine.error(event.text or event.kind))
             else:
                 future.finish(None, _raised(event.result) if self.pickled else event.result)
-
-    def _settle(self) -> None:
-        """Who submits may be about to submit more: what starts first cannot be taken back."""
-        quiet = self.engine.abilities.settle
-        if quiet == 0.0 or self.loop.busy:
-            return
-        until = time.monotonic() + 10.0 * quiet
-        known = -1
-        while known != (known := sum(job.count for job in list(self.jobs.values()))):
-            if time.monotonic() >= until:
-                break
-            time.sleep(quiet)
-            self._obey()
 
     def _look_at_slots(self) -> None:
         if self.engine.slots != self._slots:

@@ -1,4 +1,4 @@
-"""Processors and memory that a run may use: those of its control group, and other runs beside it.
+"""Processors and memory that a run may use: those of the machine or of its control group.
 
 A control group is a folder below /sys/fs/cgroup; each limit of it or of those above it counts. Some files are
 read once a run.
@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from malleable.live.engines.process import nanny
-
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
-_PROCESSES = Path("/proc")
 
 
 def _read(folder: Path, *names: str) -> list[str]:
@@ -62,31 +59,3 @@ def machine_memory(groups: Path = _GROUPS, own: Path = _OWN) -> float:
     found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     limits = _limits("memory", ("memory.max",), ("memory.limit_in_bytes",), groups, own)
     return min([found, *(limit[0] for limit in limits if limit)])
-
-
-def other_runs(processes: Path = _PROCESSES) -> list[int]:
-    """Slots of each other run of this user whose commands run on this machine now. O(processes).
-
-    Runs whose environment has another ``MALLEABLE_RUNS`` keep to themselves, as tests do.
-    """
-    found = []
-    name = b"MALLEABLE_RUNS="
-    own = name + os.environb.get(name[:-1], b"")
-    program = os.fsencode(Path(nanny.__file__).name)
-    for folder in processes.iterdir():
-        if not folder.name.isdigit():
-            continue
-        with suppress(OSError, ValueError):  # it has ended, or is somebody else's
-            if folder.stat().st_uid != os.geteuid():
-                continue
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            # As `malleable.live.engines.process.local` starts it: python -I -S .../nanny.py SOCKET SLOTS TOKEN
-            if (
-                len(words) > 6
-                and words[1:3] == [b"-I", b"-S"]
-                and words[3].endswith(b"/" + program)
-            ):
-                set_there = (folder / "environ").read_bytes().split(b"\0")
-                if own == next((each for each in set_there if each.startswith(name)), name):
-                    found.append(int(words[5]))
-    return found

@@ -37,11 +37,6 @@ class Abilities:
         Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments), what
         `malleable.live.engines.remote` packs, functions that workers cannot import with it, or these
         objects themselves. Else it runs commands.
-    settle : float
-        Seconds without another call before the first calls of an idle pool start, ten times that at most: where
-        a start takes longer anyway, it should know all jobs that are submitted together.
-    largest : int
-        Bytes that a pickled call may have; 0: any number.
     ungoverned : sequence of str
         What else runs on the same slots and does not ask the loop, a sentence each.
     """
@@ -52,8 +47,6 @@ class Abilities:
     ahead: float = 0.0
     together: int = 1
     calls: Literal["none", "pickled", "by value", "plain"] = "none"
-    settle: float = 0.0
-    largest: int = 0
     ungoverned: Sequence[str] = ()
 
 

@@ -75,9 +75,7 @@ class Dask(Cluster):
     """
 
     abilities = Abilities(
-        grain=GRAIN, ahead=GRAIN, together=100, calls="by value", settle=0.01,
-        largest=1 << 27,  # it passes through the scheduler
-        ungoverned=(_UNGOVERNED,),
+        grain=GRAIN, ahead=GRAIN, together=100, calls="by value", ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
 
     def __init__(

@@ -35,8 +35,6 @@ _GRAIN = 0.25  # seconds of calls that are sent together
 _STUCK = 2.0 * _GRAIN  # seconds after which those that were not begun are taken back
 _TOGETHER = 500  # calls at most
 _AHEAD = 0.2  # seconds before a slot comes free that the next process is on the server
-_LARGEST = 1 << 30  # bytes of a call
-_SETTLE = 0.01  # seconds without another call before the first of an idle pool start
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _STAY = 20.0  # seconds, about, that a process keeps its slot while there is work
 _LEAVE = 1.0  # seconds that those that are not needed any more have to come and hear it
@@ -124,7 +122,7 @@ class HyperQueue(Cluster):
 
     abilities = Abilities(
         kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
-        calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
+        calls="by value", ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
 
     def __init__(

@@ -72,8 +72,7 @@ class Ray(Cluster):
     """
 
     abilities = Abilities(
-        grain=GRAIN, ahead=GRAIN, together=200, calls="by value", settle=0.01, largest=1 << 30,
-        ungoverned=(_UNGOVERNED,),
+        grain=GRAIN, ahead=GRAIN, together=200, calls="by value", ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
 
     def __init__(

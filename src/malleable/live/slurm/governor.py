@@ -153,7 +153,7 @@ class Governor(Ledger):
         # Seconds of tasks of arrays that have ended; the journal has them by older beliefs.
         self._restated: dict[int, float] = {}
         self.look = Look(0.0)
-        self.looks = self.most_slots = 0
+        self.looks = 0
         self.planned: list[Planned] = []
         self.changes = 0
         self.trouble: dict[str, str] = {}  # what does not work, by what it is about
@@ -218,7 +218,6 @@ class Governor(Ledger):
         self._time()
         for place in {array.place for array in own.values()}:
             self._places.resize(place, self.look.slots(place), now)
-        self.most_slots = max(self.most_slots, self.slots)
         for number in self._own.keys() - self._row_of.keys():
             del self._own[number]
             self._touched_arrays.discard(number)
