@@ -1,10 +1,10 @@
 """Jobs of a run are paused, resumed, cancelled and set from another terminal, by the run's owner alone."""
 
 import contextlib
+import json
 import os
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import time
 import pytest
 
 from malleable.cli import main
-from malleable.live.control import Control, order, socket_path
+from malleable.live.control import Control, order, orders_folder
 from malleable.live.journal import Journal
 from malleable.live.status import run_status
 from tests.live.screen import MALLEABLE, terminal
@@ -53,7 +53,7 @@ def going(tmp_path, monkeypatch):
             return {job.name: job for job in run_status(journal).jobs}
 
     path = tmp_path / ".malleable" / "journal.sqlite"
-    until(lambda: socket_path(path).exists() and any(job.done for job in jobs().values()))
+    until(lambda: orders_folder(path).exists() and any(job.done for job in jobs().values()))
     yield process, jobs, path
     process.kill()
     process.wait()
@@ -102,7 +102,7 @@ def test_a_run_that_goes_on_keeps_to_it(going, capsys):
     assert main(["pause", "a"]) == main(["set", "b", "deadline=2h"]) == main(["cancel", "b"]) == 0
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
-    assert not socket_path(path).exists()
+    assert not orders_folder(path).exists()
     done = jobs()["a"].done, jobs()["b"].done
     assert jobs()["b"].deadline == 7200.0
     capsys.readouterr()
@@ -110,7 +110,7 @@ def test_a_run_that_goes_on_keeps_to_it(going, capsys):
     assert "no run of this journal goes on" in capsys.readouterr().err
     again = subprocess.Popen([*MALLEABLE, "run", "--resume", "-q"], stdout=subprocess.DEVNULL)
     try:
-        until(lambda: socket_path(path).exists())
+        until(lambda: orders_folder(path).exists())
         time.sleep(1.0)
         found = jobs()
         assert (found["a"].done, found["b"].done) == done
@@ -129,7 +129,7 @@ def listening(tmp_path):
     heard = []
     control = Control(tmp_path / "journal", lambda it: heard.append(dict(it)) or "done so")
     try:
-        yield control, heard, socket_path(tmp_path / "journal")
+        yield control, heard, orders_folder(tmp_path / "journal")
     finally:
         control.close()
 
@@ -156,64 +156,51 @@ def as_nobody(call, meanwhile):
         return file.read().decode()
 
 
-def connected(path):
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.connect(str(path))
-    return connection
-
-
 def test_only_the_owner(tmp_path):
-    with listening(tmp_path) as (control, heard, path):
-        assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+    with listening(tmp_path) as (control, heard, folder):
+        assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
         if os.geteuid() != 0:
             pytest.skip("to be another user takes root")
 
         def ask():
-            with connected(path) as connection:
-                connection.sendall(b'{"do": "cancel"}')
-                return connection.recv(100)
+            return (folder / "1.order").write_text('{"do": "cancel"}')
 
-        for folder in (tmp_path, *tmp_path.parents[:3]):
-            folder.chmod(0o755)
+        for above in (tmp_path, *tmp_path.parents[:3]):
+            above.chmod(0o755)
         assert as_nobody(ask, control.serve) == "PermissionError"
         assert heard == []
-        os.chown(path, 65534, 65534, follow_symlinks=False)
-        with pytest.raises(ValueError, match="a socket of your own has to be here"):
+        os.chown(folder, 65534, 65534)
+        with pytest.raises(ValueError, match="belongs to user 65534"):
             order(tmp_path / "journal", {})
 
 
-def test_nobody_who_connects_holds_a_run_up(tmp_path):
-    with listening(tmp_path) as (control, heard, path):
-        silent = [connected(path) for _ in range(3)]
-        for _ in range(4):
-            control.serve()  # returns
-        for wrong in (b"{", b"\xff", b"[]", b"null"):
-            with connected(path) as connection:
-                connection.sendall(wrong)
-                control.serve()
-                control.serve()
-                assert b'"error"' in connection.recv(1000)
-        with connected(path) as connection:
-            connection.sendall(b'{"do": "x"}')
-            control.serve()
-            assert connection.recv(1000) == b'{"done": "done so"}'
+def test_each_order_has_an_answer(tmp_path):
+    with listening(tmp_path) as (control, heard, folder):
+        for k, wrong in enumerate((b"{", b"\xff", b"[]", b"null")):
+            (folder / f"{k}.order").write_bytes(wrong)
+        (folder / "5.order").write_bytes(b'{"do": "x"}')
+        (folder / "6.new").write_bytes(b'{"do": "y')  # somebody is at it
+        control.serve()
+        answers = [json.loads(path.read_text()) for path in sorted(folder.glob("*.answer"))]
+        assert [list(each) for each in answers] == [["error"]] * 4 + [["done"]]
         assert heard == [{"do": "x"}]
-        for connection in silent:
-            connection.close()
-    assert not path.exists()
+        assert len(answers) == 5
+        for path in folder.iterdir():
+            path.unlink()
+    assert not folder.exists()
 
 
 def test_what_a_killed_run_left_is_replaced_and_nothing_else(tmp_path):
-    path = socket_path(tmp_path / "journal")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
-        left.bind(str(path))
-    with listening(tmp_path):
-        pass
-    path.write_text("mine")
-    with pytest.raises(ValueError, match="a socket of your own has to be here"):
+    folder = orders_folder(tmp_path / "journal")
+    with Journal(tmp_path / "journal"):
+        folder.mkdir()
+        (folder / "1.order").write_text('{"do": "x"}')
+    with pytest.raises(ValueError, match="no run of this journal goes on"):
+        order(tmp_path / "journal", {"do": "x"})
+    with listening(tmp_path) as (control, heard, _):
+        control.serve()
+        assert heard == []
+    folder.write_text("mine")
+    with pytest.raises(ValueError, match="is no folder"):
         Control(tmp_path / "journal", lambda it: "")
-    assert path.read_text() == "mine"
-    deep = tmp_path / ("d" * 100) / ("e" * 100)
-    deep.mkdir(parents=True)
-    with listening(deep) as (_, _, path):  # longer than an address may be
-        assert path.exists()
+    assert folder.read_text() == "mine"
