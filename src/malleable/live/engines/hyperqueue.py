@@ -41,7 +41,6 @@ _LEAVE = 1.0  # seconds that those that are not needed any more have to come and
 _IDLE = 0.2  # seconds that it waits for more
 _STARTS = 20.0  # seconds that a server has to start, and a process to say who it is
 _ANSWERS_NOT = "the server does not answer: {}"
-_UNGOVERNED = "what others submit to the server is started as HyperQueue decides"
 _OPEN = (
     "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
     " can run commands as you. If others can reach them, use hq server start, and give the server's folder"
@@ -76,6 +75,7 @@ class _Errand:
     job: int  # of the server
     place: int  # in it
     calls: bool  # or commands
+    answer: bytes = b""  # what the engine shows it
     connection: socket.socket | None = None  # None: it has not come yet
     number: int = 0  # of the bundle that it took last
     sending: threading.Lock = field(default_factory=threading.Lock)
@@ -122,7 +122,7 @@ class HyperQueue(Cluster):
 
     abilities = Abilities(
         kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
-        calls="by value", ungoverned=(_UNGOVERNED,),
+        calls="by value"
     )  # fmt: skip
 
     def __init__(
@@ -151,13 +151,12 @@ class HyperQueue(Cluster):
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
         self._door = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
-        self._secret = secrets.token_bytes(32)
         # What follows is changed under the lock; somebody may wait for more work.
         self._lock = threading.Condition()
         self._given: dict[int, _Bundle] = {}
         # For a process, by whether they are calls.
         self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
-        self._errands: dict[str, _Errand] = {}
+        self._errands: dict[bytes, _Errand] = {}  # by what they show
         # Of the loop alone.
         self._count = 0
         self._closed = False
@@ -199,20 +198,18 @@ class HyperQueue(Cluster):
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        name, mine = "", _Errand(0, 0, False)
+        name, mine = b"", _Errand(0, 0, False)
         try:
             connection.settimeout(_STARTS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if not errand.agree(connection, self._secret, b"engine", b"errand"):
-                return
-            found = errand.receive(connection)
+            found = errand.read(connection, errand.HALF)
             connection.settimeout(None)
             with self._lock:
                 known = self._errands.get(found)
                 if known is None or known.connection:  # the server started it once more
-                    errand.send(connection, None)
                     return
                 name, mine, known.connection = found, known, connection
+            connection.sendall(mine.answer)
             leaves = time.monotonic() + _STAY * random.uniform(0.5, 1.5)  # not all at once
             while tasks := self._take(mine, leaves):
                 number = self._hand_over(mine, tasks)
@@ -287,12 +284,11 @@ class HyperQueue(Cluster):
         address = [self._host, str(self._door.getsockname()[1])]
         made = {}
         for place in range(count):
-            self._count += 1
-            name = str(self._count)
-            made[name] = _Errand(0, place, calls)
+            name, answer = (secrets.token_bytes(errand.HALF) for _ in range(2))
+            made[name] = _Errand(0, place, calls, answer)
             job.program(
-                [self._python, "-I", *([] if calls else ["-S"]), str(Path(errand.__file__)), *address, name],
-                env={errand.SECRET: self._secret.hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
+                [self._python, "-I", *([] if calls else ["-S"]), str(Path(errand.__file__)), *address],
+                env={errand.SECRET: (name + answer).hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
                 priority=self._priority,
             )  # fmt: skip
         with self._lock:  # they may come before the server has answered
@@ -353,7 +349,7 @@ class HyperQueue(Cluster):
     def _heard(self, said: Any) -> list[Event]:
         """The report about a bundle, by number, or about the end of a process, by name."""
         who, told = said
-        if isinstance(who, str):
+        if isinstance(who, bytes):
             with self._lock:  # a process has ended, or will never be there
                 self._errands.pop(who, None)
             return []

@@ -23,7 +23,6 @@ import os
 import select
 import sys
 import time
-from _blake2 import blake2b
 from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NODELAY, socket
 
 TYPE_CHECKING = False
@@ -39,14 +38,10 @@ else:
     from _signal import SIGKILL, SIGTERM
 
 SECRET = "MALLEABLE_SECRET"
-_NONCE = 32
+HALF = 32  # bytes that a process shows, and bytes that the engine shows then
 _MARSHAL = 4  # version of the format
 _HEARD = 30.0  # seconds that an engine has to hear the end
 _SHORT = 1.0  # seconds until a command goes back for which the machine had no room
-
-
-def _sealed(secret: bytes, role: bytes, nonce: bytes) -> bytes:
-    return blake2b(role + nonce, key=secret, digest_size=_NONCE).digest()
 
 
 def read(connection: socket, count: int) -> bytes:
@@ -58,16 +53,6 @@ def read(connection: socket, count: int) -> bytes:
             raise EOFError
         found += data
     return bytes(found)
-
-
-def agree(connection: socket, secret: bytes, role: bytes, other: bytes) -> bool:
-    """Whether both ends know the secret; each shows it with a number that the other one drew."""
-    mine = os.urandom(_NONCE)
-    connection.sendall(mine)
-    theirs = read(connection, _NONCE)
-    connection.sendall(_sealed(secret, role, theirs))
-    shown = read(connection, _NONCE)
-    return mine != theirs and shown == _sealed(secret, other, mine)
 
 
 def send(connection: socket, value: Any) -> None:
@@ -213,15 +198,15 @@ def end_below() -> None:
     )
 
 
-def main(host: str, port: str, name: str) -> None:
+def main(host: str, port: str) -> None:
     """Do what the engine has to do."""
     secret = bytes.fromhex(os.environ.pop(SECRET))
     connection = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
     connection.connect((host, int(port)))
     connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-    if not agree(connection, secret, b"errand", b"engine"):
-        sys.exit("the engine does not know the secret of this run")
-    send(connection, name)
+    connection.sendall(secret[:HALF])
+    if read(connection, HALF) != secret[HALF:]:
+        sys.exit("this is not the engine that had the process started")
     found = receive(connection)
     if found is not None:
         (run_calls if found[0] == "call" else run_commands)(connection, found)
