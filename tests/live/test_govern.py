@@ -96,7 +96,7 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would():
     assert [planned.array.number for planned in governor.planned][:2] == [4, 7]
     assert any(planned.nice > 0 for planned in governor.planned)
     assert world.updates == []
-    assert all(words[0] in ("squeue", "scontrol", "sacct") for words in world.calls)
+    assert all(words[0] in ("squeue", "scontrol") for words in world.calls)
     assert ["scontrol"] not in world.calls
 
 
@@ -301,6 +301,21 @@ def test_two_partitions_are_governed_apart():
         given = [p.slots for p in governor.planned if p.array.place == place]
         assert sum(given) == 24
     go(governor, world)
+
+
+def test_what_programs_take_is_learnt_where_they_ran(tmp_path):
+    world = FakeSlurm(places=("main", "other"))
+    world.submit(60, 2.0, name="first")
+    world.submit(30, 4.0, name="second", place="other")
+    world.submit(5, 2.0, name="first", place="other")
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(24, "sum:response", "flex", kind="arrays")
+        journal.enter(1)
+        governor = governed(world, journal=journal)
+        go(governor, world)
+        governor.end("done")
+        programs = {own["program"]: own["map"][0] for own in journal.history()["programs"]}
+    assert programs == {"first": 1.0, "second": 1.0}
 
 
 def test_no_more_slots_than_a_partition_may_have():

@@ -16,7 +16,7 @@ from malleable.live.slurm.answers import (
     tasks_in,
     usable_in,
 )
-from malleable.live.slurm.commands import Reply, Slurm, SlurmError, call
+from malleable.live.slurm.commands import Slurm, SlurmError, call
 from malleable.live.slurm.nice import MOST_CHANGES, NiceOrder
 
 
@@ -113,19 +113,6 @@ def test_commands_that_are_missing_fail_or_hang(monkeypatch):
     assert call(["cat"], "x\udcff".encode(errors="replace").decode())[:2] == ("x?", "")
     with pytest.raises(SlurmError):
         Slurm(ask=lambda words, lines="": call(["malleable-no-such-command"])).look()
-
-
-def test_seconds_from_accounting():
-    text = (
-        "7_1|COMPLETED|10\n7_2|COMPLETED|20\n7_3|FAILED|5\n7_4|CANCELLED by 0|1\n7_[5-9]|PENDING|0\n"
-        "8|COMPLETED|4\n9_1|COMPLETED|\n|||\nnonsense\n"
-    )
-    engine = Slurm(ask=lambda words, lines="": Reply(text, "", 0.0))
-    assert engine.ended([7, 9], 0.0) == {7: (2, 30.0), 9: (1, 0.0)}
-    without = Slurm(ask=lambda words, lines="": Reply("", "sacct: disabled", 0.0))
-    assert without.ended([7], 0.0) == {}
-    assert not without.accounts
-    assert engine.ended([], 0.0) == {}
 
 
 class Queue:

@@ -8,7 +8,6 @@ import math
 import os
 import socket
 import sys
-import time
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO, Any
 
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
 from malleable.cli.run_command import _interrupts
+from malleable.cli.run_screen import ProgressLine, Screen
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cli.terminal import adder
@@ -25,13 +25,14 @@ from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.journal import Journal
 from malleable.live.journal_file import take_lock
-from malleable.live.ledger import Progress
 from malleable.live.own_files import OURS, own_folder
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.governor import COMMENT, Governor, Planned
 from malleable.live.slurm.lease import Lease, left_behind
 from malleable.live.slurm.place_deciders import PlaceDeciders
+from malleable.live.status import RunStatus, run_status
+from malleable.view.live import status_table
 from malleable.view.text import (
     Column,
     columns_table,
@@ -42,7 +43,6 @@ from malleable.view.text import (
 )
 
 _SHOWN = 40  # arrays that people are shown
-_LINE = 60.0  # seconds between two lines of a governor that nobody looks at
 _ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jobs that have
 
 
@@ -151,7 +151,8 @@ def _first(engine: Slurm) -> Look:
 def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs: Outputs) -> int:
     alone = _alone(Path.home() / OURS)
     with _interrupts() as interrupts, alone, Journal(asked.journal) as journal:
-        governor, look = _begun(asked, engine, places, journal)
+        screen = Screen(watched(sys.stderr))
+        governor, look = _begun(asked, engine, places, journal, ProgressLine(screen))
         said: dict[str, str] = {}
         try:
             governor.take(look)
@@ -162,17 +163,22 @@ def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs
                         note(text, grave=True)
                 said = dict(governor.trouble)
         finally:
+            screen.close()
             restored = governor.restore()
             if not restored:
                 note("not all could be set back; the lease will, if there is one", grave=True)
             governor.end("done" if governor.finished else "stopped")
             places.close()
-        status = _show_end(governor, outputs, restored)
+        status = _show_end(governor, run_status(journal), outputs, restored)
     return status if governor.finished else INTERRUPTED
 
 
 def _begun(
-    asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, journal: Journal
+    asked: argparse.Namespace,
+    engine: Slurm,
+    places: PlaceDeciders,
+    journal: Journal,
+    progress: ProgressLine,
 ) -> tuple[Governor, Look]:
     """A governor and its first look; first the changes of a killed governor are set back."""
     look = _first(engine)
@@ -192,36 +198,9 @@ def _begun(
         until_done=asked.until_done,
         guard=guard,
         start=max(0.0, look.at - look.earliest(look.at)),
-        progress=_progress if watched(sys.stderr) else _Lines(),
+        progress=progress,
     )
     return governor, look
-
-
-def _how_far(progress: Progress) -> str:
-    left = [job for job in progress.jobs if math.isnan(job.ended)]
-    return (
-        f"{counted(len(left), 'array')}: {sum(job.left - job.running for job in left):,} tasks wait, "
-        f"{sum(job.running for job in left):,} run"
-    )
-
-
-def _progress(progress: Progress) -> None:
-    sys.stderr.write(f"\r{_how_far(progress)}\x1b[K")
-    sys.stderr.flush()
-
-
-class _Lines:
-    """Where nobody looks at what moves: a line when arrays have ended, and now and then."""
-
-    def __init__(self) -> None:
-        self._told, self._ended = -math.inf, 0
-
-    def __call__(self, progress: Progress) -> None:
-        ended = sum(not math.isnan(job.ended) for job in progress.jobs)
-        if not progress.jobs or (ended == self._ended and progress.now < self._told + _LINE):
-            return
-        self._told, self._ended = progress.now, ended
-        note(f"{time.strftime('%H:%M:%S')}: {_how_far(progress)}; {ended:,} ended")
 
 
 def _dict(planned: Planned) -> dict[str, Any]:
@@ -265,35 +244,15 @@ def _result(governor: Governor) -> dict[str, Any]:
 _NOTHING = "no array waits or runs that could be governed"
 
 
-def _show_end(governor: Governor, outputs: Outputs, restored: bool) -> int:
-    """What has ended when."""
+def _show_end(governor: Governor, status: RunStatus, outputs: Outputs, restored: bool) -> int:
+    """How far arrays are, and what was set back."""
     never = [array.number for array in governor.never]
     result = _result(governor) | {"restored": restored, "never": never}
-    ended = sum(not math.isnan(job.ended) for job in governor.jobs)
-    back = (
-        f"{counted(governor.changes, 'change')}, all set back" if restored else "not all set back"
-    )
-    title = f"{counted(ended, 'array')} ended, {len(governor.jobs) - ended:,} left; {back}"
-
-    def clock(seconds: float) -> str:
-        if math.isnan(seconds):
-            return "-"
-        return time.strftime("%d %b %H:%M:%S", time.localtime(governor.zero + seconds))
-
-    columns: list[Column] = [
-        ("array", lambda job: job.name),
-        ("done", lambda job: number(job.done)),
-        ("failed", lambda job: number(job.failed)),
-        ("left", lambda job: number(job.left)),
-        ("submitted", lambda job: clock(job.arrival)),
-        ("ended", lambda job: "never starts" if job.cancelled else clock(job.ended)),
+    back = "all set back" if restored else "not all set back"
+    parts: list[Any] = [
+        status_table(status, _SHOWN) if status.jobs else _NOTHING,
+        f"{counted(governor.changes, 'change')}, {back}",
     ]
-    shown = sorted(governor.jobs, key=lambda job: math.isnan(job.ended) or job.ended)
-    parts: list[Any] = [columns_table(title, shown[:_SHOWN], columns, left=1)]
-    if len(shown) > _SHOWN:
-        parts.append(f"... and {len(shown) - _SHOWN:,} more")
-    if not governor.jobs:
-        parts = [_NOTHING]
     if never:
         listed = " ".join(map(str, never))
         parts.append(

@@ -317,15 +317,3 @@ def usable_in(text: str, most: Mapping[str, int]) -> dict[str, Usable]:
                 own = (min(total, limit), min(free, limit), memory, free_memory)
                 found[place] = Usable(*(a + b for a, b in zip(before, own, strict=True)))
     return found
-
-
-def accounted(text: str) -> dict[int, tuple[int, float]]:
-    """Tasks that ended well, and their seconds, by array."""
-    found: dict[int, tuple[int, float]] = {}
-    for line in text.splitlines():
-        number, state, elapsed = (*line.split("|"), "", "")[:3]
-        array, _, task = number.partition("_")
-        if state == "COMPLETED" and array.isdecimal() and task.isdecimal():
-            count, seconds = found.get(int(array), (0, 0.0))
-            found[int(array)] = count + 1, seconds + _whole(elapsed)
-    return found

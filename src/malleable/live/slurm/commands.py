@@ -27,7 +27,6 @@ from malleable.live.slurm.answers import (
     Array,
     Look,
     Queue,
-    accounted,
     bury,
     memory_in,
     most_in,
@@ -48,7 +47,6 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "script": ("scontrol", "write", "batch_script"),
     "submit": ("sbatch", "--parsable"),
     "cancel": ("scancel",),
-    "ended": ("sacct", "-X", "-n", "-P", "-o", "JobID,State,ElapsedRaw"),
 }
 """What each question and change is called; a system with other words is another table."""
 
@@ -139,8 +137,6 @@ class Slurm:
         self._places_at = -math.inf  # when they were asked for
         self._shares_memory: bool | None = None  # not known yet
         self._memory_of: dict[int, float] = {}  # by number of the array
-        self.accounts = True
-        """Whether there is accounting, as far as is known."""
         self.soon = every
         """Seconds between looks that the governor wants now."""
         self.pace = every
@@ -275,15 +271,3 @@ class Slurm:
         """What the configuration says, by name."""
         lines = (line.partition("=") for line in self._told("config").text.splitlines())
         return {name.strip(): value.strip() for name, equals, value in lines if equals}
-
-    def ended(self, numbers: Sequence[int], since: float) -> dict[int, tuple[int, float]]:
-        """Tasks of arrays that ended well, and seconds of them, from accounting; empty without one."""
-        if not numbers or not self.accounts:
-            return {}
-        listed = ",".join(map(str, numbers))
-        began = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
-        reply = self._ask([*COMMANDS["ended"], "-j", listed, "-S", began])
-        if reply.why:
-            self.accounts = False
-            return {}
-        return accounted(reply.text)

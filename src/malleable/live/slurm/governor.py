@@ -5,8 +5,8 @@ arrays stand as that one says: which comes first by ``Nice``, minima and limits 
 What was asked for is not taken for done: each look starts from what is there. Everything that was changed
 is set back at the end, or by a lease when there is no end.
 
-The scheduler is told counts, how long the tasks that run have run, and what accounting says of those that
-ended. A look costs O(arrays) here, and what the schedulers take.
+The scheduler is told counts, and how long the tasks that run have run. A look costs O(arrays) here, and what
+the schedulers take.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ _FRESH = 10.0  # seconds after an array came in which others may come
 _PART = 0.05  # of the time until an array ends
 _SHORTEST = 0.1  # seconds of a task, at least, for that
 _MOST_AHEAD = 1_000_000
-_ACCOUNTS = 60.0  # seconds between two questions to accounting
 
 
 class Wishes(NamedTuple):
@@ -144,12 +143,10 @@ class Governor(Ledger):
         self._orders: dict[str, NiceOrder] = {}
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
         self._looked = self._came = -math.inf
-        self._counted_at = -math.inf
         self._told_jobs = (-1, -1)
         self._fresh = False
-        self._gone: list[
-            tuple[int, int, int, int]
-        ] = []  # row, first task, tasks, how many not well
+        # Row, first task, tasks, how many not well.
+        self._gone: list[tuple[int, int, int, int]] = []
         # Seconds of tasks of arrays that have ended; the journal has them by older beliefs.
         self._restated: dict[int, float] = {}
         self.look = Look(0.0)
@@ -221,9 +218,6 @@ class Governor(Ledger):
         for number in self._own.keys() - self._row_of.keys():
             del self._own[number]
             self._touched_arrays.discard(number)
-        if self.queue.accounts and self._looked >= self._counted_at + _ACCOUNTS:
-            self._counted_at = self._looked
-            self._account()
         self.queue.soon = self._rest()
         self._due = self._fresh = True
 
@@ -350,16 +344,6 @@ class Governor(Ledger):
             self._touched.add(row)
             seen.outlook = "free"  # it came and went between two looks
         del self._row_of[number]
-
-    def _account(self) -> None:
-        """Seconds of tasks that ended, from accounting if there is one."""
-        since = self.look.earliest(0.0)
-        for number, said in self.queue.ended(list(self.look.arrays), since).items():
-            row = self._row_of.get(number)
-            if row is not None:
-                count, total = said
-                self.jobs[row].mean = total / count
-                self._places.changed(row)
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
         return self._seen[row].outlook

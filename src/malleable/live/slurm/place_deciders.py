@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.history import Took, learnt
 from malleable.live.journal import Decided, Expected
 from malleable.live.ledger import Work
 
@@ -76,20 +75,20 @@ class PlaceDeciders:
                 self._of[place].resize(slots, now)
 
     def history(self, works: Sequence[Work], now: float) -> dict[str, Any] | None:
-        """What was learnt of programs: by the place that had most tasks, and of all jobs elsewhere; all go."""
-        tasks: Counter[str] = Counter()
+        """What was learnt of programs, each where it ran (most, if that is several places); all jobs go."""
+        tasks = Counter(dict.fromkeys(self._of, 0))
         for work in works:
             tasks[work.place] += work.done
-        place = max(self._of, key=tasks.__getitem__, default=None)
-        if place is None:
-            return None
-        found = self._of[place].history(now)
-        others = [
-            Took(work.program, work.user, [work.taken / work.done], work.done, work.seconds)
-            for work in works
-            if work.place != place and work.done
-        ]
-        return learnt(found, others) or found
+        found: dict[str, Any] | None = None
+        learnt: dict[tuple[str, str], Any] = {}
+        for place, _ in reversed(tasks.most_common()):
+            found = self._of[place].history(now)
+            here = {(work.program, work.user) for work in works if work.place == place}
+            for own in found["programs"]:
+                key = own["program"], own["user"]
+                if key in here or key not in learnt:
+                    learnt[key] = own
+        return found and {**found, "programs": list(learnt.values())}
 
     def close(self) -> None:
         """End the files that calls were recorded in."""
