@@ -341,7 +341,6 @@ def test_what_an_engine_cannot_take(client, monkeypatch):
     other.close()
     with pytest.raises(ValueError, match="closed"):
         mb.engines.Dask(other)
-    assert any("others submit" in text for text in mb.engines.Dask.abilities.ungoverned)
     with pytest.raises(AttributeError, match="no attribute 'Desk'"):
         assert mb.engines.Desk
 

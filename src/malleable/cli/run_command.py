@@ -323,8 +323,6 @@ def _progress(
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
-    for text in engine.abilities.ungoverned:
-        note(f"--engine {asked.engine}: {text}")
     halted, wanted = False, Wanted()
     with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard}

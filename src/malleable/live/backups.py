@@ -13,9 +13,10 @@ of a task's mean time, or of how long it has run; at most one an epoch.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from malleable.live.decider import SchedulerDecider
 from malleable.live.ledger import Work
 
 _LEAST = 0.22  # gain from which on a backup task is worth a slot that nobody wants
@@ -32,41 +33,21 @@ class Flight(NamedTuple):
     slot: int
 
 
-class BackupDecider(Protocol):
-    """What is asked of a decider."""
-
-    def seconds(self, rows: Sequence[int], now: float) -> list[float]:
-        """What a task of each of these jobs takes on average."""
-
-    def wanted(self, now: float, free: int) -> int:
-        """How many of so many slots, if they came free, tasks that wait would take at once."""
-
-    def gains(self, running: Sequence[tuple[int, float]], now: float) -> list[float]:
-        """What a backup task of each of these would gain: row of its job, seconds that it has run."""
-
-    def has_room(self, row: int) -> bool:
-        """Whether the limits of a job leave room for one more attempt."""
-
-    def in_the_way(self, rows: Iterable[int]) -> set[int]:
-        """Jobs whose backup tasks hold memory, or a slot of the job's maximum, that a task that waits needs."""
-
-
 class Backups:
     """Who runs beside whom.
 
     Parameters
     ----------
-    decider : BackupDecider
+    decider : SchedulerDecider
     epoch : float
         Seconds between two looks, at least.
     """
 
-    def __init__(self, decider: BackupDecider, epoch: float) -> None:
+    def __init__(self, decider: SchedulerDecider, epoch: float) -> None:
         self._decider, self._epoch = decider, epoch
         self._twin: dict[str, str] = {}  # of both attempts
-        self.running: dict[
-            str, Flight
-        ] = {}  # backup tasks that go on, in the order of their beginnings
+        # Backup tasks that go on, in the order of their beginnings.
+        self.running: dict[str, Flight] = {}
         self.dying: dict[str, Flight] = {}  # attempts that end in vain
         self._looked, self._due = -math.inf, math.inf
         self._stirred = True

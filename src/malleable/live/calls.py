@@ -15,7 +15,7 @@ import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from hashlib import blake2b
@@ -63,8 +63,6 @@ class CallJob:
         self.declared = False
         self.closed_by = ""
         self.tried = -1  # the last call that an earlier session tried
-        self.kept: Iterator[tuple[int, bytes, bytes]] | None = None
-        self._head: tuple[int, bytes, bytes] | None = None
 
     def close(self, why: str) -> None:
         """It takes no more calls."""
@@ -116,16 +114,6 @@ class CallJob:
     def _drop(self, number: int) -> None:
         if self.gone(number) is not None:
             self.run.loop.drop(self.row, [number])
-
-    def kept_value(self, number: int, digest: bytes) -> bytes | None:
-        """What a call returned in an earlier session; numbers only rise."""
-        while self.kept is not None and (self._head is None or self._head[0] < number):
-            self._head = next(self.kept, None)
-            if self._head is None:
-                self.kept = None
-        if self._head is None or self._head[0] != number or self._head[1] != digest:
-            return None
-        return self._head[2]
 
 
 class CallRun:
@@ -180,9 +168,8 @@ class CallRun:
         self.jobs: dict[str, CallJob] = {}
         self._lock = threading.Lock()
         self._asked: deque[Asked] = deque()
-        self._rests = self._woken = (
-            0  # how often the loop has gone to rest; the last time that it was woken
-        )
+        # How often the loop has gone to rest; the last time that it was woken.
+        self._rests = self._woken = 0
         self._over: list[tuple[Future[Any], Event]] = []
         self._closing = self._shut_down = self._stopping = False
         self.broken: BrokenExecutor | None = None
@@ -212,7 +199,6 @@ class CallRun:
         row = len(self.jobs)
         job = CallJob(self, row, name, described or {"name": name, "deadline": None, "calls": 0})
         if self._reader:
-            job.kept = self._reader.kept(self.number, row)
             job.tried = self._reader.last_tried(self.number, row)
         self.jobs[name] = job
         self.ask(row)
@@ -283,7 +269,8 @@ class CallRun:
             if error is None and packed is not None and self.journal:
                 parts = (packed,) if isinstance(packed, bytes) else packed
                 digest = blake2b(b"".join(parts), digest_size=16).digest()
-                kept = job.kept_value(number, digest)
+                if number <= job.tried and self._reader:
+                    kept = self._reader.kept(self.number, job.row, number, digest)
                 job.digests[number] = digest
             if error is None and kept is None:
                 if number <= job.tried:
@@ -568,7 +555,7 @@ def end_calls(futures: Iterable[Future[Any]]) -> None:
     """Nobody wants these calls any more; see `CallJob.end`."""
     jobs: dict[CallJob, list[Future[Any]]] = {}
     for future in futures:
-        jobs.setdefault(cast(CallJob, future.job), []).append(future)
+        jobs.setdefault(future.job, []).append(future)
     for job, own in jobs.items():
         job.end(own)
 

@@ -89,12 +89,10 @@ class SchedulerDecider:
         self._most: dict[int, int] = {}  # slots that the scheduler was told they may have
         self._held: dict[int, int] = {}  # slots of the decision before, where there are any
         self._changed: set[int] = set()
-        self._ended: list[
-            tuple[int, float, float]
-        ] = []  # as `ended` was told, of jobs that are here
-        self._early: dict[
-            int, list[tuple[int, float, float]]
-        ] = {}  # by row, of jobs that come later
+        # As `ended` was told, of jobs that are here.
+        self._ended: list[tuple[int, float, float]] = []
+        # By row, of jobs that come later.
+        self._early: dict[int, list[tuple[int, float, float]]] = {}
 
     def _waiting(self, work: Work) -> int:
         """Slots that tasks which wait would take."""
@@ -262,7 +260,6 @@ class SchedulerDecider:
             found["done"] = (np.array([work.done for work in works]) - first[:, 0]) * width
             found["failed"] = (np.array([work.failed for work in works]) - first[:, 1]) * width
             found["elapsed"] = np.array([work.elapsed for work in works]) * width
-            found["seconds"] = np.array([work.mean for work in works])
         return found
 
     def decide(self, now: float) -> list[Decided]:

@@ -401,9 +401,8 @@ class Executor(futures.Executor):
         if _exiting.is_set():  # since then; `_end_all` may have missed this run
             run.shutdown(wait=True)
             raise RuntimeError(late)
-        if (
-            multiprocessing.parent_process() is not None
-        ):  # which waits for its children before it ends
+        # A child of multiprocessing waits for its own children before it ends.
+        if multiprocessing.parent_process() is not None:
             multiprocessing.util.Finalize(None, _end_all, exitpriority=sys.maxsize)
         return run
 

@@ -16,9 +16,12 @@ import pickle
 import threading
 from concurrent import futures
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from malleable.live.protocol import RemoteValue, Task
+
+if TYPE_CHECKING:
+    from malleable.live.calls import CallJob
 
 T = TypeVar("T")
 
@@ -27,19 +30,6 @@ _NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
 _ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)
 _lock = threading.Lock()
 _log = logging.getLogger("concurrent.futures")  # where others tell it, too
-
-
-class Calls(Protocol):
-    """What a future asks of its job; any thread may call it."""
-
-    def forget(self, number: int) -> None:
-        """A call that was not handed over was cancelled."""
-
-    def runs(self, task: Task) -> bool:
-        """Whether a call that was handed over has begun, as far as that is known."""
-
-    def withdraw(self, task: Task) -> bool:
-        """A call that was handed over never begins; False: it may have begun."""
 
 
 class Future(futures.Future[T]):
@@ -51,7 +41,7 @@ class Future(futures.Future[T]):
         What the engine gets.
     number : int
         Its place in its job.
-    job : Calls
+    job : CallJob
     """
 
     __slots__ = (
@@ -59,7 +49,7 @@ class Future(futures.Future[T]):
         "job", "number",
     )  # fmt: skip
 
-    def __init__(self, call: Any, number: int, job: Calls) -> None:
+    def __init__(self, call: Any, number: int, job: CallJob) -> None:
         self.call, self.number, self.job = call, number, job
         self._task: Task | None = None  # while it is handed over and may be withdrawn
         self._own: threading.Condition | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
@@ -21,18 +22,15 @@ class Guard:
         self._report = report
         self._told: set[str] = set()
 
-    def __call__(
-        self, about: str, view: Callable[[], Answer], otherwise: Answer | None = None
-    ) -> Answer | None:
-        """What a view returns; ``otherwise`` if it fails. Only an interrupt goes on."""
+    def __call__(self, about: str, view: Callable[[], Answer]) -> Answer | None:
+        """What a view returns; None if it fails. Only an interrupt goes on."""
         try:
             return view()
         except (Exception, SystemExit) as error:
             if about not in self._told:
                 self._told.add(about)
-                words = str(error) or type(error).__name__
-                try:
-                    self._report(f"{about} failed, the run goes on: {words}")
-                except Exception:  # nobody listens
-                    return otherwise
-        return otherwise
+                with suppress(Exception):  # nobody listens
+                    self._report(
+                        f"{about} failed, the run goes on: {str(error) or type(error).__name__}"
+                    )
+        return None

@@ -237,13 +237,13 @@ class Journal(JournalFile):
             "insert or replace into result values (?, ?, ?, ?, ?)", run, job, task, digest, value
         )
 
-    def kept(self, run: int, job: int) -> Iterator[tuple[int, bytes, bytes]]:
-        """Task, digest and value of each call of a job that returned, in order; rows are read one by one."""
-        return self._each(
-            "select task, digest, value from result where run = ? and job = ? order by task",
-            run,
-            job,
+    def kept(self, run: int, job: int, task: int, digest: bytes) -> bytes | None:
+        """What a call returned that had this digest; None: that is not known."""
+        query = "select value from result where run = ? and job = ? and task = ? and digest = ?"
+        found: bytes | None = next(
+            (value for (value,) in self._each(query, run, job, task, digest)), None
         )
+        return found
 
     def last_tried(self, run: int, job: int) -> int:
         """The last task of a job that was tried; -1: none."""

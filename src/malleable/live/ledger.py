@@ -100,16 +100,13 @@ class Work:
     again: deque[int] = field(default_factory=deque)
     dropped: set[int] = field(default_factory=set)  # numbers not yet reached that never start
     running: int = 0  # slots that it holds
-    beside: int = (
-        0  # slots beyond these: of backup tasks, and of attempts that are about to end in vain
-    )
+    # Slots beyond these: of backup tasks, and of attempts that are about to end in vain.
+    beside: int = 0
     backup_tasks: int = 0  # that began
     backups_won: int = 0  # that ended before the attempt beside them
     wasted_slot_seconds: float = 0.0  # of attempts that ended in vain
-    # Where only counts are heard of: seconds that tasks which run have run, in all, and the mean of
-    # those that ended; NaN: not known.
+    # Seconds that tasks which run have run, in all, where only counts are heard of.
     elapsed: float = 0.0
-    mean: float = math.nan
     done: int = 0
     failed: int = 0
     ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"

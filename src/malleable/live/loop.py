@@ -19,33 +19,18 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
-from malleable.live.backups import BackupDecider, Backups, Flight
+from malleable.live.backups import Backups, Flight
+from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Attempt, Flying, Journal
-from malleable.live.ledger import LOOK, Decider, Ledger, Work
+from malleable.live.ledger import LOOK, Ledger, Work
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
 from malleable.live.recorded import IN_VAIN, LOST_AGAIN
 from malleable.live.tries import Tried
 
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
-
-
-class TaskDecider(Decider, BackupDecider, Protocol):
-    """What the loop also asks of a decider.
-
-    ``behind``: of what it assigned last some had to stay, so that others may take the slots.
-    """
-
-    behind: bool
-
-    def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
-        """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
-        perhaps in an earlier session."""
-
-    def assign(self, now: float, free: int) -> list[tuple[int, int]]:
-        """How many tasks of which jobs start now, in order; they count as running."""
 
 
 @dataclass(slots=True)
@@ -72,7 +57,8 @@ class Loop(Ledger):
     Parameters
     ----------
     engine : Engine
-    decider, journal, run, **more
+    decider : SchedulerDecider
+    journal, run, **more
         As for `Ledger`.
     epoch : float
         Seconds between decisions while nothing but tasks ends.
@@ -89,7 +75,7 @@ class Loop(Ledger):
     def __init__(
         self,
         engine: Engine,
-        decider: TaskDecider,
+        decider: SchedulerDecider,
         journal: Journal | None = None,
         run: int = 0,
         *,
@@ -101,15 +87,14 @@ class Loop(Ledger):
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
-        self.decider: TaskDecider = decider
+        self.decider: SchedulerDecider = decider
         self.engine = engine
         self._epoch, self._settled, self._left = epoch, settled, left
         self._rested, self._short = rested, short
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
-        self._backup_of: dict[
-            str, int
-        ] = {}  # backup tasks that have not ended: beside which attempt
+        # Backup tasks that have not ended: beside which attempt.
+        self._backup_of: dict[str, int] = {}
         self._slot = 0
         self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
         self._tries: dict[tuple[int, int], _Tries] = {}  # of tasks that are tried more than once
@@ -346,9 +331,8 @@ class Loop(Ledger):
         A task may have waited for a slot after it was handed over, and tasks of one slot ran one after another.
         """
         now = self.now
-        later: defaultdict[int, float] = defaultdict(
-            float
-        )  # by slot, seconds of tasks that ended after it
+        # By slot, seconds of tasks that ended after it.
+        later: defaultdict[int, float] = defaultdict(float)
         found = []
         for event in reversed(events):
             flight = self._flying.get(event.key)

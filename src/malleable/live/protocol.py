@@ -37,8 +37,6 @@ class Abilities:
         Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments), what
         `malleable.live.engines.remote` packs, functions that workers cannot import with it, or these
         objects themselves. Else it runs commands.
-    ungoverned : sequence of str
-        What else runs on the same slots and does not ask the loop, a sentence each.
     """
 
     kill: bool = False
@@ -47,7 +45,6 @@ class Abilities:
     ahead: float = 0.0
     together: int = 1
     calls: Literal["none", "pickled", "by value", "plain"] = "none"
-    ungoverned: Sequence[str] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +59,8 @@ class Task:
         The program and its arguments; for engines of Python calls the call itself in `call`.
     environment : mapping
         Added to the loop's own.
-    folder, source, output, errors : str
-        Where it runs; files of its three streams. Empty: the loop's folder, and nowhere.
+    folder, output, errors : str
+        Where it runs; files of its two streams. Empty: the loop's folder, and nowhere.
     seconds : float
         It is ended after so long; 0: never.
     slot : int
@@ -78,7 +75,6 @@ class Task:
     argv: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
-    source: str = ""
     output: str = ""
     errors: str = ""
     seconds: float = 0.0
@@ -89,8 +85,8 @@ class Task:
 
     def command(self) -> tuple[Any, ...]:
         """What a process needs to start the task, in types that marshal knows."""
-        streams = self.source, self.output, self.errors
-        return list(self.argv), dict(self.environment), self.folder, *streams, float(self.seconds)
+        where = self.folder, self.output, self.errors
+        return list(self.argv), dict(self.environment), *where, float(self.seconds)
 
 
 @dataclass(slots=True)

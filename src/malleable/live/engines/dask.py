@@ -23,10 +23,6 @@ from malleable.live.engines.cluster import LOOK, Cluster
 from malleable.live.engines.remote import GRAIN, Outcome, run_bundle
 from malleable.live.protocol import Abilities, Event, Task
 
-_UNGOVERNED = (
-    "what others submit to the cluster is started as Dask decides, whatever the objective says"
-)
-
 
 def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
     """On a worker: run a bundle, and tell the client what came of it. Calls may have one large function."""
@@ -75,7 +71,7 @@ class Dask(Cluster):
     """
 
     abilities = Abilities(
-        grain=GRAIN, ahead=GRAIN, together=100, calls="by value", ungoverned=(_UNGOVERNED,),
+        grain=GRAIN, ahead=GRAIN, together=100, calls="by value"
     )  # fmt: skip
 
     def __init__(

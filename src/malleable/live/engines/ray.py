@@ -26,9 +26,6 @@ from malleable.live.engines.remote import GRAIN, Told, run_bundle, worded
 from malleable.live.protocol import Abilities, Event, Task
 
 _TURN = 0.05  # seconds that the waiting thread waits for bundles before it looks for new ones
-_UNGOVERNED = (
-    "what others submit to the cluster is started as Ray decides, whatever the objective says"
-)
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Told]:
@@ -72,7 +69,7 @@ class Ray(Cluster):
     """
 
     abilities = Abilities(
-        grain=GRAIN, ahead=GRAIN, together=200, calls="by value", ungoverned=(_UNGOVERNED,),
+        grain=GRAIN, ahead=GRAIN, together=200, calls="by value"
     )  # fmt: skip
 
     def __init__(

@@ -40,9 +40,8 @@ class Threads:
         self.broken = ""
         self._pid = os.getpid()
         self._waiting: deque[Task] = deque()
-        self._wakes: queue.SimpleQueue[bool] = (
-            queue.SimpleQueue()
-        )  # one a call; False: a thread ends
+        # One a call; False: a thread ends.
+        self._wakes: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._lock = threading.Lock()  # of whoever puts calls in or takes them back
         self._threads = [

@@ -62,7 +62,7 @@ class Frames:
 def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str]) -> int:
     """Starts a command in a session of its own, in the folder of this process; its pid.
 
-    ``streams``: paths of its input, output and errors; empty: nothing, and nowhere. If errors and output
+    ``streams``: paths of its output and errors; empty: nowhere. It has no input. If errors and output
     have one path, they share it. Output and errors are new files; there are none if it cannot be started.
 
     Raises
@@ -70,13 +70,12 @@ def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str
     OSError, ValueError
         It cannot be started. The error names the file that cannot be opened, or the program.
     """
-    source, *written = streams
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     opened: dict[str, int] = {}
     files: list[int] = []
     try:
-        files.append(os.open(source or os.devnull, os.O_RDONLY))
-        for path in written:
+        files.append(os.open(os.devnull, os.O_RDONLY))
+        for path in streams:
             if path not in opened:
                 opened[path] = os.open(path or os.devnull, new if path else os.O_WRONLY, 0o600)
             files.append(opened[path])

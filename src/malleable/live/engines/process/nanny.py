@@ -6,7 +6,7 @@ the loop hears that the command has ended (`Nanny.sweep` says how it is known wh
 standard library alone and starts in some milliseconds.
 
 It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
-``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
+``("start", key, argv, environment, folder, output, errors, seconds)``, ``("kill", key)``,
 ``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key,
 text)``, ``("short", key, text)`` where the machine had no room for it, ``("gone", folder)`` where there was a
 folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command gets SIGTERM first
@@ -223,13 +223,11 @@ class Nanny:
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        self.running: dict[
-            int, tuple[str, float, int]
-        ] = {}  # pid -> key, when it began: [s], in ticks
+        # Pid -> key, when it began: [s], in ticks.
+        self.running: dict[int, tuple[str, float, int]] = {}
         self.late: set[str] = set()
-        self.over: set[int] = (
-            set()
-        )  # pids of commands that have ended since the last look for orphans
+        # Pids of commands that have ended since the last look for orphans.
+        self.over: set[int] = set()
         self.look = False  # there may be orphans
         self.children = _Children()
         self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
@@ -245,7 +243,7 @@ class Nanny:
 
     def start(self, command: tuple[Any, ...]) -> None:
         """Starts one; its parts are in the order of the message."""
-        key, argv, environment, folder, source, output, errors, seconds = command
+        key, argv, environment, folder, *streams, seconds = command
         folder = folder or self.here
         began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
@@ -254,9 +252,9 @@ class Nanny:
             self.folders.add(folder)
             mark = {MARK: f"{self.token}:{key}".encode()}
             environment = {**self.environment, **own, **mark}
-            pid = spawn(argv, environment, (source, output, errors))
+            pid = spawn(argv, environment, streams)
         except (OSError, ValueError) as error:
-            self.said.append(self._not_started(key, folder, (output, errors), error))
+            self.said.append(self._not_started(key, folder, streams, error))
             return
         now = time.monotonic()
         self.over.discard(pid)  # the number is new: nothing of the old one is left
@@ -266,7 +264,7 @@ class Nanny:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
     def _not_started(
-        self, key: str, folder: str, streams: tuple[str, str], error: Exception
+        self, key: str, folder: str, streams: list[str], error: Exception
     ) -> tuple[object, ...]:
         """What to say of it."""
         why, name = getattr(error, "errno", 0), getattr(error, "filename", None)

@@ -75,9 +75,8 @@ class _Worker:
         self.number = number
         self.socket, theirs = socket.socketpair()
         self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self.shared: deque[int] = (
-            deque()
-        )  # descriptors of large results, whose answers are on their way
+        # Descriptors of large results, whose answers are on their way.
+        self.shared: deque[int] = deque()
         seal = secrets.token_bytes(worker.SEAL)
         self.frames = Frames(seal)
         with theirs:
@@ -143,9 +142,8 @@ class Processes:
     error = BrokenProcessPool
 
     def __init__(self, slots: int, context: Any, max_calls: int | None, *how: Any) -> None:
-        get_preparation_data(
-            ""
-        )  # RuntimeError in a process that still imports a main module without a guard
+        # RuntimeError in a process that still imports a main module without a guard.
+        get_preparation_data("")
         self.slots = slots
         self.broken = ""
         self._max_calls = max_calls
