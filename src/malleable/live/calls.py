@@ -265,13 +265,7 @@ class CallRun:
             number = job.count
             future: Future[Any] = Future(packed if self.pickled else call, number, job)
             job.drop_call(number)  # of a submit that was interrupted
-            kept: bytes | None = None
-            if error is None and packed is not None and self.journal:
-                parts = (packed,) if isinstance(packed, bytes) else packed
-                digest = blake2b(b"".join(parts), digest_size=16).digest()
-                if number <= job.tried and self._reader:
-                    kept = self._reader.kept(self.number, job.row, number, digest)
-                job.digests[number] = digest
+            kept = self._kept(job, number, packed) if error is None else None
             if error is None and kept is None:
                 if number <= job.tried:
                     self._asked.append(lambda: self._try_again(job.row, number))
@@ -288,6 +282,17 @@ class CallRun:
         elif kept is not None:
             _finish(future, kept)
         return future
+
+    def _kept(self, job: CallJob, number: int, packed: bytes | Call | None) -> bytes | None:
+        """What a call returned in an earlier session; its digest is known from now on."""
+        if packed is None or not (self.journal and self._reader):
+            return None
+        parts = (packed,) if isinstance(packed, bytes) else packed
+        digest = blake2b(b"".join(parts), digest_size=16).digest()
+        job.digests[number] = digest
+        if number > job.tried:
+            return None
+        return self._reader.kept(self.number, job.row, number, digest)
 
     def _check_open(self, job: CallJob) -> None:
         """RuntimeError if the job takes no more calls."""
