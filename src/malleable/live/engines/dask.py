@@ -70,9 +70,7 @@ class Dask(Cluster):
     A call that runs cannot be ended.
     """
 
-    abilities = Abilities(
-        grain=GRAIN, ahead=GRAIN, together=100, calls="by value"
-    )  # fmt: skip
+    abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=100, calls="by value")
 
     def __init__(
         self, client: Any, *, slots: int | None = None, priority: float = 0.0, **submit: Any

@@ -121,9 +121,8 @@ class HyperQueue(Cluster):
     """
 
     abilities = Abilities(
-        kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
-        calls="by value"
-    )  # fmt: skip
+        kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER, calls="by value"
+    )
 
     def __init__(
         self,

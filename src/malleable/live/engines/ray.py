@@ -4,19 +4,17 @@ A task of Ray is a bundle of short calls, or one call; it returns what became of
 calls as objects of their own, which stay where they were made until somebody asks. The slots are the
 cluster's CPUs, or another resource, as nodes come and go. Ray starts tasks in an order of its own, so that no
 more bundles are handed over than there are slots, and a few more where calls are so short that a
-worker would wait for the next. A thread waits for bundles, as Ray tells nobody. A bundle costs some
-0.5 ms here, a call some 40 us.
+worker would wait for the next. A bundle costs some 0.5 ms here, a call some 40 us.
 """
 
 from __future__ import annotations
 
 import math
 import pickle
-import queue
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -24,8 +22,6 @@ from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
 from malleable.live.engines.remote import GRAIN, Told, run_bundle, worded
 from malleable.live.protocol import Abilities, Event, Task
-
-_TURN = 0.05  # seconds that the waiting thread waits for bundles before it looks for new ones
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Told]:
@@ -68,9 +64,7 @@ class Ray(Cluster):
     bundle takes longer than expected, another worker makes the calls behind it.
     """
 
-    abilities = Abilities(
-        grain=GRAIN, ahead=GRAIN, together=200, calls="by value"
-    )  # fmt: skip
+    abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=200, calls="by value")
 
     def __init__(
         self,
@@ -107,21 +101,14 @@ class Ray(Cluster):
             needs["resources"] = {resource: amount}
         more = {"max_retries": 0, **options}
         self._remote = self._ray.remote(_run).options(num_returns=1, **needs, **more)
-        self._fresh: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._there = 0
-        self._count_slots(self._total())
-        self._closed = False
-        self._thread = threading.Thread(target=self._wait, name="malleable-ray", daemon=True)
-        self._thread.start()
+        self._count_slots()
 
-    def _total(self) -> Mapping[str, float]:
+    def _count_slots(self) -> None:
+        self._looked = time.monotonic()
         try:
-            found: Mapping[str, float] = self._ray.cluster_resources()
+            total = self._ray.cluster_resources()
         except Exception as error:
             raise OSError(f"Ray does not answer: {worded(error)}") from error
-        return found
-
-    def _count_slots(self, total: Mapping[str, float]) -> None:
         self._there = int(total.get(self._resource, 0.0) / self._amount + 1e-9)
         self.slots = self._there if self._fixed is None else self._fixed
 
@@ -136,71 +123,41 @@ class Ray(Cluster):
                 self._break(worded(error))
                 return
             self._open(ref, [task.key for task in bundle])
-            self._fresh.put(ref)
+            ref.future().add_done_callback(partial(self._say, ref))
+
+    def _say(self, ref: Any, future: Any) -> None:
+        self._said.put((ref, future))
 
     def _give_up(self, bundle: Any) -> None:
         with suppress(Exception):
             self._ray.cancel(bundle, force=False)
 
-    def _wait(self) -> None:
-        """In a separate thread: references of bundles that have ended, and the number of slots."""
-        flying: list[Any] = []
-        looked = time.monotonic()
-        while not self._closed:
-            with suppress(queue.Empty):
-                if not flying:
-                    flying.append(self._fresh.get(timeout=_TURN))
-                while True:
-                    flying.append(self._fresh.get_nowait())
+    def _look(self) -> list[Event]:
+        if time.monotonic() - self._looked >= LOOK:
             try:
-                if flying:
-                    # New bundles are seen when an old one ends, or after a moment.
-                    ended, flying = self._ray.wait(
-                        flying, num_returns=1, timeout=_TURN, fetch_local=False
-                    )
-                    if ended and flying:
-                        more, flying = self._ray.wait(
-                            flying, num_returns=len(flying), timeout=0, fetch_local=False
-                        )
-                        ended += more
-                    if ended:
-                        self._said.put(ended)
-                if time.monotonic() - looked >= LOOK:
-                    looked = time.monotonic()
-                    self._said.put(dict(self._ray.cluster_resources()))
-            except BaseException as error:
-                if not self._closed:
-                    self._said.put(error)
-                return
+                self._count_slots()
+            except OSError as error:
+                self._break(str(error))
+        return super()._look()
 
     def _missing(self) -> str:
         return "" if self._there > 0 else f"no node of Ray has {self._amount:g} {self._resource}"
 
     def _heard(self, said: Any) -> list[Event]:
-        if isinstance(said, dict):
-            self._count_slots(said)
-            return []
-        if isinstance(said, BaseException):
-            self._break(worded(said))
-            return []
-        return [event for ref in said if ref in self._bundles for event in self._ended(ref)]
-
-    def _ended(self, ref: Any) -> list[Event]:
         """Events of a bundle: outcomes of its first calls, and the calls that were not begun."""
-        errors = self._ray.exceptions
+        ref, future = said
+        if ref not in self._bundles:
+            return []
+        errors, error = self._ray.exceptions, future.exception()
         lost = (errors.WorkerCrashedError, errors.NodeDiedError, errors.ObjectLostError,
                 errors.OutOfMemoryError, errors.TaskCancelledError)  # fmt: skip
-        try:
-            told = self._ray.get(ref)
-        except BaseException as error:
+        if error is not None:
             return self._failed(ref, error, isinstance(error, lost))
-        return self._told(ref, told, lambda _, kept: self._ray.get(kept))
+        return self._told(ref, future.result(), lambda _, kept: self._ray.get(kept))
 
     def close(self, grace: float = 5.0) -> int:
         """As of `Cluster`."""
-        self._closed = True
         super().close(grace)
-        self._thread.join(2.0 * _TURN + 1.0)
         if self._began:
             with suppress(Exception):
                 self._ray.shutdown()

@@ -58,7 +58,6 @@ SWEEPS = 200  # looks for what was left behind, at the end; each kills all that 
 PAUSE = 0.01  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-_TICKS = os.sysconf("SC_CLK_TCK")  # in a second
 
 
 def pack(batch: list[tuple[object, ...]]) -> bytes:
@@ -142,15 +141,6 @@ def mark_of(pid: int) -> tuple[str, str]:
     return "", ""
 
 
-def started(pid: int) -> int:
-    """When a process began, in ticks since the machine did; -1: not known."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return -1
-
-
 def session_of(pid: int) -> int:
     """Its session; 0: not known."""
     try:
@@ -223,8 +213,7 @@ class Nanny:
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        # Pid -> key, when it began: [s], in ticks.
-        self.running: dict[int, tuple[str, float, int]] = {}
+        self.running: dict[int, tuple[str, float]] = {}  # by pid the key, and when it began
         self.late: set[str] = set()
         # Pids of commands that have ended since the last look for orphans.
         self.over: set[int] = set()
@@ -245,7 +234,6 @@ class Nanny:
         """Starts one; its parts are in the order of the message."""
         key, argv, environment, folder, *streams, seconds = command
         folder = folder or self.here
-        began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
             os.chdir(folder)  # each time: it may have been removed
@@ -259,7 +247,7 @@ class Nanny:
         now = time.monotonic()
         self.over.discard(pid)  # the number is new: nothing of the old one is left
         self.pid_of[key] = pid
-        self.running[pid] = key, now, began
+        self.running[pid] = key, now
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
@@ -318,7 +306,7 @@ class Nanny:
             self.look = True
             if task is not None:
                 self.over.add(pid)
-                key, since, _ = task
+                key, since = task
                 del self.pid_of[key]
                 late = key in self.late
                 self.late.discard(key)
@@ -329,8 +317,7 @@ class Nanny:
         """Kill processes that commands left behind when they ended.
 
         An orphan is of the command that its environment names, or of that whose session it is in. If a
-        daemon has neither any more, it is left alone as long as a command runs that began before the daemon
-        did: it may be of that one. Once there is none, it can be of ended ones alone.
+        daemon has neither any more, it is left alone as long as a command runs: it may be of that one.
 
         A session keeps the number of the command that began it: while any process is in it, no new process
         gets that number. If one has it, the session is a new one.
@@ -344,16 +331,8 @@ class Nanny:
             of_ended = session in ended and not _is_there(session)
             if of_ended:
                 self.over.add(session)  # more of it may come to light when this one is gone
-            if token == self.token:
-                over = key not in self.pid_of
-            else:
-                over = of_ended
-                if not over and session not in self.running:
-                    since = started(pid)
-                    over = since >= 0 and all(
-                        began > since for _, _, began in self.running.values()
-                    )
-            if over:
+            ours = token == self.token
+            if (ours and key not in self.pid_of) or (not ours and (of_ended or not self.running)):
                 send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
