@@ -89,7 +89,7 @@ def ended(text):
     head = next(line for line in text.splitlines() if "end" in line and line.split()[0] == "job")
     row = next(line for line in text.splitlines() if line.split()[:1] == ["good"])
     cells = []
-    for title in ("task [s]", "ended [s]" if "ended" in head else "end [s]"):
+    for title in ("task [s]", "end [s]"):
         edge = head.index(title) + len(title)
         cells.append(row[:edge].split()[-1])
     return cells

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
@@ -39,36 +39,27 @@ from malleable.live.failures import failures
 from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.jobs_file import Job, check_memory, check_minima, parse_jobs, read_rows
-from malleable.live.journal import Expected, Journal, Run
-from malleable.live.ledger import Progress, Work, last_end
+from malleable.live.journal import Expected, Journal
+from malleable.live.ledger import Progress, last_end
 from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder
 from malleable.live.protocol import Engine, Task
 from malleable.live.run import FAILED, CommandRun, work_of
-from malleable.live.status import JobStatus, run_status
+from malleable.live.status import run_status
 from malleable.view.live import (
-    BACKUPS,
-    NOT_DONE,
-    backups_text,
     failure_json,
     failure_table,
     plan_json,
     plan_table,
-    task_text,
-    time_text,
+    status_json,
+    status_table,
     ways_text,
 )
 from malleable.view.text import (
-    Column,
-    Table,
-    columns_table,
     counted,
-    fields_of,
-    number,
     plain,
-    wall_time,
 )
 
 _NO_READER = 128 + signal.SIGPIPE  # exit status
@@ -353,9 +344,7 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     if wanted.error:
         raise wanted.error
     state = "halted" if halted else "finished" if loop.finished else "interrupted"
-    return _show_outcome(
-        begun.journal, begun.run, loop.now, loop.jobs, state, outputs, asked.output == "stream"
-    )
+    return _show_outcome(begun.journal, state, outputs, asked.output == "stream")
 
 
 @contextmanager
@@ -401,39 +390,23 @@ def _stop(loop: Loop, interrupts: _Interrupts) -> int:
 
 def _tell_again(journal: Journal, outputs: Outputs) -> int:
     """Show the result of a run that has ended, perhaps before it could show it."""
-    status = run_status(journal)
-    note(f"run {status.number} has ended; nothing is left to do")
-    return _show_outcome(journal, journal.run(), status.now, status.jobs, "finished", outputs)
+    note(f"run {journal.run().id} has ended; nothing is left to do")
+    return _show_outcome(journal, "finished", outputs)
 
 
-def _show_outcome(
-    journal: Journal,
-    run: Run,
-    seconds: float,
-    jobs: Sequence[Work] | Sequence[JobStatus],
-    how: str,
-    outputs: Outputs,
-    streamed: bool = False,
-) -> int:
-    finished = how == "finished"
+def _show_outcome(journal: Journal, how: str, outputs: Outputs, streamed: bool = False) -> int:
+    found = run_status(journal)
+    run, jobs = journal.run(found.number), found.jobs
     failed = sum(job.failed for job in jobs)
-    run = journal.run(run.id)
-    kept = (
-        "name", "tasks", "done", "failed", "ways", "retried", "backup_tasks", "backups_won",
-        "wasted_slot_seconds", "began", "ended", "cancelled",
-    )  # fmt: skip
     told_of = failures(journal, run) if failed else iter(())
 
     def result() -> dict[str, Any]:
-        return {
-            "run": run.id, "finished": finished, "seconds": seconds,
-            "jobs": [plain(fields_of(job, *kept)) for job in jobs],
-            "failures": [failure_json(each) for each in chain(few, told_of)],
-        }  # fmt: skip
+        every = [failure_json(each) for each in chain(few, told_of)]
+        return {**status_json(found), "finished": how == "finished", "failures": every}
 
     few = list(islice(told_of, _FEW))
     folder = output_folder(journal.path, run) or journal.path.parent
-    parts = [_outcome_table(f"run {run.id}: {wall_time(seconds)}; output in {folder}", jobs)]
+    parts: list[Any] = [status_table(found), [f"output in {folder}"]]
     if few:
         shown = sum(each.tasks for each in few)
         parts.append(failure_table(few, ways_text(jobs), failed - shown))
@@ -441,46 +414,10 @@ def _show_outcome(
     text = ways_text(jobs)
     if how == "halted":
         note(f"halted, {text or 'as asked'}; what has ended is kept, --resume goes on")
-    elif not finished:
+    elif how != "finished":
         note("interrupted; what has ended is kept, --resume goes on")
         return INTERRUPTED
     elif failed:
         told = f"{text}: malleable logs JOB TASK tells more, --rerun-failed tries again"
         note(told, grave=True)
     return status or (FAILED if failed else 0)
-
-
-def _outcome_table(title: str, jobs: Sequence[Work] | Sequence[JobStatus]) -> Table:
-    columns: list[Column] = [
-        ("job", lambda job: job.name),
-        ("tasks", lambda job: number(job.tasks)),
-        ("done", lambda job: number(job.done)),
-        (NOT_DONE, lambda job: ways_text([job])),
-        ("retried", lambda job: number(job.retried) if job.retried else ""),
-        (BACKUPS, backups_text),
-        ("task [s]", _task_seconds),
-        ("ended [s]", lambda job: time_text(job.ended) if _ended(job) else ""),
-        ("deadline [s]", _met),
-    ]
-    red = lambda head, job: "red" if head == NOT_DONE else ""  # noqa: E731
-    return columns_table(title, jobs, columns, style=red)
-
-
-def _ended(job: Work | JobStatus) -> bool:
-    return not math.isnan(job.ended + job.began)
-
-
-def _task_seconds(job: Work | JobStatus) -> str:
-    """What its tasks took in the mean."""
-    if not job.done:
-        return ""
-    return task_text(job.taken / job.done if isinstance(job, Work) else job.seconds, 0.0)
-
-
-def _met(job: Work | JobStatus) -> str:
-    """Its deadline, if it has one, and whether that was missed."""
-    if math.isinf(job.deadline):
-        return ""
-    last = job.deadline + 1e-9 * max(1.0, abs(job.deadline))
-    met = not job.left and not job.failed and job.ended <= last
-    return number(job.deadline) + ("" if met else ", missed")

@@ -153,9 +153,9 @@ def status_json(status: RunStatus) -> dict[str, Any]:
 
 def _plain_job(job: JobStatus) -> dict[str, Any]:
     """Its fields, without the fields of the run."""
-    found = plain(job)
+    found = {**plain(job), "tasks": job.tasks, "cancelled": job.cancelled}
     del found["now"]
-    return dict(found)
+    return found
 
 
 def plan_table(
