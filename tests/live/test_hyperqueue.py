@@ -107,9 +107,8 @@ def heard(engine, count):
 
 
 def test_commands(engine, tmp_path):
-    script = 'echo $PLACE; cat; echo bad >&2; echo "${MALLEABLE_SECRET-none}"'
-    (tmp_path / "in").write_text("given\n")
-    streams = [str(tmp_path / name) for name in ("in", "out", "err")]
+    script = 'echo $PLACE; echo bad >&2; echo "${MALLEABLE_SECRET-none}"'
+    streams = [str(tmp_path / name) for name in ("out", "err")]
     engine.start(
         [
             Task("good", ["sh", "-c", script], {"PLACE": "here"}, str(tmp_path), *streams, slot=1),
@@ -126,7 +125,7 @@ def test_commands(engine, tmp_path):
     assert found["late"].seconds == pytest.approx(0.3, abs=2.0)
     assert found["none"].kind == found["nowhere"].kind == "refused"
     assert "No such file" in found["none"].text
-    assert (tmp_path / "out").read_text() == "here\ngiven\nnone\n"
+    assert (tmp_path / "out").read_text() == "here\nnone\n"
     assert (tmp_path / "err").read_text() == "bad\n"
     assert found["good"].memory > 0
 

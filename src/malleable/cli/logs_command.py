@@ -101,9 +101,10 @@ def run(asked: argparse.Namespace) -> int:
             if submission:
                 submission.look()
             over = not journal.goes_on(number)
+            good = (each.good for each in journal.tried_again(number, row) if each.good)
+            counting = {each.task: each.attempt for each in good}
             for task, attempt in kept_attempts(folder, asked.task):
-                tried = journal.task(number, row, task) if attempt else None
-                reader.show(task, tried.good.attempt if tried and tried.good else attempt)
+                reader.show(task, counting.get(task, attempt))
             sys.stdout.buffer.flush()
             if over or not asked.follow:
                 if not reader.told:

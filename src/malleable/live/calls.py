@@ -84,12 +84,6 @@ class CallJob:
         self.digests.pop(number, None)
         return self.futures.pop(number, None)
 
-    def drop_call(self, number: int) -> None:
-        """Nothing is known of a call any more."""
-        self.digests.pop(number, None)
-        self.futures.pop(number, None)
-        self.never.pop(number, None)
-
     def forget(self, number: int) -> None:
         """A call was cancelled by a client."""
         self.run.ask(lambda: self._drop(number))
@@ -264,7 +258,8 @@ class CallRun:
             self._check_open(job)
             number = job.count
             future: Future[Any] = Future(packed if self.pickled else call, number, job)
-            job.drop_call(number)  # of a submit that was interrupted
+            job.gone(number)  # of a submit that was interrupted
+            job.never.pop(number, None)
             kept = self._kept(job, number, packed) if error is None else None
             if error is None and kept is None:
                 if number <= job.tried:

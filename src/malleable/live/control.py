@@ -56,12 +56,13 @@ class Control:
 
     def serve(self) -> None:
         """Obeys what there is."""
-        for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - after each pass
-            if name.endswith(".order"):
-                path = self._folder / name
-                said = path.read_bytes()
-                path.unlink()
-                _put(path.with_suffix(".answer"), self._answer(said))
+        with suppress(FileNotFoundError):  # somebody has removed it
+            for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - after each pass
+                if name.endswith(".order"):
+                    path = self._folder / name
+                    said = path.read_bytes()
+                    path.unlink()
+                    _put(path.with_suffix(".answer"), self._answer(said))
 
     def _answer(self, said: bytes) -> dict[str, str]:
         try:

@@ -149,6 +149,7 @@ class _Backend:
         from joblib import cpu_count
         from joblib._memmapping_reducer import get_memmapping_reducers
         from joblib._parallel_backends import FallbackToBackend, SequentialBackend
+        from joblib.disk import memstr_to_bytes
         from joblib.externals.loky.backend.reduction import get_loky_pickler
 
         found = self.effective_n_jobs(n_jobs)
@@ -166,7 +167,9 @@ class _Backend:
                 self._arrays = _Arrays(temp_folder)
                 self._reducers, _ = get_memmapping_reducers(
                     temp_folder_resolver=self._arrays.folder,
-                    max_nbytes=_bytes(max_nbytes),
+                    max_nbytes=memstr_to_bytes(max_nbytes)
+                    if isinstance(max_nbytes, str)
+                    else max_nbytes,
                     mmap_mode=mmap_mode,
                     unlink_on_gc_collect=False,
                 )
@@ -286,12 +289,6 @@ class _Arrays:
         shutil.rmtree(self._folder, ignore_errors=True)
         atexit.unregister(self.close)
         self._folder = ""
-
-
-def _bytes(size: Any) -> Any:
-    if isinstance(size, str):
-        return int(float(size[:-1]) * {"K": 1024, "M": 1024**2, "G": 1024**3}[size[-1].upper()])
-    return size
 
 
 @cache

@@ -252,9 +252,7 @@ class Journal(JournalFile):
 
     def task(self, run: int, job: int, task: int) -> Tried | None:
         """What became of a task so far; None: nothing is known."""
-        rows = self._each(f"{_ATTEMPTS} where {_TASK_IS} order by attempt", run, job, task)
-        found = [Attempt._make(row) for row in rows]
-        return what_became(found) if found else None
+        return next(self._tried(_TASK_IS, run, job, task), None)
 
     def forget(self, run: int, job: int, task: int) -> None:
         """Nothing is left of a call: it was another one, or its result was not kept."""
@@ -268,7 +266,17 @@ class Journal(JournalFile):
 
     def tried(self, run: int) -> Iterator[Tried]:
         """What became of all tasks that were tried, by job and task; one at a time."""
-        rows = self._each(f"{_ATTEMPTS} where run = ? {_IN_ORDER}", run)
+        return self._tried("run = ?", run)
+
+    def tried_again(self, run: int, job: int) -> Iterator[Tried]:
+        """The same of tasks of a job of which there is more than one attempt."""
+        own = "run = ?1 and job = ?2"
+        return self._tried(
+            f"{own} and task in (select task from attempt where {own} and attempt > 0)", run, job
+        )
+
+    def _tried(self, which: str, *values: Any) -> Iterator[Tried]:
+        rows = self._each(f"{_ATTEMPTS} where {which} {_IN_ORDER}", *values)
         for _, same in groupby(map(Attempt._make, rows), itemgetter(0, 1)):
             yield what_became(list(same))
 

@@ -241,13 +241,13 @@ class HyperQueue(Cluster):
 
     def _hand_over(self, mine: _Errand, tasks: Sequence[Task]) -> int:
         """Tell a process what it has taken; returns the number of the message."""
-        work: tuple[Any, ...]
-        if mine.calls:
-            path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
-            work = "call", mine.number, path, [task.call for task in tasks]
-        else:
-            work = "run", mine.number, [(*task.command(), _GRACE) for task in tasks]
         try:
+            work: tuple[Any, ...]
+            if mine.calls:
+                path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
+                work = "call", mine.number, path, [task.call for task in tasks]
+            else:
+                work = "run", mine.number, [(*task.command(), _GRACE) for task in tasks]
             assert mine.connection
             errand.send(mine.connection, work)
         finally:

@@ -128,7 +128,6 @@ class Slurm:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.every, self.everybody = every, everybody
-        self.slots = 0
         self._ask, self._clock, self._sleep, self._wall = ask, clock, sleep, wall
         self._next = self._began = -math.inf
         self._took = 0.0  # by the look before, which began then
@@ -206,7 +205,6 @@ class Slurm:
             took += places.took
         usable = usable_in(nodes.text, self._most)
         took += self._look_at_memory(queue.arrays)
-        self.slots = sum(each.slots for each in usable.values())
         self._next = self._clock() + self.soon
         return Look(at, queue.arrays, queue.leases, usable, took)
 

@@ -167,11 +167,6 @@ class Governor(Ledger):
         arrays = self.look.arrays.values()
         return [array for array in arrays if array.dead and not array.running + array.ending]
 
-    @property
-    def zero(self) -> float:
-        """When the run's time began, by the last look [s since 1970]."""
-        return self.look.at - self._looked
-
     # Looks.
 
     def step(self, most: float = 1.0) -> None:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import Attempt, Flying, Journal
@@ -29,6 +28,9 @@ FOLDER = "slurm"
 ARRAYS, ENDS = "arrays", "ends"
 """Names of a job's file with its arrays, and suffix of a task's file."""
 
+_Try = tuple[
+    float, "float | None", int
+]  # when an attempt began and ended [s of the run], and its status
 _PAUSE = 5.0  # seconds between two looks
 _LATE = (124, 137)  # what timeout ends with
 _LINE = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d+)?)(?: (\d{1,9}))?", re.ASCII)
@@ -41,14 +43,6 @@ def last_submission(journal: Path) -> Path | None:
     """The journal of the last hand-over beside a journal."""
     found = journal.absolute().parent / FOLDER
     return max(found.glob("*.sqlite"), default=None)
-
-
-class _Try(NamedTuple):
-    """An attempt, in seconds of the run; ``ended`` is None if it has not said so."""
-
-    began: float
-    ended: float | None = None
-    status: int = 0
 
 
 class Submission:
@@ -127,8 +121,8 @@ class Submission:
             tries, over = self._tries(folder / f"{task}.{ENDS}")
             last = max(tries, default=-1)
             if not over and here:
-                if last >= 0 and tries[last].ended is None:
-                    begun.append(tries[last].began)
+                if last >= 0 and tries[last][1] is None:
+                    begun.append(tries[last][0])
                 continue
             for attempt, (began, ended, status) in tries.items():
                 one = row, task, attempt
@@ -154,9 +148,9 @@ class Submission:
                     continue
                 attempt, at = int(words[1]), max(0.0, float(words[2]) - self._zero)
                 if words[3] is None:
-                    found[attempt] = _Try(at)
+                    found[attempt] = at, None, 0
                 elif attempt in found:
-                    found[attempt] = _Try(found[attempt].began, at, int(words[3]))
+                    found[attempt] = found[attempt][0], at, int(words[3])
         return found, over
 
 

@@ -316,7 +316,8 @@ class Processes:
             try:
                 key, good, result, took = pickle.loads(frame)
             except Exception:  # a thread of a call writes here, too
-                self._kill(each)
+                each.mad = True
+                self._tell_to_kill(each)
                 break
             if result is None and each.shared:
                 result = _mapped(each.shared.popleft())
@@ -333,10 +334,6 @@ class Processes:
         with self._lock:
             self._rest(each)
         return True
-
-    def _kill(self, each: _Worker) -> None:
-        each.mad = True
-        self._tell_to_kill(each)
 
     def _tell_to_kill(self, each: _Worker) -> None:
         """A worker is to be killed, with all that its call has started."""
