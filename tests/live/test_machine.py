@@ -32,20 +32,6 @@ def test_processors_of_a_control_group(tmp_path, many, limits, count):
     assert processors(tmp_path / "groups", tmp_path / "own") == count
 
 
-def test_groups_of_version_1(tmp_path, many):
-    (tmp_path / "own").write_text("7:memory:/x\n4:cpu,cpuacct:/x\n0::/\n")
-    folder = tmp_path / "cpu,cpuacct" / "x"
-    folder.mkdir(parents=True)
-    (folder / "cpu.cfs_quota_us").write_text("500000\n")
-    (folder / "cpu.cfs_period_us").write_text("250000\n")
-    assert processors(tmp_path, tmp_path / "own") == 2
-    (folder / "cpu.cfs_quota_us").write_text("-1\n")
-    assert processors(tmp_path, tmp_path / "own") == 64
-    (tmp_path / "memory" / "x").mkdir(parents=True)
-    (tmp_path / "memory" / "x" / "memory.limit_in_bytes").write_text("123456\n")
-    assert machine_memory(tmp_path, tmp_path / "own") == 123456.0
-
-
 def test_no_groups_at_all(tmp_path, many):
     assert processors(tmp_path / "none", tmp_path / "nor") == 64
     assert 1e6 < machine_memory(tmp_path / "none", tmp_path / "nor") < 1e18

@@ -170,7 +170,7 @@ def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     result = json.loads(out[out.index("{") : out.rindex("}") + 1])
     (reduce,) = [row for row in result["arrays"] if row["name"] == "reduce"]
     assert reduce["why"] == "dead"
-    gone = {row["name"].split()[1]: row for row in result["ended"]}
+    gone = {row["name"].split()[1]: row for row in result["jobs"] if not row["left"]}
     assert gone["reduce"]["cancelled"]
     assert gone["cancelled"]["failed"] > 1000
     assert "other" not in gone
@@ -321,7 +321,7 @@ def test_jobs_are_handed_over_governed_and_run(slurm):
     time.sleep(1.0)
     out = ends(governor)
     result = json.loads(out[out.index("{") : out.rindex("}") + 1])
-    ended = {job["name"].split()[1]: job for job in result["ended"]}
+    ended = {job["name"].split()[1]: job for job in result["jobs"] if not job["left"]}
     assert "map" in ended, out
     assert ended["map"]["done"] == 3
     assert set(written()) == {"a b 0\n", "$(touch ran) 1\n", "c 2\n", "all\n"}

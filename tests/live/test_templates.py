@@ -353,7 +353,7 @@ def test_values_by_name():
         ("", (), "empty"),
         ([], (), "empty"),
         ("a\0", (), "NUL"),
-        ("echo {sise}", ["size"], r"did you mean \{size\}"),
+        ("echo {sise}", ["size"], "did you mean 'size'"),
         ("echo {}", ["size"], "has no name"),
         ("echo {x}", (), r"\{x\} names no value.*\{\{x\}\} is the text \{x\}"),
         ("echo ${/}", (), r"\$\{/\}: a field has no dollar; write \{/\}"),

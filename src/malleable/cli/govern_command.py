@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import math
 import os
 import socket
 import sys
@@ -32,18 +31,16 @@ from malleable.live.slurm.governor import COMMENT, Governor, Planned
 from malleable.live.slurm.lease import Lease, left_behind
 from malleable.live.slurm.place_deciders import PlaceDeciders
 from malleable.live.status import RunStatus, run_status
-from malleable.view.live import status_table
+from malleable.view.live import status_json, status_table
 from malleable.view.text import (
     Column,
     columns_table,
     counted,
-    fields_of,
     number,
     printable,
 )
 
 _SHOWN = 40  # arrays that people are shown
-_ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jobs that have
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -236,7 +233,6 @@ def _result(governor: Governor) -> dict[str, Any]:
         "applied": governor.apply, "looks": governor.looks, "changes": governor.changes,
         "seconds": governor.now, "slots": governor.slots,
         "arrays": [_dict(planned) for planned in governor.planned],
-        "ended": [fields_of(job, *_ENDED) for job in governor.jobs if not math.isnan(job.ended)],
         "trouble": list(governor.trouble.values()),
     }  # fmt: skip
 
@@ -247,7 +243,7 @@ _NOTHING = "no array waits or runs that could be governed"
 def _show_end(governor: Governor, status: RunStatus, outputs: Outputs, restored: bool) -> int:
     """How far arrays are, and what was set back."""
     never = [array.number for array in governor.never]
-    result = _result(governor) | {"restored": restored, "never": never}
+    result = {**_result(governor), **status_json(status), "restored": restored, "never": never}
     back = "all set back" if restored else "not all set back"
     parts: list[Any] = [
         status_table(status, _SHOWN) if status.jobs else _NOTHING,

@@ -45,7 +45,7 @@ from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder
-from malleable.live.protocol import Engine, Task
+from malleable.live.protocol import Engine
 from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.status import run_status
 from malleable.view.live import (
@@ -224,7 +224,7 @@ def _show_plan(
     for row, job in enumerate(jobs):
         after = [place[name] for name in job.after]
         if len(job):
-            coming[row] = work_of(job, after, _never), [p for p in after if len(jobs[p])]
+            coming[row] = work_of(job, after), [p for p in after if len(jobs[p])]
     decider = _decider(slots, how, history=history)
     found = decider.expected(coming, 0.0)
     expected = [found.get(row, Expected(row, 0.0, 0.0, 0.0)) for row in range(len(jobs))]
@@ -233,10 +233,6 @@ def _show_plan(
     result |= plain({"end": end.at, "early": end.early, "late": end.late})
     rows = plan_json(jobs, expected)
     return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, expected, end, slots)])
-
-
-def _never(number: int, attempt: int) -> Task | None:
-    return None
 
 
 def _decider(

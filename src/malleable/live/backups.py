@@ -78,11 +78,6 @@ class Backups:
         """An attempt is to end in vain."""
         self.dying[key] = flight
 
-    def clear(self) -> None:
-        """Nothing runs any more."""
-        for each in (self._twin, self.running, self.dying):
-            each.clear()
-
     def stir(self) -> None:
         """Something has begun or ended."""
         self._stirred = True

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from malleable.live.jobs_file import CANCELLED, Job, parents_first, recalled
+from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first, recalled
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.output import SUFFIXES, job_folder, output_folder, stream_of
 from malleable.live.own_files import open_file
@@ -25,6 +25,7 @@ from malleable.live.shell_text import quoted
 _LINES = 5  # of standard error
 _END = 4096  # bytes at the end of a file in which they are
 _OWN = "MALLEABLE_"
+_COMMANDS = "commands", "submitted"  # kinds of runs that have some
 _MISSING = "No such file or directory"
 
 
@@ -121,6 +122,7 @@ def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> st
 
 def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
     """Of a task whose last attempt this is; ``folder``: of the job's output, empty: none is kept."""
+    own = job.command or job.commands  # else it is a call, or a task of a queue
     streams = []
     for suffix in SUFFIXES:
         path = stream_of(folder, last.task, last.attempt, suffix) if folder else ""
@@ -128,10 +130,10 @@ def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
     return Failure(
         job.name,
         last.task,
-        "" if job.commands else value_text(job.values[last.task]),
-        _command(job, last.task, last.attempt),
+        value_text(job.values[last.task]) if job.command else "",
+        _command(job, last.task, last.attempt) if own else "",
         WORDS.get(last.how, "failed"),
-        _what(last.how, last.status or 0, last.seconds, last.why, job.timeout),
+        _what(last.how, last.status or 0, last.seconds, last.why, job.timeout) if own else last.why,
         last.status or 0,
         last.seconds,
         last.began,
@@ -156,7 +158,7 @@ def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
     JournalError
         The run is of something else.
     """
-    if run.kind not in ("commands", "submitted"):
+    if run.kind not in _COMMANDS:
         raise JournalError(f"{journal.path}: run {run.id} is of {run.kind}; it has no commands")
     return recalled(journal.jobs(run.id, content=True))
 
@@ -164,7 +166,8 @@ def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
 def failures(journal: Journal, run: Run) -> Iterator[Failure]:
     """All of a run so far, by job and task, then jobs that were skipped; O(attempts)."""
     with journal.one_state():
-        jobs = recalled_jobs(journal, run)
+        commands = run.kind in _COMMANDS
+        jobs = recalled_jobs(journal, run) if commands else described_jobs(journal.jobs(run.id))
         base = output_folder(journal.path, run)
         bad: set[int] = set()
         over: Counter[int] = Counter()

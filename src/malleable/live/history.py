@@ -6,13 +6,11 @@ The journal has it in the form of `malleable.Scheduler.history`. Nothing is esti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from malleable.cluster.history import read_history
 from malleable.live.guard import Guard
-
-if TYPE_CHECKING:
-    from malleable.live.journal import Journal
+from malleable.live.journal import Journal
 
 
 def known_history(journal: Journal | None, guard: Guard) -> dict[str, Any] | None:

@@ -271,10 +271,6 @@ def _memory(name: str, value: Any) -> float:
     return check_amount(name, value, BYTES)
 
 
-def _slots_or_none(name: str, value: Any) -> int:
-    return 0 if value == 0 and not isinstance(value, bool) else check_slots(value, name)
-
-
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{name} = {shown(value)}: expected true or false")
@@ -293,7 +289,7 @@ def _environment(name: str, value: Any) -> dict[str, str]:
 _CHECKS: Mapping[str, Any] = {
     "weight": lambda name, value: check_amount(name, value, WEIGHT),
     "deadline": _seconds,
-    "min_slots": _slots_or_none,
+    "min_slots": lambda name, value: check_slots(value, name, least=0),
     "max_slots": lambda name, value: check_slots(value, name),
     "memory": _memory,
     "user": _text,

@@ -80,7 +80,7 @@ class Work:
 
     name: str
     tasks: int
-    make: Callable[[int, int], Task | None]
+    make: Callable[[int, int], Task | None] = lambda number, attempt: None
     weight: float = 1.0
     deadline: float = math.inf
     min_slots: int = 0

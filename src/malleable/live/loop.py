@@ -460,7 +460,7 @@ class Loop(Ledger):
             self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
         self._flying.clear()
-        self._backups.clear()
+        self._backups = Backups(self.decider, self._epoch)
         self._flown = -math.inf
         self._held.clear()
         self._record()

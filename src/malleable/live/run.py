@@ -33,13 +33,13 @@ FAILED = 3
 _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
 
-def work_of(job: Job, after: Sequence[int], make: Callable[[int, int], Task | None]) -> Work:
+def work_of(job: Job, after: Sequence[int], **more: Any) -> Work:
     """A job as the loop has it."""
     kept = (
         "weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory", "seconds", "backups",
     )  # fmt: skip
-    own = {name: getattr(job, name) for name in kept}
-    return Work(job.name, len(job), make, **own, program=job.called, after=after)
+    more |= {name: getattr(job, name) for name in kept}
+    return Work(job.name, len(job), program=job.called, after=after, **more)
 
 
 class CommandRun:
@@ -174,7 +174,7 @@ class CommandRun:
                 "", arguments, environment | own, job.folder, seconds=job.timeout, **streams
             )
 
-        return work_of(job, after, make)
+        return work_of(job, after, make=make)
 
     def _settled(self, row: int, number: int, event: Event) -> None:
         attempts = int(event.key.rpartition(".")[2]) + 1

@@ -12,12 +12,12 @@ arguments at its blanks. All other text goes to ``/bin/sh -c``, with values as p
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from os.path import splitext
 from typing import NoReturn
 
+from malleable.domain import near
 from malleable.live.shell_text import FIELD, ShellText, quoted
 
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~{}\n")  # anywhere in the text
@@ -138,11 +138,9 @@ class Template:
     def _check(self, field: re.Match[str], valued: bool) -> None:
         name = field[1]
         if name and name not in self.names:
-            near = difflib.get_close_matches(name, self.names, n=1)
-            hint = f"; did you mean {{{near[0]}}}?" if near else ""
             known = ", ".join(f"{{{known}}}" for known in self.names) or "{}" * valued or "none"
             raise ValueError(
-                f"command: {field[0]} names no value; there is {known}{hint};"
+                f"command: {field[0]} names no value; there is {known}{near(name, self.names)};"
                 f" {{{field[0]}}} is the text {field[0]}"
             )
         if not name and self.names and field[2] != "#":

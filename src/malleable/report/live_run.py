@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,10 +22,9 @@ from malleable.cluster.table import ClusterJobs
 from malleable.columns import attributes
 from malleable.domain import MOST_SLOTS
 from malleable.lines import counted
-from malleable.live.failures import Failure, failures
+from malleable.live.failures import failures
 from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import Attempt, Decided, Flying, Journal
-from malleable.live.recorded import WORDS
 from malleable.live.status import RunStatus, run_status
 from malleable.report.facts import Asked, facts, ramp
 from malleable.report.scenarios import Tell
@@ -106,12 +105,7 @@ def _read(path: str, number: int | None) -> _Run:
         attempts = list(journal.attempts(row.id))
         decisions = list(journal.decisions(row.id))
         flying = journal.flying(row.id) if journal.goes_on(row.id) else {}
-        told = (
-            failures(journal, row)
-            if row.kind == "commands"
-            else _failed_calls(journal, row.id, jobs)
-        )
-        failed = list(islice(told, _FAILURES))
+        failed = list(islice(failures(journal, row), _FAILURES))
     place = {job.name: k for k, job in enumerate(jobs)}
     after = [[place[name] for name in job.after if name in place] for job in jobs]
     comes = [0.0] * len(jobs)
@@ -125,26 +119,6 @@ def _read(path: str, number: int | None) -> _Run:
         comes = [max(0.0, at) if math.isfinite(at) else 0.0 for at in first]
     how = row.kind, row.policy, row.objective, row.began
     return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying)
-
-
-def _failed_calls(journal: Journal, run: int, jobs: list[Job]) -> Iterator[Failure]:
-    """Calls of a pool, and tasks of a queue, that did not end well: they have no commands."""
-    for tried in journal.tried(run):
-        last, job = tried.last, jobs[tried.last.job]
-        if not tried.good and tried.over(job.retries):
-            way, tries = WORDS.get(last.how, "failed"), tried.made
-            told = (
-                job.name,
-                last.task,
-                "",
-                "",
-                way,
-                last.why,
-                last.status or 0,
-                last.seconds,
-                last.began,
-            )
-            yield Failure(*told, tries)
 
 
 def _study(path: str, run: _Run) -> Study:

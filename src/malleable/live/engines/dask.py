@@ -21,7 +21,7 @@ from typing import Any
 from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
 from malleable.live.engines.remote import GRAIN, Outcome, run_bundle
-from malleable.live.protocol import Abilities, Event, Task
+from malleable.live.protocol import Abilities, Event, Task, heard
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
@@ -197,6 +197,12 @@ class Dask(Cluster):
     def close(self, grace: float = 5.0) -> int:
         """As of `Cluster`."""
         super().close(grace)
+        until = time.monotonic() + min(grace, LOOK)
+        while (
+            self._futures and time.monotonic() < until
+        ):  # bundles that have told all, but not ended
+            for said in heard(self._said, LOOK / 20.0):
+                self._futures.pop(said if isinstance(said, str) else "", None)
         self._futures.clear()
         with suppress(Exception):
             self._client.unsubscribe_topic(self._name)

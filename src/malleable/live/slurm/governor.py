@@ -21,7 +21,6 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 from malleable.live.history import keep_history
 from malleable.live.journal import Attempt, Flying, JobRow, Journal
 from malleable.live.ledger import LOOK, Ledger, Work
-from malleable.live.protocol import Task
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError
 from malleable.live.slurm.lease import Lease, set_back
@@ -93,10 +92,6 @@ class _Seen:
     limit: int = 0  # tasks at once, by its owner; 0: any
     absent: int = 0
     outlook: Literal["free", "waits"] = "waits"
-
-
-def _never(number: int, attempt: int) -> Task:
-    raise RuntimeError("the queue starts its own tasks")
 
 
 class Governor(Ledger):
@@ -250,7 +245,6 @@ class Governor(Ledger):
             Work(
                 f"{array.number} {array.name}"[:200],
                 array.pending + array.running,
-                _never,
                 weight=wishes.weight,
                 deadline=max(0.0, wishes.deadline - zero),
                 min_slots=wishes.min_slots,

@@ -165,10 +165,11 @@ def _submit(
             *([f"--mem={math.ceil(job.memory / _MEBIBYTE)}M"] if job.memory else []),
         ]  # fmt: skip
         arrays: list[int] = []
+        percents = str(own).replace("%", "%%")  # which are no fields of Slurm's
         for first in range(0, len(job), most):
             last = min(first + most, len(job)) - first - 1
             words = [
-                f"--array=0-{last}{most_at_once}", f"--output={_said_by_slurm(own)}",
+                f"--array=0-{last}{most_at_once}", f"--output={percents}/slurm.log",
                 "--open-mode=append", *common, *options,
             ]  # fmt: skip
             try:
@@ -181,8 +182,3 @@ def _submit(
                 raise SlurmError(f"job {job.name!r}: {error}{before}") from None
         done[job.name] = Submitted(job.name, len(job), arrays)
     return list(done.values())
-
-
-def _said_by_slurm(folder: Path) -> str:
-    """Where goes what Slurm has to say of tasks; percent signs of the folder are no fields of Slurm's."""
-    return f"{str(folder).replace('%', '%%')}/slurm.log"
