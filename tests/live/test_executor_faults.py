@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 import malleable as mb
+from tests.full import part
 from tests.live import calls_to_make as calls
 from tests.live.waiting import PATIENCE, gone, until
 
@@ -226,7 +227,7 @@ def test_ctrl_c_again_and_again(how):
         with mb.Executor(**how) as pool:
             assert answered(pool)
             thread.start()
-            while heard < 100:
+            while heard < part(100):
                 try:
                     armed = True
                     for _ in range(10):

@@ -293,8 +293,8 @@ def test_looks_come_often_while_arrays_come_and_when_one_ends_soon():
 def test_two_partitions_are_governed_apart():
     world = FakeSlurm(places=("main", "other"))
     for size in SIZES:
-        world.submit(size, 2.0)
-        world.submit(size, 2.0, place="other")
+        world.submit(size // 4, 2.0)
+        world.submit(size // 4, 2.0, place="other")
     governor = governed(world)
     glance(governor)
     for place in ("main", "other"):

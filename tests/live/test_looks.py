@@ -98,10 +98,10 @@ def test_a_dry_run_shows_commands_that_can_be_pasted(tmp_path):
 
 
 def test_a_line_a_minute_where_nobody_looks(tmp_path):
-    (tmp_path / "jobs.toml").write_text('[[job]]\ncommand = "sleep 0.4 # {}"\nover.range = 9\n')
+    (tmp_path / "jobs.toml").write_text('[[job]]\ncommand = "sleep 0.4 # {}"\nover.range = 5\n')
     script = (
         "import sys; from malleable.cli import main, run_screen\n"
-        "run_screen.MINUTE = 1.5\n"
+        "run_screen.MINUTE = 0.7\n"
         "sys.exit(main(['run', '-j', '1', *sys.argv[1:]]))"
     )
     for words in ([], ["-q", "--journal", "k/j"]):
@@ -111,9 +111,9 @@ def test_a_line_a_minute_where_nobody_looks(tmp_path):
             cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
         told = [each for each in done.stderr.splitlines() if " running" in each]
-        most = 0 if words else (time.monotonic() - began) / 1.5 + 1
+        most = 0 if words else (time.monotonic() - began) / 0.7 + 1
         assert min(1, most) <= len(told) <= most, done.stderr
-        assert all(re.match(r"malleable: \d+ %, \d+ of 9 done, ", each) for each in told)
+        assert all(re.match(r"malleable: \d+ %, \d+ of 5 done, ", each) for each in told)
         assert "\x1b" not in done.stderr and "\r" not in done.stderr
 
 

@@ -16,6 +16,7 @@ from malleable.live.jobs_file import parse_jobs
 from malleable.live.journal import Journal
 from malleable.live.run import CommandRun
 from malleable.live.status import run_status
+from tests.full import in_full
 from tests.live.fake_engine import FakeEngine
 from tests.live.screen import terminal
 from tests.live.waiting import until
@@ -135,7 +136,7 @@ def test_an_end_that_nobody_knows_is_a_question_mark(tmp_path):
         assert on.end() == 0
 
 
-@pytest.mark.parametrize("columns", [80, 140])
+@pytest.mark.parametrize("columns", [140, pytest.param(80, marks=in_full)])
 def test_a_line_and_a_table_on_two_terminals_say_the_same(tmp_path, columns):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\nname = "x"\ncommand = "sleep 0.4 # {}"\nover.range = 30\n'

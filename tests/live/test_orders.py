@@ -16,6 +16,7 @@ from malleable.cli import main
 from malleable.live.control import Control, order, orders_folder
 from malleable.live.journal import Journal
 from malleable.live.status import run_status
+from tests.full import in_full
 from tests.live.screen import MALLEABLE, terminal
 from tests.live.waiting import until
 
@@ -59,7 +60,7 @@ def going(tmp_path, monkeypatch):
     process.wait()
 
 
-@pytest.mark.parametrize("columns", [80, 140])
+@pytest.mark.parametrize("columns", [140, pytest.param(80, marks=in_full)])
 def test_from_another_terminal(tmp_path, going, columns, capsys):
     process, jobs, _ = going
 
