@@ -283,11 +283,11 @@ def test_a_list_is_as_it_is():
 
 def test_a_shell_reads_back_what_is_shown(place):
     """What people are shown is the text that was written, and does the same if it is pasted."""
-    for text, expected in FOR_SHELL:
+    for k, (text, expected) in enumerate(FOR_SHELL):
         if expected is None or "exec" in text:
             continue
         template = Template(text)
-        for value in NASTY:
+        for value in NASTY[k % PART :: PART]:
             line = template.shown(value, 0)
             assert line.isprintable()
             found, _ = place.run("sh", template, value)
