@@ -5,8 +5,8 @@ The core reads plain columns without this (bindings/columns.hpp); whatever else 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from malleable.lines import counted
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+_Name = TypeVar("_Name")
 
 
 def array_of(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -226,6 +227,13 @@ def rows_of(index: npt.ArrayLike, count: int) -> Integers:
     chosen = np.asarray(index)
     rows: Integers = np.arange(count)[chosen if chosen.size else chosen.astype(int)]
     return rows
+
+
+def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:
+    """Each name once, and the numbers of all of them there."""
+    rows = list(names)
+    number = {name: k for k, name in enumerate(dict.fromkeys(rows))}
+    return list(number), np.array([number[name] for name in rows], dtype=np.int64)
 
 
 def attributes(rows: Sequence[Any], *names: str) -> dict[str, Any]:

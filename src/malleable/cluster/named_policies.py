@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,6 @@ def policy_name(policy: Any) -> str:
     return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
 
 
-class _Function:
-    """A function as a policy of the view."""
-
-    def __init__(self, decide: Callable[..., Any]) -> None:
-        self.decide = decide
-
-
 class PolicyState(dict[str, Any]):
     """The state that a policy function gets; its entries are attributes, too."""
 
@@ -42,17 +36,6 @@ class PolicyState(dict[str, Any]):
             return self[name]
         except KeyError:
             raise AttributeError(name) from None
-
-
-class _OfState:
-    """A function as a policy of the state and the time."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def decide(self, state: dict[str, Any], now: float) -> Any:
-        """Slots of all jobs."""
-        return self.function(PolicyState(state), now)
 
 
 def _takes_time(function: Any) -> bool:
@@ -124,7 +107,11 @@ def _own_policy(policy: Any, generic: bool) -> Any:
     style = str(getattr(policy, "style", "targets"))
     function = not (hasattr(policy, "decide") or hasattr(policy, "choose"))
     of_state = function and _takes_time(policy)
-    own = _OfState(policy) if of_state else _Function(policy) if function else policy
+    own = policy
+    if of_state:
+        own = SimpleNamespace(decide=lambda state, now: policy(PolicyState(state), now))
+    elif function:
+        own = SimpleNamespace(decide=policy)
     return _core.ClusterCallback(own, style, timed, hasattr(own, "task_finished"), of_state)
 
 

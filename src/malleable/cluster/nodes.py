@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import Floats, Integers
+from malleable.columns import Floats, Integers, numbered
 from malleable.domain import (
     BYTES,
     LATEST_TIME,
@@ -167,12 +167,6 @@ def _with_both_slots(where: str, node: dict[str, Any]) -> dict[str, Any]:
     return {**node, "map_slots": slots or maps or 0, "reduce_slots": reduces or 0}
 
 
-def _numbered(names: Sequence[str]) -> tuple[list[str], Integers]:
-    """Each name once, and the numbers of all of them there."""
-    number = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    return list(number), np.array([number[name] for name in names], dtype=np.int64)
-
-
 @by_value()
 class Cluster(Table):
     """Nodes of several types.
@@ -246,10 +240,10 @@ class Cluster(Table):
         self.storage: Floats = column("storage", np.float64)
         self.capacity: Floats = column("capacity", np.float64)
         self.link: Floats = column("link", np.float64)
-        self.type_names, types = _numbered([group["name"] for group in groups])
+        self.type_names, types = numbered([group["name"] for group in groups])
         self.type: Integers = np.repeat(types, count)
         in_turn = (islice(cycle(group["rack"]), group["count"]) for group in groups)
-        self.rack_names, self.rack = _numbered(list(chain.from_iterable(in_turn)))
+        self.rack_names, self.rack = numbered(list(chain.from_iterable(in_turn)))
         if not self.map_slots.sum() + self.reduce_slots.sum():
             raise ValueError("cluster: has no slots at all")
         self.users: dict[str, tuple[float, float]] = {}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from malleable.cluster.slots import job_slots
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats
+from malleable.columns import Floats, numbered
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
 from malleable.records import by_decade, job_names, job_records, response_summary
@@ -115,9 +115,8 @@ def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[s
 
 def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
     """Responses and stretches of flows all of whose jobs have finished."""
-    number: dict[str, int] = {}
-    flow = np.array([number.setdefault(name, len(number)) for name in jobs.flow or ()])
-    count = len(number)
+    names, flow = numbered(jobs.flow or ())
+    count = len(names)
     arrival, work = np.full(count, math.inf), np.zeros(count)
     completion, start = np.full(count, -math.inf), np.full(count, math.inf)
     np.minimum.at(arrival, flow, jobs.arrival)

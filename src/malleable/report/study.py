@@ -20,7 +20,7 @@ from malleable.cluster.events import is_events
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats
+from malleable.columns import Floats, numbered
 from malleable.domain import ALL_SLOTS
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import MAX_SIZE
@@ -273,10 +273,9 @@ def _spread(found: _Read, spread: float | None, seed: int) -> ClusterJobs:
 
 def spread_jobs(jobs: ClusterJobs, spread: float, seed: int) -> ClusterJobs:
     """The same jobs at random times, in the order of the table; a flow's come together."""
-    flow = [*range(len(jobs))] if jobs.flow is None else jobs.flow
-    number = {name: k for k, name in enumerate(dict.fromkeys(flow))}
-    times = np.sort(np.random.default_rng(seed).uniform(0.0, spread, len(number)))
-    return at_times(jobs, jobs.arrival + times[[number[name] for name in flow]])
+    names, flow = numbered(range(len(jobs)) if jobs.flow is None else jobs.flow)
+    times = np.sort(np.random.default_rng(seed).uniform(0.0, spread, len(names)))
+    return at_times(jobs, jobs.arrival + times[flow])
 
 
 def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:

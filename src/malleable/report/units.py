@@ -15,7 +15,7 @@ import numpy as np
 
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats, Integers
+from malleable.columns import Floats, Integers, numbered
 from malleable.live.jobs_file import parents_first
 from malleable.records import quantile
 from malleable.tandem.simulate import lower_bound
@@ -82,23 +82,19 @@ def response_and_wait(units: Units, own: Schedule) -> tuple[Floats, Floats]:
 
 def units_of(jobs: ClusterJobs, cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Units:
     """The jobs of a table, or its flows if the table has flows."""
-    number: dict[str, int] = {}
-    rows: Integers = np.arange(len(jobs), dtype=np.int64)
-    own = (
-        rows
-        if jobs.flow is None
-        else np.array([number.setdefault(name, len(number)) for name in jobs.flow], dtype=np.int64)
-    )
-    count = len(number) if jobs.flow is not None else len(jobs)
+    names = jobs.name or [f"job{row}" for row in range(len(jobs))]
+    own: Integers = np.arange(len(jobs), dtype=np.int64)
+    if jobs.flow is not None:
+        names, own = numbered(jobs.flow)
+    count = len(names)
     first = np.zeros(count, dtype=np.int64)
-    first[own[::-1]] = rows[::-1]
+    first[own[::-1]] = np.arange(len(jobs))[::-1]
     arrival, deadline = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(arrival, own, jobs.arrival)
     np.maximum.at(deadline, own, jobs.deadline)
-    names = jobs.name or [f"job{row}" for row in range(len(jobs))]
     return Units(
         own,
-        list(number) if number else list(names),
+        list(names),
         arrival,
         _sums(own, jobs.map_work + jobs.reduce_work, count),
         _alone(jobs, cluster, own, count),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from malleable.columns import numbered
 from malleable.report.units import Schedule, Units, changes, response_and_wait
 
 SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)
@@ -49,9 +50,7 @@ def _kind(
     known = units.counted.copy()
     for own in schedules.values():
         known &= np.isfinite(own.end)
-    names = list(dict.fromkeys(values))
-    number = {name: k for k, name in enumerate(names)}
-    group = np.array([number[name] for name in values], dtype=np.int64)
+    names, group = numbered(values)
     jobs = np.bincount(group[known], minlength=len(names))
     means: dict[str, Any] = {}
     longest: dict[str, Any] = {}

@@ -34,34 +34,25 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of that size [inches] that belongs to the caller alone; notebooks show it."""
+    """A figure of that size [inches] that belongs to the caller alone.
+
+    Notebooks show it though pyplot, which stays untouched, did not make it.
+    """
     check_drawing()
-    return _notebook_figure()(figsize=(width, height), layout="constrained")
-
-
-@functools.cache
-def _notebook_figure() -> type[Any]:
-    """A class of figures that notebooks show though pyplot, which stays untouched, did not make them."""
     from matplotlib.figure import Figure
 
-    class NotebookFigure(Figure):
-        def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-            """The picture, and how large to show it."""
-            width, height = self.get_size_inches()
-            shown = {"width": round(_SCREEN * width), "height": round(_SCREEN * height)}
-            return image_bytes(self, "figure.png"), shown
-
-        def __reduce__(self) -> tuple[Any, ...]:
-            """A class made in a function is found through that function again."""
-            own: Any = self
-            return _empty_figure, (), own.__getstate__()
-
-    return NotebookFigure
+    figure: Any = Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = functools.partial(_shown, figure)
+    return figure
 
 
-def _empty_figure() -> Any:
-    made: Any = _notebook_figure()
-    return made.__new__(made)
+def _shown(figure: Any) -> tuple[bytes, dict[str, int]]:
+    """The picture, and how large notebooks show it."""
+    width, height = figure.get_size_inches()
+    return image_bytes(figure, "figure.png"), {
+        "width": round(_SCREEN * width),
+        "height": round(_SCREEN * height),
+    }
 
 
 def label_times(axes: Any, clock: Clock) -> None:

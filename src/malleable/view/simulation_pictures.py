@@ -13,7 +13,6 @@ from malleable.view.drawing import new_figure, picture
 from malleable.view.simulations import REFERENCE, SUBJECT, gain
 
 _APART = 0.015  # of sigma, so that bars of several loads do not cover each other
-_DECADE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _POINTS = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
 
 
@@ -63,8 +62,7 @@ def draw_periods(found: Replications) -> Any:
 
 def _scale_periods(axes: Any, periods: list[float]) -> None:
     """A logarithmic axis of periods, which may begin with 0, and plain numbers at both axes."""
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
+    _plain_numbers(axes.yaxis)
     axes.set_xlabel("period [s]")
     if periods[0] == 0.0:
         axes.set_xscale("symlog", linthresh=periods[1])
@@ -74,6 +72,11 @@ def _scale_periods(axes: Any, periods: list[float]) -> None:
     axes.set_xticks(periods, [f"{period:g}" for period in periods])
     axes.set_xticks([], minor=True)
     axes.grid(alpha=0.3)
+
+
+def _plain_numbers(axis: Any) -> None:
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}")
 
 
 @picture
@@ -87,8 +90,7 @@ def draw_grid(found: Replications) -> Any:
         for point in found.points
     ]
     gains = [gain(found.at(**point)) for point in found.points]
-    every = [ratio.mean for ratio in gains]
-    if any(map(math.isnan, every)):
+    if any(math.isnan(ratio.mean) for ratio in gains):
         raise ValueError(f"the picture of a grid compares {SUBJECT} with {REFERENCE}: run both")
     points = [(*own, ratio) for own, ratio in zip(axes_of, gains, strict=True)]
     speedups = list(dict.fromkeys(speedup for _, speedup, _ in axes_of))
@@ -99,20 +101,11 @@ def draw_grid(found: Replications) -> Any:
         _draw_gains(axes, [own for own in points if own[1] == speedup], loads)
         if len(speedups) > 1:
             axes.set_title(f"s tasks do s^{speedup:g}", fontsize=10)
-    _scale_gains(panels[0], every)
+    panels[0].set(yscale="log", ylabel="mean response, FLEX / FAIR")
+    _plain_numbers(panels[0].yaxis)
     if loads != [None]:
         panels[-1].legend(fontsize=8)
     return figure
-
-
-def _scale_gains(axes: Any, every: list[float]) -> None:
-    """A logarithmic axis around 1 with ticks that read well."""
-    low, high = min(0.8, 0.8 * min(every)), max(1.25, 1.6 * max(every))
-    ticks = [tick * 10.0**k for k in range(-3, 3) for tick in _DECADE]
-    ticks = [tick for tick in ticks if low <= tick <= high]
-    axes.set(yscale="log", ylim=(low, high), ylabel="mean response, FLEX / FAIR")
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_yticks([], minor=True)
 
 
 def _draw_gains(axes: Any, points: list[Any], loads: list[Any]) -> None:
