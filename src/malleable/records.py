@@ -93,6 +93,11 @@ def quantile(sorted_values: Floats, fraction: float) -> float:
     return float(sorted_values[max(0, math.ceil(fraction * len(sorted_values)) - 1)])
 
 
+def ratio(part: float, whole: float) -> float:
+    """A part of something; NaN where that is nothing."""
+    return part / whole if whole > 0.0 else math.nan
+
+
 def response_summary(response: Floats, stretch: Floats, wait: Floats) -> dict[str, float]:
     """Means, quantiles and the largest of what some jobs took and waited; NaN without any."""
     order = np.sort(response)

@@ -14,6 +14,7 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
+from malleable.feeding import seed_of
 from malleable.jobs import simulate as malleable_jobs
 from malleable.jobs.table import Jobs
 from malleable.names import ClusterPolicy, JobPolicy, SlottedPolicy, TandemPolicy
@@ -117,10 +118,7 @@ def simulate(
     if isinstance(jobs, Jobs) and "objective" in options:
         warn_without_deadlines(parse_objective(options["objective"], len(jobs)), jobs)
     names = _names(default if policy is None else policy)
-    # A generator would move on from policy to policy; a seed drawn from it does not.
-    seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
-    if seed is None:
-        seed = int(np.random.default_rng().integers(2**63))
+    seed = seed_of(rng)  # a generator would move on from policy to policy
     parts = []
     for name in names:
         base, own = own_options(name)

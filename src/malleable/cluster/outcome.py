@@ -14,7 +14,7 @@ from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats, numbered
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
-from malleable.records import by_decade, job_names, job_records, response_summary
+from malleable.records import by_decade, job_names, job_records, ratio, response_summary
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
 # What is told of users and of flows, by the names of `response_summary`.
@@ -25,10 +25,6 @@ _OF_USERS = {
     "stretch": "mean_stretch",
 }
 _OF_FLOWS = _OF_USERS | {"max_response": "max_response", "max_stretch": "max_stretch"}
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else math.nan
 
 
 def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, Floats]:
@@ -53,20 +49,20 @@ def summary_of(
         "jobs": float(len(rows)),
         "unfinished": float(len(jobs) - len(rows)),
         **response_summary(response, stretch, wait),
-        "weighted_response": _ratio(float(weight @ response), float(weight.sum())),
+        "weighted_response": ratio(float(weight @ response), float(weight.sum())),
         "makespan": float(found["completion"][rows].max()) if len(rows) else math.nan,
         "missed_deadlines": float(late[np.isfinite(jobs.deadline)].sum()),
-        "jain_fairness": _ratio(float(stretch.sum()) ** 2, len(rows) * float(stretch @ stretch)),
-        "mean_jobs": _ratio(totals["jobs_seconds"], now),
-        "map_utilisation": _ratio(totals["map_busy"], totals["map_offered"]),
-        "reduce_utilisation": _ratio(totals["reduce_busy"], totals["reduce_offered"]),
-        "lost_slots": _ratio(totals["map_lost"] + totals["reduce_lost"], now),
-        "idle_slots": _ratio(totals["map_idle"] + totals["reduce_idle"], now),
-        "locality": _ratio(totals["local"], placed),
-        "rack_locality": _ratio(totals["rack"], placed),
-        "off_rack": _ratio(totals["remote"] - totals["rack"], placed),
+        "jain_fairness": ratio(float(stretch.sum()) ** 2, len(rows) * float(stretch @ stretch)),
+        "mean_jobs": ratio(totals["jobs_seconds"], now),
+        "map_utilisation": ratio(totals["map_busy"], totals["map_offered"]),
+        "reduce_utilisation": ratio(totals["reduce_busy"], totals["reduce_offered"]),
+        "lost_slots": ratio(totals["map_lost"] + totals["reduce_lost"], now),
+        "idle_slots": ratio(totals["map_idle"] + totals["reduce_idle"], now),
+        "locality": ratio(totals["local"], placed),
+        "rack_locality": ratio(totals["rack"], placed),
+        "off_rack": ratio(totals["remote"] - totals["rack"], placed),
         "decisions": float(totals["decisions"]),
-        "churn": _ratio(totals["moved"], totals["decisions"]),
+        "churn": ratio(totals["moved"], totals["decisions"]),
         "tasks": float(totals["tasks"]),
         "failed_attempts": float(totals["failed"]),
         "killed_tasks": float(totals["killed"]),
@@ -75,8 +71,8 @@ def summary_of(
         "backup_tasks": float(totals["backups"]),
         "backups_won": float(totals["backups_won"]),
         "wasted_slot_seconds": float(totals["wasted"]),
-        "dissatisfaction": _ratio(totals["dissatisfaction"], now),
-        "user_fairness": _ratio(totals["fairness"], now),
+        "dissatisfaction": ratio(totals["dissatisfaction"], now),
+        "user_fairness": ratio(totals["fairness"], now),
         "end": now,
     }
     summary |= _due(jobs, found["completion"], late, now)

@@ -297,7 +297,8 @@ def _learning(learn: bool | None, estimates: Any, policy: Any) -> bool:
     unknown = isinstance(estimates, str)
     if unknown and learn is False:
         raise ValueError("learn = False: cannot be used with estimates = 'learn'")
-    return checked_flag("learn", unknown or _learns(policy) if learn is None else learn)
+    own = isinstance(policy, str) and policy_of("cluster", policy).learns
+    return checked_flag("learn", unknown or own if learn is None else learn)
 
 
 def _of_tasks(
@@ -308,11 +309,6 @@ def _of_tasks(
         return None, {}
     traced = simulation.trace()
     return traced, {"trace": {name: traced}, "tasks": task_records(traced, name, jobs.arrival)}
-
-
-def _learns(policy: Any) -> bool:
-    """Whether a policy asks what finished tasks have shown."""
-    return isinstance(policy, str) and policy_of("cluster", policy).learns
 
 
 def _settings(

@@ -24,7 +24,7 @@ from malleable.jobs.plan import check_effort
 from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
 from malleable.policies import policy_of
-from malleable.records import by_decade, job_names, job_records, response_summary
+from malleable.records import by_decade, job_names, job_records, ratio, response_summary
 from malleable.result import SimulationResult
 from malleable.size_errors import believed
 
@@ -211,10 +211,6 @@ def _end_errors(jobs: Jobs, told: Floats, completion: Floats) -> Floats:
     return np.abs(completion - told)[known] / asked[known]
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else math.nan
-
-
 def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
 
@@ -244,9 +240,9 @@ def _summary(
         "value": float(worth),
         **response_summary(response, stretch, start[done] - jobs.arrival[done]),
         **_due(jobs, completion, done),
-        "utilisation": _ratio(float(jobs.work[done].sum()), slots * (end - begin)),
-        "idle_held": _ratio(totals["idle"], totals["held"]),
-        "overload": _ratio(totals["overloaded"], totals["decisions"]),
+        "utilisation": ratio(float(jobs.work[done].sum()), slots * (end - begin)),
+        "idle_held": ratio(totals["idle"], totals["held"]),
+        "overload": ratio(totals["overloaded"], totals["decisions"]),
         "decisions": float(totals["decisions"]),
         "end": end,
     }
@@ -263,7 +259,7 @@ def _due(jobs: Jobs, completion: Floats, done: Any) -> dict[str, float]:
     return {
         "mean_tardiness": _mean(tardiness),
         "max_tardiness": _most(tardiness),
-        "tardy_share": _ratio(float(weight[late].sum()), float(weight.sum())),
+        "tardy_share": ratio(float(weight[late].sum()), float(weight.sum())),
     }
 
 
