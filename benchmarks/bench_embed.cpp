@@ -60,10 +60,11 @@ struct Loop {
     decision.bytes = sizeof decision;
     decision.room = jobs;
     malleable_jobs table{};
+    table.bytes = sizeof table;
     table.count = jobs;
     table.work = work.data();
     table.max_slots = most.data();
-    malleable_epoch_add(epoch, &table, ids.data());
+    malleable_epoch_add(epoch, &table, ids.data(), nullptr);
   }
   ~Loop() { malleable_epoch_free(epoch); }
   Loop(const Loop&) = delete;
@@ -78,12 +79,14 @@ struct Loop {
     std::vector<std::int64_t>& who = changed_;
     who.resize(static_cast<std::size_t>(count));
     for (std::int64_t j = 0; j < count; ++j) who[j] = first + j;
-    malleable_job_changes changes{};
+    malleable_jobs changes{};
+    changes.bytes = sizeof changes;
+    changes.count = count;
     changes.work = work.data() + first;
-    malleable_epoch_update(epoch, count, who.data(), &changes);
+    malleable_epoch_update(epoch, &changes, who.data(), nullptr);
     decision.ids = ids.data();
     decision.given = given.data();
-    malleable_epoch_decide(epoch, now += 1.0, -1, 0.0, &decision);
+    malleable_epoch_decide(epoch, now += 1.0, nullptr, 0.0, &decision);
   }
 
  private:
@@ -118,7 +121,7 @@ void overhead() {
                      }));
     through.push_back(1e9 / kCalls * seconds([&] {
                         for (int k = 0; k < kCalls; ++k) {
-                          malleable_epoch_decide(loop.epoch, now, -1, 0.0, &decision);
+                          malleable_epoch_decide(loop.epoch, now, nullptr, 0.0, &decision);
                         }
                       }));
   }

@@ -71,12 +71,12 @@ def numba_loops() -> dict[str, Timed]:
     @numba.njit(nogil=True)
     def decisions(epoch, now, calls, decision):  # type: ignore[no-untyped-def]
         for _ in range(calls):
-            decide(epoch, now, -1, 0.0, decision.ctypes)
+            decide(epoch, now, 0, 0.0, decision.ctypes)
 
     @numba.njit(nogil=True)
     def sizes(epoch, calls, jobs):  # type: ignore[no-untyped-def]
         for _ in range(calls):
-            size(epoch, jobs.ctypes)
+            size(epoch, jobs.ctypes, 0)
 
     ids, given, rows = (np.zeros(1, np.int64) for _ in range(3))
     decision = np.zeros(1, embed.record("malleable_decision"))

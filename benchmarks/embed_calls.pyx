@@ -16,7 +16,7 @@ def decide(size_t handle, double now, int64_t calls):
     began = thread_time()
     with nogil:
         for k in range(calls):
-            malleable.malleable_epoch_decide(epoch, now, -1, 0.0, &decision)
+            malleable.malleable_epoch_decide(epoch, now, NULL, 0.0, &decision)
     took = thread_time() - began
     assert given == 1 and decision.rows == 1
     return took
@@ -29,7 +29,7 @@ def size(size_t handle, double now, int64_t calls):
     began = thread_time()
     with nogil:
         for k in range(calls):
-            malleable.malleable_epoch_size(epoch, &jobs)
+            malleable.malleable_epoch_size(epoch, &jobs, NULL)
     took = thread_time() - began
     assert jobs == 1
     return took

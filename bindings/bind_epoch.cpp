@@ -2,29 +2,24 @@
 #include <numeric>
 #include <optional>
 
+#include "epochs.hpp"
 #include "kinds.hpp"
-#include "malleable/embed/handle.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/sim/held_plan.hpp"
 #include "plan_dict.hpp"
-#include "saved_state.hpp"
 #include "signals.hpp"
-#include "tables.hpp"
-#include "turn.hpp"
 
 namespace malleable::bindings {
 namespace {
 
-using Integers = Array<std::int64_t>;
-
-using Wholes = Column<std::int64_t>;
-
 using Codes = Array<std::uint8_t>;
 
-class PyEpoch {
+class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
  public:
-  PyEpoch(std::int64_t slots, const EpochOptions& options) : epoch_(slots, options) {}
+  using BoundEpoch::BoundEpoch;
+  static constexpr const char* kName = "Epoch";
+  static auto blank() { return std::make_unique<PyEpoch>(1, EpochOptions{}); }
 
   // Columns as in Column, by name.
   Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,
@@ -42,34 +37,10 @@ class PyEpoch {
     const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
     const auto programs = program ? view(*program) : std::span<const std::int64_t>();
     const std::size_t count = jobs.size();
-    std::int64_t first;
-    {
-      const Turn turn(busy_);
-      py::gil_scoped_release release;
-      first = (epoch_.*method)(jobs, kinds, programs);
-    }
+    const std::int64_t first = alone([&] { return (epoch_.*method)(jobs, kinds, programs); });
     auto ids = fresh<std::int64_t>(count);
     std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
     return ids;
-  }
-
-  void update(const py::object& ids, const py::dict& columns) {
-    const Wholes rows(ids);
-    const Given<Epoch::Changes> changes(columns, rows.needed().get().size());
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.update(rows.get(), changes.view());
-  }
-
-  void finish(const py::object& ids) { leave(&Epoch::finish, ids); }
-  void remove(const py::object& ids) { leave(&Epoch::remove, ids); }
-  template <typename Leave>
-  void leave(Leave method, const py::object& ids) {
-    const Wholes rows(ids);
-    rows.needed();
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    (epoch_.*method)(rows.get());
   }
 
   void set_penalty(std::uintptr_t custom) {
@@ -149,31 +120,19 @@ class PyEpoch {
     return std::pair(found->value, found->lower_bound);
   }
 
-  std::int64_t slots() const {
-    const Turn turn(busy_);
-    return epoch_.slots();
-  }
   // Whether the last decision's plan is what a loop does that decides again.
   bool looped() const {
     const Turn turn(busy_);
     return epoch_.looped();
   }
+  std::string rule() const {
+    const Turn turn(busy_);
+    return epoch_.rule();
+  }
   // [s] For how long the last decision is held.
   double period() const {
     const Turn turn(busy_);
     return epoch_.held() ? epoch_.period() : 0.0;
-  }
-  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
-  std::size_t size() const {
-    const Turn turn(busy_);
-    return epoch_.size();
-  }
-
-  std::string save() { return saved("Epoch", epoch_, busy_); }
-  static std::unique_ptr<PyEpoch> load(const py::bytes& bytes) {
-    auto made = std::make_unique<PyEpoch>(1, EpochOptions{});
-    restore("Epoch", bytes, made->epoch_);
-    return made;
   }
 
  private:
@@ -183,18 +142,12 @@ class PyEpoch {
         std::string("the epoch has moved on since this decision; ask for the ") + wanted +
         " first");
   }
-
-  Epoch epoch_;
-  Busy busy_;
-  malleable_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
 
 void bind_epoch(py::module_& module) {
-  py::class_<PyEpoch> epoch(module, "Epoch");
-  bind_state(epoch);
-  epoch
+  bind_job_loop<PyEpoch>(module)
       .def(
           py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
                       bool gang, double hysteresis, std::optional<std::uint64_t> effort,
@@ -211,21 +164,15 @@ void bind_epoch(py::module_& module) {
            py::arg("program").noconvert())
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert(),
            py::arg("program").noconvert())
-      .def("update", &PyEpoch::update, py::arg("ids"), py::arg("columns"))
-      .def("finish", &PyEpoch::finish, py::arg("ids"))
-      .def("remove", &PyEpoch::remove, py::arg("ids"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
-      .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("order", &PyEpoch::order, py::arg("version"))
       .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
       .def("told", &PyEpoch::told, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
-      .def_property_readonly("slots", &PyEpoch::slots)
+      .def_property_readonly("rule", &PyEpoch::rule)
       .def_property_readonly("period", &PyEpoch::period)
-      .def_property_readonly("looped", &PyEpoch::looped)
-      .def_property_readonly("handle", &PyEpoch::handle)
-      .def("__len__", &PyEpoch::size);
+      .def_property_readonly("looped", &PyEpoch::looped);
 }
 
 }  // namespace malleable::bindings

@@ -4,20 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "epochs.hpp"
 #include "flow_plan_dict.hpp"
 #include "kinds.hpp"
-#include "malleable/embed/handle.hpp"
 #include "malleable/policy/flow_epoch.hpp"
 #include "malleable/policy/registry.hpp"
-#include "saved_state.hpp"
-#include "tables.hpp"
-#include "turn.hpp"
 
 namespace malleable::bindings {
 namespace {
-
-using Integers = Array<std::int64_t>;
-using Wholes = Column<std::int64_t>;
 
 template <typename T>
 std::span<const T> view_of(const std::optional<Array<T>>& array) {
@@ -36,10 +30,11 @@ Array<bool> bools(const std::vector<std::uint8_t>& values) {
   return made;
 }
 
-class PyFlowEpoch {
+class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
  public:
-  PyFlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options)
-      : epoch_(slots, task_work, options) {}
+  using BoundEpoch::BoundEpoch;
+  static constexpr const char* kName = "FlowEpoch";
+  static auto blank() { return std::make_unique<PyFlowEpoch>(1, 1.0, FlowEpochOptions{}); }
 
   void set_penalty(std::uintptr_t address) {
     const Turn turn(busy_);
@@ -52,12 +47,7 @@ class PyFlowEpoch {
                 std::vector<std::string> name) {
     const std::vector<Kind> kinds = kinds_of(kind);
     FlowTable::Additions added{flows, kinds, view_of(tasks), view_of(continues), std::move(name)};
-    FlowEpoch::Ids ids{};
-    {
-      const Turn turn(busy_);
-      py::gil_scoped_release release;
-      ids = epoch_.add(std::move(added));
-    }
+    const auto ids = alone([&] { return epoch_.add(std::move(added)); });
     return py::make_tuple(rising(ids.first_flow, flows.view().flows()),
                           rising(ids.first_job, flows.view().jobs()));
   }
@@ -66,32 +56,18 @@ class PyFlowEpoch {
     const Wholes jobs(ids), of_flows(flows);
     const Given<FlowTable::Changes> changes(columns, jobs.needed().get().size(),
                                             of_flows.needed().get().size());
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.update(jobs.get(), of_flows.get(), changes.view());
-  }
-
-  void finish(const py::object& ids) {
-    const Wholes jobs(ids);
-    jobs.needed();
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.finish(jobs.get());
+    alone([&] { epoch_.update(jobs.get(), of_flows.get(), changes.view()); });
   }
 
   void remove(const py::object& ids, const py::object& flows) {
     const Wholes jobs(ids), of_flows(flows);
     jobs.needed();
     of_flows.needed();
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.remove(jobs.get(), of_flows.get());
+    alone([&] { epoch_.remove(jobs.get(), of_flows.get()); });
   }
 
   void set_task_work(double task_work) {
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.set_task_work(task_work);
+    alone([&] { epoch_.set_task_work(task_work); });
   }
 
   // (version, ids, slots, changed, ready, ended, order, overloaded)
@@ -128,36 +104,12 @@ class PyFlowEpoch {
                           to_numpy(std::move(table.id)), std::move(table.name),
                           codes_of(table.kind), to_numpy(std::move(penalty)));
   }
-
-  std::int64_t slots() const {
-    const Turn turn(busy_);
-    return epoch_.slots();
-  }
-  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
-  std::size_t size() const {
-    const Turn turn(busy_);
-    return epoch_.size();
-  }
-
-  std::string save() { return saved("FlowEpoch", epoch_, busy_); }
-  static std::unique_ptr<PyFlowEpoch> load(const py::bytes& bytes) {
-    auto made = std::make_unique<PyFlowEpoch>(1, 1.0, FlowEpochOptions{});
-    restore("FlowEpoch", bytes, made->epoch_);
-    return made;
-  }
-
- private:
-  FlowEpoch epoch_;
-  Busy busy_;
-  malleable_flow_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
 
 void bind_flow_epoch(py::module_& module) {
-  py::class_<PyFlowEpoch> epoch(module, "FlowEpoch");
-  bind_state(epoch);
-  epoch
+  bind_loop<PyFlowEpoch>(module)
       .def(py::init([](std::int64_t slots, double task_work, bool is_max, const std::string& policy,
                        std::optional<std::uint64_t> effort, double hysteresis,
                        double ready_fraction, double period) {
@@ -166,12 +118,7 @@ void bind_flow_epoch(py::module_& module) {
                                       .hysteresis = hysteresis,
                                       .ready_fraction = ready_fraction,
                                       .period = period};
-             const PolicyCode& code = find_policy(Model::kFlows, policy).code;
-             if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
-               options.baseline = *baseline;
-             } else {
-               options.method = std::get<FlowMethod>(code);
-             }
+             options.take_policy(policy);
              return std::make_unique<PyFlowEpoch>(slots, task_work, options);
            }),
            py::arg("slots"), py::arg("task_work"), py::arg("is_max"), py::arg("policy"),
@@ -180,14 +127,9 @@ void bind_flow_epoch(py::module_& module) {
       .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
            py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"))
       .def("update", &PyFlowEpoch::update, py::arg("ids"), py::arg("flows"), py::arg("columns"))
-      .def("finish", &PyFlowEpoch::finish, py::arg("ids"))
       .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))
-      .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
-      .def("plan", &PyFlowEpoch::plan, py::arg("version"))
-      .def_property_readonly("slots", &PyFlowEpoch::slots)
-      .def_property_readonly("handle", &PyFlowEpoch::handle)
-      .def("__len__", &PyFlowEpoch::size);
+      .def("plan", &PyFlowEpoch::plan, py::arg("version"));
 }
 
 }  // namespace malleable::bindings

@@ -1,21 +1,17 @@
 #include <optional>
 
-#include "malleable/embed/handle.hpp"
+#include "epochs.hpp"
 #include "malleable/kernel/flow_time_bounds.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
 #include "malleable/sim/slotted.hpp"
 #include "means.hpp"
-#include "saved_state.hpp"
 #include "signals.hpp"
-#include "tables.hpp"
 
 namespace malleable::bindings {
 namespace {
 
 using Doubles = Array<double>;
-using Integers = Array<std::int64_t>;
-using Wholes = Column<std::int64_t>;
 
 MapReduceView view_of(const Integers& arrival, const Integers& map, const Integers& task_offset,
                       const Integers& task) {
@@ -91,88 +87,26 @@ class PySlottedSim {
   Busy busy_;
 };
 
-class PySlottedEpoch {
+class PySlottedEpoch : public BoundEpoch<PySlottedEpoch, SlottedEpoch> {
  public:
-  PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy, double period)
-      : epoch_(slots, slot_seconds, policy, period) {}
+  using BoundEpoch::BoundEpoch;
+  static constexpr const char* kName = "SlottedEpoch";
+  static auto blank() { return std::make_unique<PySlottedEpoch>(1, 1.0, "fifo", 0.0); }
 
-  Integers add(const py::dict& columns) {
-    const Given<Arriving<SlottedEpoch::Columns>> jobs(columns);
-    std::vector<std::int64_t> ids(jobs.view().size());
-    {
-      const Turn turn(busy_);
-      py::gil_scoped_release release;
-      epoch_.add(jobs.view().arrival, jobs.view(), ids);
-    }
-    return to_numpy(std::move(ids));
-  }
-  void update(const py::object& ids, const py::dict& columns) {
-    const Wholes rows(ids);
-    const Given<SlottedEpoch::Columns> changes(columns, rows.needed().get().size());
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.update(rows.get(), changes.view());
-  }
-  void finish(const py::object& ids) { leave(ids, false); }
-  void remove(const py::object& ids) { leave(ids, true); }
   // (ids, machines held, changed, map tasks, reduce tasks, order, overloaded, bounds)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
+    using Row = SlottedEpoch::Grant;
     const Turn turn(busy_);
-    std::span<const SlottedEpoch::Grant> grants;
+    std::span<const Row> made;
     {
       py::gil_scoped_release release;
-      grants = epoch_.decide(now, slots, period);
+      made = epoch_.decide(now, slots, period);
     }
-    const auto count = static_cast<py::ssize_t>(grants.size());
-    Integers ids(count), held(count), maps(count), reduces(count);
-    Array<bool> changed(count);
-    Array<std::uint8_t> bound(count);
-    // Looked up once: each look checks the array.
-    auto *ids_at = ids.mutable_data(), *held_at = held.mutable_data(),
-         *maps_at = maps.mutable_data(), *reduces_at = reduces.mutable_data();
-    auto* changed_at = changed.mutable_data();
-    auto* bound_at = bound.mutable_data();
-    for (py::ssize_t k = 0; k < count; ++k) {
-      const SlottedEpoch::Grant& grant = grants[static_cast<std::size_t>(k)];
-      ids_at[k] = grant.id;
-      held_at[k] = grant.slots;
-      changed_at[k] = grant.changed;
-      maps_at[k] = grant.maps;
-      reduces_at[k] = grant.reduces;
-      bound_at[k] = static_cast<std::uint8_t>(grant.bound);
-    }
-    return py::make_tuple(ids, held, changed, maps, reduces, copy(epoch_.order()),
-                          epoch_.overloaded(), bound);
+    return py::make_tuple(columns_of(made, &Row::id), columns_of(made, &Row::slots),
+                          columns_of(made, &Row::changed), columns_of(made, &Row::maps),
+                          columns_of(made, &Row::reduces), copy(epoch_.order()),
+                          epoch_.overloaded(), columns_of(made, &Row::bound));
   }
-  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
-  std::size_t size() const {
-    const Turn turn(busy_);
-    return epoch_.size();
-  }
-  std::int64_t slots() const {
-    const Turn turn(busy_);
-    return epoch_.slots();
-  }
-
-  std::string save() { return saved("SlottedEpoch", epoch_, busy_); }
-  static std::unique_ptr<PySlottedEpoch> load(const py::bytes& bytes) {
-    auto made = std::make_unique<PySlottedEpoch>(1, 1.0, "fifo", 0.0);
-    restore("SlottedEpoch", bytes, made->epoch_);
-    return made;
-  }
-
- private:
-  void leave(const py::object& ids, bool cancelled) {
-    const Wholes rows(ids);
-    rows.needed();
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.remove(rows.get(), cancelled);
-  }
-
-  SlottedEpoch epoch_;
-  Busy busy_;
-  malleable_slotted_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
@@ -223,19 +157,10 @@ void bind_slotted(py::module_& module) {
       .def("summary", &PySlottedSim::summary)
       .def("take_records", &PySlottedSim::take_records)
       .def("slowdown", &PySlottedSim::slowdown);
-  py::class_<PySlottedEpoch> epoch(module, "SlottedEpoch");
-  bind_state(epoch);
-  epoch
+  bind_job_loop<PySlottedEpoch>(module)
       .def(py::init<std::int64_t, double, const std::string&, double>(), py::arg("slots"),
            py::arg("slot_seconds"), py::arg("policy"), py::arg("period"))
-      .def("add", &PySlottedEpoch::add, py::arg("columns"))
-      .def("update", &PySlottedEpoch::update, py::arg("ids"), py::arg("columns"))
-      .def("finish", &PySlottedEpoch::finish, py::arg("ids"))
-      .def("remove", &PySlottedEpoch::remove, py::arg("ids"))
-      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
-      .def_property_readonly("slots", &PySlottedEpoch::slots)
-      .def_property_readonly("handle", &PySlottedEpoch::handle)
-      .def("__len__", &PySlottedEpoch::size);
+      .def("add", &PySlottedEpoch::add, py::arg("columns"));
 }
 
 }  // namespace malleable::bindings

@@ -5,7 +5,9 @@
 
 A header ``cpp/include/malleable/ROOM/x.hpp`` has the test ``cpp/tests/test_x.cpp``; a source is called
 as a header of its room, or ``x_part.cpp`` if it is a part of that one; so is a test. Tests of the C interface,
-whose one header is ``malleable.h``, begin with ``embed``.
+whose one header is ``malleable.h``, begin with ``embed``. Headers in a folder that is called as a header
+beside it are parts of that one: ``policy/epoch/x.hpp`` may have ``test_epoch_x.cpp``, and ``test_epoch.cpp``
+tests it.
 
 A module ``src/malleable/ROOM/x.py`` has the test ``tests/ROOM/test_x.py``, or ``test_x_part.py`` if it has
 several; the name of the innermost room may stand before ``x`` (``test_flow_check`` of ``flows/check``). Tests
@@ -27,13 +29,17 @@ BEHIND_ONE_HEADER = "embed"
 def untidy(headers: Iterable[str], sources: Iterable[str], tests: Iterable[str]) -> list[str]:
     """What has no counterpart, of files ``ROOM/STEM`` and the stems of tests."""
     headers, tests = set(headers), set(tests)
-    found = [f"header {one}: no test" for one in headers if one.partition("/")[2] not in tests]
+    stems = {one: one.partition("/")[2].replace("/", "_") for one in headers}
+    found = [
+        f"header {one}: no test"
+        for one, stem in stems.items()
+        if not ({stem} if one.count("/") < 2 else parts_of(stem)) & tests
+    ]
     for source in sources:
         if not parts_of(source) & headers:
             found.append(f"source {source}: no header")
-    stems = {one.partition("/")[2] for one in headers}
-    stems.add(BEHIND_ONE_HEADER)
-    found += [f"test {one}: no header" for one in tests if not parts_of(one) & stems]
+    known = {*stems.values(), BEHIND_ONE_HEADER}
+    found += [f"test {one}: no header" for one in tests if not parts_of(one) & known]
     return sorted(found)
 
 

@@ -237,6 +237,9 @@ def test_what_has_no_counterpart_of_its_stem_is_seen():
     ]
     assert stems.untidy(["kernel/x"], ["kernel/x"], ["x"]) == []
     assert stems.untidy([], [], ["embed_more"]) == []
+    parts = ["policy/e", "policy/e/x", "policy/e/y"]
+    assert stems.untidy(parts, ["policy/e/x"], ["e", "e_x"]) == []
+    assert stems.untidy(parts[1:], [], ["e_x"]) == ["header policy/e/y: no test"]
     tests = ["a/x_more", "a/b_z", "y"]
     assert stems.untested(["a/x", "a/bs/z", "y"], tests) == []
     assert stems.untested(["a/more", "b/x", "a/y_more"], tests) == [

@@ -76,7 +76,7 @@ struct Jobs {
     }
   }
   malleable_jobs view() const {
-    malleable_jobs jobs{};
+    auto jobs = sized<malleable_jobs>();
     jobs.count = static_cast<std::int64_t>(work.size());
     jobs.work = work.data();
     jobs.arrival = arrival.data();

@@ -27,13 +27,13 @@ void follow(const char* objective, const char* policy, const EpochOptions& optio
   for (int step = 0; step < 60; ++step) {
     const Jobs jobs(random, random() % 8, step);
     const malleable_jobs view = jobs.view();
-    OK(malleable_epoch_add(epoch, &view, ids.data()));
+    OK(malleable_epoch_add(epoch, &view, ids.data(), nullptr));
     JobColumns columns{
         {jobs.arrival, jobs.weight, jobs.deadline, {}, {}}, jobs.work, jobs.low, jobs.high};
     const std::int64_t first = own.add(malleable::Jobs(std::move(columns)));
     if (!jobs.work.empty()) CHECK_EQUAL(ids[0], first);
     const std::int64_t slots = step % 10 == 9 ? 50 + step : -1;
-    OK(malleable_epoch_decide(epoch, step, slots, 0.0, &decision));
+    OK(malleable_epoch_decide(epoch, step, slots == -1 ? nullptr : &slots, 0.0, &decision));
     own.decide(step, slots == -1 ? std::nullopt : std::optional(slots));
     const auto n = static_cast<std::size_t>(decision.rows);
     CHECK_EQUAL(n, own.size());
@@ -48,9 +48,10 @@ void follow(const char* objective, const char* policy, const EpochOptions& optio
       work[k] = static_cast<double>(random() % 300);
       if (random() % 9 == 0) gone.push_back(ids[k]);
     }
-    malleable_job_changes changes{};
+    auto changes = sized<malleable_jobs>();
+    changes.count = decision.rows;
     changes.work = work.data();
-    OK(malleable_epoch_update(epoch, decision.rows, ids.data(), &changes));
+    OK(malleable_epoch_update(epoch, &changes, ids.data(), nullptr));
     own.update(std::span(ids).first(n), {work, {}, {}, {}, {}, {}});
     OK(malleable_epoch_finish(epoch, static_cast<std::int64_t>(gone.size()), gone.data()));
     own.remove(gone);
@@ -90,32 +91,32 @@ TEST(errors_are_told_and_change_nothing) {
   OK(malleable_epoch_new(4, nullptr, &epoch));
 
   const double work[] = {4.0, 2.0, -1.0};
-  malleable_jobs jobs{};
+  auto jobs = sized<malleable_jobs>();
   jobs.count = 3;
   jobs.work = work;
   std::int64_t ids[3], given[3], size = -1;
-  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "work[2] = -1"));
-  CHECK(refused(malleable_epoch_add(epoch, nullptr, ids), "jobs: missing"));
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids, nullptr), "work[2] = -1"));
+  CHECK(refused(malleable_epoch_add(epoch, nullptr, ids, nullptr), "jobs: missing"));
   jobs.count = -1;
-  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "count = -1"));
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids, nullptr), "count = -1"));
   jobs.count = 2;
   const std::uint8_t kinds[] = {0, 99};
   jobs.kind = kinds;
-  CHECK_EQUAL(malleable_epoch_add(epoch, &jobs, ids), int{MALLEABLE_INVALID});
+  CHECK_EQUAL(malleable_epoch_add(epoch, &jobs, ids, nullptr), int{MALLEABLE_INVALID});
   jobs.kind = nullptr;
   const std::int64_t offset[] = {0, 1, -5};
   jobs.sla_offset = offset;
-  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "sla_offset"));
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids, nullptr), "sla_offset"));
   jobs.sla_offset = nullptr;
   jobs.work = nullptr;
-  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "work: missing"));
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids, nullptr), "work: missing"));
   jobs.work = work;
-  OK(malleable_epoch_size(epoch, &size));
+  OK(malleable_epoch_size(epoch, &size, nullptr));
   CHECK_EQUAL(size, 0);
-  OK(malleable_epoch_add(epoch, &jobs, ids));
+  OK(malleable_epoch_add(epoch, &jobs, ids, nullptr));
   malleable_decision decision = decision_of(1, ids, given);
   const auto decide = [&](double now, std::int64_t slots) {
-    return malleable_epoch_decide(epoch, now, slots, 0.0, &decision);
+    return malleable_epoch_decide(epoch, now, slots == -1 ? nullptr : &slots, 0.0, &decision);
   };
   CHECK(refused(decide(1.0, -1), "room = 1: must be at least 2"));
   decision.room = 2;
@@ -123,23 +124,22 @@ TEST(errors_are_told_and_change_nothing) {
   CHECK(refused(decide(1.0, -7), "slots"));
   OK(decide(1.0, -1));
   CHECK(refused(decide(0.5, -1), "now"));
-  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -1, 0.0, nullptr), "decision: missing"));
-  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -1, -1.0, &decision), "period = -1"));
+  CHECK(refused(malleable_epoch_decide(epoch, 1.0, nullptr, 0.0, nullptr), "decision: missing"));
+  CHECK(refused(malleable_epoch_decide(epoch, 1.0, nullptr, -1.0, &decision), "period = -1"));
   const std::int64_t twice[] = {0, 0};
   CHECK_EQUAL(malleable_epoch_finish(epoch, 2, twice), int{MALLEABLE_INVALID});
   CHECK(refused(malleable_epoch_finish(epoch, 2, nullptr), "ids: missing"));
-  CHECK(refused(malleable_epoch_update(epoch, 2, ids, nullptr), "changes: missing"));
+  CHECK(refused(malleable_epoch_update(epoch, nullptr, ids, nullptr), "changes: missing"));
 
   // Another kind of handle, and one that is in use.
-  CHECK(refused(
-      malleable_slotted_epoch_size(reinterpret_cast<malleable_slotted_epoch*>(epoch), &size),
-      "handle"));
+  CHECK(refused(malleable_scheduler_size(reinterpret_cast<malleable_scheduler*>(epoch), &size),
+                "handle"));
   {
     const Turn turn(*epoch->busy);
-    CHECK_EQUAL(malleable_epoch_size(epoch, &size), int{MALLEABLE_BUSY});
+    CHECK_EQUAL(malleable_epoch_size(epoch, &size, nullptr), int{MALLEABLE_BUSY});
     CHECK(std::string(malleable_message()).find("another thread") != std::string::npos);
   }
-  OK(malleable_epoch_size(epoch, &size));
+  OK(malleable_epoch_size(epoch, &size, nullptr));
   CHECK_EQUAL(size, 2);
   malleable_epoch_free(epoch);
   CHECK(std::string(malleable_bound_text(3)) == kBoundTexts[3]);
@@ -149,27 +149,27 @@ TEST(errors_are_told_and_change_nothing) {
 // A program that was built for a later version may say what this one does not know, if it is zero.
 TEST(structures_say_their_size) {
   struct Later {
-    malleable_slotted_epoch_options known;
+    malleable_epoch_options known;
     std::int64_t more;
   } later{};
-  malleable_slotted_epoch* epoch = nullptr;
+  malleable_epoch* epoch = nullptr;
   const auto made = [&](std::size_t bytes) {
     later.known.bytes = static_cast<std::int64_t>(bytes);
-    return malleable_slotted_epoch_new(4, &later.known, &epoch);
+    return malleable_epoch_new(4, &later.known, &epoch);
   };
   const std::string must = "options.bytes = ";
   CHECK(refused(made(0), must + "0: must be sizeof the structure"));
   CHECK(refused(made(sizeof(later.known) - 8), must));
   OK(made(sizeof later));
-  malleable_slotted_epoch_free(epoch);
+  malleable_epoch_free(epoch);
   later.more = 1;
   CHECK(refused(made(sizeof later), must));
   CHECK(refused(made(std::size_t{1} << 40), must));
   OK(made(sizeof later.known));
   malleable_decision decision = decision_of(0);
   decision.bytes = 8;
-  CHECK(refused(malleable_slotted_epoch_decide(epoch, 0.0, -1, 0.0, &decision), "decision.bytes"));
-  malleable_slotted_epoch_free(epoch);
+  CHECK(refused(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision), "decision.bytes"));
+  malleable_epoch_free(epoch);
 }
 
 double late(std::int64_t job, double completion) {
@@ -180,21 +180,21 @@ double late(std::int64_t job, double completion) {
 TEST(own_penalties) {
   malleable_epoch* epoch = epoch_of(1, "sum:custom", nullptr);
   const double work[] = {4.0, 4.0};
-  malleable_jobs jobs{};
+  auto jobs = sized<malleable_jobs>();
   jobs.count = 2;
   jobs.work = work;
-  CHECK(refused(malleable_epoch_add(epoch, &jobs, nullptr), "penalty"));
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, nullptr, nullptr), "penalty"));
   malleable_epoch_free(epoch);
   auto options = sized<malleable_epoch_options>();
   options.objective = "sum:custom";
   options.penalty = late;
   OK(malleable_epoch_new(1, &options, &epoch));
-  OK(malleable_epoch_add(epoch, &jobs, nullptr));
+  OK(malleable_epoch_add(epoch, &jobs, nullptr, nullptr));
   double value = 0.0;
   std::int64_t given[2];
   malleable_decision decision = decision_of(2, nullptr, given);
   decision.value = &value;
-  OK(malleable_epoch_decide(epoch, 0.0, -1, 0.0, &decision));
+  OK(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision));
   CHECK_EQUAL(given[1], 1);
   CHECK_EQUAL(value, 1.0);
   malleable_epoch_free(epoch);
@@ -204,42 +204,46 @@ TEST(own_penalties) {
 TEST(flows_that_end_are_told_once) {
   const std::int64_t job_offset[] = {0, 2}, parent_offset[] = {0, 0, 1}, parent[] = {0};
   const double work[] = {8.0, 2.0};
-  malleable_flows flows{};
+  auto flows = sized<malleable_jobs>();
+  flows.count = 2;
   flows.flows = 1;
   flows.job_offset = job_offset;
   flows.work = work;
   flows.parent_offset = parent_offset;
   flows.parent = parent;
-  auto options = sized<malleable_flow_epoch_options>();
+  auto options = sized<malleable_epoch_options>();
+  options.model = "flow";
+  malleable_epoch* epoch = nullptr;
+  CHECK(refused(malleable_epoch_new(4, &options, &epoch), "model = 'flow': expected jobs, flows"));
+  options.model = "flows";
   options.task_work = -1.0;
-  malleable_flow_epoch* epoch = nullptr;
-  CHECK(refused(malleable_flow_epoch_new(4, &options, &epoch), "task_work = -1"));
+  CHECK(refused(malleable_epoch_new(4, &options, &epoch), "task_work = -1"));
   const double part = 1.5;
   options.task_work = 0.0;
   options.ready_fraction = &part;
-  CHECK(refused(malleable_flow_epoch_new(4, &options, &epoch), "ready_fraction = 1.5"));
-  OK(malleable_flow_epoch_new(4, nullptr, &epoch));
+  CHECK(refused(malleable_epoch_new(4, &options, &epoch), "ready_fraction = 1.5"));
+  options.ready_fraction = nullptr;
+  OK(malleable_epoch_new(4, &options, &epoch));
   std::int64_t flow = -1, jobs[2], ids[2], ended[1];
-  OK(malleable_flow_epoch_add(epoch, &flows, &flow, jobs));
+  OK(malleable_epoch_add(epoch, &flows, jobs, &flow));
   std::uint8_t ready[2];
   malleable_decision decision = decision_of(2, ids);
   decision.ready = ready;
   decision.ended = ended;
-  CHECK(refused(malleable_flow_epoch_decide(epoch, 0.0, -1, 0.0, &decision), "room = 0"));
+  CHECK(refused(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision), "room = 0"));
   decision.ended_room = 1;
-  OK(malleable_flow_epoch_decide(epoch, 0.0, -1, 0.0, &decision));
+  OK(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision));
   CHECK(decision.rows == 2 && ready[0] == 1 && ready[1] == 0 && decision.ended_flows == 0);
-  malleable_flow_changes changes{};
+  auto changes = sized<malleable_jobs>();
   const double task_work = -3.0;
   changes.task_work = &task_work;
-  CHECK(refused(malleable_flow_epoch_update(epoch, 0, nullptr, 0, nullptr, &changes),
-                "task_work = -3"));
-  OK(malleable_flow_epoch_finish(epoch, 2, jobs));
-  OK(malleable_flow_epoch_decide(epoch, 1.0, -1, 0.0, &decision));
+  CHECK(refused(malleable_epoch_update(epoch, &changes, nullptr, nullptr), "task_work = -3"));
+  OK(malleable_epoch_finish(epoch, 2, jobs));
+  OK(malleable_epoch_decide(epoch, 1.0, nullptr, 0.0, &decision));
   CHECK(decision.rows == 0 && decision.ended_flows == 1 && ended[0] == flow);
-  OK(malleable_flow_epoch_decide(epoch, 2.0, -1, 0.0, &decision));
+  OK(malleable_epoch_decide(epoch, 2.0, nullptr, 0.0, &decision));
   CHECK_EQUAL(decision.ended_flows, 0);
-  malleable_flow_epoch_free(epoch);
+  malleable_epoch_free(epoch);
 }
 
 int no_shares(void*, std::int64_t, std::int64_t, const double*, const double*, const double*,
@@ -327,11 +331,11 @@ TEST(a_matcher_that_fails_is_told_by_the_next_assignment) {
 
 TEST(huge_counts_are_refused_by_name) {
   malleable_epoch* epoch = epoch_of(8, nullptr, nullptr);
-  malleable_jobs jobs{};
+  auto jobs = sized<malleable_jobs>();
   std::int64_t ids[1];
   for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{1} << 32, kHuge}) {
     jobs.count = count;
-    CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "count = "));
+    CHECK(refused(malleable_epoch_add(epoch, &jobs, ids, nullptr), "count = "));
     CHECK(std::string(malleable_message()).find("from 0 to 4294967294") != std::string::npos);
   }
   malleable_epoch_free(epoch);

@@ -54,20 +54,22 @@ TEST(warm_epochs_allocate_nothing) {
     const Jobs jobs(random, kJobs, 0.0);
     const malleable_jobs all = jobs.view();
     Wholes ids(kJobs), given(kJobs);
-    OK(malleable_epoch_add(epoch, &all, ids.data()));
+    OK(malleable_epoch_add(epoch, &all, ids.data(), nullptr));
     malleable_jobs few = all;  // who come and go again
     few.count = 5;
     Reals work(kJobs);
-    malleable_job_changes changes{};
+    auto changes = sized<malleable_jobs>();
+    changes.count = kJobs;
     changes.work = work.data();
     Wholes fresh(5), out(kJobs + 5), who(kJobs + 5);
     malleable_decision decision = decision_of(kJobs + 5, who.data(), out.data());
     quiet(policy, [&](int step) {
       for (double& left : work) left = static_cast<double>(random() % 700);
-      malleable_epoch_update(epoch, kJobs, ids.data(), &changes);
+      malleable_epoch_update(epoch, &changes, ids.data(), nullptr);
       few.arrival = nullptr;
-      malleable_epoch_add(epoch, &few, fresh.data());
-      const int done = malleable_epoch_decide(epoch, step, 250 + step, 0.0, &decision);
+      malleable_epoch_add(epoch, &few, fresh.data(), nullptr);
+      const std::int64_t slots = 250 + step;
+      const int done = malleable_epoch_decide(epoch, step, &slots, 0.0, &decision);
       malleable_epoch_finish(epoch, 5, fresh.data());
       if (done != MALLEABLE_OK || decision.rows != kJobs + 5) ++allocations;
     });
@@ -77,10 +79,11 @@ TEST(warm_epochs_allocate_nothing) {
 
 TEST(warm_flow_epochs_allocate_nothing) {
   for (const char* policy : {"flowflex", "fair", "fifo"}) {
-    malleable_flow_epoch* epoch = nullptr;
-    auto options = sized<malleable_flow_epoch_options>();
+    malleable_epoch* epoch = nullptr;
+    auto options = sized<malleable_epoch_options>();
+    options.model = "flows";
     options.policy = policy;
-    OK(malleable_flow_epoch_new(100, &options, &epoch));
+    OK(malleable_epoch_new(100, &options, &epoch));
     Wholes offset, parent_offset{0}, parent, job_ids(kJobs), flow_ids(kJobs / 2);
     Reals work;
     for (std::int64_t j = 0; j < kJobs; ++j) {
@@ -90,14 +93,15 @@ TEST(warm_flow_epochs_allocate_nothing) {
       work.push_back(static_cast<double>(5 + j % 17));
     }
     offset.push_back(kJobs);
-    malleable_flows flows{};
+    auto flows = sized<malleable_jobs>();
+    flows.count = kJobs;
     flows.flows = kJobs / 2;
     flows.job_offset = offset.data();
     flows.work = work.data();
     flows.parent_offset = parent_offset.data();
     flows.parent = parent.data();
-    OK(malleable_flow_epoch_add(epoch, &flows, flow_ids.data(), job_ids.data()));
-    malleable_flow_changes changes{};
+    OK(malleable_epoch_add(epoch, &flows, job_ids.data(), flow_ids.data()));
+    auto changes = sized<malleable_jobs>();
     changes.work = work.data();
     Wholes out(kJobs);
     malleable_decision decision = decision_of(kJobs, nullptr, out.data());
@@ -107,73 +111,82 @@ TEST(warm_flow_epochs_allocate_nothing) {
       for (double& left : work) left += 1.0;
       // A job ends in every epoch.
       const std::int64_t count = kJobs - step - 1;
-      malleable_flow_epoch_finish(epoch, 1, job_ids.data());
+      malleable_epoch_finish(epoch, 1, job_ids.data());
       std::rotate(job_ids.begin(), job_ids.begin() + 1, job_ids.end());
-      malleable_flow_epoch_update(epoch, count, job_ids.data(), 0, nullptr, &changes);
-      const int done = malleable_flow_epoch_decide(epoch, step, -1, 0.0, &decision);
+      changes.count = count;
+      malleable_epoch_update(epoch, &changes, job_ids.data(), nullptr);
+      const int done = malleable_epoch_decide(epoch, step, nullptr, 0.0, &decision);
       if (done != MALLEABLE_OK || decision.rows != count) ++allocations;
     });
-    malleable_flow_epoch_free(epoch);
+    malleable_epoch_free(epoch);
   }
 }
 
 TEST(warm_overlap_epochs_allocate_nothing) {
   for (const char* policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}) {
-    malleable_overlap_epoch* epoch = nullptr;
-    auto options = sized<malleable_overlap_epoch_options>();
+    malleable_epoch* epoch = nullptr;
+    auto options = sized<malleable_epoch_options>();
+    options.model = "tandem";
+    options.shuffle_slots = 20;
     options.policy = policy;
-    OK(malleable_overlap_epoch_new(40, 20, &options, &epoch));
+    OK(malleable_epoch_new(40, &options, &epoch));
     Reals map(kJobs), shuffle(kJobs), most(kJobs, 3.0);
     for (std::size_t k = 0; k < map.size(); ++k) {
       map[k] = static_cast<double>(2 + k % 7);
       shuffle[k] = static_cast<double>(1 + k % 5);
     }
-    malleable_overlap_jobs jobs{};
+    auto jobs = sized<malleable_jobs>();
+    jobs.count = kJobs;
     jobs.map = map.data();
     jobs.shuffle = shuffle.data();
     jobs.max_map_slots = jobs.max_shuffle_slots = most.data();
     Wholes ids(kJobs), who(kJobs), out(2 * kJobs);
     Reals share(2 * kJobs);
-    OK(malleable_overlap_epoch_add(epoch, kJobs, &jobs, ids.data()));
-    malleable_overlap_jobs changes{};
+    OK(malleable_epoch_add(epoch, &jobs, ids.data(), nullptr));
+    auto changes = sized<malleable_jobs>();
+    changes.count = kJobs;
     changes.map = map.data();
     malleable_decision decision = decision_of(kJobs, who.data(), out.data());
     decision.share = share.data();
     quiet(policy, [&](int step) {
       std::rotate(map.begin(), map.begin() + 1, map.end());
-      malleable_overlap_epoch_update(epoch, kJobs, ids.data(), &changes);
-      const int done =
-          malleable_overlap_epoch_decide(epoch, step, -1, 15 + step % 5, 0.0, &decision);
+      malleable_epoch_update(epoch, &changes, ids.data(), nullptr);
+      const std::int64_t slots[] = {40, 15 + step % 5};
+      const int done = malleable_epoch_decide(epoch, step, slots, 0.0, &decision);
       if (done != MALLEABLE_OK || decision.rows == 0) ++allocations;
     });
-    malleable_overlap_epoch_free(epoch);
+    malleable_epoch_free(epoch);
   }
 }
 
 TEST(warm_slotted_epochs_allocate_nothing) {
   for (const char* policy : {"srpt", "fifo", "fair", "asrpt"}) {
-    malleable_slotted_epoch* epoch = nullptr;
-    auto options = sized<malleable_slotted_epoch_options>();
+    malleable_epoch* epoch = nullptr;
+    auto options = sized<malleable_epoch_options>();
+    options.model = "slotted";
     options.policy = policy;
-    OK(malleable_slotted_epoch_new(60, &options, &epoch));
+    OK(malleable_epoch_new(60, &options, &epoch));
     Wholes maps(kJobs), reduces(kJobs, 1), ids(kJobs), who(kJobs), out(kJobs);
     Reals left(kJobs, 4.0);
     for (std::size_t k = 0; k < maps.size(); ++k) maps[k] = static_cast<std::int64_t>(1 + k % 9);
-    malleable_slotted_jobs jobs{};
+    auto jobs = sized<malleable_jobs>();
+    jobs.count = kJobs;
     jobs.maps = maps.data();
     jobs.reduce_left = left.data();
-    OK(malleable_slotted_epoch_add(epoch, kJobs, &jobs, ids.data()));
-    malleable_slotted_jobs changes{};
+    OK(malleable_epoch_add(epoch, &jobs, ids.data(), nullptr));
+    auto changes = sized<malleable_jobs>();
+    changes.count = kJobs;
     changes.maps = maps.data();
     changes.reduces = reduces.data();
     malleable_decision decision = decision_of(kJobs, who.data(), out.data());
     quiet(policy, [&](int step) {
       std::rotate(maps.begin(), maps.begin() + 1, maps.end());
-      malleable_slotted_epoch_update(epoch, kJobs, ids.data(), &changes);
-      const int done = malleable_slotted_epoch_decide(epoch, step, 50 + step % 7, 0.0, &decision);
+      malleable_epoch_update(epoch, &changes, ids.data(), nullptr);
+      const std::int64_t slots = 50 + step % 7;
+      const int done = malleable_epoch_decide(epoch, step, &slots, 0.0, &decision);
       if (done != MALLEABLE_OK || decision.rows == 0) ++allocations;
     });
-    malleable_slotted_epoch_free(epoch);
+    malleable_epoch_free(epoch);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -440,7 +441,7 @@ TEST(wrong_input_changes_nothing) {
   CHECK_THROWS(epoch.remove(negative), "ids[0] = -1");
   CHECK_THROWS(epoch.update(unknown, {Doubles{1.0, 1.0}, {}, {}, {}, {}}), "ids[1] = 77");
   CHECK_THROWS(epoch.update(ids, {Doubles{1.0, NAN}, {}, {}, {}, {}}), "work[1] = nan");
-  CHECK_THROWS(epoch.update(ids, {Doubles{1.0}, {}, {}, {}, {}}), "work has 1 entry but ids has");
+  CHECK_THROWS(epoch.update(ids, {Doubles{1.0}, {}, {}, {}, {}}), "work has 1 entry, expected 2");
   CHECK_THROWS(epoch.update(ids, {{}, Doubles{1.0, -1.0}, {}, {}, {}}), "weight[1] = -1");
   CHECK_THROWS(epoch.update(ids, {{}, {}, Doubles{NAN, 1.0}, {}, {}}), "deadline[0] = nan");
   const std::vector<std::int64_t> low{1, 5}, high{3, 2}, zero{0, 0};
@@ -496,6 +497,34 @@ TEST(kinds_come_and_go) {
       CHECK_EQUAL(mixed.planned_kinds().size(), table.size() == 0 ? 1u : table.size());
     }
   });
+}
+
+// Which rule decides follows from objective, policy, options and jobs.
+TEST(rules_are_chosen_by_what_is_there) {
+  const auto rule = [](EpochOptions options, std::size_t jobs, double period = 0.0) {
+    Epoch epoch(4, options);
+    Table table;
+    for (std::size_t k = 0; k < jobs; ++k) {
+      table.add(std::exp(static_cast<double>(k * 7919 % 5003) / 1000.0), 0, 3);
+    }
+    epoch.add(table.jobs());
+    epoch.decide(1.0, std::nullopt, period);
+    return std::string(epoch.rule());
+  };
+  EpochOptions options;
+  CHECK_EQUAL(rule(options, 3), "smith");
+  CHECK_EQUAL(rule(options, 3, 5.0), "period");
+  CHECK_EQUAL(rule({.policy = EpochPolicy::kFifo}, 3), "smith");
+  CHECK_EQUAL(rule({.policy = EpochPolicy::kFair}, 3), "equal shares");
+  CHECK_EQUAL(rule({.policy = EpochPolicy::kWdeq}, 3), "instance");
+  CHECK_EQUAL(rule({.min_mode = MinMode::kGang}, 3), "instance");
+  CHECK_EQUAL(rule({.kind = Kind::kTardiness}, 3), "apparent cost");
+  CHECK_EQUAL(rule({.kind = Kind::kTardy}, 3), "instance");
+  CHECK_EQUAL(rule({.kind = Kind::kTardy}, 5000), "apparent cost");
+  CHECK_EQUAL(rule({.aggregate = Aggregate::kMax, .kind = Kind::kStretch}, 3), "instance");
+  CHECK_EQUAL(rule({.aggregate = Aggregate::kMax, .kind = Kind::kStretch}, 30'000), "level");
+  options.predictable = 1.0;
+  CHECK_EQUAL(rule(options, 3), "promised");
 }
 
 TEST(capacity_that_is_gone) {

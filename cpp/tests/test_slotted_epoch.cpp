@@ -64,7 +64,7 @@ TEST(slotted_epoch_is_the_simulator) {
         epoch.update(which, {m, r, {}, map, reduce});
       }
       CHECK(used <= options.machines);
-      epoch.remove(ended, false);
+      epoch.finish(ended);
       CHECK(slot < 10'000);
     }
     CHECK(finish == expected);
@@ -86,19 +86,19 @@ TEST(slotted_epoch_refuses_and_stays_as_it_was) {
   CHECK_THROWS(epoch.add(at, {bad, zero, zero, work, work}, more), "maps[1] = -1");
   const Work nan{1.0, std::nan("")};
   CHECK_THROWS(epoch.add(at, {two, zero, zero, nan, work}, more), "map_left[1]");
-  CHECK_THROWS(epoch.add(at, {two, zero, zero, work, {}}, more), "one entry a job");
+  CHECK_THROWS(epoch.add(at, {two, zero, zero, work, {}}, more), "reduce_left has 0 entries");
   CHECK_THROWS(epoch.decide(INFINITY), "finite");
   const Counts stranger{ids[0], 12345};
   CHECK_THROWS(epoch.update(stranger, {two, {}, {}, {}, {}}), "ids[1]");
   const Counts twice{ids[0], ids[0]};
-  CHECK_THROWS(epoch.remove(twice, true), "named twice");
+  CHECK_THROWS(epoch.remove(twice), "named twice");
   CHECK_THROWS(epoch.decide(8.0), "now = 8: before 10");
   CHECK_THROWS(epoch.decide(10.0, -1), "slots = -1");
   CHECK_THROWS(SlottedEpoch(3, 0.0, "asrpt"), "slot_seconds");
   CHECK_EQUAL(epoch.size(), std::size_t{2});
   CHECK_EQUAL(epoch.decide(10.0).size(), std::size_t{2});
-  epoch.remove(ids, true);
-  CHECK_THROWS(epoch.remove(ids, true), "no such job");
+  epoch.remove(ids);
+  CHECK_THROWS(epoch.remove(ids), "no such job");
 }
 
 }  // namespace test_slotted_epoch

@@ -56,7 +56,7 @@ void step(SlottedEpoch& epoch, int k) {
   const Wholes maps{1, 2, 3 + k}, none{0, 0, 0};
   epoch.add(Reals(3, 0.0), {maps, none, none, {}, Reals{1.0, 2.0, 3.0}}, ids);
   epoch.decide(0.0);
-  epoch.remove(ids, k % 2 == 0);
+  k % 2 == 0 ? epoch.remove(ids) : epoch.finish(ids);
 }
 
 void step(TandemBatch& batch, int) {

@@ -18,19 +18,19 @@ enum { JOBS = 3, SLOTS = 10 };
 int main(void) {
   double work[JOBS] = {40.0, 18.0, 9.0}; /* slot-seconds that are left */
   const int64_t most[JOBS] = {8, 4, 4};
-  malleable_jobs jobs = {JOBS, work};
+  malleable_jobs jobs = {sizeof jobs, JOBS, work};
   malleable_epoch* epoch = NULL;
   jobs.max_slots = most;
   CHECK(malleable_epoch_new(SLOTS, NULL, &epoch)); /* or a malleable_epoch_options */
-  CHECK(malleable_epoch_add(epoch, &jobs, NULL));
+  CHECK(malleable_epoch_add(epoch, &jobs, NULL, NULL));
   for (int now = 0;; ++now) {
     int64_t ids[JOBS], given[JOBS], slots[JOBS] = {0}, ended[JOBS], count = 0;
     double left[JOBS];
     malleable_decision decision = {sizeof decision, JOBS};
     decision.ids = ids;
     decision.given = given;
-    CHECK(malleable_epoch_decide(epoch, now, -1, 1.0, &decision)); /* held for a second */
-    if (decision.rows == 0) break;                                 /* all jobs have ended */
+    CHECK(malleable_epoch_decide(epoch, now, NULL, 1.0, &decision)); /* held for a second */
+    if (decision.rows == 0) break;                                   /* all jobs have ended */
     for (int64_t k = 0; k < decision.rows; ++k) { /* your cluster works for a second */
       slots[ids[k]] = given[k];
       work[ids[k]] -= (double)given[k];
@@ -41,8 +41,8 @@ int main(void) {
       left[k] = work[ids[k]];
     }
     printf("%d s: %d %d %d\n", now, (int)slots[0], (int)slots[1], (int)slots[2]);
-    malleable_job_changes changes = {left};
-    CHECK(malleable_epoch_update(epoch, decision.rows, ids, &changes));
+    malleable_jobs changes = {sizeof changes, decision.rows, left};
+    CHECK(malleable_epoch_update(epoch, &changes, ids, NULL));
     CHECK(malleable_epoch_finish(epoch, count, ended));
   }
   malleable_epoch_free(epoch);

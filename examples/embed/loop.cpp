@@ -29,16 +29,16 @@ int main() try {
   malleable_epoch* made = nullptr;
   check(malleable_epoch_new(10, nullptr, &made));  // or a malleable_epoch_options
   const std::unique_ptr<malleable_epoch, Free> epoch(made);
-  malleable_jobs jobs{.count = 3, .work = work.data()};
+  malleable_jobs jobs{.bytes = sizeof jobs, .count = 3, .work = work.data()};
   jobs.max_slots = most.data();
-  check(malleable_epoch_add(epoch.get(), &jobs, nullptr));
+  check(malleable_epoch_add(epoch.get(), &jobs, nullptr, nullptr));
   for (int now = 0;; ++now) {
     std::vector<int64_t> ids(3), given(3), slots(3), ended;
     malleable_decision decision{.bytes = sizeof decision, .room = 3};
     decision.ids = ids.data();
     decision.given = given.data();
-    check(malleable_epoch_decide(epoch.get(), now, -1, 1.0, &decision));  // held for a second
-    if (decision.rows == 0) return 0;                                     // all jobs have ended
+    check(malleable_epoch_decide(epoch.get(), now, nullptr, 1.0, &decision));  // held for a second
+    if (decision.rows == 0) return 0;  // all jobs have ended
     std::vector<double> left;
     for (int64_t k = 0; k < decision.rows; ++k) {  // your cluster works for a second
       double& own = work[ids[k]];
@@ -48,8 +48,8 @@ int main() try {
       if (own == 0.0) ended.push_back(ids[k]);
     }
     std::cout << now << " s: " << slots[0] << ' ' << slots[1] << ' ' << slots[2] << '\n';
-    malleable_job_changes changes{.work = left.data()};
-    check(malleable_epoch_update(epoch.get(), decision.rows, ids.data(), &changes));
+    malleable_jobs changes{.bytes = sizeof changes, .count = decision.rows, .work = left.data()};
+    check(malleable_epoch_update(epoch.get(), &changes, ids.data(), nullptr));
     check(malleable_epoch_finish(epoch.get(), static_cast<int64_t>(ended.size()), ended.data()));
   }
 } catch (const std::exception& error) {

@@ -21,7 +21,7 @@ def run(epoch, work, changes, decision, log):
     decision[0].room = jobs
     decision[0].ids, decision[0].given = ids.ctypes.data, given.ctypes.data
     for now in range(len(log)):
-        asked = decide(epoch, now, -1, 1.0, decision.ctypes)  # held for a second
+        asked = decide(epoch, now, 0, 1.0, decision.ctypes)  # held for a second
         rows = decision[0].rows
         if asked != 0 or rows == 0:
             return -1 if asked != 0 else now
@@ -32,7 +32,8 @@ def run(epoch, work, changes, decision, log):
             if left[k] == 0.0:
                 ended[count] = ids[k]
                 count += 1
-        if update(epoch, rows, ids.ctypes, changes.ctypes) != 0:
+        changes[0].count = rows
+        if update(epoch, changes.ctypes, ids.ctypes, 0) != 0:
             return -1
         if finish(epoch, count, ended.ctypes) != 0:
             return -1
@@ -44,9 +45,9 @@ def main():
     epoch = mb.Epoch(slots=10)  # kept while its handle is used
     epoch.add(work, max_slots=[8, 4, 4])
     log = np.zeros((100, 3), np.int64)
-    changes = np.zeros(1, embed.record("malleable_job_changes"))
+    changes = np.zeros(1, embed.record("malleable_jobs"))
     decision = np.zeros(1, embed.record("malleable_decision"))
-    decision["bytes"] = decision.itemsize
+    changes["bytes"], decision["bytes"] = changes.itemsize, decision.itemsize
     seconds = run(embed.handle(epoch), work, changes, decision, log)
     for now in range(seconds):
         print(f"{now} s:", *log[now])

@@ -24,12 +24,6 @@ cdef extern from "malleable/malleable.h" nogil:
     int MALLEABLE_API_VERSION
     ctypedef struct malleable_epoch:
         pass
-    ctypedef struct malleable_flow_epoch:
-        pass
-    ctypedef struct malleable_overlap_epoch:
-        pass
-    ctypedef struct malleable_slotted_epoch:
-        pass
     ctypedef struct malleable_scheduler:
         pass
     ctypedef double (*malleable_penalty)(int64_t job, double completion) noexcept
@@ -38,66 +32,34 @@ cdef extern from "malleable/malleable.h" nogil:
         const double *execution_rates, const double *numbers, double *shares
     ) noexcept
     ctypedef struct malleable_jobs:
+        int64_t bytes
         int64_t count
         const double *work
-        const double *arrival
         const int64_t *min_slots
         const int64_t *max_slots
+        const double *arrival
         const double *weight
         const double *deadline
         const double *size
-        const uint8_t *kind
         const int64_t *sla_offset
         const double *sla_time
         const double *sla_penalty
         const double *speedup
         const int64_t *rate_offset
         const double *rate
-    ctypedef struct malleable_job_changes:
-        const double *work
-        const int64_t *min_slots
-        const int64_t *max_slots
-        const double *weight
-        const double *deadline
-        const int64_t *sla_offset
-        const double *sla_time
-        const double *sla_penalty
-    ctypedef struct malleable_flows:
+        const uint8_t *kind
         int64_t flows
         const int64_t *job_offset
-        const double *work
-        const int64_t *max_slots
         const int64_t *parent_offset
         const int64_t *parent
-        const double *arrival
-        const double *weight
-        const double *deadline
-        const double *size
-        const uint8_t *kind
-        const int64_t *sla_offset
-        const double *sla_time
-        const double *sla_penalty
         const int64_t *tasks
         const int64_t *continues
-    ctypedef struct malleable_flow_changes:
-        const double *work
-        const int64_t *tasks
-        const int64_t *max_slots
-        const double *weight
-        const double *deadline
-        const int64_t *sla_offset
-        const double *sla_time
-        const double *sla_penalty
         const double *task_work
-    ctypedef struct malleable_overlap_jobs:
-        const double *arrival
         const double *map
         const double *shuffle
         const double *ready
         const double *max_map_slots
         const double *max_shuffle_slots
-    ctypedef struct malleable_slotted_jobs:
-        const double *arrival
         const int64_t *maps
         const int64_t *reduces
         const int64_t *running
@@ -153,29 +115,18 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *failed_reduces
     ctypedef struct malleable_epoch_options:
         int64_t bytes
-        const char *objective
+        const char *model
         const char *policy
-        const char *min_mode
+        const char *objective
         const int64_t *effort
         double hysteresis
         malleable_penalty penalty
-    ctypedef struct malleable_flow_epoch_options:
-        int64_t bytes
-        const char *objective
-        const char *policy
-        const int64_t *effort
+        const char *min_mode
         const double *ready_fraction
         double task_work
-        double hysteresis
-        malleable_penalty penalty
-    ctypedef struct malleable_overlap_epoch_options:
-        int64_t bytes
-        const char *policy
+        int64_t shuffle_slots
         int64_t idle
         int64_t bounce
-    ctypedef struct malleable_slotted_epoch_options:
-        int64_t bytes
-        const char *policy
         double slot_seconds
     ctypedef struct malleable_scheduler_options:
         int64_t bytes
@@ -227,101 +178,25 @@ cdef int malleable_epoch_new(
 ) noexcept nogil
 cdef void malleable_epoch_free(malleable_epoch *epoch) noexcept nogil
 cdef int malleable_epoch_add(
-    malleable_epoch *epoch, const malleable_jobs *jobs, int64_t *ids
+    malleable_epoch *epoch, const malleable_jobs *jobs, int64_t *ids, int64_t *flow_ids
 ) noexcept nogil
 cdef int malleable_epoch_update(
-    malleable_epoch *epoch, int64_t count, const int64_t *ids,
-    const malleable_job_changes *changes
+    malleable_epoch *epoch, const malleable_jobs *changes, const int64_t *ids,
+    const int64_t *flow_ids
 ) noexcept nogil
 cdef int malleable_epoch_finish(
     malleable_epoch *epoch, int64_t count, const int64_t *ids
 ) noexcept nogil
 cdef int malleable_epoch_remove(
-    malleable_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_epoch_decide(
-    malleable_epoch *epoch, double now, int64_t slots, double period,
-    malleable_decision *decision
-) noexcept nogil
-cdef int malleable_epoch_size(malleable_epoch *epoch, int64_t *jobs) noexcept nogil
-cdef int malleable_flow_epoch_new(
-    int64_t slots, const malleable_flow_epoch_options *options,
-    malleable_flow_epoch **made
-) noexcept nogil
-cdef void malleable_flow_epoch_free(malleable_flow_epoch *epoch) noexcept nogil
-cdef int malleable_flow_epoch_add(
-    malleable_flow_epoch *epoch, const malleable_flows *flows, int64_t *flow_ids,
-    int64_t *job_ids
-) noexcept nogil
-cdef int malleable_flow_epoch_update(
-    malleable_flow_epoch *epoch, int64_t count, const int64_t *ids, int64_t flows,
-    const int64_t *flow_ids, const malleable_flow_changes *changes
-) noexcept nogil
-cdef int malleable_flow_epoch_finish(
-    malleable_flow_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_flow_epoch_remove(
-    malleable_flow_epoch *epoch, int64_t count, const int64_t *ids, int64_t flows,
+    malleable_epoch *epoch, int64_t count, const int64_t *ids, int64_t flows,
     const int64_t *flow_ids
 ) noexcept nogil
-cdef int malleable_flow_epoch_decide(
-    malleable_flow_epoch *epoch, double now, int64_t slots, double period,
+cdef int malleable_epoch_decide(
+    malleable_epoch *epoch, double now, const int64_t *slots, double period,
     malleable_decision *decision
 ) noexcept nogil
-cdef int malleable_flow_epoch_size(
-    malleable_flow_epoch *epoch, int64_t *jobs, int64_t *flows
-) noexcept nogil
-cdef int malleable_overlap_epoch_new(
-    int64_t map_slots, int64_t shuffle_slots,
-    const malleable_overlap_epoch_options *options, malleable_overlap_epoch **made
-) noexcept nogil
-cdef void malleable_overlap_epoch_free(malleable_overlap_epoch *epoch) noexcept nogil
-cdef int malleable_overlap_epoch_add(
-    malleable_overlap_epoch *epoch, int64_t count, const malleable_overlap_jobs *jobs,
-    int64_t *ids
-) noexcept nogil
-cdef int malleable_overlap_epoch_update(
-    malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids,
-    const malleable_overlap_jobs *changes
-) noexcept nogil
-cdef int malleable_overlap_epoch_finish(
-    malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_overlap_epoch_remove(
-    malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_overlap_epoch_decide(
-    malleable_overlap_epoch *epoch, double now, int64_t map_slots,
-    int64_t shuffle_slots, double period, malleable_decision *decision
-) noexcept nogil
-cdef int malleable_overlap_epoch_size(
-    malleable_overlap_epoch *epoch, int64_t *jobs
-) noexcept nogil
-cdef int malleable_slotted_epoch_new(
-    int64_t slots, const malleable_slotted_epoch_options *options,
-    malleable_slotted_epoch **made
-) noexcept nogil
-cdef void malleable_slotted_epoch_free(malleable_slotted_epoch *epoch) noexcept nogil
-cdef int malleable_slotted_epoch_add(
-    malleable_slotted_epoch *epoch, int64_t count, const malleable_slotted_jobs *jobs,
-    int64_t *ids
-) noexcept nogil
-cdef int malleable_slotted_epoch_update(
-    malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids,
-    const malleable_slotted_jobs *changes
-) noexcept nogil
-cdef int malleable_slotted_epoch_finish(
-    malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_slotted_epoch_remove(
-    malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids
-) noexcept nogil
-cdef int malleable_slotted_epoch_decide(
-    malleable_slotted_epoch *epoch, double now, int64_t slots, double period,
-    malleable_decision *decision
-) noexcept nogil
-cdef int malleable_slotted_epoch_size(
-    malleable_slotted_epoch *epoch, int64_t *jobs
+cdef int malleable_epoch_size(
+    malleable_epoch *epoch, int64_t *jobs, int64_t *flows
 ) noexcept nogil
 cdef int malleable_scheduler_new(
     const malleable_cluster *cluster, const malleable_scheduler_options *options,

@@ -119,9 +119,9 @@ def _type_of(text: str) -> Any:
 def record(name: str) -> np.dtype[np.void]:
     """A structure of the header as a NumPy type, so that compiled code can fill tables.
 
-    ``np.zeros(1, record("malleable_jobs"))`` is a structure that leaves every column out. To give a column, set
-    its address: ``jobs[0]["work"] = work.ctypes.data``. If the structure has a member ``bytes``, set it:
-    ``decision["bytes"] = decision.itemsize``.
+    ``jobs = np.zeros(1, record("malleable_jobs"))`` is a structure that leaves every column out. To give a
+    column, set its address: ``jobs["work"] = work.ctypes.data``. If the structure has a member ``bytes``,
+    set it: ``jobs["bytes"] = jobs.itemsize``.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ cimport malleable
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 from malleable cimport (
-    malleable_decision, malleable_epoch, malleable_epoch_options, malleable_job_changes, malleable_jobs
+    malleable_decision, malleable_epoch, malleable_epoch_options, malleable_jobs
 )
 
 
@@ -16,8 +16,7 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
         size_t handle=0):
     """Jobs offset[t] .. offset[t + 1] come at t; log[t, id] is what they get. An epoch of its own, or of Python's."""
     cdef malleable_epoch *epoch = <malleable_epoch *>handle
-    cdef malleable_jobs jobs
-    cdef malleable_job_changes changes
+    cdef malleable_jobs jobs, changes
     cdef malleable_decision decision
     cdef malleable_epoch_options options
     cdef int64_t t, k, n, ended, total = work.shape[0], steps = log.shape[0]
@@ -39,6 +38,7 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
         decision.ids, decision.given = &ids[0], &given[0]
         memset(&jobs, 0, sizeof(jobs))
         memset(&changes, 0, sizeof(changes))
+        jobs.bytes = changes.bytes = sizeof(jobs)
         for t in range(steps):
             if status != 0:
                 break
@@ -47,8 +47,8 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
                 jobs.count = n
                 jobs.work = &work[offset[t]]
                 jobs.max_slots = &most[offset[t]]
-                status |= malleable.malleable_epoch_add(epoch, &jobs, NULL)
-            status |= malleable.malleable_epoch_decide(epoch, t, -1, 0.0, &decision)
+                status |= malleable.malleable_epoch_add(epoch, &jobs, NULL, NULL)
+            status |= malleable.malleable_epoch_decide(epoch, t, NULL, 0.0, &decision)
             ended = 0
             for k in range(decision.rows):
                 log[t, ids[k]] = given[k]
@@ -57,8 +57,8 @@ def run(double[::1] work, int64_t[::1] most, int64_t[::1] offset, int64_t slots,
                 if now_left[k] == 0.0:
                     gone[ended] = ids[k]
                     ended += 1
-            changes.work = &now_left[0]
-            status |= malleable.malleable_epoch_update(epoch, decision.rows, &ids[0], &changes)
+            changes.count, changes.work = decision.rows, &now_left[0]
+            status |= malleable.malleable_epoch_update(epoch, &changes, &ids[0], NULL)
             status |= malleable.malleable_epoch_finish(epoch, ended, &gone[0])
         if handle == 0:
             malleable.malleable_epoch_free(epoch)

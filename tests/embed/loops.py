@@ -61,8 +61,8 @@ def numba_loop():
             if jobs[0].count > 0:
                 jobs[0].work = work[first:].ctypes.data
                 jobs[0].max_slots = most[first:].ctypes.data
-                status |= add(epoch, jobs.ctypes, gone.ctypes)
-            status |= decide(epoch, t, -1, 0.0, decision.ctypes)
+                status |= add(epoch, jobs.ctypes, gone.ctypes, 0)
+            status |= decide(epoch, t, 0, 0.0, decision.ctypes)
             rows = decision[0].rows
             ended = 0
             for k in range(rows):
@@ -72,7 +72,8 @@ def numba_loop():
                 if now_left[k] == 0.0:
                     gone[ended] = ids[k]
                     ended += 1
-            status |= update(epoch, rows, ids.ctypes, changes.ctypes)
+            changes[0].count = rows
+            status |= update(epoch, changes.ctypes, ids.ctypes, 0)
             status |= finish(epoch, ended, gone.ctypes)
         return status
 

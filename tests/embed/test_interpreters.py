@@ -75,7 +75,7 @@ finish, size = embed.function("malleable_epoch_finish"), embed.function("malleab
 
 def work():
     left = np.zeros(1, np.int64)
-    return finish(handle, 1, ids.ctypes) == 0 and len(epoch) == 1 and size(handle, left.ctypes) == 0 \\
+    return finish(handle, 1, ids.ctypes) == 0 and len(epoch) == 1 and size(handle, left.ctypes, 0) == 0 \\
         and left[0] == 1 and epoch.decide(1.0).slots.tolist() == [10]
 
 in_child(work)

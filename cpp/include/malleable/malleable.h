@@ -11,8 +11,13 @@
  * call and does not keep them. To leave a column out, give a null pointer. Jobs that you add then
  * have the default, jobs that you update keep what they had, and an output column is not written.
  *
+ * Models. There are four kinds of epochs, one for each model of jobs: of jobs (Epoch in Python), of
+ * flows (FlowEpoch), tandem (OverlapEpoch) and slotted (SlottedEpoch). All have the same functions,
+ * structures and handles. If a column or an option belongs to some models only, its comment names
+ * them, and the other models do not read it.
+ *
  * Room. If a function writes rows, `room` says for how many rows your arrays have room. `room` must
- * be at least the size of the object (malleable_X_size), unless a comment says otherwise.
+ * be at least the number of jobs (malleable_X_size), unless a comment says otherwise.
  *
  * Structures that begin with `bytes` may get more members in later versions. Set `bytes` to the
  * size of the structure (sizeof), and set all other members to zero, before you set those that you
@@ -20,8 +25,7 @@
  * behind the member begins with it.
  *
  * Units. Times are in seconds, work is in slot-seconds. Ids are never used twice. `now` may never
- * be less than in an earlier call. If a function takes the capacity as an argument beside `now`, -1
- * leaves the capacity as it was. `period` says for how many seconds your loop holds the decision;
+ * be less than in an earlier call. `period` says for how many seconds your loop holds the decision;
  * 0: until a job ends. The Python classes of the same names say what each column means
  * and which values it may have.
  *
@@ -84,9 +88,6 @@ typedef enum malleable_kind {
 } malleable_kind;
 
 typedef struct malleable_epoch malleable_epoch;
-typedef struct malleable_flow_epoch malleable_flow_epoch;
-typedef struct malleable_overlap_epoch malleable_overlap_epoch;
-typedef struct malleable_slotted_epoch malleable_slotted_epoch;
 typedef struct malleable_scheduler malleable_scheduler;
 
 /* A penalty of your own: what it costs that a job or flow ends at the absolute time `completion`.
@@ -104,21 +105,23 @@ typedef int (*malleable_matcher)(void* context, int64_t classes, int64_t nodes,
 
 /* ---- Tables ---- */
 
-/* In these structures: if you may leave a column out, the comment behind the column begins with the
- * value that the column then has. */
-
-/* Jobs. `work` is needed. The SLA steps of row j have the places from sla_offset[j] to before
- * sla_offset[j + 1] in sla_time and sla_penalty. */
+/* Jobs of an epoch that you add or change, one a row. Which columns there are depends on the model;
+ * a column of `flows` flows has one entry for each flow. If you may leave a column out when you add
+ * jobs, its comment begins with the value that it then has. The columns that can be changed are
+ * marked with a star (*); jobs and flows keep what you leave out. */
 typedef struct malleable_jobs {
+  int64_t bytes;
   int64_t count;
-  const double* work;
-  const double* arrival;    /* 0 */
-  const int64_t* min_slots; /* 0 */
-  const int64_t* max_slots; /* all slots */
-  const double* weight;     /* 1 */
-  const double* deadline;   /* infinity, that is, no deadline */
-  const double* size;       /* the work; it is the work that the job had when it came */
-  const uint8_t* kind;      /* the kind of the objective; it is a malleable_kind */
+  /* Epochs of jobs, and of flows if the comment says so. */
+  const double* work;       /* needed; of flows, too; * the work that is left */
+  const int64_t* min_slots; /* 0; * */
+  const int64_t* max_slots; /* all slots; of flows, too; * */
+  const double* arrival;    /* 0; all models; of flows: one for each flow */
+  const double* weight;     /* 1; of flows: one for each flow; * */
+  const double* deadline;   /* infinity, that is, no deadline; of flows: one for each flow; * */
+  const double* size;       /* the work; it is the work that the job or the flow had when it came */
+  /* * SLA steps. The steps of row j, a job or a flow, have the places from sla_offset[j] to before
+   * sla_offset[j + 1] in sla_time and sla_penalty. */
   const int64_t* sla_offset;
   const double* sla_time;
   const double* sla_penalty;
@@ -127,78 +130,33 @@ typedef struct malleable_jobs {
    * They have the places from rate_offset[j] to before rate_offset[j + 1] in `rate`. */
   const int64_t* rate_offset;
   const double* rate;
-} malleable_jobs;
-
-typedef struct malleable_job_changes {
-  const double* work;
-  const int64_t* min_slots;
-  const int64_t* max_slots;
-  const double* weight;
-  const double* deadline;
-  const int64_t* sla_offset;
-  const double* sla_time;
-  const double* sla_penalty;
-} malleable_job_changes;
-
-/* Flows. `job_offset` and `work` are needed. Flow f has the jobs from job_offset[f] to before
- * job_offset[f + 1]. Job i waits for other jobs of its flow: their rows have the places from
- * parent_offset[i] to before parent_offset[i + 1] in `parent`. */
-typedef struct malleable_flows {
+  const uint8_t* kind; /* the kind of the objective; a malleable_kind; of flows: for each flow */
+  /* Epochs of flows. Flow f has the jobs from job_offset[f] to before job_offset[f + 1]; this
+   * column is needed. Job i waits for other jobs of its flow: their rows have the places from
+   * parent_offset[i] to before parent_offset[i + 1] in `parent`. */
   int64_t flows;
   const int64_t* job_offset;
-  const double* work;           /* of jobs */
-  const int64_t* max_slots;     /* of jobs: all slots */
   const int64_t* parent_offset; /* no job waits for another job */
   const int64_t* parent;
-  const double* arrival;  /* of flows: 0 */
-  const double* weight;   /* of flows: 1 */
-  const double* deadline; /* of flows: infinity, that is, no deadline */
-  const double* size;     /* of flows: the work of all jobs of the flow */
-  const uint8_t* kind;    /* of flows: the kind of the objective */
-  const int64_t* sla_offset;
-  const double* sla_time;
-  const double* sla_penalty;
-  /* The last two columns are for epochs only. */
-  const int64_t* tasks;     /* of jobs: 0; if the work is not known, it is the number of tasks */
-  const int64_t* continues; /* of jobs: -1; if the job is a second phase: row of the first phase */
-} malleable_flows;
-
-typedef struct malleable_flow_changes {
-  const double* work; /* of jobs */
-  const int64_t* tasks;
-  const int64_t* max_slots;
-  const double* weight; /* of flows */
-  const double* deadline;
-  const int64_t* sla_offset;
-  const double* sla_time;
-  const double* sla_penalty;
-  const double*
-      task_work; /* one number: the work of a task, for all jobs whose work is not known */
-} malleable_flow_changes;
-
-/* Jobs with a map phase and a shuffle phase. Work is in seconds of the whole station: how long the
- * phase takes if it has all map slots, or all shuffle slots. To add jobs, `map` and `shuffle` are
- * needed. */
-typedef struct malleable_overlap_jobs {
-  const double* arrival; /* 0 */
-  const double* map;
-  const double* shuffle;
-  const double* ready;             /* it follows from the progress of the map phase; it is the
+  const int64_t* tasks;     /* 0; * if the work is not known, it is the number of tasks */
+  const int64_t* continues; /* -1; if the job is a second phase: row of the first phase */
+  const double* task_work;  /* changes only: one number, the work of a task, for all jobs whose work
+                             * is not known */
+  /* Tandem epochs. Work is in seconds of the whole station: how long the phase takes if it has all
+   * map slots, or all shuffle slots. */
+  const double* map;               /* needed; * */
+  const double* shuffle;           /* needed; * */
+  const double* ready;             /* it follows from the progress of the map phase; * it is the
                                     * shuffle work that can be done now */
-  const double* max_map_slots;     /* infinity, that is, all */
-  const double* max_shuffle_slots; /* infinity, that is, all */
-} malleable_overlap_jobs;
-
-/* Jobs of map and reduce tasks on machines of equal speed. To add jobs, `maps` and `reduce_left`
- * are needed. */
-typedef struct malleable_slotted_jobs {
-  const double* arrival;     /* 0 */
-  const int64_t* maps;       /* map tasks that wait */
-  const int64_t* reduces;    /* 0; reduce tasks that wait and may start */
-  const int64_t* running;    /* 0; machines that the job holds */
-  const double* map_left;    /* one slot of time for each map task that waits; machine seconds */
-  const double* reduce_left; /* machine seconds */
-} malleable_slotted_jobs;
+  const double* max_map_slots;     /* infinity, that is, all; * */
+  const double* max_shuffle_slots; /* infinity, that is, all; * */
+  /* Slotted epochs: map and reduce tasks on machines of equal speed. */
+  const int64_t* maps;       /* needed; * map tasks that wait */
+  const int64_t* reduces;    /* 0; * reduce tasks that wait and may start */
+  const int64_t* running;    /* 0; * machines that the job holds */
+  const double* map_left;    /* one slot of time for each map task that waits; * machine seconds */
+  const double* reduce_left; /* needed; * machine seconds */
+} malleable_jobs;
 
 /* Nodes and users. `map_slots` is needed. If `generic` is 1, slots run both maps and reduces; the
  * column map_slots then has all slots of each node, and reduce_slots is not read. */
@@ -274,39 +232,26 @@ typedef struct malleable_task_counts {
 
 typedef struct malleable_epoch_options {
   int64_t bytes;
-  const char* objective;     /* sum:response; sum:KIND or max:KIND */
-  const char* policy;        /* flex; flex, fair, fifo or wdeq */
-  const char* min_mode;      /* guarantee; guarantee or gang */
-  const int64_t* effort;     /* FLEX takes its own order; how many candidates (schedules) FLEX tries
-                              * after its fixed orders */
-  double hysteresis;         /* 0 */
-  malleable_penalty penalty; /* none; of the jobs of kind custom */
+  const char* model;     /* jobs; jobs, flows, tandem or slotted */
+  const char* policy;    /* of jobs: flex; flex, fair, fifo or wdeq
+                          * of flows: flowflex; flowflex, flowflex-fast, flowflex-literal, fair, fifo
+                          * tandem: max-srpt; max-srpt, split-srpt, two-srpt or fcfs
+                          * slotted: asrpt; asrpt, unlock, srpt, lrpt, fifo or fair */
+  const char* objective; /* sum:response; of jobs and flows: sum:KIND or max:KIND */
+  const int64_t* effort; /* of jobs: FLEX takes its own order; how many candidates (schedules) FLEX
+                          * tries after its fixed orders; of flows: no plan is made; the same */
+  double hysteresis;     /* 0; of jobs and flows */
+  malleable_penalty penalty;    /* none; of the jobs and flows of kind custom */
+  const char* min_mode;         /* guarantee; of jobs: guarantee or gang */
+  const double* ready_fraction; /* 1; of flows */
+  double task_work;      /* 1; of flows: the work of a task, for jobs whose work is not known */
+  int64_t shuffle_slots; /* 0; tandem: the slots of the second station */
+  int64_t idle;          /* tandem: 0: other jobs get the slots that a job cannot use; 1: they stay
+                          * idle */
+  int64_t bounce;      /* tandem: a job that has done more work than was estimated ranks: 0: first;
+                        * 1: as SRPT with bounce ranks it */
+  double slot_seconds; /* 1; slotted: the length of a slot of time */
 } malleable_epoch_options;
-
-typedef struct malleable_flow_epoch_options {
-  int64_t bytes;
-  const char* objective; /* sum:response */
-  const char* policy;    /* flowflex; flowflex, flowflex-fast, flowflex-literal, fair, fifo */
-  const int64_t* effort; /* no plan is made; as of jobs */
-  const double* ready_fraction; /* 1 */
-  double task_work;             /* 1; the work of a task, for jobs whose work is not known */
-  double hysteresis;            /* 0 */
-  malleable_penalty penalty;    /* none; of the flows of kind custom */
-} malleable_flow_epoch_options;
-
-typedef struct malleable_overlap_epoch_options {
-  int64_t bytes;
-  const char* policy; /* max-srpt; max-srpt, split-srpt, two-srpt or fcfs */
-  int64_t idle;       /* 0: other jobs get the slots that a job cannot use; 1: they stay idle */
-  int64_t bounce;     /* a job that has done more work than was estimated ranks: 0: first; 1: as
-                       * SRPT with bounce ranks it */
-} malleable_overlap_epoch_options;
-
-typedef struct malleable_slotted_epoch_options {
-  int64_t bytes;
-  const char* policy;  /* asrpt; asrpt, unlock, srpt, lrpt, fifo or fair */
-  double slot_seconds; /* 1; the length of a slot of time */
-} malleable_slotted_epoch_options;
 
 typedef struct malleable_scheduler_options {
   int64_t bytes;
@@ -338,27 +283,29 @@ typedef struct malleable_decision {
   int64_t overloaded; /* written: 1 if the jobs that keep coming need more whole slot-periods than
                        * there are (a slot-period is one slot, held for one period), otherwise 0 */
   int64_t* ids;       /* of jobs */
-  int64_t* given;     /* slots from now on; overlap epochs and schedulers write two entries for each
-                       * row: one for map or generic slots, then one for shuffle or reduce slots */
+  int64_t* given;     /* slots from now on; tandem epochs and schedulers write two entries for each
+                       * row: one for map or generic slots, then one for shuffle or reduce slots;
+                       * slotted epochs: machines that the job holds */
   uint8_t* changed;   /* 1 if the slots differ from those of the decision before, otherwise 0 */
   /* For a period: the ids of jobs that could use more slots. If a slot becomes free before the next
-   * decision, give it to the first of these jobs. Of overlap epochs `order` is for map slots. */
+   * decision, give it to the first of these jobs. Of tandem epochs `order` is for map slots,
+   * of slotted epochs it has the jobs whose tasks wait. */
   int64_t* order;
   int64_t ordered;        /* written: the number of ids in `order` */
-  int64_t* shuffle_order; /* overlap epochs: the same for shuffle slots */
+  int64_t* shuffle_order; /* tandem epochs: the same for shuffle slots */
   int64_t shuffle_ordered;
   double* value;       /* epochs of jobs: one number, the value of the decision */
   double* lower_bound; /* epochs of jobs: one number, which no schedule's value is below */
-  uint8_t* ready;      /* flow epochs: 1 if the job can run, that is, its flow has arrived, and the
-                        * jobs that it waits for have ended; otherwise 0 */
-  int64_t* ended;      /* flow epochs: the flows that ended since the decision before; it needs room
-                        * for all flows */
+  uint8_t* ready; /* epochs of flows: 1 if the job can run, that is, its flow has arrived, and the
+                   * jobs that it waits for have ended; otherwise 0 */
+  int64_t* ended; /* epochs of flows: the flows that ended since the decision before; it needs room
+                   * for all flows */
   int64_t ended_room;
   int64_t ended_flows; /* written: the number of ids in `ended` */
-  double* share;       /* overlap epochs: parts of the two stations, two entries for each row */
+  double* share;       /* tandem epochs: parts of the two stations, two entries for each row */
   int64_t* maps;       /* slotted epochs: the number of maps that start */
   int64_t* reduces;    /* slotted epochs: the number of reduce tasks that start */
-  uint8_t* bound; /* slotted epochs; overlap epochs and schedulers, two entries for each row: why
+  uint8_t* bound; /* slotted epochs; tandem epochs and schedulers, two entries for each row: why
                    * the job has no more slots, see malleable_bound_text */
   double* key;    /* schedulers: the job with the least key gets the next slot */
 } malleable_decision;
@@ -388,104 +335,36 @@ MALLEABLE_FUNCTION(const char*, malleable_message, (void));
  * reason of a number as text. */
 MALLEABLE_FUNCTION(const char*, malleable_bound_text, (int64_t bound));
 
-/* ---- Epoch: malleable jobs ---- */
+/* ---- Epochs ---- */
 
+/* slots: of tandem epochs the map slots, of slotted epochs the number of machines. */
 MALLEABLE_FUNCTION(int, malleable_epoch_new,
                    (int64_t slots, const malleable_epoch_options* options, malleable_epoch** made));
 MALLEABLE_FUNCTION(void, malleable_epoch_free, (malleable_epoch * epoch));
-/* Adds jobs and writes their ids. O(jobs added). */
+/* Adds jobs and writes their ids, and of flows the ids of the flows, too. O(jobs added). */
 MALLEABLE_FUNCTION(int, malleable_epoch_add,
-                   (malleable_epoch * epoch, const malleable_jobs* jobs, int64_t* ids));
-/* Changes jobs. `work` is the work that is left. */
+                   (malleable_epoch * epoch, const malleable_jobs* jobs, int64_t* ids,
+                    int64_t* flow_ids));
+/* Changes the jobs `ids` (changes.count), and the flows `flow_ids` (changes.flows). */
 MALLEABLE_FUNCTION(int, malleable_epoch_update,
-                   (malleable_epoch * epoch, int64_t count, const int64_t* ids,
-                    const malleable_job_changes* changes));
-/* These jobs have ended. */
+                   (malleable_epoch * epoch, const malleable_jobs* changes, const int64_t* ids,
+                    const int64_t* flow_ids));
+/* These jobs have ended. Jobs of a flow that waited for them may run. */
 MALLEABLE_FUNCTION(int, malleable_epoch_finish,
                    (malleable_epoch * epoch, int64_t count, const int64_t* ids));
-/* These jobs are cancelled. */
-MALLEABLE_FUNCTION(int, malleable_epoch_remove,
-                   (malleable_epoch * epoch, int64_t count, const int64_t* ids));
-/* Writes one row for each job. */
-MALLEABLE_FUNCTION(int, malleable_epoch_decide,
-                   (malleable_epoch * epoch, double now, int64_t slots, double period,
-                    malleable_decision* decision));
-MALLEABLE_FUNCTION(int, malleable_epoch_size, (malleable_epoch * epoch, int64_t* jobs));
-/* ---- FlowEpoch: DAGs of malleable jobs ---- */
-
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_new,
-                   (int64_t slots, const malleable_flow_epoch_options* options,
-                    malleable_flow_epoch** made));
-MALLEABLE_FUNCTION(void, malleable_flow_epoch_free, (malleable_flow_epoch * epoch));
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_add,
-                   (malleable_flow_epoch * epoch, const malleable_flows* flows, int64_t* flow_ids,
-                    int64_t* job_ids));
-/* Changes the jobs `ids` and the flows `flow_ids`. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_update,
-                   (malleable_flow_epoch * epoch, int64_t count, const int64_t* ids, int64_t flows,
-                    const int64_t* flow_ids, const malleable_flow_changes* changes));
-/* These jobs have ended, so jobs that waited for them may run. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_finish,
-                   (malleable_flow_epoch * epoch, int64_t count, const int64_t* ids));
 /* Cancels jobs, with all jobs that wait for them, and whole flows. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_remove,
-                   (malleable_flow_epoch * epoch, int64_t count, const int64_t* ids, int64_t flows,
+MALLEABLE_FUNCTION(int, malleable_epoch_remove,
+                   (malleable_epoch * epoch, int64_t count, const int64_t* ids, int64_t flows,
                     const int64_t* flow_ids));
-/* Writes one row for each job that has not ended. */
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_decide,
-                   (malleable_flow_epoch * epoch, double now, int64_t slots, double period,
+/* Decides. `slots`: the capacity from now on, of tandem epochs two numbers; null: as it was. Writes
+ * one row for each job; of tandem and slotted epochs for each job that has slots or machines, whose
+ * tasks start, or that had slots or machines until now. */
+MALLEABLE_FUNCTION(int, malleable_epoch_decide,
+                   (malleable_epoch * epoch, double now, const int64_t* slots, double period,
                     malleable_decision* decision));
-MALLEABLE_FUNCTION(int, malleable_flow_epoch_size,
-                   (malleable_flow_epoch * epoch, int64_t* jobs, int64_t* flows));
-
-/* ---- OverlapEpoch: map and shuffle phases that overlap ---- */
-
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_new,
-                   (int64_t map_slots, int64_t shuffle_slots,
-                    const malleable_overlap_epoch_options* options,
-                    malleable_overlap_epoch** made));
-MALLEABLE_FUNCTION(void, malleable_overlap_epoch_free, (malleable_overlap_epoch * epoch));
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_add,
-                   (malleable_overlap_epoch * epoch, int64_t count,
-                    const malleable_overlap_jobs* jobs, int64_t* ids));
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_update,
-                   (malleable_overlap_epoch * epoch, int64_t count, const int64_t* ids,
-                    const malleable_overlap_jobs* changes));
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_finish,
-                   (malleable_overlap_epoch * epoch, int64_t count, const int64_t* ids));
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_remove,
-                   (malleable_overlap_epoch * epoch, int64_t count, const int64_t* ids));
-/* Writes one row for each job that has slots, or had slots until now. */
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_decide,
-                   (malleable_overlap_epoch * epoch, double now, int64_t map_slots,
-                    int64_t shuffle_slots, double period, malleable_decision* decision));
-MALLEABLE_FUNCTION(int, malleable_overlap_epoch_size,
-                   (malleable_overlap_epoch * epoch, int64_t* jobs));
-
-/* ---- SlottedEpoch: map and reduce tasks on machines, slot by slot ---- */
-
-/* slots: the number of machines. */
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_new,
-                   (int64_t slots, const malleable_slotted_epoch_options* options,
-                    malleable_slotted_epoch** made));
-MALLEABLE_FUNCTION(void, malleable_slotted_epoch_free, (malleable_slotted_epoch * epoch));
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_add,
-                   (malleable_slotted_epoch * epoch, int64_t count,
-                    const malleable_slotted_jobs* jobs, int64_t* ids));
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_update,
-                   (malleable_slotted_epoch * epoch, int64_t count, const int64_t* ids,
-                    const malleable_slotted_jobs* changes));
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_finish,
-                   (malleable_slotted_epoch * epoch, int64_t count, const int64_t* ids));
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_remove,
-                   (malleable_slotted_epoch * epoch, int64_t count, const int64_t* ids));
-/* Writes one row for each job whose tasks start, or that holds machines, or held machines until
- * now. `given` is the number of machines that the job holds, `order` the jobs whose tasks wait. */
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_decide,
-                   (malleable_slotted_epoch * epoch, double now, int64_t slots, double period,
-                    malleable_decision* decision));
-MALLEABLE_FUNCTION(int, malleable_slotted_epoch_size,
-                   (malleable_slotted_epoch * epoch, int64_t* jobs));
+/* The number of jobs that have not ended, and of flows. */
+MALLEABLE_FUNCTION(int, malleable_epoch_size,
+                   (malleable_epoch * epoch, int64_t* jobs, int64_t* flows));
 
 /* ---- Scheduler: how many slots each job of a cluster gets, and which tasks start where ---- */
 
@@ -607,19 +486,13 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_size, (malleable_scheduler * schedul
 /* clang-format off */
 #define MALLEABLE_FUNCTIONS(X)                                                                     \
   X(version) X(message) X(bound_text) X(epoch_new) X(epoch_free) X(epoch_add) X(epoch_update)      \
-  X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_size) X(flow_epoch_new)                  \
-  X(flow_epoch_free) X(flow_epoch_add) X(flow_epoch_update) X(flow_epoch_finish)                   \
-  X(flow_epoch_remove) X(flow_epoch_decide) X(flow_epoch_size) X(overlap_epoch_new)                \
-  X(overlap_epoch_free) X(overlap_epoch_add) X(overlap_epoch_update) X(overlap_epoch_finish)       \
-  X(overlap_epoch_remove) X(overlap_epoch_decide) X(overlap_epoch_size) X(slotted_epoch_new)       \
-  X(slotted_epoch_free) X(slotted_epoch_add) X(slotted_epoch_update) X(slotted_epoch_finish)       \
-  X(slotted_epoch_remove) X(slotted_epoch_decide) X(slotted_epoch_size) X(scheduler_new)           \
-  X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks) X(scheduler_started)                  \
-  X(scheduler_ended) X(scheduler_failed) X(scheduler_lost) X(scheduler_ready)                      \
-  X(scheduler_observe) X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots)           \
-  X(scheduler_finish) X(scheduler_remove) X(scheduler_decide) X(scheduler_assign)                  \
-  X(scheduler_take_back) X(scheduler_backup_gains) X(scheduler_counts) X(scheduler_history)        \
-  X(scheduler_recall) X(scheduler_next) X(scheduler_size)
+  X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_size) X(scheduler_new) X(scheduler_free) \
+  X(scheduler_add) X(scheduler_set_blocks) X(scheduler_started) X(scheduler_ended)                 \
+  X(scheduler_failed) X(scheduler_lost) X(scheduler_ready) X(scheduler_observe)                    \
+  X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots) X(scheduler_finish)            \
+  X(scheduler_remove) X(scheduler_decide) X(scheduler_assign) X(scheduler_take_back)               \
+  X(scheduler_backup_gains) X(scheduler_counts) X(scheduler_history) X(scheduler_recall)           \
+  X(scheduler_next) X(scheduler_size)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

@@ -84,10 +84,6 @@ std::optional<std::uint64_t> effort_of(const std::int64_t* effort) {
   if (*effort < 0) throw_count("effort", *effort, std::numeric_limits<std::int64_t>::max());
   return static_cast<std::uint64_t>(*effort);
 }
-std::optional<std::int64_t> slots_of(std::int64_t slots) {
-  if (slots == -1) return std::nullopt;
-  return slots;
-}
 
 void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds) {
   kinds.clear();

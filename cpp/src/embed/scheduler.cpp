@@ -114,8 +114,8 @@ int malleable_scheduler_new(const malleable_cluster* cluster,
     const auto people =
         people_of<Scheduler::Person>(cluster->users, cluster->user_minimum, cluster->user_priority);
     auto policy = policy_of(given, how, how.by_user.value_or(!people.empty()), nodes.generic);
-    return std::make_unique<Owned<malleable_scheduler>>(std::move(policy), std::move(nodes), people,
-                                                        how);
+    return new Owned<malleable_scheduler, PolicyAndScheduler>(std::move(policy), std::move(nodes),
+                                                              people, how);
   });
 }
 

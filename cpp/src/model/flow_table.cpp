@@ -6,6 +6,7 @@
 
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 namespace {
@@ -194,11 +195,7 @@ void FlowTable::change(Flow& flow, const Changes& changes, std::size_t k) {
 
 void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
                        const Changes& changes, std::vector<Index>& touched) {
-  check_entries("work", changes.work.size(), jobs.size(), "ids");
-  check_entries("tasks", changes.tasks.size(), jobs.size(), "ids");
-  check_entries("max_slots", changes.max_slots.size(), jobs.size(), "ids");
-  check_entries("weight", changes.weight.size(), flows.size(), "flows");
-  check_entries("deadline", changes.deadline.size(), flows.size(), "flows");
+  check_lengths(changes, jobs.size(), flows.size());
   const std::span<const Index> rows = open_rows(jobs);
   const std::span<const Index> of_flows = named_flows_.of(
       flows, flows_.size(), [this](std::int64_t id) { return find_flow(id); }, "flows",
@@ -311,6 +308,16 @@ void FlowTable::drop(std::size_t flow) {
   --there_;
 }
 
+template <typename Visit>
+void FlowTable::each_column(Visit&& visit) {
+  for (auto* column : {&work, &whole, &tasks, &first_tasks, &attained}) visit(*column);
+  for (auto* column : {&follows, &topological, &parents}) visit(*column);
+  for (auto* column : {&max_slots, &given}) visit(*column);
+  visit(parent_first);
+  visit(stage);
+  visit(name);
+}
+
 bool FlowTable::tidy() {
   steps.tidy([this](const auto& visit) {
     for (Flow& flow : flows_) {
@@ -323,33 +330,22 @@ bool FlowTable::tidy() {
     Flow flow = flows_[j];
     if (!flow.there) continue;
     const std::size_t first = flow.first;
-    const auto move = [&](auto& column) {
-      if (first == row) return;
-      const auto begin = column.begin() + static_cast<std::ptrdiff_t>(first);
-      std::move(begin, begin + flow.jobs, column.begin() + static_cast<std::ptrdiff_t>(row));
-    };
     for (std::size_t i = first; i < flow.end(); ++i) {
       const std::size_t from = parent_first[i];
       parent_first[i] = edge;
       for (std::size_t e = from; e < from + parents[i]; ++e) parent[edge++] = parent[e];
     }
-    for (auto* column : {&work, &whole, &tasks, &first_tasks, &attained}) move(*column);
-    for (auto* column : {&follows, &topological, &parents}) move(*column);
-    for (auto* column : {&max_slots, &given}) move(*column);
-    move(parent_first);
-    move(stage);
-    move(name);
+    each_column([&](auto& column) {
+      if (first == row) return;
+      const auto begin = column.begin() + static_cast<std::ptrdiff_t>(first);
+      std::move(begin, begin + flow.jobs, column.begin() + static_cast<std::ptrdiff_t>(row));
+    });
     flow.first = row;
     row += flow.jobs;
     flows_[kept++] = flow;
   }
   flows_.resize(kept);
-  for (auto* column : {&work, &whole, &tasks, &first_tasks, &attained}) column->resize(row);
-  for (auto* column : {&follows, &topological, &parents}) column->resize(row);
-  for (auto* column : {&max_slots, &given}) column->resize(row);
-  parent_first.resize(row);
-  stage.resize(row);
-  name.resize(row);
+  each_column([&](auto& column) { column.resize(row); });
   parent.resize(edge);
   gone_ = 0;
   return true;
@@ -357,9 +353,8 @@ bool FlowTable::tidy() {
 
 void FlowTable::state(State& s) {
   s(task_work_, flows_, there_, open_, gone_, next_flow_, next_job_);
-  s(work, whole, tasks, first_tasks, attained, max_slots, given, follows, topological, parent_first,
-    parents, stage);
-  s(name, parent, steps);
+  each_column(s);
+  s(parent, steps);
 }
 
 }  // namespace malleable

@@ -9,6 +9,13 @@
 
 namespace malleable {
 
+void JobColumns::clear() {
+  TermColumns::clear();
+  work.clear();
+  for (auto* column : {&min_slots, &max_slots}) column->clear();
+  speedup.clear();
+}
+
 JobColumns JobColumns::of(const JobsView& jobs) {
   const auto copy = [](const auto& column) { return std::vector(column.begin(), column.end()); };
   return {{copy(jobs.arrival),

@@ -201,13 +201,8 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
 // Brings a share's epoch up to the jobs that changed, which are its own.
 void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
                           std::span<const Index> jobs, Answer& answer) {
-  for (auto* column : {&ids_, &gone_, &low_, &high_, &new_low_, &new_high_}) column->clear();
-  for (auto* column : {&work_, &new_work_, &size_, &weight_, &deadline_, &arrival_, &old_weight_,
-                       &old_deadline_}) {
-    column->clear();
-  }
-  new_sla_.clear();
-  new_speedup_.clear();
+  for (auto* column : {&ids_, &gone_}) column->clear();
+  for (auto* jobs_of : {&old_, &new_}) jobs_of->clear();
   new_kind_.clear();
   const std::size_t first_new = share.job.size();
   for (const Index job : jobs) {
@@ -228,36 +223,30 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     const double little = 1e-9 * static_cast<double>(demand.most);
     const double work = std::clamp(demand.work, little, kWorkRange.most);
     const std::int64_t low = least(demand, state, job, pool);
+    JobColumns& columns = id != kAbsent ? old_ : new_;
+    columns.work.push_back(work);
+    columns.min_slots.push_back(low);
+    columns.max_slots.push_back(demand.most);
+    columns.weight.push_back(state.jobs.weight_of(job));
+    columns.deadline.push_back(state.jobs.deadline_of(job));
     if (id != kAbsent) {
       ids_.push_back(id);
-      old_weight_.push_back(state.jobs.weight_of(job));
-      old_deadline_.push_back(state.jobs.deadline_of(job));
-      work_.push_back(work);
-      low_.push_back(low);
-      high_.push_back(demand.most);
-    } else {
-      share.job.push_back(job);
-      new_work_.push_back(work);
-      new_low_.push_back(low);
-      new_high_.push_back(demand.most);
-      size_.push_back(std::clamp(state.size[job], work, kWorkRange.most));
-      weight_.push_back(state.jobs.weight_of(job));
-      deadline_.push_back(state.jobs.deadline_of(job));
-      arrival_.push_back(state.jobs.arrival[job]);
-      new_sla_.add(state.jobs.steps_of(job));
-      if (!may_share_) new_speedup_.add(state.jobs.exponent_of(job), {});
-      new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
+      continue;
     }
+    share.job.push_back(job);
+    new_.original.push_back(std::clamp(state.size[job], work, kWorkRange.most));
+    new_.arrival.push_back(state.jobs.arrival[job]);
+    new_.sla.add(state.jobs.steps_of(job));
+    if (!may_share_) new_.speedup.add(state.jobs.exponent_of(job), {});
+    new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
   }
   if (!gone_.empty()) share.epoch.remove(gone_);
-  if (!ids_.empty()) share.epoch.update(ids_, {work_, old_weight_, old_deadline_, low_, high_});
-  if (!new_work_.empty()) {
-    std::int64_t id = share.epoch.add({{arrival_, weight_, deadline_, size_, new_sla_.view()},
-                                       new_work_,
-                                       new_low_,
-                                       new_high_,
-                                       new_speedup_.view()},
-                                      new_kind_);
+  if (!ids_.empty()) {
+    share.epoch.update(ids_,
+                       {old_.work, old_.weight, old_.deadline, old_.min_slots, old_.max_slots});
+  }
+  if (!new_kind_.empty()) {
+    std::int64_t id = share.epoch.add(new_.view(), new_kind_);
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
   if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
@@ -288,17 +277,19 @@ void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64
   fair_slots_.assign(rows, 0.0);
   if (slots > 0) {
     ones_.resize(rows);
-    for (auto* column : {&low_, &high_}) column->resize(rows);
-    weight_.resize(weighted_ ? rows : 0);
+    for (auto* column : {&old_.min_slots, &old_.max_slots}) column->resize(rows);
+    old_.weight.resize(weighted_ ? rows : 0);
     for (std::size_t row = 0; row < rows; ++row) {
       const Index job = share.fair.items()[row];
       ones_[row] = job == kNone ? 0.0 : 1.0;
-      if (weighted_) weight_[row] = job == kNone ? 1.0 : state.jobs.weight_of(job);
-      low_[row] = static_cast<std::int64_t>(share.fair.low()[row]);
-      high_[row] = std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high(row)));
+      if (weighted_) old_.weight[row] = job == kNone ? 1.0 : state.jobs.weight_of(job);
+      old_.min_slots[row] = static_cast<std::int64_t>(share.fair.low()[row]);
+      old_.max_slots[row] =
+          std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high(row)));
     }
-    crowded_.build(ones_, ones_, low_, high_, slots, state.now, MinMode::kGuarantee);
-    waterline_.allocate(crowded_, weight_, fair_slots_);
+    crowded_.build(ones_, ones_, old_.min_slots, old_.max_slots, slots, state.now,
+                   MinMode::kGuarantee);
+    waterline_.allocate(crowded_, old_.weight, fair_slots_);
   }
   share.fair.overrule(fair_slots_, tell);
 }
@@ -310,13 +301,14 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   const double part = std::floor(pool_minimum_ * static_cast<double>(state.slots[pool]) /
                                  static_cast<double>(ids.size()));
   ids_.assign(ids.begin(), ids.end());
-  low_.clear();
+  std::vector<std::int64_t>& low = old_.min_slots;
+  low.clear();
   for (const std::int64_t id : ids_) {
     const Index job = share.job[static_cast<std::size_t>(id)];
     const std::int64_t own = least(state.demand(job, pool));
-    low_.push_back(std::min(most_[pool][job], std::max(own, static_cast<std::int64_t>(part))));
+    low.push_back(std::min(most_[pool][job], std::max(own, static_cast<std::int64_t>(part))));
   }
-  share.epoch.update(ids_, {{}, {}, {}, low_, {}});
+  share.epoch.update(ids_, {{}, {}, {}, low, {}});
 }
 
 ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, Index job) const {

@@ -69,7 +69,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
   place_.resize(n, Place::kOutside);
   for (auto* column : {&most_, &room_, &given_}) column->resize(n, 0.0);
   rank_.resize(n, kInfinity);
-  for (auto* column : {&first_row_, &last_row_}) column->resize(n, 0);
+  rows_.grow(n);
   if (sides_.size() < users) sides_.resize(users);
   if (options_.by_user) between_.begin(state);
   for (const Index job : jobs) {
@@ -369,43 +369,53 @@ double ClusterFlow::serve(const Flow& flow, double slots) {
   return slots - left;
 }
 
+void ClusterFlow::Rows::grow(std::size_t jobs) {
+  for (auto* column : {&first_, &last_}) column->resize(jobs, 0);
+}
+
 // The unfinished phases of a job; one without work where all is done.
-void ClusterFlow::add_rows(const ClusterState& state, Index job) {
-  first_row_[job] = static_cast<std::int64_t>(row_work_.size());
-  const bool here = place_[job] == Place::kHere;
+void ClusterFlow::Rows::add(const ClusterState& state, Index job, Place place) {
+  std::vector<double>& work = columns_.work;
+  first_[job] = static_cast<std::int64_t>(work.size());
+  const bool here = place == Place::kHere;
   for (const Phase p : {kMap, kReduce}) {
     const PhaseState& s = state.phase(job, p);
     const std::int64_t tasks = here ? s.unfinished() : state.jobs.tasks[p][job];
-    if (place_[job] == Place::kDone || tasks == 0) continue;
-    row_work_.push_back(std::max(
+    if (place == Place::kDone || tasks == 0) continue;
+    work.push_back(std::max(
         here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p), kLeastWork));
-    row_most_.push_back(std::min(tasks, state.jobs.maximum_of(job)));
+    columns_.max_slots.push_back(std::min(tasks, state.jobs.maximum_of(job)));
   }
-  if (first_row_[job] == static_cast<std::int64_t>(row_work_.size())) {
-    row_work_.push_back(0.0);
-    row_most_.push_back(1);
+  if (first_[job] == static_cast<std::int64_t>(work.size())) {
+    work.push_back(0.0);
+    columns_.max_slots.push_back(1);
   }
-  last_row_[job] = static_cast<std::int64_t>(row_work_.size()) - 1;
+  last_[job] = static_cast<std::int64_t>(work.size()) - 1;
 }
 
-void ClusterFlow::add_parents(const ClusterState& state, Index job) {
+void ClusterFlow::Rows::add_parents(const ClusterState& state, Index job) {
+  std::vector<std::int64_t>& parent = columns_.parent;
+  const auto close = [&] {
+    columns_.parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
+  };
   if (!state.parents.empty()) {
     for (const Index other : state.parents[job]) {
-      if (flow_of(state, other) == flow_of(state, job)) parent_.push_back(last_row_[other]);
+      if (flow_of(state, other) == flow_of(state, job)) parent.push_back(last_[other]);
     }
   }
-  parent_offset_.push_back(static_cast<std::int64_t>(parent_.size()));
-  if (last_row_[job] == first_row_[job]) return;
-  parent_.push_back(first_row_[job]);
-  parent_offset_.push_back(static_cast<std::int64_t>(parent_.size()));
+  close();
+  if (last_[job] == first_[job]) return;
+  parent.push_back(first_[job]);
+  close();
 }
 
-// What people pay for these flows.
-void ClusterFlow::study_terms(const ClusterState& state, std::span<const Index> flows) {
-  terms_.clear();
+void ClusterFlow::Rows::study(const ClusterFlow& all, const ClusterState& state,
+                              std::span<const Index> flows) {
+  TermColumns& terms = columns_;
+  terms.clear();
   kind_.clear();
   for (const Index number : flows) {
-    const Flow& flow = flows_[number];
+    const Flow& flow = all.flows_[number];
     double arrival = kInfinity, weight = 0.0, deadline = -kInfinity;
     SlaView::Steps steps;  // of the first job that has some
     for (const Index job : flow.jobs) {
@@ -414,32 +424,29 @@ void ClusterFlow::study_terms(const ClusterState& state, std::span<const Index> 
       deadline = std::max(deadline, state.jobs.deadline_of(job));
       if (steps.time.empty()) steps = state.jobs.steps_of(job);
     }
-    terms_.arrival.push_back(arrival);
-    terms_.weight.push_back(weight);
-    terms_.deadline.push_back(deadline);
-    terms_.original.push_back(flow.size);
-    terms_.sla.add(steps);
-    kind_.push_back(state.jobs.kind_of(flow.jobs.front(), options_.kind));
+    terms.arrival.push_back(arrival);
+    terms.weight.push_back(weight);
+    terms.deadline.push_back(deadline);
+    terms.original.push_back(flow.size);
+    terms.sla.add(steps);
+    kind_.push_back(state.jobs.kind_of(flow.jobs.front(), all.options_.kind));
   }
   const bool alike = state.jobs.kind.empty();
-  penalties_.build(terms_.terms(), alike ? std::span<const Kind>(&options_.kind, 1) : kind_);
+  penalties.build(terms.terms(), alike ? std::span<const Kind>(&all.options_.kind, 1) : kind_);
 }
 
 // The jobs of these flows, phase by phase.
-void ClusterFlow::build(const ClusterState& state, std::span<const Index> flows,
-                        std::int64_t slots) {
-  study_terms(state, flows);
-  for (auto* column : {&row_most_, &parent_}) column->clear();
-  row_work_.clear();
-  job_offset_.assign(1, 0);
-  parent_offset_.assign(1, 0);
+void ClusterFlow::Rows::build(const ClusterFlow& all, const ClusterState& state,
+                              std::span<const Index> flows, std::int64_t slots) {
+  columns_.clear();
+  study(all, state, flows);
   for (const Index number : flows) {
-    for (const Index job : flows_[number].jobs) add_rows(state, job);
-    for (const Index job : flows_[number].jobs) add_parents(state, job);
-    job_offset_.push_back(static_cast<std::int64_t>(row_work_.size()));
+    const std::vector<Index>& jobs = all.flows_[number].jobs;
+    for (const Index job : jobs) add(state, job, all.place_[job]);
+    for (const Index job : jobs) add_parents(state, job);
+    columns_.job_offset.push_back(static_cast<std::int64_t>(columns_.work.size()));
   }
-  problem_.build({terms_.terms(), job_offset_, row_work_, row_most_, parent_offset_, parent_},
-                 slots, state.now);
+  problem.build(columns_.view(), slots, state.now);
 }
 
 // Of the problem that is built, the last order among those that are tried.
@@ -448,12 +455,12 @@ void ClusterFlow::make_plan(Side& side) {
   how.method = options_.method;
   how.effort = options_.effort;
   how.warm = warm_;
-  side.flowflex.plan(problem_, penalties_, options_.aggregate, how, side.plan);
+  side.flowflex.plan(rows_.problem, rows_.penalties, options_.aggregate, how, side.plan);
 }
 
 // Begins a whole plan.
 void ClusterFlow::begin_plan(const ClusterState& state, Side& side, std::int64_t slots) {
-  build(state, side.flows, slots);
+  rows_.build(*this, state, side.flows, slots);
   places_before(side);
   make_plan(side);
   set_order(side, side.plan.order);
@@ -461,7 +468,7 @@ void ClusterFlow::begin_plan(const ClusterState& state, Side& side, std::int64_t
     line_up(flows_[number]);
     for (const Index job : flows_[number].line) {
       if (most_[job] == 0.0) continue;
-      const auto row = static_cast<std::size_t>(first_row_[job]);
+      const auto row = rows_.of(job);
       serve(job, static_cast<double>(side.plan.allocation[row]));
     }
   }
@@ -493,12 +500,13 @@ void ClusterFlow::relax(const ClusterState& state, std::span<const double> work,
 // The best of flow_order's orders by the lists that they make, the last decision's among them, and
 // with an effort a plan's.
 void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int64_t slots) {
-  build(state, side.flows, slots);
-  lists_.begin(problem_);
+  rows_.build(*this, state, side.flows, slots);
+  lists_.begin(rows_.problem);
   places_before(side);
-  relax(state, problem_.volume, problem_.volume, slots);
+  relax(state, rows_.problem.volume, rows_.problem.volume, slots);
   for (std::size_t k = 0; k < side.flows.size(); ++k) {
-    relaxed_.high[k] = std::min(problem_.slots, problem_.volume[k] / problem_.alone[k]);
+    relaxed_.high[k] =
+        std::min(rows_.problem.slots, rows_.problem.volume[k] / rows_.problem.alone[k]);
   }
   const FlowOrder::Exact exact = [this](std::span<const Index> order, const Penalties& penalties,
                                         Aggregate aggregate) {
@@ -509,35 +517,35 @@ void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int6
     make_plan(side);
     side.flowflex.orders(side.plan, planned_orders_);
   }
-  flow_order_.decide(relaxed_, penalties_, options_.aggregate, warm_, planned_orders_, 0.0, exact,
-                     placed_);
+  flow_order_.decide(relaxed_, rows_.penalties, options_.aggregate, warm_, planned_orders_, 0.0,
+                     exact, placed_);
   set_order(side, placed_);
   for (const Index number : side.flows) line_up(flows_[number]);
 }
 
 // Many flows in order, whatever they pay.
 void ClusterFlow::relaxed_order(const ClusterState& state, Side& side, std::int64_t slots) {
-  study_terms(state, side.flows);
+  rows_.study(*this, state, side.flows);
   relax(state, side.front.work(), side.front.high(), slots);
-  flow_order_.decide(relaxed_, penalties_, options_.aggregate, {}, {}, 0.0, {}, placed_);
+  flow_order_.decide(relaxed_, rows_.penalties, options_.aggregate, {}, {}, 0.0, {}, placed_);
   set_order(side, placed_);
 }
 
 // Jobs of a flow that is in the problem, the longest path first.
 void ClusterFlow::line_up(Flow& flow) {
   const auto path = [&](Index job) {
-    const auto row = static_cast<std::size_t>(first_row_[job]);
-    return problem_.tail[row] + problem_.work[row] / problem_.high[row];
+    const auto row = rows_.of(job);
+    return rows_.problem.tail[row] + rows_.problem.work[row] / rows_.problem.high[row];
   };
   flow.line.clear();
   for (const Index job : flow.jobs) {
     if (place_[job] == Place::kDone) continue;
-    room_[job] = problem_.high[static_cast<std::size_t>(first_row_[job])];
+    room_[job] = rows_.problem.high[rows_.of(job)];
     flow.line.push_back(job);
   }
   std::sort(flow.line.begin(), flow.line.end(), [&](Index a, Index b) {
     const double longer = path(a), shorter = path(b);
-    return longer != shorter ? longer > shorter : first_row_[a] < first_row_[b];
+    return longer != shorter ? longer > shorter : rows_.of(a) < rows_.of(b);
   });
 }
 
@@ -547,7 +555,7 @@ void ClusterFlow::look_at_touched(const ClusterState& state, Side& side, std::in
   looked_at_.swap(side.touched);
   side.touched.clear();
   if (looked_at_.empty()) return;
-  build(state, looked_at_, slots);
+  rows_.build(*this, state, looked_at_, slots);
   for (std::size_t k = 0; k < looked_at_.size(); ++k) {
     Flow& flow = flows_[looked_at_[k]];
     flow.touched = flow.guessed = false;
@@ -559,10 +567,10 @@ void ClusterFlow::look_at_touched(const ClusterState& state, Side& side, std::in
         flow.guessed |= is_guessed(state, job, kMap) || is_guessed(state, job, kReduce);
       }
     }
-    const double rate = steady_ ? penalties_.slope()[k] : 1.0;
-    const double work = std::max(problem_.volume[k], kLeastWork);
-    const double wide = std::min(problem_.slots, work / problem_.alone[k]);
-    side.front.set(at_[looked_at_[k]], work, wide, rate, problem_.slots, room);
+    const double rate = steady_ ? rows_.penalties.slope()[k] : 1.0;
+    const double work = std::max(rows_.problem.volume[k], kLeastWork);
+    const double wide = std::min(rows_.problem.slots, work / rows_.problem.alone[k]);
+    side.front.set(at_[looked_at_[k]], work, wide, rate, rows_.problem.slots, room);
   }
 }
 

@@ -71,29 +71,25 @@ bool OverlapEpoch::overloaded() const {
                            load_[1].overloaded(static_cast<double>(options_.shuffle_slots)));
 }
 
-void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
-  const auto length = [count](const char* field, std::span<const double> values) {
-    if (!values.empty()) check_length(field, values.size(), count);
-  };
-  length("map", columns.map);
-  length("shuffle", columns.shuffle);
-  length("ready", columns.ready);
-  length("max_map_slots", columns.max_map_slots);
-  length("max_shuffle_slots", columns.max_shuffle_slots);
-  check_amounts("ready", columns.ready, kLeftRange);
-  check_most_slots("max_map_slots", columns.max_map_slots);
-  check_most_slots("max_shuffle_slots", columns.max_shuffle_slots);
+void OverlapEpoch::Columns::check(bool anew) const {
+  if (anew) {
+    check_amounts("map", map, kWorkRange);
+    check_amounts("shuffle", shuffle, kWorkRange);
+  } else {
+    check_left("map", map);
+    check_left("shuffle", shuffle);
+  }
+  check_amounts("ready", ready, kLeftRange);
+  check_most_slots("max_map_slots", max_map_slots);
+  check_most_slots("max_shuffle_slots", max_shuffle_slots);
 }
 
-OverlapEpoch::Row OverlapEpoch::add_row() {
-  const Row row = ids_.add();
-  if (row < jobs_.size()) return row;
-  jobs_.emplace_back();
-  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) column->push_back(kInfinity);
-  for (auto* column : {&map_rank_, &shuffle_rank_}) column->emplace_back();
-  service_at_.push_back(0);
-  held_.grow(jobs_.size());
-  return row;
+// For what is derived of all rows.
+void OverlapEpoch::make_room() {
+  const std::size_t rows = jobs_.rows();
+  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) column->resize(rows, kInfinity);
+  for (auto* column : {&map_rank_, &shuffle_rank_}) column->resize(rows);
+  service_at_.resize(rows, 0);
 }
 
 // A job comes while decisions are held.
@@ -106,61 +102,44 @@ void OverlapEpoch::count_arrival(const Job& job) {
   }
 }
 
+void OverlapEpoch::write(Row row, const Columns& columns, std::size_t k) {
+  Job& job = jobs_[row];
+  overwrite(job.map, columns.map, k);
+  overwrite(job.shuffle, columns.shuffle, k);
+  overwrite(job.most_map, columns.max_map_slots, k);
+  overwrite(job.most_shuffle, columns.max_shuffle_slots, k);
+  overwrite(job.ready, columns.ready, k);
+  job.ready_given |= !columns.ready.empty();
+}
+
 void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
                        std::span<std::int64_t> ids) {
-  const std::size_t count = ids.size();
-  if (arrival.size() != count || columns.map.size() != count || columns.shuffle.size() != count) {
-    throw std::invalid_argument("columns: arrival, map and shuffle need one entry a job");
-  }
-  check(columns, count);
-  check_times("arrival", arrival);
-  check_amounts("map", columns.map, kWorkRange);
-  check_amounts("shuffle", columns.shuffle, kWorkRange);
-  for (std::size_t k = 0; k < count; ++k) {
-    const Row row = add_row();
+  jobs_.add(arrival, columns, ids, [&](Row row, std::size_t k) {
+    write(row, columns, k);
     Job& job = jobs_[row];
-    job.map = job.map_size = columns.map[k];
-    job.shuffle = job.shuffle_size = columns.shuffle[k];
-    job.arrival = arrival[k];
-    job.most_map = columns.max_map_slots.empty() ? kInfinity : columns.max_map_slots[k];
-    job.most_shuffle = columns.max_shuffle_slots.empty() ? kInfinity : columns.max_shuffle_slots[k];
-    job.ready_given = !columns.ready.empty();
-    job.ready = job.ready_given ? columns.ready[k] : 0.0;
-    job.sequence = sequence_++;
-    count_arrival(job);
+    job.map_size = job.map;
+    job.shuffle_size = job.shuffle;
     job.shuffle_heavy = job.map_size < job.shuffle_size;
+    job.arrival = arrival[k];
+    job.sequence = sequence_++;
     latest_arrival_ = std::max(latest_arrival_, job.arrival);
-    ids[k] = ids_.id_of(row);
+    count_arrival(job);
+    make_room();
     refresh(row);
-  }
+  });
 }
 
 void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
-  check(columns, ids.size());
-  check_left("map", columns.map);
-  check_left("shuffle", columns.shuffle);
-  const std::span<const Row> rows = ids_.rows_of(ids);
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    const Row row = rows[k];
-    Job& job = jobs_[row];
-    if (!columns.map.empty()) job.map = columns.map[k];
-    if (!columns.shuffle.empty()) job.shuffle = columns.shuffle[k];
-    if (!columns.max_map_slots.empty()) job.most_map = columns.max_map_slots[k];
-    if (!columns.max_shuffle_slots.empty()) job.most_shuffle = columns.max_shuffle_slots[k];
-    if (!columns.ready.empty()) {
-      job.ready = columns.ready[k];
-      job.ready_given = true;
-    }
+  jobs_.update(ids, columns, [&](Row row, std::size_t k) {
+    write(row, columns, k);
     refresh(row);
-  }
+  });
 }
 
 void OverlapEpoch::remove(std::span<const std::int64_t> ids) {
-  for (const Row row : ids_.rows_of(ids)) {
-    ids_.remove(row);
-    held_.forget(row);
+  jobs_.remove(ids, [this](Row row) {
     map_first_[row] = shuffle_first_[row] = imbalance_[row] = kInfinity;
-  }
+  });
   latest_stale_ = true;
 }
 
@@ -306,7 +285,7 @@ void OverlapEpoch::share(bool map, double heavy, double slots) {
 
 OverlapEpoch::Service& OverlapEpoch::service_of(Row row) {
   if (service_at_[row] == 0) {
-    service_.push_back({ids_.id_of(row), 0.0, 0.0, 0, 0, false, Bound::kOrder, Bound::kOrder});
+    service_.push_back({jobs_.id_of(row), 0.0, 0.0, 0, 0, false, Bound::kOrder, Bound::kOrder});
     service_at_[row] = static_cast<std::uint32_t>(service_.size());
   }
   return service_[service_at_[row] - 1];
@@ -412,13 +391,13 @@ void OverlapEpoch::order_all(bool map) {
     if (first[row] < kInfinity) by_rank_.push_back(row);
   }
   std::sort(by_rank_.begin(), by_rank_.end(), [&](Row a, Row b) { return rank[a] < rank[b]; });
-  for (const Row row : by_rank_) turn.push_back(ids_.id_of(row));
+  for (const Row row : by_rank_) turn.push_back(jobs_.id_of(row));
 }
 
 void OverlapEpoch::find_latest() {
   latest_arrival_ = -kInfinity;
-  for (Row row = 0; row < jobs_.size(); ++row) {
-    if (ids_.has(row)) latest_arrival_ = std::max(latest_arrival_, jobs_[row].arrival);
+  for (Row row = 0; row < jobs_.rows(); ++row) {
+    if (jobs_.has(row)) latest_arrival_ = std::max(latest_arrival_, jobs_[row].arrival);
   }
   latest_stale_ = false;
 }
@@ -503,15 +482,15 @@ Bound OverlapEpoch::bound_of(Row row, const Service& service, bool map) const {
 
 // The services, and those that lost their slots behind them.
 std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
-  held_.begin();
+  jobs_.held.begin();
   for (Service& service : service_) {
     service.changed =
-        held_.name(JobIds::row_of(service.id), {service.map_slots, service.shuffle_slots});
+        jobs_.held.name(JobIds::row_of(service.id), {service.map_slots, service.shuffle_slots});
   }
-  held_.name_rest([](Row) { return HeldSlots<2>::Slots{}; },
-                  [this](Row row, const HeldSlots<2>::Slots&, bool changed) {
-                    service_of(row).changed = changed;
-                  });
+  jobs_.held.name_rest([](Row) { return HeldSlots<2>::Slots{}; },
+                       [this](Row row, const HeldSlots<2>::Slots&, bool changed) {
+                         service_of(row).changed = changed;
+                       });
   for (Service& service : service_) {
     const Row row = JobIds::row_of(service.id);
     if (service.map <= 0.0) service.map_bound = bound_of(row, service, true);
@@ -522,16 +501,14 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
 }
 
 void OverlapEpoch::state(State& s) {
-  s(options_, jobs_, ids_, held_, now_, sequence_, period_, load_[0], load_[1]);
+  s(options_, jobs_, now_, sequence_, period_, load_[0], load_[1]);
   if (!s.reading()) return;
   split_ = options_.policy == OverlapPolicy::kSplitSrpt;
-  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {
-    column->assign(jobs_.size(), kInfinity);
-  }
-  for (auto* column : {&map_rank_, &shuffle_rank_}) column->assign(jobs_.size(), {});
-  service_at_.assign(jobs_.size(), 0);
-  for (Row row = 0; row < jobs_.size(); ++row) {
-    if (ids_.has(row)) refresh(row);
+  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) column->clear();
+  service_at_.clear();
+  make_room();
+  for (Row row = 0; row < jobs_.rows(); ++row) {
+    if (jobs_.has(row)) refresh(row);
   }
   find_latest();
 }

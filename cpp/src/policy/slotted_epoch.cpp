@@ -13,36 +13,23 @@
 namespace malleable {
 namespace {
 
-void check_task_counts(const char* field, std::span<const std::int64_t> values, std::size_t count) {
-  if (values.empty()) return;
-  if (values.size() != count) throw std::invalid_argument(std::string(field) + ": one entry a job");
-  for (std::size_t k = 0; k < count; ++k) {
-    if (values[k] < 0 || values[k] > kMostUnits) {
-      throw FieldError(field, k, static_cast<long long>(values[k]), "must be from 0 to 2^40");
-    }
-  }
-}
-
-void check_work_left(const char* field, std::span<const double> values, std::size_t count) {
-  if (values.empty()) return;
-  if (values.size() != count) throw std::invalid_argument(std::string(field) + ": one entry a job");
-  check_amounts(field, values, kLeftRange);
-}
-
 void check_slots(std::int64_t slots) {
   if (slots >= 0 && slots <= kMostUnits) return;
   throw std::invalid_argument("slots = " + std::to_string(slots) + ": must be from 0 to 2^40");
 }
 
-void check(const SlottedEpoch::Columns& columns, std::size_t count) {
-  check_task_counts("maps", columns.maps, count);
-  check_task_counts("reduces", columns.reduces, count);
-  check_task_counts("running", columns.running, count);
-  check_work_left("map_left", columns.map_left, count);
-  check_work_left("reduce_left", columns.reduce_left, count);
-}
-
 }  // namespace
+
+void SlottedEpoch::Columns::check(bool) const {
+  const auto count = [](const char* field, std::span<const std::int64_t> values) {
+    check_counts(field, values, 0, kMostUnits, "must be from 0 to 2^40");
+  };
+  count("maps", maps);
+  count("reduces", reduces);
+  count("running", running);
+  check_amounts("map_left", map_left, kLeftRange);
+  check_amounts("reduce_left", reduce_left, kLeftRange);
+}
 
 SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy,
                            double period)
@@ -87,94 +74,69 @@ void SlottedEpoch::tell(std::int64_t slot) {
   told_ = std::max(told_, slot);
 }
 
-void SlottedEpoch::set_map_left(Index row, double work) {
+void SlottedEpoch::write(Index row, const Columns& columns, std::size_t k) {
   SlottedJob& job = jobs_[row];
-  job.map_left = work / slot_seconds_;
-  if (job.maps > 0) map_task_[row] = job.map_left / static_cast<double>(job.maps);
+  if (!columns.maps.empty()) {
+    job.maps = columns.maps[k];
+    job.map_left = static_cast<double>(job.maps) * map_task_[row];
+  }
+  overwrite(job.ready, columns.reduces, k);
+  running_ -= job.running;
+  overwrite(job.running, columns.running, k);
+  running_ += job.running;
+  if (job.running > 0) jobs_.held.note(row);
+  if (!columns.map_left.empty()) {
+    job.map_left = columns.map_left[k] / slot_seconds_;
+    if (job.maps > 0) map_task_[row] = job.map_left / static_cast<double>(job.maps);
+  }
+  if (!columns.reduce_left.empty()) job.reduce_left = columns.reduce_left[k] / slot_seconds_;
 }
 
 void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
                        std::span<std::int64_t> ids) {
-  const std::size_t count = ids.size();
-  if (arrival.size() != count || columns.maps.size() != count || columns.reduces.size() != count ||
-      columns.running.size() != count || columns.reduce_left.size() != count) {
-    throw std::invalid_argument("columns: one entry a job");
-  }
-  check(columns, count);
   check_times("arrival", arrival);
-  for (std::size_t k = 0; k < count; ++k) {
+  for (std::size_t k = 0; k < arrival.size(); ++k) {
     if (!in_reach(arrival[k], arrival[0])) {
       throw FieldError("arrival", k, arrival[k], "more than 2^50 slots after the first call");
     }
   }
-  if (count > 0) stands_ = false;
-  for (std::size_t k = 0; k < count; ++k) {
+  jobs_.add(arrival, columns, ids, [&](Index row, std::size_t k) {
+    stands_ = false;
     hear(arrival[k]);
     tell(slot_of(now_) - 1);
-    const Index row = ids_.add();
-    if (row == jobs_.size()) {
-      jobs_.emplace_back();
-      map_task_.push_back(1.0);
-      held_.grow(jobs_.size());
-    }
-    jobs_[row] = {sequence_++,
-                  columns.maps[k],
-                  columns.reduces[k],
-                  columns.running[k],
-                  static_cast<double>(columns.maps[k]),
-                  columns.reduce_left[k] / slot_seconds_};
+    map_task_.resize(jobs_.rows());
     map_task_[row] = 1.0;
-    if (!columns.map_left.empty()) set_map_left(row, columns.map_left[k]);
-    running_ += columns.running[k];
-    if (columns.running[k] > 0) held_.note(row);
-    ids[k] = ids_.id_of(row);
+    jobs_[row].sequence = sequence_++;
+    write(row, columns, k);
     count_arrival(jobs_[row]);
-    policy_->arrive(jobs_, row);
-  }
+    policy_->arrive(jobs_.all(), row);
+  });
 }
 
 void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
-  check(columns, ids.size());
-  const std::span<const Index> rows = ids_.rows_of(ids);
-  if (!ids.empty()) stands_ = false;
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    const Index row = rows[k];
-    SlottedJob& job = jobs_[row];
-    if (!columns.maps.empty()) {
-      job.maps = columns.maps[k];
-      job.map_left = static_cast<double>(job.maps) * map_task_[row];
-    }
-    if (!columns.reduces.empty()) job.ready = columns.reduces[k];
-    if (!columns.running.empty()) {
-      running_ += columns.running[k] - job.running;
-      job.running = columns.running[k];
-      if (job.running > 0) held_.note(row);
-    }
-    if (!columns.map_left.empty()) set_map_left(row, columns.map_left[k]);
-    if (!columns.reduce_left.empty()) job.reduce_left = columns.reduce_left[k] / slot_seconds_;
-    policy_->update(jobs_, row);
-  }
+  jobs_.update(ids, columns, [&](Index row, std::size_t k) {
+    stands_ = false;
+    write(row, columns, k);
+    policy_->update(jobs_.all(), row);
+  });
 }
 
-void SlottedEpoch::remove(std::span<const std::int64_t> ids, bool cancelled) {
-  for (const Index row : ids_.rows_of(ids)) {
+void SlottedEpoch::leave(std::span<const std::int64_t> ids, bool cancelled) {
+  jobs_.remove(ids, [&](Index row) {
     stands_ = false;
-    policy_->leave(jobs_, row, cancelled);
+    policy_->leave(jobs_.all(), row, cancelled);
     running_ -= jobs_[row].running;
-    jobs_[row] = {};
-    ids_.remove(row);
-    held_.forget(row);
-  }
+  });
 }
 
 // What waits, as machines that run tasks of their job one after the other for so many slots.
 std::span<const SlottedJob> SlottedEpoch::cap(double slots) {
-  if (slots <= 1.0) return jobs_;
+  if (slots <= 1.0) return jobs_.all();
   const auto machines = [](std::int64_t tasks, double each) {
     const double needed = std::ceil(static_cast<double>(tasks) / each);
     return std::min(tasks, static_cast<std::int64_t>(needed));
   };
-  capped_.assign(jobs_.begin(), jobs_.end());
+  capped_.assign(jobs_.all().begin(), jobs_.all().end());
   for (SlottedJob& job : capped_) {
     job.maps = machines(job.maps, slots);
     if (job.ready == 0) continue;
@@ -215,14 +177,14 @@ void SlottedEpoch::line_up() {
   line_.clear();
   for (const SlottedGrant& grant : grants_) line_.push_back(grant.row);
   const std::size_t first = line_.size();
-  for (Index row = 0; row < jobs_.size(); ++row) {
-    if (ids_.has(row) && jobs_[row].maps + jobs_[row].ready > 0) line_.push_back(row);
+  for (Index row = 0; row < jobs_.rows(); ++row) {
+    if (jobs_.has(row) && jobs_[row].maps + jobs_[row].ready > 0) line_.push_back(row);
   }
   std::sort(line_.begin() + static_cast<std::ptrdiff_t>(first), line_.end(),
             [this](Index a, Index b) { return jobs_[a].sequence < jobs_[b].sequence; });
-  std::vector<std::uint8_t> seen(jobs_.size(), 0);
+  std::vector<std::uint8_t> seen(jobs_.rows(), 0);
   for (const Index row : line_) {
-    if (seen[row]++ == 0) order_.push_back(ids_.id_of(row));
+    if (seen[row]++ == 0) order_.push_back(jobs_.id_of(row));
   }
 }
 
@@ -255,16 +217,16 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   order_.clear();
   if (held_for_ > 0.0) line_up();
   shown_.clear();
-  held_.begin();
+  jobs_.held.begin();
   for (const SlottedGrant& grant : grants_) {
     if (grant.maps + grant.reduces == 0) continue;
     const HeldSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
-    show(grant, held, held_.name(grant.row, held), idle);
+    show(grant, held, jobs_.held.name(grant.row, held), idle);
   }
-  held_.name_rest([this](Index row) { return HeldSlots<1>::Slots{jobs_[row].running}; },
-                  [&](Index row, const HeldSlots<1>::Slots& held, bool changed) {
-                    show({row, 0, 0}, held, changed, idle);
-                  });
+  jobs_.held.name_rest([this](Index row) { return HeldSlots<1>::Slots{jobs_[row].running}; },
+                       [&](Index row, const HeldSlots<1>::Slots& held, bool changed) {
+                         show({row, 0, 0}, held, changed, idle);
+                       });
   stands_ = true;
   return shown_;
 }
@@ -282,15 +244,15 @@ void SlottedEpoch::show(const SlottedGrant& grant, const HeldSlots<1>::Slots& sl
   const std::int64_t started = grant.maps + grant.reduces;
   Bound bound = idle > 0 ? Bound::kOrder : Bound::kNoSlots;
   if (job.maps + job.ready == started) bound = started > 0 ? Bound::kAll : Bound::kNothing;
-  shown_.push_back({ids_.id_of(grant.row), grant.maps, grant.reduces, slots[0], changed, bound});
+  shown_.push_back({jobs_.id_of(grant.row), grant.maps, grant.reduces, slots[0], changed, bound});
 }
 
 void SlottedEpoch::state(State& s) {
   s(policy_name_);
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
-  s(slots_, slot_seconds_, period_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_,
-    running_, told_, held_for_, decided_, load_, stands_, shown_, order_);
+  s(slots_, slot_seconds_, period_, jobs_, map_task_, origin_, now_, sequence_, running_, told_,
+    held_for_, decided_, load_, stands_, shown_, order_);
 }
 
 }  // namespace malleable

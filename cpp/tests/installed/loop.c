@@ -17,7 +17,9 @@ int main(void) {
   malleable_epoch* epoch = NULL;
   CHECK(malleable_get_api()->api_version >= MALLEABLE_API_VERSION);
   CHECK(malleable_get_api()->epoch_decide == malleable_epoch_decide);
-  malleable_epoch_options options = {sizeof options, "sum:response", "flux"};
+  malleable_epoch_options options = {sizeof options};
+  options.objective = "sum:response";
+  options.policy = "flux";
   CHECK(malleable_epoch_new(SLOTS, &options, &epoch) == MALLEABLE_INVALID);
   CHECK(strstr(malleable_message(), "flux") != NULL && epoch == NULL);
   options.policy = NULL;
@@ -29,9 +31,9 @@ int main(void) {
     left[k] = 5.0 + 7 * k % 11;
     most[k] = 1 + k % 6;
   }
-  malleable_jobs jobs = {JOBS, left};
+  malleable_jobs jobs = {sizeof jobs, JOBS, left};
   jobs.max_slots = most;
-  CHECK(malleable_epoch_add(epoch, &jobs, ids) == MALLEABLE_OK && ids[JOBS - 1] == JOBS - 1);
+  CHECK(malleable_epoch_add(epoch, &jobs, ids, NULL) == MALLEABLE_OK && ids[JOBS - 1] == JOBS - 1);
   double now = 0.0;
   int epochs = 0;
   for (;; ++epochs) {
@@ -44,7 +46,7 @@ int main(void) {
     decision.ids = ids;
     decision.given = given;
     decision.order = order;
-    CHECK(malleable_epoch_decide(epoch, now, -1, 0.5, &decision) == MALLEABLE_OK);
+    CHECK(malleable_epoch_decide(epoch, now, NULL, 0.5, &decision) == MALLEABLE_OK);
     rows = decision.rows;
     CHECK(decision.overloaded == 0 && decision.ordered <= rows);
     if (rows == 0) break;
@@ -59,10 +61,8 @@ int main(void) {
     }
     CHECK(used <= SLOTS);
     now += 0.5;
-    malleable_job_changes changes;
-    memset(&changes, 0, sizeof changes);
-    changes.work = remaining;
-    CHECK(malleable_epoch_update(epoch, rows, ids, &changes) == MALLEABLE_OK);
+    malleable_jobs changes = {sizeof changes, rows, remaining};
+    CHECK(malleable_epoch_update(epoch, &changes, ids, NULL) == MALLEABLE_OK);
     for (int64_t k = 0; k < rows; ++k) {
       if (remaining[k] == 0.0) done[finished++] = ids[k];
     }
@@ -70,9 +70,9 @@ int main(void) {
   }
   CHECK(epochs > 20);
   malleable_decision none = {sizeof none};
-  CHECK(malleable_epoch_decide(epoch, now - 1.0, -1, 0.0, &none) == MALLEABLE_INVALID);
-  CHECK(malleable_epoch_size(epoch, &size) == MALLEABLE_OK && size == 0);
-  CHECK(malleable_epoch_size(NULL, &size) == MALLEABLE_INVALID);
+  CHECK(malleable_epoch_decide(epoch, now - 1.0, NULL, 0.0, &none) == MALLEABLE_INVALID);
+  CHECK(malleable_epoch_size(epoch, &size, NULL) == MALLEABLE_OK && size == 0);
+  CHECK(malleable_epoch_size(NULL, &size, NULL) == MALLEABLE_INVALID);
   malleable_epoch_free(epoch);
   malleable_epoch_free(NULL);
   return 0;

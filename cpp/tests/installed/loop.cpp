@@ -19,6 +19,7 @@ int main() {
   const malleable_api& api = *malleable_get_api();
   malleable_epoch* epoch = nullptr;
   malleable_jobs jobs{};
+  jobs.bytes = sizeof jobs;
   jobs.count = 3;
   jobs.work = work.data();
   std::vector<int64_t> given(3);
@@ -27,8 +28,8 @@ int main() {
   decision.room = 3;
   decision.given = given.data();
   const bool fine = api.epoch_new(4, nullptr, &epoch) == 0 &&
-                    api.epoch_add(epoch, &jobs, nullptr) == 0 &&
-                    api.epoch_decide(epoch, 0.0, -1, 0.0, &decision) == 0;
+                    api.epoch_add(epoch, &jobs, nullptr, nullptr) == 0 &&
+                    api.epoch_decide(epoch, 0.0, nullptr, 0.0, &decision) == 0;
   api.epoch_free(epoch);
   const bool same = fine && std::vector(own.given().begin(), own.given().end()) == given;
   if (!same || given[1] != 4) std::fprintf(stderr, "decisions differ: %s\n", api.message());

@@ -14,23 +14,22 @@ def run():
     cdef int64_t count, k
     cdef int now, status
     cdef malleable.malleable_epoch *epoch = NULL
-    cdef malleable.malleable_jobs jobs
-    cdef malleable.malleable_job_changes changes
+    cdef malleable.malleable_jobs jobs, changes
     cdef malleable.malleable_decision decision
     memset(&jobs, 0, sizeof(jobs))
     memset(&changes, 0, sizeof(changes))
     memset(&decision, 0, sizeof(decision))
     decision.bytes, decision.room, decision.ids, decision.given = sizeof(decision), 3, ids, given
-    jobs.count, jobs.work, jobs.max_slots = 3, work, most
-    changes.work = left
+    jobs.bytes, jobs.count, jobs.work, jobs.max_slots = sizeof(jobs), 3, work, most
+    changes.bytes, changes.work = sizeof(changes), left
     with nogil:
         status = malleable.malleable_epoch_new(10, NULL, &epoch)
         if status == 0:
-            status = malleable.malleable_epoch_add(epoch, &jobs, NULL)
+            status = malleable.malleable_epoch_add(epoch, &jobs, NULL, NULL)
         for now in range(100):
             if status != 0:
                 break
-            status = malleable.malleable_epoch_decide(epoch, now, -1, 1.0, &decision)
+            status = malleable.malleable_epoch_decide(epoch, now, NULL, 1.0, &decision)
             if status != 0 or decision.rows == 0:
                 break
             memset(slots, 0, sizeof(slots))
@@ -43,7 +42,8 @@ def run():
                     ended[count] = ids[k]
                     count += 1
             printf("%d s: %d %d %d\n", now, <int>slots[0], <int>slots[1], <int>slots[2])
-            status = malleable.malleable_epoch_update(epoch, decision.rows, ids, &changes)
+            changes.count = decision.rows
+            status = malleable.malleable_epoch_update(epoch, &changes, ids, NULL)
             if status == 0:
                 status = malleable.malleable_epoch_finish(epoch, count, ended)
         malleable.malleable_epoch_free(epoch)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -43,14 +44,15 @@ int with(Kind* handle, const Call& call) noexcept {
   return guarded([&] {
     if (handle == nullptr || handle->tag != Kind::kTag) throw_no_handle();
     const Turn turn(*handle->busy);
-    call(*handle->object);
+    std::visit([&](auto* object) { call(*object); }, handle->object);
   });
 }
 
 template <typename Kind>
 void release(Kind* handle) noexcept {
   if (handle == nullptr || handle->tag != Kind::kTag || !handle->owned) return;
-  delete static_cast<Owned<Kind>*>(handle);
+  std::visit([&]<typename Object>(Object*) { delete static_cast<Owned<Kind, Object>*>(handle); },
+             handle->object);
 }
 
 // Makes a handle with its object, or leaves `*made` null.
@@ -59,7 +61,7 @@ int make(Kind** made, const Make& build) noexcept {
   return guarded([&] {
     if (made == nullptr) throw_null("made");
     *made = nullptr;
-    *made = build().release();
+    *made = build();
   });
 }
 
@@ -116,16 +118,6 @@ std::span<T> written(const char* name, T* given, std::size_t count) {
   return {given, count};
 }
 
-// Steps of so many rows.
-inline SlaView steps(const std::int64_t* offset, const double* time, const double* penalty,
-                     std::size_t rows) {
-  if (offset == nullptr) return {};
-  check_offsets("sla_offset", {offset, rows + 1}, rows, length("sla_offset", offset[rows]));
-  const auto count = static_cast<std::size_t>(offset[rows]);
-  return {
-      {offset, rows + 1}, needed("sla_time", time, count), needed("sla_penalty", penalty, count)};
-}
-
 inline void check_room(std::int64_t room, std::size_t rows) {
   if (room < 0 || static_cast<std::size_t>(room) < rows) throw_no_room(room, rows);
 }
@@ -155,15 +147,16 @@ void put(T* wanted, const Values& values) {
 template <typename T, typename Rows, typename Entry>
 void put_each(T* wanted, const Rows& rows, const Entry& entry) {
   if (wanted == nullptr) return;
-  for (std::size_t k = 0; k < rows.size(); ++k) wanted[k] = static_cast<T>(entry(rows[k]));
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    wanted[k] = static_cast<T>(std::invoke(entry, rows[k]));
 }
 // Two.
 template <typename T, typename Rows, typename First, typename Second>
 void put_pairs(T* wanted, const Rows& rows, const First& first, const Second& second) {
   if (wanted == nullptr) return;
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    wanted[2 * k] = static_cast<T>(first(rows[k]));
-    wanted[2 * k + 1] = static_cast<T>(second(rows[k]));
+    wanted[2 * k] = static_cast<T>(std::invoke(first, rows[k]));
+    wanted[2 * k + 1] = static_cast<T>(std::invoke(second, rows[k]));
   }
 }
 inline void tell(std::int64_t* wanted, std::size_t count) {
@@ -186,13 +179,6 @@ struct Goal {
 Goal goal_of(const char* objective);
 MinMode min_mode_of(const char* name);
 std::optional<std::uint64_t> effort_of(const std::int64_t* effort);
-// -1: nothing.
-std::optional<std::int64_t> slots_of(std::int64_t slots);
 void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds);
-
-// Complete columns, checked; defaults stand in `spare`.
-JobsView jobs_of(const malleable_jobs& given, Defaults& spare);
-
-FlowColumns flows_of(const malleable_flows& given);
 
 }  // namespace malleable::embed

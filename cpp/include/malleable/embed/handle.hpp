@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "malleable/malleable.h"
@@ -21,12 +22,13 @@
 
 namespace malleable::embed {
 
-template <typename Of, std::uint64_t kNumber>
+// `Objects`: what it may be a handle of.
+template <std::uint64_t kNumber, typename... Objects>
 struct Handle {
-  using Object = Of;
   static constexpr std::uint64_t kTag = 0x6d616c6c65610000 + kNumber;
 
   // The object and its guard live longer than the handle.
+  template <typename Object>
   Handle(Object& of, const Busy& guard) : object(&of), busy(&guard) {}
   // Not virtual: the tag of a handle of another kind is read before it is known to be one.
   ~Handle() { tag = 0; }
@@ -34,13 +36,13 @@ struct Handle {
   Handle& operator=(const Handle&) = delete;
 
   volatile std::uint64_t tag = kTag;  // written by the destructor, too
-  Object* object;
+  std::variant<Objects*...> object;
   const Busy* busy;
   bool owned = false;  // made by the C interface, which frees it
 };
 
 // A handle with an object of its own.
-template <typename Kind>
+template <typename Kind, typename Object>
 struct alignas(kLine) Owned : Kind {
   template <typename... Arguments>
   explicit Owned(Arguments&&... arguments)
@@ -48,7 +50,7 @@ struct alignas(kLine) Owned : Kind {
     this->owned = true;
   }
 
-  typename Kind::Object made;
+  Object made;
   Busy guard;
 };
 
@@ -70,24 +72,14 @@ struct PolicyAndScheduler {
 
 }  // namespace malleable::embed
 
-struct malleable_epoch : malleable::embed::Handle<malleable::Epoch, 1> {
+struct malleable_epoch
+    : malleable::embed::Handle<1, malleable::Epoch, malleable::FlowEpoch, malleable::OverlapEpoch,
+                               malleable::SlottedEpoch> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
-  std::vector<malleable::Kind> kinds;
+  std::vector<malleable::Kind> kinds, objective;  // of a call; the one kind of its flows
 };
-struct malleable_flow_epoch : malleable::embed::Handle<malleable::FlowEpoch, 2> {
-  using Handle::Handle;
-  std::vector<malleable::Kind> objective;  // the one kind of its flows
-};
-struct malleable_overlap_epoch : malleable::embed::Handle<malleable::OverlapEpoch, 3> {
-  using Handle::Handle;
-  malleable::embed::Defaults defaults;
-};
-struct malleable_slotted_epoch : malleable::embed::Handle<malleable::SlottedEpoch, 4> {
-  using Handle::Handle;
-  malleable::embed::Defaults defaults;
-};
-struct malleable_scheduler : malleable::embed::Handle<malleable::embed::PolicyAndScheduler, 5> {
+struct malleable_scheduler : malleable::embed::Handle<2, malleable::embed::PolicyAndScheduler> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
 };

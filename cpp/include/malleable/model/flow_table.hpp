@@ -110,6 +110,8 @@ class FlowTable {
   void state(State& s);
 
  private:
+  template <typename Visit>
+  void each_column(Visit&& visit);  // of jobs
   void change(Flow& flow, const Changes& changes, std::size_t k);
   void check_additions(const Additions& added, bool custom) const;
   Index find_job(std::int64_t id) const;

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "malleable/model/fetch.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/model/terms.hpp"
 
@@ -23,11 +22,6 @@ class HeldSteps {
   SlaView::Steps of(const Range& row) const {
     return {std::span(time_).subspan(row.first, row.count),
             std::span(penalty_).subspan(row.first, row.count)};
-  }
-  MALLEABLE_INLINE void fetch_first(const Range& row) const {
-    if (row.count == 0) return;
-    fetch(&time_[row.first]);
-    fetch(&penalty_[row.first]);
   }
   bool empty() const { return held_ == 0; }
   // These in place of those that the row has.

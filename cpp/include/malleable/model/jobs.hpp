@@ -33,6 +33,7 @@ struct JobColumns : TermColumns {
   static JobColumns of(const JobsView& jobs);
 
   JobsView view() const { return {terms(), work, min_slots, max_slots, speedup.view()}; }
+  void clear();
 
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {

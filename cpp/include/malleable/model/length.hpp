@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "malleable/model/terms.hpp"
+
 namespace malleable {
 
 // `1 job`, `2 jobs`; `plural` where an s is not enough.
@@ -13,5 +15,16 @@ std::string counted(std::size_t count, const std::string& noun, const std::strin
 // `weight has 1 entry, expected 3` if no other column says so.
 void check_length(const std::string& field, std::size_t length, std::size_t expected,
                   const std::string& other = "");
+
+// The same of all columns that `Columns::each` lists; such that may be left out may be empty.
+// `rows`: as `each` takes them.
+template <typename Columns, typename... Rows>
+void check_lengths(const Columns& columns, Rows... rows) {
+  Columns::each(columns, rows...,
+                [&](const char* name, const auto& column, std::size_t expected, bool optional) {
+                  if (expected == kAnyLength || (optional && column.empty())) return;
+                  check_length(name, column.size(), expected);
+                });
+}
 
 }  // namespace malleable

@@ -140,11 +140,9 @@ class ClusterEpoch final : public ClusterPolicy {
   SteepShares by_size_;
   ComingLoad coming_;
   std::vector<Index> changed_;
-  std::vector<std::int64_t> ids_, gone_, low_, high_, new_low_, new_high_;
-  std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,
-      old_deadline_;
-  SlaColumns new_sla_;
-  SpeedupColumns new_speedup_;
+  // Of a share's epoch: jobs that have changed, that are new, that are gone.
+  std::vector<std::int64_t> ids_, gone_;
+  JobColumns old_, new_;
   std::vector<Kind> new_kind_;
   // WDEQ, and FAIR where minima do not fit.
   Waterline waterline_;

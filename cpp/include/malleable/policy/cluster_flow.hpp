@@ -105,7 +105,30 @@ class ClusterFlow final : public ClusterPolicy {
   };
   enum class Place : std::uint8_t { kOutside, kHere, kDone };
 
-  Index flow_of(const ClusterState& state, Index job) const {
+  // Flows that are planned or looked at, each phase of a job a row.
+  class Rows {
+   public:
+    FlowProblem problem;
+    Penalties penalties;
+
+    void grow(std::size_t jobs);
+    // What people pay for these flows; and with their jobs.
+    void study(const ClusterFlow& all, const ClusterState& state, std::span<const Index> flows);
+    void build(const ClusterFlow& all, const ClusterState& state, std::span<const Index> flows,
+               std::int64_t slots);
+    // Of the job's first unfinished phase.
+    std::size_t of(Index job) const { return static_cast<std::size_t>(first_[job]); }
+
+   private:
+    void add(const ClusterState& state, Index job, Place place);
+    void add_parents(const ClusterState& state, Index job);
+
+    FlowColumns columns_;
+    std::vector<Kind> kind_;
+    std::vector<std::int64_t> first_, last_;  // by job: rows of its first and its last phase
+  };
+
+  static Index flow_of(const ClusterState& state, Index job) {
     return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
   }
   std::size_t side_of(const Flow& flow) const { return options_.by_user ? flow.user : 0; }
@@ -116,10 +139,6 @@ class ClusterFlow final : public ClusterPolicy {
   void tidy(Side& side);
   void look_at_kinds(const ClusterState& state);
   void look_at_demand(const ClusterState& state, Index job, int pool);
-  void study_terms(const ClusterState& state, std::span<const Index> flows);
-  void add_rows(const ClusterState& state, Index job);
-  void add_parents(const ClusterState& state, Index job);
-  void build(const ClusterState& state, std::span<const Index> flows, std::int64_t slots);
   bool literal() const { return options_.method == FlowMethod::kLiteral; }
   bool priced(const Side& side) const;
   double rank_now(const ClusterState& state, Index job) const;
@@ -158,14 +177,7 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<Index> served_, before_;  // jobs with slots, in this decision and the last one
   std::vector<Side*> seen_;             // sides that are ranked in this decision
   double guess_[2] = {0.0, 0.0};        // of tasks of which nobody said anything
-  // Columns of flows that are planned or looked at; by job the rows of its ready tasks and of its
-  // last ones.
-  FlowProblem problem_;
-  Penalties penalties_;
-  TermColumns terms_;
-  std::vector<double> row_work_;
-  std::vector<std::int64_t> job_offset_, row_most_, parent_offset_, parent_, first_row_, last_row_;
-  std::vector<Kind> kind_;
+  Rows rows_;
   std::vector<Index> at_;             // by flow: its place among the side's
   std::vector<Index> warm_, placed_;  // places: of the last order, and of the new one
   std::vector<Index> looked_at_;      // flows, in this decision

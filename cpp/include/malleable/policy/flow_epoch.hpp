@@ -21,11 +21,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/model/flow_table.hpp"
+#include "malleable/policy/epoch/flow_shares.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flow_lists.hpp"
 #include "malleable/policy/flow_order.hpp"
@@ -33,21 +35,6 @@
 #include "malleable/policy/period_history.hpp"
 
 namespace malleable {
-
-struct FlowEpochOptions {
-  Aggregate aggregate = Aggregate::kSum;
-  FlowMethod method = FlowMethod::kBest;
-  std::optional<FlowBaseline> baseline = {};  // takes the method's place
-  std::optional<std::uint64_t> effort =
-      {};                       // of a plan in every decision, for its order; nothing: none is made
-  double hysteresis = 0.0;      // the last order stays unless another is better by this share
-  double ready_fraction = 1.0;  // of a first phase, before the second one is ready
-  double period = 0.0;          // seconds for which a decision holds; 0: until something ends
-
-  void state(State& s) {
-    s(aggregate, method, baseline, effort, hysteresis, ready_fraction, period);
-  }
-};
 
 class FlowEpoch {
  public:
@@ -97,32 +84,17 @@ class FlowEpoch {
   };
   void plan(Table& table, FlowPlan& plan, std::vector<double>& penalty);
 
-  std::int64_t slots() const { return slots_; }
-  double now() const { return now_; }
-  std::size_t size() const { return table_.flows_there(); }
-  std::size_t open_jobs() const { return table_.open_jobs(); }
+  std::int64_t slots() const { return at_.slots; }
+  double now() const { return at_.now; }
+  std::size_t size() const { return at_.table.flows_there(); }
+  std::size_t open_jobs() const { return at_.table.open_jobs(); }
   // Changes with every call that may change a decision, and with every decision.
   std::uint64_t version() const { return version_; }
 
   void state(State& s);
 
  private:
-  // A flow as decisions see it.
-  struct View {
-    double volume = 0.0, alone = 0.0;  // FlowProblem's
-    Index queued = 0;                  // jobs in its queue
-    Index held = 0;                    // ready jobs whose work has run out
-  };
-
   bool plans() const;  // in every decision
-  bool waits(const FlowTable::Flow& flow) const { return flow.arrival > now_; }
-  double room(std::size_t row) const;
-  void touch_all();
-  void refresh_touched();
-  void refresh(const FlowTable::Flow& flow, View& view);
-  void refresh_jobs(const FlowTable::Flow& flow);
-  void find_paths(const FlowTable::Flow& flow);
-  void join_phases(const FlowTable::Flow& flow);
   void study_flows(std::span<const std::size_t> rows, Table& columns) const;
   void order_flows();
   void relax_flows();
@@ -130,49 +102,32 @@ class FlowEpoch {
   void append_idle();
   void order_as_planned();
   void drop_ended();
-  bool is_joined(const FlowTable::Flow& flow, std::size_t row) const;
   void list_ready();
   void serve();
   void serve_fair();
   // With a period (flow_epoch_period.cpp).
   void count_held(double now);
-  double left_of(std::size_t row) const;
   double count_periods(const FlowTable::Flow& flow);
-  bool ends_now(const FlowTable::Flow& flow, const View& view) const;
+  bool ends_now(const FlowTable::Flow& flow, const FlowStudy::View& view) const;
   void line_up();
   void value_ends();
   void hand_out_rest();
-  void hand(std::size_t row, double most);
   void serve_period();
   void raise_fair();
   void tell_turn(std::size_t flow, std::size_t row);
-  bool hold();
-  void serve_spent();
-  void fill(std::span<const std::int64_t> limit);
-  void split_phases();
   void report();
   void build_table(Table& table);
   void build_table(std::span<const std::size_t> rows, Table& table);
   void make_plan(const Table& table, bool keep_order, FlowPlan& plan);
 
-  FlowEpochOptions options_;
-  FlowTable table_;
-  std::int64_t slots_;
-  double now_ = -kLatestTime;
+  FlowScene at_;
+  FlowStudy study_;
+  FlowShares shares_;
   std::uint64_t version_ = 0;
   CustomPenalty custom_ = nullptr;
   std::vector<std::int64_t> order_;  // flow ids: of the last decision, then those that came
   std::optional<FlowPlan> planned_;  // in the last decision
 
-  // Derived, and the flow rows where that is to be worked out again. Per flow row; then per job
-  // row: work and maximum (of both phases where they are joined: the second is a part of the
-  // first), the longest path from a job's start on, parents that have not ended, its second phase;
-  // and per flow the jobs that are ready, by longest path.
-  std::vector<Index> touched_;
-  std::vector<View> views_;
-  std::vector<double> work_, high_, head_, path_;
-  std::vector<Index> pending_, second_, queue_;
-  std::vector<std::uint8_t> ready_;
   // Workspaces.
   // A ready job in a decision that is held: its row, its flow's place in the order, how many
   // periods it can wait before its flow ends later, and what it can use fully.
@@ -180,7 +135,6 @@ class FlowEpoch {
     std::size_t row, place;
     double slack, most;
   };
-  double period_ = 0.0;  // of the decision at hand
   PeriodHistory load_;
   std::vector<Ready> ready_line_;
   std::vector<double> periods_;  // per job row: from its start to the end of its flow
@@ -189,10 +143,7 @@ class FlowEpoch {
   LeftOverSlots left_over_;
   Decision decision_;
   std::vector<std::size_t> ordered_;  // flow rows, by priority
-  std::vector<double> share_;         // per job row: slots now
   std::vector<double> poured_;        // the same of those that FAIR serves
-  double free_ = 0.0;
-  std::vector<std::uint8_t> marked_;
   Table columns_;
   Problem relaxed_;
   Penalties penalties_;

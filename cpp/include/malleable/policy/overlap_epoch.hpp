@@ -19,14 +19,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
-#include "malleable/model/held_slots.hpp"
-#include "malleable/model/job_ids.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
+#include "malleable/policy/epoch/table.hpp"
 #include "malleable/policy/overlap.hpp"
 #include "malleable/policy/period_history.hpp"
 
@@ -65,11 +65,14 @@ class OverlapEpoch {
       visit("max_map_slots", self.max_map_slots, rows, true);
       visit("max_shuffle_slots", self.max_shuffle_slots, rows, true);
     }
+    void check(bool anew) const;
   };
+  using Changes = Columns;
   // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
   // Overwrites what is given (the others empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);
+  void finish(std::span<const std::int64_t> ids) { remove(ids); }
   void remove(std::span<const std::int64_t> ids);
 
   // A share is a part of its station. `changed`: the slots, since the decision before.
@@ -96,18 +99,20 @@ class OverlapEpoch {
   // Of decisions that do not say theirs.
   void set_period(double period);
 
-  std::size_t size() const { return ids_.size(); }
-  const OverlapEpochOptions& options() const { return options_; }
+  std::size_t size() const { return jobs_.size(); }
+  std::pair<std::int64_t, std::int64_t> slots() const {
+    return {options_.map_slots, options_.shuffle_slots};
+  }
 
   void state(State& s);
 
  private:
   using Row = Index;
   struct Job {
-    double map, shuffle, ready;
-    double map_size, shuffle_size, arrival;
-    double most_map, most_shuffle;
-    std::int64_t sequence;
+    double map = 0.0, shuffle = 0.0, ready = 0.0;
+    double map_size = 0.0, shuffle_size = 0.0, arrival = 0.0;
+    double most_map = kInfinity, most_shuffle = kInfinity;
+    std::int64_t sequence = 0;
     bool shuffle_heavy = false, ready_given = false;
 
     void state(State& s) {
@@ -140,8 +145,8 @@ class OverlapEpoch {
     double add(Row row, double quota, double most, Bound bound);
   };
 
-  void check(const Columns& columns, std::size_t count) const;
-  Row add_row();
+  void write(Row row, const Columns& columns, std::size_t k);
+  void make_room();
   void count_arrival(const Job& job);
   void begin_decision(double now, std::int64_t map_slots, std::int64_t shuffle_slots,
                       double period);
@@ -168,13 +173,11 @@ class OverlapEpoch {
   std::span<const Service> told();
 
   OverlapEpochOptions options_;
-  JobIds ids_;
-  HeldSlots<2> held_;
+  EpochTable<Job, 2> jobs_;
   double now_ = -kInfinity;  // of the last decision
   double period_ = 0.0;      // of the decision at hand
   bool split_;
   bool lends_ = true;  // what is left over at a station, in the decision at hand
-  std::vector<Job> jobs_;
   // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
   std::vector<double> map_first_, shuffle_first_, imbalance_;
   std::vector<OverlapRank> map_rank_, shuffle_rank_;

@@ -20,10 +20,9 @@
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
-#include "malleable/model/held_slots.hpp"
-#include "malleable/model/job_ids.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
+#include "malleable/policy/epoch/table.hpp"
 #include "malleable/policy/period_history.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
@@ -55,15 +54,18 @@ class SlottedEpoch {
       visit("map_left", self.map_left, rows, true);
       visit("reduce_left", self.reduce_left, rows, !anew);
     }
+    void check(bool anew) const;
   };
 
+  using Changes = Columns;
   // New jobs; fills `ids`. One that arrives after the latest time heard of moves time on, one that
   // arrived before counts from then. Throws before anything changes.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
   // Overwrites what is given (the others empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);
-  // `cancelled`: not done; the virtual schedule forgets them too.
-  void remove(std::span<const std::int64_t> ids, bool cancelled);
+  void finish(std::span<const std::int64_t> ids) { leave(ids, false); }
+  // They are not done; the virtual schedule forgets them too.
+  void remove(std::span<const std::int64_t> ids) { leave(ids, true); }
 
   // Tasks to start, and the machines that the job holds then.
   struct Grant {
@@ -89,7 +91,7 @@ class SlottedEpoch {
   // Of decisions that do not say theirs.
   void set_period(double period);
 
-  std::size_t size() const { return ids_.size(); }
+  std::size_t size() const { return jobs_.size(); }
   std::int64_t slots() const { return slots_; }
 
   void state(State& s);
@@ -97,7 +99,8 @@ class SlottedEpoch {
  private:
   std::int64_t slot_of(double now) const;
   bool in_reach(double now, double first) const;
-  void set_map_left(Index row, double work);
+  void leave(std::span<const std::int64_t> ids, bool cancelled);
+  void write(Index row, const Columns& columns, std::size_t k);
   void hear(double now);
   void tell(std::int64_t slot);
   std::span<const SlottedJob> cap(double slots);
@@ -112,10 +115,8 @@ class SlottedEpoch {
   double slot_seconds_;
   std::string policy_name_;
   std::unique_ptr<SlottedPolicy> policy_;
-  std::vector<SlottedJob> jobs_;
+  EpochTable<SlottedJob, 1> jobs_;
   std::vector<double> map_task_;  // slots that a waiting map task counts for
-  JobIds ids_;
-  HeldSlots<1> held_;
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
   double period_;  // of decisions that do not say

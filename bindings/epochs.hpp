@@ -1,0 +1,121 @@
+// What all epochs have for Python: their guard and their handle for C beside them, columns in by
+// name, columns out of rows, copies and pickles. A class adds its own way to be made, to be told of
+// new jobs and to tell a decision.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "malleable/embed/handle.hpp"
+#include "saved_state.hpp"
+#include "tables.hpp"
+#include "turn.hpp"
+
+namespace malleable::bindings {
+
+using Integers = Array<std::int64_t>;
+using Wholes = Column<std::int64_t>;
+
+// `Py` derives from this, has its name for Python (kName) and makes one that will be read into
+// (blank).
+template <typename Py, typename Object>
+class BoundEpoch {
+ public:
+  template <typename... Arguments>
+  explicit BoundEpoch(Arguments&&... arguments) : epoch_(std::forward<Arguments>(arguments)...) {}
+
+  // Jobs of a table of the core (policy/epoch/table).
+  Integers add(const py::dict& columns) {
+    const Given<Arriving<typename Object::Columns>> jobs(columns);
+    std::vector<std::int64_t> ids(jobs.view().size());
+    alone([&] { epoch_.add(jobs.view().arrival, jobs.view(), ids); });
+    return to_numpy(std::move(ids));
+  }
+  void update(const py::object& ids, const py::dict& columns) {
+    const Wholes jobs(ids);
+    const Given<typename Object::Changes> changes(columns, jobs.needed().get().size());
+    alone([&] { epoch_.update(jobs.get(), changes.view()); });
+  }
+  void finish(const py::object& ids) {
+    const Wholes jobs(ids);
+    jobs.needed();
+    alone([&] { epoch_.finish(jobs.get()); });
+  }
+  void remove(const py::object& ids) {
+    const Wholes jobs(ids);
+    jobs.needed();
+    alone([&] { epoch_.remove(jobs.get()); });
+  }
+
+  auto slots() const {
+    const Turn turn(busy_);
+    return epoch_.slots();
+  }
+  std::size_t size() const {
+    const Turn turn(busy_);
+    return epoch_.size();
+  }
+  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
+
+  std::string save() { return saved(Py::kName, epoch_, busy_); }
+  static std::unique_ptr<Py> load(const py::bytes& bytes) {
+    std::unique_ptr<Py> made = Py::blank();
+    restore(Py::kName, bytes, made->epoch_);
+    return made;
+  }
+
+ protected:
+  // Without the interpreter's lock, while nobody else is at the object.
+  template <typename Call>
+  auto alone(const Call& call) {
+    const Turn turn(busy_);
+    const py::gil_scoped_release release;
+    return call();
+  }
+
+  Object epoch_;
+  Busy busy_;
+  malleable_epoch handle_{epoch_, busy_};
+};
+
+// What is the same for all; the rest is chained to it.
+template <typename Py>
+py::class_<Py> bind_loop(py::module_& module) {
+  py::class_<Py> bound(module, Py::kName);
+  bind_state(bound);
+  bound.def("finish", &Py::finish, py::arg("ids"))
+      .def("decide", &Py::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
+      .def_property_readonly("slots", &Py::slots)
+      .def_property_readonly("handle", &Py::handle)
+      .def("__len__", &Py::size);
+  return bound;
+}
+// Of epochs whose changes name jobs alone.
+template <typename Py>
+py::class_<Py> bind_job_loop(py::module_& module) {
+  py::class_<Py> bound = bind_loop<Py>(module);
+  bound.def("update", &Py::update, py::arg("ids"), py::arg("columns"))
+      .def("remove", &Py::remove, py::arg("ids"));
+  return bound;
+}
+
+// Members of the rows of a decision, as an array: one a row, or two.
+template <typename Row, typename T, typename... Same>
+auto columns_of(std::span<const Row> rows, T Row::* first, Same Row::*... others) {
+  using Entry = std::conditional_t<std::is_enum_v<T>, std::uint8_t, T>;
+  const auto count = static_cast<py::ssize_t>(rows.size());
+  std::vector<py::ssize_t> shape{count};
+  if (sizeof...(others) > 0) shape.push_back(1 + sizeof...(others));
+  Array<Entry> made(shape);
+  Entry* at = made.mutable_data();
+  for (const Row& row : rows) {
+    *at++ = static_cast<Entry>(row.*first);
+    ((*at++ = static_cast<Entry>(row.*others)), ...);
+  }
+  return made;
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,18 @@
+// Equal shares while everybody has work and minima fit: an integer waterline from the last level.
+// O(J), without an instance (kernel live_waterline).
+#pragma once
+
+#include "malleable/policy/epoch/scene.hpp"
+
+namespace malleable {
+
+class EqualRule {
+ public:
+  bool decide(Scene& at);  // false: not this way
+  void state(State& s) { s(level_); }
+
+ private:
+  double level_ = -kInfinity;  // last time
+};
+
+}  // namespace malleable

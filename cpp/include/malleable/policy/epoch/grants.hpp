@@ -1,0 +1,101 @@
+// What the jobs of an Epoch hold after its last decision, and whose slots that changed.
+//
+// A decision starts from the minima. One that hands out slots in order of a key rewrites only the
+// rows that gained or lost some since the decision before, O(those); any other one tells the slots
+// of every row. Allocates nothing once warm.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "malleable/model/own_lines.hpp"
+#include "malleable/policy/epoch/job_table.hpp"
+
+namespace malleable {
+
+class alignas(kLine) Grants {
+ public:
+  std::int64_t operator[](std::size_t row) const { return given_[row]; }
+  std::span<const std::int64_t> given() const { return given_; }
+  std::span<const std::uint8_t> changed() const { return changed_; }
+
+  void grow(std::size_t rows);
+  void close(const RowsGone& gone);
+  // The job's minimum has changed.
+  void touch(std::int64_t id) { touched_.push_back(id); }
+
+  // A decision begins; it is told by one of the next two, or not at all if it is the last one.
+  void begin();
+  void stay();
+  // Slots beyond minima, to few: choose() some, then give them.
+  void choose_anew() { chosen_.clear(); }
+  void choose(Index row, double slots) { chosen_.push_back({row, slots}); }
+  void give_chosen(const JobTable& jobs);
+  // Of every row: slots_of(row).
+  template <typename SlotsOf>
+  void give_all(const SlotsOf& slots_of) {
+    for (std::size_t row = 0; row < given_.size(); ++row) {
+      const auto slots = static_cast<std::int64_t>(slots_of(row));
+      if (slots == given_[row]) continue;
+      keep(row);
+      given_[row] = slots;
+    }
+    winners_.clear();
+    all_touched_ = true;
+  }
+  // It ends: says what has changed; visit(row) for every such row.
+  template <typename Visit>
+  void end(const Visit& visit);
+
+  void state(State& s);
+
+ private:
+  struct Affected {
+    Index row;
+    std::int64_t before;
+  };
+  struct Chosen {
+    Index row;
+    double slots;
+  };
+
+  MALLEABLE_INLINE void fetch_row(const JobTable& jobs, std::size_t row) const {
+    fetch(&marked_[row]);
+    fetch(&given_[row]);
+    fetch(&jobs.low[row]);
+  }
+  // Remembers what the job had.
+  void keep(std::size_t row) {
+    if (marked_[row]) return;
+    marked_[row] = 1;
+    affected_.push_back({static_cast<Index>(row), given_[row]});
+  }
+  void reset(const JobTable& jobs, std::size_t row) {
+    keep(row);
+    given_[row] = static_cast<std::int64_t>(jobs.low[row]);
+  }
+  void reset_all(const JobTable& jobs, std::span<const std::int64_t> ids);
+
+  LineVector<std::int64_t> given_;
+  LineVector<std::uint8_t> changed_, marked_;
+  LineVector<std::int64_t> winners_, touched_;  // ids where it may differ from the minimum
+  LineVector<Affected> affected_;
+  LineVector<Chosen> chosen_;
+  bool all_touched_ = true;
+};
+
+template <typename Visit>
+void Grants::end(const Visit& visit) {
+  touched_.clear();
+  for (std::size_t k = 0; k < affected_.size(); ++k) {
+    const Index next = affected_[std::min(k + kFetchAhead, affected_.size() - 1)].row;
+    fetch(&given_[next]);
+    fetch(&changed_[next]);
+    const auto [row, before] = affected_[k];
+    changed_[row] = given_[row] != before;
+    marked_[row] = 0;
+    if (changed_[row]) visit(row);
+  }
+}
+
+}  // namespace malleable

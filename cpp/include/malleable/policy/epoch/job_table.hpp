@@ -1,0 +1,211 @@
+// The table behind an Epoch: malleable jobs in dense columns that callers fill and change.
+//
+// Ids rise and are never used twice; the last row moves to where one is removed, or, in a stable
+// table, the rows behind it close up. Columns that others keep by row follow the same `RowsGone`. A
+// row is found by its id through pages that are dropped when all their ids are gone. O(1) a job,
+// but for removals of a stable table, O(J); allocates nothing once warm.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/model/fetch.hpp"
+#include "malleable/model/held_steps.hpp"
+#include "malleable/model/jobs.hpp"
+#include "malleable/model/named_rows.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
+
+namespace malleable {
+
+// Rows that leave a column: one, whose place the last row takes, or some, in order, behind which
+// the others close up.
+class RowsGone {
+ public:
+  explicit RowsGone(std::size_t row) : row_(row) {}
+  explicit RowsGone(std::span<const std::size_t> gaps) : gaps_(gaps) {}
+
+  template <typename Column>
+  void operator()(Column& column) const {
+    if (gaps_.empty()) {
+      column[row_] = std::move(column.back());
+      column.pop_back();
+      return;
+    }
+    auto kept = column.begin() + static_cast<std::ptrdiff_t>(gaps_.front());
+    for (std::size_t k = 0; k < gaps_.size(); ++k) {
+      const std::size_t end = k + 1 < gaps_.size() ? gaps_[k + 1] : column.size();
+      kept = std::move(column.begin() + static_cast<std::ptrdiff_t>(gaps_[k] + 1),
+                       column.begin() + static_cast<std::ptrdiff_t>(end), kept);
+    }
+    column.erase(kept, column.end());
+  }
+
+  std::size_t count() const { return gaps_.empty() ? 1 : gaps_.size(); }
+
+ private:
+  std::size_t row_ = 0;
+  std::span<const std::size_t> gaps_;
+};
+
+class JobTable {
+ public:
+  // Columns, by row.
+  std::vector<std::int64_t> id, min_slots, max_slots;
+  std::vector<double> work, size, arrival, weight, deadline;
+  std::vector<Kind> kind;
+  std::vector<HeldSteps::Range> sla;  // of `steps`
+  // Of all jobs while some speed-ups are not linear.
+  std::vector<double> exponent;
+  std::vector<std::vector<double>> rates;
+  // Derived: the minimum (0 for a policy that ignores it), and what a job may get beyond that.
+  std::vector<double> low, room;
+
+  HeldSteps steps;
+  double minima = 0.0;  // sum of low; exact while it is at most 2^53, useless beyond kMostSlots
+  double latest_arrival = -kInfinity;
+
+  // What a change may overwrite; empty columns say nothing.
+  struct Changes {
+    std::span<const double> work, weight, deadline;
+    std::span<const std::int64_t> min_slots, max_slots;
+    SlaView sla = {};
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t rows, Visit&& visit) {
+      visit("work", self.work, rows, true);
+      visit("min_slots", self.min_slots, rows, true);
+      visit("max_slots", self.max_slots, rows, true);
+      visit("weight", self.weight, rows, true);
+      visit("deadline", self.deadline, rows, true);
+      SlaColumns::each(self.sla, rows + 1, visit);
+    }
+  };
+
+  // Valid jobs, with a kind each (empty: `otherwise`); the new rows are the last ones.
+  void append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise);
+  // Throws before anything changes; the rows, valid until the next call.
+  std::span<const Index> check(std::span<const std::int64_t> ids, const Changes& changes);
+  // What the k-th entries say of a row; whether anything but SLA steps differs.
+  bool change(std::size_t row, const Changes& changes, std::size_t k);
+  // gone(RowsGone) lets the columns of others follow.
+  template <typename Gone>
+  void remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone);
+  // After SLA steps came or went.
+  void tidy();
+
+  // Brings low and room up to date; whether the minimum has changed.
+  bool limit(std::size_t row, std::int64_t slots, bool ignores_minima);
+  void sum_minima();  // where sums have lost their last digits
+
+  std::size_t rows() const { return id.size(); }
+  std::int64_t next_id() const { return next_id_; }
+  Index find(std::int64_t of) const {  // its row, or kNone
+    if (of < 0 || of >= next_id_) return kNone;
+    const Page& page = pages_[static_cast<std::size_t>(of) / kPage];
+    return page.rows.empty() ? kNone : page.rows[static_cast<std::size_t>(of) % kPage];
+  }
+  MALLEABLE_INLINE void fetch_place(std::int64_t of) const {
+    if (of < 0 || of >= next_id_) return;
+    const Page& page = pages_[static_cast<std::size_t>(of) / kPage];
+    if (!page.rows.empty()) fetch(&page.rows[static_cast<std::size_t>(of) % kPage]);
+  }
+  // Of ids that are all known and named once; FieldError otherwise.
+  std::span<const Index> rows_of(std::span<const std::int64_t> ids) {
+    return named_.of(ids, id.size(), [this](std::int64_t of) { return find(of); });
+  }
+
+  // How many are of a kind, and whether all are.
+  std::uint64_t count(Kind of) const { return of_kind_[static_cast<std::size_t>(of)]; }
+  bool all(Kind of) const { return count(of) == id.size(); }
+  bool all_steady() const;
+  // Some speed-up is not linear.
+  bool concave() const { return curved_ > 0; }
+  // What so many slots of a job do together.
+  double rate(std::size_t row, double slots) const;
+  // What a job without work keeps until it is removed: an estimate that runs out stops nothing.
+  std::int64_t kept_by(std::size_t row) const { return std::max<std::int64_t>(1, min_slots[row]); }
+  // What a job pays for each second.
+  double value_of_second(std::size_t row) const {
+    return info(kind[row]).per_size && size[row] > 0.0 ? weight[row] / size[row] : weight[row];
+  }
+
+  void state(State& s);
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  struct Page {
+    std::vector<Index> rows;
+    std::size_t live = 0;
+  };
+
+  Index& place_of(std::int64_t of) {
+    return pages_[static_cast<std::size_t>(of) / kPage].rows[static_cast<std::size_t>(of) % kPage];
+  }
+  void append_speedups(const JobsView& jobs);
+  void enter(std::int64_t of, std::size_t row);
+  void leave(std::int64_t of, std::size_t row);
+  void close(const RowsGone& gone);
+
+  std::uint64_t of_kind_[std::size(kKinds)] = {};
+  std::size_t curved_ = 0;  // jobs
+  bool minima_stale_ = false;
+  std::vector<Page> pages_;
+  std::int64_t next_id_ = 0;
+  NamedRows named_;
+  std::vector<std::size_t> gaps_;
+};
+
+// Here, as it is called for every row that changes.
+inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_t k) {
+  bool changed = false;
+  const auto set = [&](auto& own, auto value) {
+    changed |= own != value;
+    own = value;
+  };
+  if (!changes.work.empty()) set(work[row], left_of(changes.work[k]));
+  if (!changes.min_slots.empty()) set(min_slots[row], changes.min_slots[k]);
+  if (!changes.max_slots.empty()) set(max_slots[row], changes.max_slots[k]);
+  if (!changes.deadline.empty()) set(deadline[row], changes.deadline[k]);
+  if (!changes.weight.empty()) set(weight[row], changes.weight[k]);
+  if (changes.sla.given()) steps.replace(sla[row], changes.sla.of(k));
+  return changed;
+}
+
+template <typename Gone>
+void JobTable::remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone) {
+  rows_of(ids);
+  for (const std::int64_t of : ids) {
+    const Index row = find(of);  // rows move as others leave
+    leave(of, row);
+    if (stable) {
+      gaps_.push_back(row);
+      continue;
+    }
+    if (row != id.size() - 1) place_of(id.back()) = row;
+    close(RowsGone(row));
+    gone(RowsGone(row));
+  }
+  if (!gaps_.empty()) {
+    std::sort(gaps_.begin(), gaps_.end());
+    close(RowsGone(gaps_));
+    gone(RowsGone(gaps_));
+    for (std::size_t row = gaps_.front(); row < id.size(); ++row) {
+      place_of(id[row]) = static_cast<Index>(row);
+    }
+    gaps_.clear();
+  }
+  if (id.empty()) latest_arrival = -kInfinity;
+  if (curved_ == 0) {
+    exponent.clear();
+    rates.clear();
+  }
+  tidy();
+}
+
+}  // namespace malleable

@@ -1,0 +1,45 @@
+// Maxima of penalties that are all lines: the latest start for the deadlines of the optimal level.
+//
+// Such slots begin an optimal schedule. Let t be the first time before which the work that the
+// deadlines force (kernel forced_work) fills all slots. To stay at the level, jobs that are past
+// their latest start at t must share now what minima leave. Together they can use it all, and their
+// latest starts come before those of all others. A job whose latest start is now must get its
+// maximum, and comes first.
+//
+// Each row keeps its line, and the level is found from the last one without an instance (kernel
+// linear_level). Three or four passes, O(J). Who is where behind those who get slots is looked up
+// when it is asked for (instance_rule).
+#pragma once
+
+#include <vector>
+
+#include "malleable/kernel/linear_level.hpp"
+#include "malleable/policy/epoch/key_rule.hpp"
+
+namespace malleable {
+
+// Of fewer jobs the whole order is made at once.
+inline constexpr std::size_t kManyLevels = 20'000;
+
+class LevelRule final : public KeyRule {
+ public:
+  static constexpr const char* kName = "level";
+  // All penalties are lines.
+  static bool of_lines(const JobTable& jobs);
+
+  const char* name() const override { return kName; }
+  void grow(std::size_t rows) override;
+  void close(const RowsGone& gone) override;
+  void changed(const Scene& at, std::size_t row) override;
+  bool applies(const Scene& at) const override;
+  bool decide(Scene& at) override;
+  bool orders() const override { return false; }
+  void state(State& s) override;
+
+ private:
+  std::vector<double> slope_, zero_;  // of a line, and the time at which it is 0
+  LinearLevel line_level_;
+  double level_ = -kInfinity;  // last time
+};
+
+}  // namespace malleable

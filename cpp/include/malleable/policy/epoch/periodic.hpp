@@ -1,0 +1,81 @@
+// Decisions that the caller holds for a period, whatever else decides.
+//
+// FLEX with sums of response, completion, stretch and lateness goes by prices (kernel
+// period_prices); if sizes err much, it shares like FAIR. With maxima, with tardy weight or strict
+// deadlines, and with tardiness if all deadlines can be met, it goes by deadlines (kernel
+// period_levels), as long as sizes are right. All else is decided as ever, with maxima cut to whole
+// slot-periods, orders that look ahead in whole slot-periods, and slots left over for jobs that end
+// sooner by them (kernel slot_periods). O(J) beside that. Sums of tardiness, whose order is
+// apparent cost, need no instance for it: keys are selected from.
+//
+// What is left of a job that outlives its estimate is a part of what it has done; where shares are
+// equal, what a lognormal error of the spread seen so far (period_history) lets expect.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/period_levels.hpp"
+#include "malleable/kernel/period_prices.hpp"
+#include "malleable/kernel/priority_selection.hpp"
+#include "malleable/kernel/slot_periods.hpp"
+#include "malleable/policy/epoch/instance_rule.hpp"
+#include "malleable/policy/period_history.hpp"
+
+namespace malleable {
+
+class Periodic {
+ public:
+  // Jobs to come count as they came before, unless told that nobody will. No part of the state.
+  void expect_nobody() { expects_ = false; }
+
+  // A new row, the last one; rows that leave; a job that ends, which says how far its estimate was
+  // off; time that passes until a decision at `now`.
+  void come(const Scene& at, std::size_t row);
+  void close(const RowsGone& gone) { gone(done_); }
+  void finish(const Scene& at, std::size_t row);
+  void pass(const Scene& at, double now);
+
+  void decide(Scene& at, InstanceRule& by);
+  // Behind the last decision.
+  void recall(const Scene& at, InstanceRule& by);
+  std::span<const double> left() const { return left_; }
+  std::vector<std::int64_t> order(const Scene& at, InstanceRule& by);
+  bool overloaded(const Scene& at) const {
+    return at.period > 0.0 && history_.overloaded(at.capacity());
+  }
+
+  void state(State& s) { s(done_, history_); }
+
+ private:
+  double left_of(const JobTable& jobs, std::size_t row, double spread) const;
+  void estimate_left(const Scene& at);
+  bool shares_equally(const Scene& at) const;
+  bool priced(const Scene& at) const;
+  bool goes_by_cost(const Scene& at) const;
+  bool somebody_late(const Scene& at) const;
+  std::span<const double> values(const Scene& at);
+  double coming_value(const Scene& at) const;
+  HeldJobs held_jobs(const Scene& at);
+  void share_by_price(const Scene& at, std::vector<double>& share);
+  void make_cost_keys(const Scene& at, const HeldJobs& jobs);
+  void share_by_cost(const Scene& at, std::vector<double>& share);
+  bool find_levels(const Scene& at, const Instance& of);
+  void share_by_instance(const Scene& at, InstanceRule& by);
+  void share_capped(const Scene& at, InstanceRule& by);
+  void make_turns(const Scene& at, InstanceRule& by);
+
+  // [slot-seconds at speed 1] What decisions gave so far, and what was done before.
+  std::vector<double> done_;
+  PeriodHistory history_;
+  bool expects_ = true;
+  PeriodPrices prices_;
+  PeriodLevels levels_;
+  LeftOverSlots left_over_;
+  PrioritySelection selection_;
+  // Workspaces: as estimated; of an earlier second; behind minima; keys; limits; what jobs hold.
+  std::vector<double> left_, value_, wanted_, key_, low_, high_, held_;
+};
+
+}  // namespace malleable

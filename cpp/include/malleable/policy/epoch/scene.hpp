@@ -1,0 +1,70 @@
+// What the rules of an Epoch see: its options, its jobs, what they hold, and the moment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "malleable/model/penalties.hpp"
+#include "malleable/policy/baseline.hpp"
+#include "malleable/policy/coming_jobs.hpp"
+#include "malleable/policy/epoch/grants.hpp"
+#include "malleable/policy/epoch/job_table.hpp"
+#include "malleable/policy/epoch_policy.hpp"
+
+namespace malleable {
+
+struct EpochOptions {
+  Aggregate aggregate = Aggregate::kSum;
+  Kind kind = Kind::kResponse;  // of jobs that are added without one
+  EpochPolicy policy = EpochPolicy::kFlex;
+  MinMode min_mode = MinMode::kGuarantee;
+  // A job that holds more than its minimum is taken for (1 + hysteresis) times as urgent.
+  double hysteresis = 0.0;
+  // FLEX: candidates after all fixed orders; nothing: the objective's own order alone.
+  std::optional<std::uint64_t> effort;
+  // [s] How long a decision is held unless it says so itself; 0: until something ends.
+  double period = 0.0;
+  // FLEX, sums of steady kinds: ends are told at arrival and hold; what an error of all the time
+  // told costs, over what a job pays on the average (policy/told_ends). Nothing: no end is told.
+  std::optional<double> predictable = std::nullopt;
+  // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
+  // costs O(J).
+  bool stable = false;
+
+  void state(State& s) {
+    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, stable);
+  }
+};
+
+struct Scene {
+  EpochOptions options;
+  std::int64_t slots = 0;
+  double now = -kInfinity;  // of the last decision
+  double period = 0.0;      // of the last decision
+  CustomPenalty custom = nullptr;
+  JobTable jobs;
+  Grants grants;
+  ComingJobs coming;
+  // What the policy promises.
+  bool ignores_minima = false;
+  Shares shares = Shares::kByOrder;
+
+  double capacity() const { return static_cast<double>(slots); }
+  bool flex() const { return options.policy == EpochPolicy::kFlex; }
+  bool sums() const { return options.aggregate == Aggregate::kSum; }
+  bool gang() const { return options.min_mode == MinMode::kGang; }
+  // The job has more than its minimum, and what it has is to stay.
+  bool favoured(std::size_t row) const {
+    return options.hysteresis > 0.0 && grants[row] > static_cast<std::int64_t>(jobs.low[row]);
+  }
+  // The weights of a waterline; empty: equal ones.
+  std::span<const double> weights() const {
+    return shares == Shares::kWeighted ? std::span<const double>(jobs.weight)
+                                       : std::span<const double>();
+  }
+
+  void look_up();
+  void state(State& s);
+};
+
+}  // namespace malleable

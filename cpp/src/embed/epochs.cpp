@@ -1,0 +1,329 @@
+// Epochs for C: one handle for all models. Columns come from the structure by the names that tables
+// of the core list (`each`).
+#include "malleable/embed/call.hpp"
+#include "malleable/model/flows.hpp"
+#include "malleable/policy/registry.hpp"
+
+namespace malleable::embed {
+namespace {
+
+struct Member {
+  std::string_view name;
+  const double* malleable_jobs::* real = nullptr;
+  const std::int64_t* malleable_jobs::* whole = nullptr;
+  double otherwise = kInfinity;  // what a needed column has if it is left out; infinite: an error
+};
+#define REAL(name, ...) {#name, &malleable_jobs::name, nullptr __VA_OPT__(, ) __VA_ARGS__}
+#define WHOLE(name, ...) {#name, nullptr, &malleable_jobs::name __VA_OPT__(, ) __VA_ARGS__}
+constexpr Member kMembers[] = {REAL(work),
+                               WHOLE(min_slots, 0.0),
+                               WHOLE(max_slots),
+                               REAL(arrival, 0.0),
+                               REAL(weight, 1.0),
+                               REAL(deadline),
+                               REAL(size),
+                               WHOLE(sla_offset),
+                               REAL(sla_time),
+                               REAL(sla_penalty),
+                               {"exponent", &malleable_jobs::speedup},
+                               WHOLE(rate_offset),
+                               REAL(rate),
+                               WHOLE(job_offset),
+                               WHOLE(parent_offset, 0.0),
+                               WHOLE(parent),
+                               WHOLE(tasks),
+                               WHOLE(continues),
+                               REAL(map),
+                               REAL(shuffle),
+                               REAL(ready),
+                               REAL(max_map_slots),
+                               REAL(max_shuffle_slots),
+                               WHOLE(maps),
+                               WHOLE(reduces, 0.0),
+                               WHOLE(running, 0.0),
+                               REAL(map_left),
+                               REAL(reduce_left)};
+#undef REAL
+#undef WHOLE
+
+// Visits the columns of a table and points each at what the caller gave. Columns of a length of
+// their own are as long as the jobs, or, behind offsets, as the last one says.
+class Columns {
+ public:
+  Columns(const malleable_jobs& given, Defaults& spare)
+      : given_(sized("jobs", &given)),
+        spare_(spare),
+        any_(length("count", given.count)),
+        count_(any_) {}
+
+  void operator()(const char* name, std::span<const double>& column, std::size_t rows,
+                  bool optional) {
+    const Member& member = find(name);
+    read(name, given_.*member.real, column, rows, optional, member.otherwise,
+         member.otherwise == 1.0 ? spare_.one : spare_.zero);
+  }
+  void operator()(const char* name, std::span<const std::int64_t>& column, std::size_t rows,
+                  bool optional) {
+    const Member& member = find(name);
+    if (member.whole == &malleable_jobs::job_offset) rows = length("flows", given_.flows) + 1;
+    read(name, given_.*member.whole, column, rows, optional, member.otherwise, spare_.none);
+    if (!std::string_view(name).ends_with("_offset")) return;
+    any_ = column.empty() ? 0 : length(name, column.back());
+    if (member.whole == &malleable_jobs::job_offset) any_ = count_;
+  }
+  template <typename T>
+  void operator()(const char* name, std::vector<T>& column, std::size_t rows, bool optional) {
+    std::span<const T> read;
+    (*this)(name, read, rows, optional);
+    column.assign(read.begin(), read.end());
+  }
+
+ private:
+  // They are asked for in about this order.
+  const Member& find(std::string_view name) {
+    for (std::size_t tried = 0; kMembers[next_].name != name; ++tried) {
+      if (tried == std::size(kMembers)) throw std::logic_error("malleable_jobs lacks a column");
+      next_ = (next_ + 1) % std::size(kMembers);
+    }
+    return kMembers[next_];
+  }
+  template <typename T>
+  void read(const char* name, const T* from, std::span<const T>& column, std::size_t rows,
+            bool optional, double otherwise, std::vector<T>& spare) {
+    if (rows == kAnyLength) rows = any_;
+    if (from != nullptr) {
+      column = {from, rows};
+    } else if (!optional && otherwise == kInfinity) {
+      column = needed(name, from, rows);
+    } else if (!optional) {
+      spare.assign(rows, static_cast<T>(otherwise));
+      column = spare;
+    }
+  }
+
+  const malleable_jobs& given_;
+  Defaults& spare_;
+  std::size_t any_, count_, next_ = 0;
+};
+
+template <typename View, typename Listed = View, typename... Rows>
+View read(const malleable_jobs& given, Defaults& spare, Rows... rows) {
+  View view{};
+  Columns columns(given, spare);
+  Listed::each(view, rows..., columns);
+  return view;
+}
+
+using Epochs = malleable_epoch;  // the handle
+
+// New jobs, by model.
+void add(Epoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids, std::int64_t*) {
+  const auto view = read<JobsView, JobColumns>(jobs, handle.defaults);
+  read_kinds(jobs.kind, view.size(), handle.kinds);
+  std::int64_t next = of.add_columns(view, handle.kinds);
+  put_each(ids, view.work, [&](double) { return next++; });
+}
+void add(FlowEpoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids,
+         std::int64_t* flow_ids) {
+  const Flows table(read<FlowColumns>(jobs, handle.defaults));
+  const std::size_t f = table.view().flows(), n = table.view().jobs();
+  read_kinds(jobs.kind, f, handle.kinds);
+  if (jobs.kind == nullptr) handle.kinds = handle.objective;
+  if (handle.kinds.empty() && f > 0) throw_null("kind");
+  FlowEpoch::Ids next =
+      of.add({table, handle.kinds, column(jobs.tasks, n), column(jobs.continues, n), {}});
+  put_each(flow_ids, table.view().arrival, [&](double) { return next.first_flow++; });
+  put_each(ids, table.view().work, [&](double) { return next.first_job++; });
+}
+template <typename Of>  // a table of the core (policy/epoch/table)
+void add(Of& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids, std::int64_t*) {
+  const auto view = read<typename Of::Columns>(jobs, handle.defaults, kAnyLength);
+  of.add(column_or(jobs.arrival, view.size(), 0.0, handle.defaults.zero), view,
+         written("ids", ids, view.size()));
+}
+
+template <typename Of>
+void change(Of& of, Epochs& handle, const malleable_jobs& jobs, std::span<const std::int64_t> ids) {
+  of.update(ids, read<typename Of::Changes>(jobs, handle.defaults, ids.size()));
+}
+void change(FlowEpoch& of, Epochs& handle, const malleable_jobs& jobs,
+            std::span<const std::int64_t> ids, std::span<const std::int64_t> flow_ids) {
+  if (jobs.task_work != nullptr) check_amount("task_work", *jobs.task_work, kRateRange);
+  of.update(ids, flow_ids,
+            read<FlowTable::Changes>(jobs, handle.defaults, ids.size(), flow_ids.size()));
+  if (jobs.task_work != nullptr) of.set_task_work(*jobs.task_work);
+}
+
+std::optional<std::int64_t> slots_of(const std::int64_t* slots, std::size_t station = 0) {
+  return slots == nullptr ? std::nullopt : std::optional(slots[station]);
+}
+
+std::size_t jobs_in(const FlowEpoch& of) { return of.open_jobs(); }
+template <typename Of>
+std::size_t jobs_in(const Of& of) {
+  return of.size();
+}
+
+// Decides and writes the decision, by model.
+void decide(Epoch& of, double now, const std::int64_t* slots, double period,
+            malleable_decision& to) {
+  of.decide(now, slots_of(slots), period);
+  tell(&to.rows, of.size());
+  put(to.ids, of.ids());
+  put(to.given, of.given());
+  put(to.changed, of.changed());
+  put_order(to, to.order == nullptr ? std::vector<std::int64_t>() : of.order(), of.overloaded());
+  if (to.value == nullptr && to.lower_bound == nullptr) return;
+  const Epoch::Assessment found = of.assess();
+  if (to.value != nullptr) *to.value = found.value;
+  if (to.lower_bound != nullptr) *to.lower_bound = found.lower_bound;
+}
+void decide(FlowEpoch& of, double now, const std::int64_t* slots, double period,
+            malleable_decision& to) {
+  if (to.ended != nullptr) check_room(to.ended_room, of.size());
+  const FlowEpoch::Decision& made = of.decide(now, slots_of(slots), period);
+  tell(&to.rows, made.ids.size());
+  tell(&to.ended_flows, made.ended.size());
+  put(to.ids, made.ids);
+  put(to.given, made.slots);
+  put(to.changed, made.changed);
+  put(to.ready, made.ready);
+  put(to.ended, made.ended);
+  put_order(to, made.order, made.overloaded);
+}
+void decide(OverlapEpoch& of, double now, const std::int64_t* slots, double period,
+            malleable_decision& to) {
+  using Row = OverlapEpoch::Service;
+  const auto made = of.decide(now, slots_of(slots), slots_of(slots, 1), period);
+  tell(&to.rows, made.size());
+  put_each(to.ids, made, &Row::id);
+  put_each(to.changed, made, &Row::changed);
+  put_pairs(to.given, made, &Row::map_slots, &Row::shuffle_slots);
+  put_pairs(to.share, made, &Row::map, &Row::shuffle);
+  put_pairs(to.bound, made, &Row::map_bound, &Row::shuffle_bound);
+  put_order(to, of.order(true), of.overloaded());
+  put(to.shuffle_order, of.order(false));
+  tell(&to.shuffle_ordered, of.order(false).size());
+}
+void decide(SlottedEpoch& of, double now, const std::int64_t* slots, double period,
+            malleable_decision& to) {
+  using Row = SlottedEpoch::Grant;
+  const auto made = of.decide(now, slots_of(slots), period);
+  tell(&to.rows, made.size());
+  put_each(to.ids, made, &Row::id);
+  put_each(to.given, made, &Row::slots);
+  put_each(to.changed, made, &Row::changed);
+  put_each(to.maps, made, &Row::maps);
+  put_each(to.reduces, made, &Row::reduces);
+  put_each(to.bound, made, &Row::bound);
+  put_order(to, of.order(), of.overloaded());
+}
+
+// A new epoch of the model that the options name.
+Epochs* of_jobs(std::int64_t slots, const malleable_epoch_options& o) {
+  const Goal goal = goal_of(o.objective);
+  auto* made = new Owned<Epochs, Epoch>(
+      slots, EpochOptions{goal.aggregate, goal.kind,
+                          policy_code<EpochPolicy>(Model::kJobs, text_or(o.policy, "flex")),
+                          min_mode_of(o.min_mode), o.hysteresis, effort_of(o.effort)});
+  made->made.set_penalty(o.penalty);
+  return made;
+}
+Epochs* of_flows(std::int64_t slots, const malleable_epoch_options& o) {
+  const Goal goal = goal_of(o.objective);
+  FlowEpochOptions how{.aggregate = goal.aggregate,
+                       .effort = effort_of(o.effort),
+                       .hysteresis = o.hysteresis,
+                       .ready_fraction = o.ready_fraction == nullptr ? 1.0 : *o.ready_fraction};
+  how.take_policy(text_or(o.policy, "flowflex"));
+  auto* made = new Owned<Epochs, FlowEpoch>(slots, o.task_work == 0.0 ? 1.0 : o.task_work, how);
+  made->objective = {goal.kind};
+  made->made.set_custom(o.penalty);
+  return made;
+}
+Epochs* of_tandem(std::int64_t slots, const malleable_epoch_options& o) {
+  const Policy& row = find_policy(Model::kTandem, text_or(o.policy, "max-srpt"));
+  if (!row.promises.in_loop) throw_other_family(row);
+  return new Owned<Epochs, OverlapEpoch>(
+      OverlapEpochOptions{std::get<OverlapPolicy>(row.code), o.idle == 0 || !row.promises.may_idle,
+                          o.bounce != 0, slots, o.shuffle_slots});
+}
+Epochs* of_slotted(std::int64_t slots, const malleable_epoch_options& o) {
+  return new Owned<Epochs, SlottedEpoch>(slots, o.slot_seconds == 0.0 ? 1.0 : o.slot_seconds,
+                                         std::string(text_or(o.policy, "asrpt")));
+}
+Epochs* epoch_of(std::int64_t slots, const malleable_epoch_options& o) {
+  const std::string_view model = text_or(o.model, "jobs");
+  if (model == "jobs") return of_jobs(slots, o);
+  if (model == "flows") return of_flows(slots, o);
+  if (model == "tandem") return of_tandem(slots, o);
+  if (model == "slotted") return of_slotted(slots, o);
+  throw std::invalid_argument("model = '" + std::string(model) +
+                              "': expected jobs, flows, tandem or slotted");
+}
+
+void check_no_flows(std::int64_t flows) {
+  if (flows != 0) throw_count("flows", flows, 0);
+}
+
+}  // namespace
+}  // namespace malleable::embed
+
+using namespace malleable;
+using namespace malleable::embed;
+
+int malleable_epoch_new(int64_t slots, const malleable_epoch_options* options,
+                        malleable_epoch** made) {
+  return make(made, [&] { return epoch_of(slots, sized("options", options)); });
+}
+
+void malleable_epoch_free(malleable_epoch* epoch) { release(epoch); }
+
+int malleable_epoch_add(malleable_epoch* epoch, const malleable_jobs* jobs, int64_t* ids,
+                        int64_t* flow_ids) {
+  return with(epoch, [&](auto& of) { add(of, *epoch, needed("jobs", jobs), ids, flow_ids); });
+}
+
+int malleable_epoch_update(malleable_epoch* epoch, const malleable_jobs* changes,
+                           const int64_t* ids, const int64_t* flow_ids) {
+  return with(epoch, [&]<typename Of>(Of& of) {
+    const malleable_jobs& given = needed("changes", changes);
+    const auto jobs = needed("ids", ids, length("count", given.count));
+    if constexpr (std::is_same_v<Of, FlowEpoch>) {
+      change(of, *epoch, given, jobs, needed("flow_ids", flow_ids, length("flows", given.flows)));
+    } else {
+      change(of, *epoch, given, jobs);
+    }
+  });
+}
+
+int malleable_epoch_finish(malleable_epoch* epoch, int64_t count, const int64_t* ids) {
+  return with(epoch, [&](auto& of) { of.finish(needed("ids", ids, length("count", count))); });
+}
+
+int malleable_epoch_remove(malleable_epoch* epoch, int64_t count, const int64_t* ids, int64_t flows,
+                           const int64_t* flow_ids) {
+  return with(epoch, [&]<typename Of>(Of& of) {
+    const auto jobs = needed("ids", ids, length("count", count));
+    if constexpr (std::is_same_v<Of, FlowEpoch>) {
+      of.remove(jobs, needed("flow_ids", flow_ids, length("flows", flows)));
+    } else {
+      check_no_flows(flows);
+      of.remove(jobs);
+    }
+  });
+}
+
+int malleable_epoch_decide(malleable_epoch* epoch, double now, const int64_t* slots, double period,
+                           malleable_decision* decision) {
+  return with(epoch, [&](auto& of) {
+    decide(of, now, slots, period, with_room("decision", decision, jobs_in(of)));
+  });
+}
+
+int malleable_epoch_size(malleable_epoch* epoch, int64_t* jobs, int64_t* flows) {
+  return with(epoch, [&]<typename Of>(Of& of) {
+    tell(jobs, jobs_in(of));
+    if constexpr (std::is_same_v<Of, FlowEpoch>) tell(flows, of.size());
+  });
+}

@@ -1,0 +1,121 @@
+#include "malleable/policy/epoch/cost_rule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/kernel/priority_orders.hpp"
+#include "malleable/kernel/running_sum.hpp"
+#include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+// Of so many jobs with steps the on-time set is made job by job.
+constexpr std::size_t kFewSteps = 4000;
+constexpr double kStepPatience = 0.02;  // of the time that all work takes
+constexpr double kFirst = -1e300;
+
+MALLEABLE_VECTOR_CLONES
+void apparent_costs(const double* lead, const double* start, std::size_t n, double now,
+                    double patience, double* key) {
+#pragma omp simd
+  for (std::size_t r = 0; r < n; ++r) {
+    const double wait = start[r] - now;
+    key[r] = rounded_key(lead[r] + (wait > 0.0 ? wait : 0.0) / patience);
+  }
+}
+
+// An end at which a job saves something; none: it saves nothing.
+struct End {
+  double cost = 0.0, start = -kInfinity;
+};
+
+// Absolute, to meet a deadline within its tolerance.
+double latest_start(const JobTable& jobs, std::size_t row, double due) {
+  return due + tolerance(due) - jobs.work[row] / (jobs.low[row] + jobs.room[row]);
+}
+
+// The first of a job's steps that can still be reached.
+End next_step(const Scene& at, std::size_t row) {
+  const JobTable& jobs = at.jobs;
+  const auto [time, penalty] = jobs.steps.of(jobs.sla[row]);
+  double paid = 0.0;
+  for (std::size_t k = 0; k < time.size(); paid = penalty[k++]) {
+    const End step{jobs.weight[row] * (penalty[k] - paid), latest_start(jobs, row, time[k])};
+    if (step.cost > 0.0 && step.start >= at.now) return step;
+  }
+  return {};
+}
+
+End next_end(const Scene& at, std::size_t row) {
+  const JobTable& jobs = at.jobs;
+  const KindInfo& kind = info(jobs.kind[row]);
+  if (kind.uses_sla) return next_step(at, row);
+  const bool steps = jobs.kind[row] == Kind::kTardy;
+  if (!steps && jobs.kind[row] != Kind::kTardiness) {
+    const double size = kind.per_size ? jobs.size[row] : 1.0;
+    return {size > 0.0 ? jobs.weight[row] / size : 0.0};
+  }
+  const End due{jobs.weight[row], latest_start(jobs, row, jobs.deadline[row])};
+  const bool saves = due.cost > 0.0 && jobs.deadline[row] < kInfinity;
+  return saves && !(steps && due.start < at.now) ? due : End{};
+}
+
+}  // namespace
+
+void CostRule::grow(std::size_t rows) {
+  for (auto* column : {&key_, &lead_, &start_}) column->resize(rows, 0.0);
+}
+void CostRule::close(const RowsGone& gone) {
+  for (auto* column : {&key_, &lead_, &start_}) gone(*column);
+}
+void CostRule::state(State& s) { s(key_, selection_, lead_, start_); }
+
+bool CostRule::applies(const Scene& at) const {
+  const std::size_t n = at.jobs.rows();
+  if (stepped(at.jobs) == n && n > 0 && (n <= kFewSteps || at.options.hysteresis > 0.0)) {
+    return false;
+  }
+  return KeyRule::applies(at);
+}
+
+void CostRule::changed(const Scene& at, std::size_t row) {
+  if (!(at.jobs.work[row] > 0.0)) {
+    lead_[row] = kFirst;
+    start_[row] = -kInfinity;
+    return;
+  }
+  const End aim = next_end(at, row);
+  start_[row] = aim.start;
+  lead_[row] = aim.cost > 0.0 ? std::log(at.jobs.work[row] / aim.cost) : kInfinity;
+  if (at.favoured(row)) lead_[row] -= std::log1p(at.options.hysteresis);
+}
+
+void CostRule::make_keys(const Scene& at) {
+  const JobTable& jobs = at.jobs;
+  const std::size_t n = jobs.rows(), steps = stepped(jobs);
+  const double part = steps == n ? kStepPatience : 2.0 / static_cast<double>(n);
+  const double patience = std::max(part * sum_of(jobs.work) / at.capacity(), kTiny);
+  const auto has_steps = [&](std::size_t r) {
+    return jobs.kind[r] == Kind::kTardy || info(jobs.kind[r]).uses_sla;
+  };
+  for (std::size_t r = 0; steps > 0 && r < n; ++r) {
+    if (!(start_[r] < at.now && start_[r] > -kInfinity) || !has_steps(r)) continue;
+    changed(at, r);  // its latest start has passed
+  }
+  apparent_costs(lead_.data(), start_.data(), n, at.now, patience, key_.data());
+  if (steps == 0 || steps == n) return;
+  const double spread = std::log(patience);
+  for (std::size_t r = 0; r < n; ++r) {
+    if (!has_steps(r)) continue;
+    key_[r] = rounded_key(lead_[r] + spread + std::max(0.0, start_[r] - at.now) / patience);
+  }
+}
+
+bool CostRule::decide(Scene& at) {
+  make_keys(at);
+  return KeyRule::decide(at);
+}
+
+}  // namespace malleable

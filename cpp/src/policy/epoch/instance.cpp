@@ -1,0 +1,104 @@
+#include "malleable/policy/epoch/instance.hpp"
+
+#include <algorithm>
+
+namespace malleable {
+
+JobsView Instance::jobs(const Scene& at, std::span<const double> left) const {
+  const JobTable& jobs = at.jobs;
+  return {{jobs.arrival, jobs.weight, jobs.deadline, jobs.size, sla_.view()},
+          left,
+          jobs.min_slots,
+          jobs.max_slots,
+          speedup_.view()};
+}
+
+std::span<const Kind> Instance::kinds(const Scene& at) const {
+  return at.jobs.all(at.options.kind) ? std::span<const Kind>(&at.options.kind, 1)
+                                      : std::span<const Kind>(at.jobs.kind);
+}
+
+void Instance::build(const Scene& at, std::span<const double> left) {
+  const JobTable& jobs = at.jobs;
+  const std::size_t n = jobs.rows();
+  sla_.clear();
+  if (!jobs.steps.empty()) {
+    for (const HeldSteps::Range& row : jobs.sla) sla_.add(jobs.steps.of(row));
+  } else {
+    sla_.offset.assign(n + 1, 0);
+  }
+  speedup_.clear();
+  for (std::size_t r = 0; r < jobs.exponent.size(); ++r) {
+    speedup_.add(jobs.exponent[r], jobs.rates[r]);
+  }
+  ended_.assign(n, at.now);  // whoever has nothing left
+  const std::span<const std::int64_t> names = jobs.count(Kind::kCustom) > 0
+                                                  ? std::span<const std::int64_t>(jobs.id)
+                                                  : std::span<const std::int64_t>();
+  penalties.build(this->jobs(at, left), kinds(at), at.custom, names);
+  if (!names.empty()) penalties.remember(seen_);
+  problem.build(left, ended_, jobs.min_slots, jobs.max_slots, at.slots, at.now,
+                at.options.min_mode);
+  if (at.ignores_minima) problem.drop_minima();
+  built = true;
+}
+
+bool Instance::has_strict(const Scene& at) const {
+  if (at.jobs.count(Kind::kStrict) > 0) return true;
+  if (at.jobs.count(Kind::kCustom) == 0) return false;
+  for (std::size_t r = 0; r < at.jobs.rows(); ++r) {
+    if (info(at.jobs.kind[r]).custom && penalties.last_finite(r) < kInfinity) return true;
+  }
+  return false;
+}
+
+const Problem& Instance::set_kept_aside(const Scene& at) {
+  const JobTable& jobs = at.jobs;
+  const std::size_t n = jobs.rows();
+  kept.assign(n, 0.0);
+  if (std::find(jobs.work.begin(), jobs.work.end(), 0.0) == jobs.work.end()) return problem;
+  rest_.resize(n);
+  most_.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    rest_[r] = jobs.work[r] > 0.0 ? jobs.work[r] : 1.0;
+    most_[r] = jobs.work[r] > 0.0 ? jobs.max_slots[r] : jobs.kept_by(r);
+  }
+  beside.build(rest_, ended_, jobs.min_slots, most_, at.slots, at.now, at.options.min_mode);
+  if (at.ignores_minima) beside.drop_minima();
+  double free = beside.slots;
+  if (!beside.gang) {
+    for (const double low : beside.low) free -= low;
+  }
+  for (std::size_t r = 0; r < n; ++r) {
+    if (jobs.work[r] > 0.0) continue;
+    const double least = beside.gang ? std::max(1.0, beside.low[r]) : 0.0;
+    const double base = beside.gang ? 0.0 : beside.low[r];
+    const double more = least > free ? 0.0 : std::min(beside.high[r] - base, free);
+    kept[r] = base + more;
+    free -= more;
+    beside.slots -= kept[r];
+    beside.work[r] = beside.low[r] = 0.0;
+  }
+  for (double& high : beside.high) high = std::min(high, beside.slots);
+  return beside;
+}
+
+void Instance::decide_by_order(const Problem& by, std::span<const Index> order) {
+  double free = by.slots;
+  if (!by.gang) {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      share[k] = by.low[k];
+      free -= by.low[k];
+    }
+  }
+  for (const Index k : order) {
+    if (free <= 0.0) break;
+    if (by.work[k] == 0.0 || (by.gang && by.low[k] > free)) continue;
+    const double base = by.gang ? 0.0 : by.low[k];
+    const double more = std::min(by.high[k] - base, free);
+    share[k] = base + more;
+    free -= more;
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,210 @@
+#include "malleable/policy/epoch/instance_rule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/kernel/forced_work.hpp"
+#include "malleable/policy/epoch/level_rule.hpp"
+
+namespace malleable {
+
+Concave::Task InstanceRule::task(const Scene& at) const {
+  return {at.options.policy,    of.problem,      of.speedup(),   of.penalties,
+          at.options.aggregate, at.jobs.arrival, at.jobs.weight, at.coming.expected()};
+}
+
+void InstanceRule::make_order(const Scene& at) {
+  const EpochOptions& options = at.options;
+  const bool strict = at.flex() && of.has_strict(at);
+  order.resize(at.jobs.rows());
+  if (options.policy == EpochPolicy::kFifo) {
+    sorter_.sort(at.jobs.arrival, order);
+  } else if (options.policy == EpochPolicy::kHeSrpt) {
+    sorter_.sort(of.problem.work, order);
+  } else if (options.effort) {
+    planned_.emplace();
+    flex_.plan(of.problem, of.penalties, options.aggregate, {*options.effort, kInfinity},
+               *planned_);
+    order = planned_->order;
+  } else if (strict) {
+    planned_.emplace();
+    flex_.plan_strict_order(of.problem, of.penalties, options.aggregate, *planned_);
+    order = planned_->order;
+  } else if (levelled(at)) {
+    flex_.level_order(of.problem, of.penalties, order);
+  } else {
+    flex_.own_order(of.problem, of.penalties, options.aggregate, order);
+  }
+  if (options.hysteresis > 0.0) hold_on(at, strict);
+}
+
+// Who holds slots comes earlier; ranks stand in for keys.
+void InstanceRule::hold_on(const Scene& at, bool strict) {
+  const std::size_t n = order.size();
+  rank_.resize(n);
+  for (std::size_t p = 0; p < n; ++p) {
+    const Index k = order[p];
+    const bool holds = static_cast<double>(at.grants[k]) > of.problem.low[k];
+    rank_[k] = static_cast<double>(p + 1) / (holds ? 1.0 + at.options.hysteresis : 1.0);
+  }
+  sorter_.sort(rank_, order);
+  if (strict) {  // no deadline is given up for a job that holds slots
+    Plan held;
+    flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, true, held);
+    if (held.value > planned_->value) {
+      order = planned_->order;
+      return;
+    }
+  }
+  planned_.reset();
+}
+
+void InstanceRule::share_equally(const Scene& at, const Problem& by) {
+  waterline_.allocate(by, at.weights(), of.share);
+}
+
+void InstanceRule::share_concave(const Scene& at, const Problem& by) {
+  concave_.decide(task(at), by, at.options.hysteresis, at.grants.given(), of.share);
+}
+
+void InstanceRule::decide_concave(const Scene& at, const Problem& beside) {
+  const EpochOptions& options = at.options;
+  if (options.effort && at.flex() && Concave::compares(at.jobs.rows(), *options.effort)) {
+    planned_.emplace();
+    concave_.plan(task(at), {*options.effort, kInfinity}, *planned_);
+    if (&beside == &of.problem) {
+      of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
+      return;
+    }
+    planned_.reset();
+  }
+  share_concave(at, beside);
+}
+
+// Of many jobs: by the latest start for the deadlines of the optimal level, which a selection
+// takes.
+bool InstanceRule::share_by_level(const Scene& at, const Problem& by) {
+  constexpr double kLess = 0.01;  // the level seldom falls by as much
+  const std::size_t n = at.jobs.rows();
+  if (n < kManyLevels || &by != &of.problem) return false;
+  if (!levelled(at) || at.options.hysteresis > 0.0 || by.gang) return false;
+  rank_.resize(n);
+  const double before = level_ - kLess * std::fabs(level_);
+  level_ = flex_.own_level(by, of.penalties, before, rank_);
+  double free = by.slots;
+  room_.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    rank_[r] = minimum_until(by.work[r], by.low[r], by.high[r], rank_[r]);
+    of.share[r] = by.low[r];
+    free -= by.low[r];
+    room_[r] = by.high[r] - by.low[r];
+  }
+  selection_.reset();
+  selection_.run(rank_, room_, free, [&](Index r, double slots) { of.share[r] += slots; });
+  order.clear();
+  return true;
+}
+
+void InstanceRule::decide(Scene& at) {
+  of.build(at, at.jobs.work);
+  const Problem& by = of.set_kept_aside(at);
+  of.share.assign(at.jobs.rows(), 0.0);
+  if (at.jobs.concave()) {
+    decide_concave(at, by);
+  } else if (at.shares != Shares::kByOrder) {
+    share_equally(at, by);
+  } else if (!share_by_level(at, by)) {
+    make_order(at);
+    if (planned_ && &by == &of.problem) {  // water-filling may give what no order does
+      of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
+    } else {
+      of.decide_by_order(by, order);
+    }
+  }
+  at.grants.give_all([&](std::size_t row) { return of.share[row] + of.kept[row]; });
+}
+
+void InstanceRule::recall(const Scene& at) {
+  if (!of.built) of.build(at, at.jobs.work);
+  if (!at.jobs.concave() && !has_order(at)) make_order(at);
+}
+
+void InstanceRule::recall(const Scene& at, std::span<const double> key) {
+  of.build(at, at.jobs.work);
+  order.resize(at.jobs.rows());
+  sorter_.sort(key, order);
+}
+
+// Its order follows from the optimal level of a maximum.
+bool InstanceRule::levelled(const Scene& at) const {
+  return at.flex() && !at.sums() && !at.gang() && !at.options.effort && !of.has_strict(at);
+}
+
+void InstanceRule::plan_in_order(const Scene& at, bool detail, Plan& plan) {
+  if (levelled(at)) {
+    flex_.plan_level(of.problem, of.penalties, order, detail, plan);
+  } else {
+    flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, detail, plan);
+  }
+}
+
+// Without slots who has work never ends, whatever the schedule.
+Plan InstanceRule::plan_nothing(const Scene& at) const {
+  const std::size_t n = at.jobs.rows();
+  Plan plan;
+  plan.order = order;
+  plan.completion.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    plan.completion[r] = at.jobs.work[r] > 0.0 ? kInfinity : at.now;
+    if (at.jobs.work[r] > 0.0) plan.status = Status::kInfeasible;
+  }
+  plan.start = plan.completion;
+  plan.value = plan.lower_bound = evaluate(of.penalties, at.options.aggregate, plan.completion);
+  return plan;
+}
+
+// Its slots now are those of the decision.
+Plan InstanceRule::plan(const Scene& at) {
+  Plan plan;
+  if (at.slots == 0) {
+    plan = plan_nothing(at);
+  } else if (planned_) {
+    plan = *planned_;
+  } else if (at.jobs.concave()) {
+    concave_.plan_decided(task(at), true, plan);
+  } else if (at.shares != Shares::kByOrder) {
+    baseline_.waterline(of.problem, of.penalties, at.options.aggregate, at.weights(), plan);
+  } else {
+    plan_in_order(at, true, plan);
+  }
+  plan.allocation.assign(at.grants.given().begin(), at.grants.given().end());
+  return plan;
+}
+
+InstanceRule::Assessment InstanceRule::assess(const Scene& at) {
+  if (planned_ || at.shares != Shares::kByOrder || at.slots == 0) {
+    const Plan whole = plan(at);
+    return {whole.value, whole.lower_bound};
+  }
+  sketch_.start.clear();  // of an assessment before, maybe of other jobs
+  sketch_.pieces.clear();
+  if (at.jobs.concave()) {
+    concave_.plan_decided(task(at), false, sketch_);
+  } else {
+    plan_in_order(at, false, sketch_);
+  }
+  return {sketch_.value, sketch_.lower_bound};
+}
+
+// `ordered`: the order is to be kept, as nothing else says it.
+void InstanceRule::state(State& s, const Scene& at, bool ordered) {
+  s(level_, planned_);
+  if (ordered) s(order);
+  if (at.jobs.concave()) s(concave_);
+  if (s.reading()) {
+    of.built = false;
+    of.grow(at.jobs.rows());
+  }
+}
+
+}  // namespace malleable

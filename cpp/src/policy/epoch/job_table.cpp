@@ -1,0 +1,168 @@
+#include "malleable/policy/epoch/job_table.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
+
+namespace malleable {
+namespace {
+
+// Both limits of a row as they would be after a change; by_max: the maximum alone changes.
+void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_max) {
+  if (high < 1)
+    throw FieldError("max_slots", k, static_cast<long long>(high), "must be at least 1");
+  if (by_max && low > high) {
+    throw FieldError("max_slots", k, static_cast<long long>(high),
+                     "must be at least min_slots = " + std::to_string(low));
+  }
+  if (low < 0 || low > high) {
+    throw FieldError("min_slots", k, static_cast<long long>(low),
+                     "must be at least 0 and at most max_slots = " + std::to_string(high));
+  }
+  if (low > kMostSlots) {
+    throw FieldError("min_slots", k, static_cast<long long>(low), "must be at most 2^50");
+  }
+}
+
+}  // namespace
+
+void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise) {
+  const auto add = [](auto& column, const auto& values) {
+    column.insert(column.end(), values.begin(), values.end());
+  };
+  append_speedups(jobs);
+  add(work, jobs.work);
+  add(size, jobs.original);
+  add(arrival, jobs.arrival);
+  add(weight, jobs.weight);
+  add(deadline, jobs.deadline);
+  add(min_slots, jobs.min_slots);
+  add(max_slots, jobs.max_slots);
+  for (auto* column : {&low, &room}) column->resize(work.size(), 0.0);
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    kind.push_back(kinds.empty() ? otherwise : kinds[j]);
+    ++of_kind_[static_cast<std::size_t>(kind.back())];
+    steps.replace(sla.emplace_back(), jobs.sla.of(j));
+    latest_arrival = std::max(latest_arrival, jobs.arrival[j]);
+    const std::int64_t made = next_id_++;
+    enter(made, id.size());
+    id.push_back(made);
+  }
+}
+
+// Before the ids of the jobs.
+void JobTable::append_speedups(const JobsView& jobs) {
+  if (!concave() && !jobs.speedup.curved()) return;
+  if (!concave()) {
+    exponent.assign(id.size(), 1.0);
+    rates.resize(id.size());
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const auto own = jobs.speedup.table(j);
+    exponent.push_back(jobs.speedup.power(j));
+    rates.emplace_back(own.begin(), own.end());
+    curved_ += jobs.speedup.curved(j) ? 1 : 0;
+  }
+}
+
+std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const Changes& changes) {
+  check_lengths(changes, ids.size());
+  const std::span<const Index> found = rows_of(ids);
+  check_amounts("work", changes.work, kLeftRange);
+  check_amounts("weight", changes.weight, kWeightRange);
+  check_deadlines(changes.deadline);
+  if (changes.sla.given()) validate(changes.sla, ids.size(), "ids");
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const std::size_t row = found[k];
+    if (!changes.deadline.empty() && info(kind[row]).needs_deadline) {
+      check_needed_deadline(kind[row], k, changes.deadline[k]);
+    }
+    if (changes.min_slots.empty() && changes.max_slots.empty()) continue;
+    const std::int64_t least = changes.min_slots.empty() ? min_slots[row] : changes.min_slots[k];
+    const std::int64_t most = changes.max_slots.empty() ? max_slots[row] : changes.max_slots[k];
+    check_limits(k, least, most, changes.min_slots.empty());
+  }
+  return found;
+}
+
+void JobTable::tidy() {
+  steps.tidy([this](const auto& visit) {
+    for (HeldSteps::Range& row : sla) visit(row);
+  });
+}
+
+bool JobTable::limit(std::size_t row, std::int64_t slots, bool ignores_minima) {
+  const double least = ignores_minima ? 0.0 : static_cast<double>(min_slots[row]);
+  const double before = low[row];
+  if (least != before) {
+    minima += least - before;
+    minima_stale_ |= std::max(least, before) > 4e9 || minima > 4e15;
+    low[row] = least;
+  }
+  const std::int64_t most = work[row] > 0.0 ? max_slots[row] : kept_by(row);
+  room[row] = std::max(0.0, static_cast<double>(std::min(most, slots)) - least);
+  return least != before;
+}
+
+void JobTable::sum_minima() {
+  if (!minima_stale_) return;
+  minima = 0.0;
+  for (const double least : low) minima += least;
+  minima_stale_ = minima > 4e15;
+}
+
+bool JobTable::all_steady() const {
+  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
+    if (of_kind_[k] > 0 && !kKinds[k].steady) return false;
+  }
+  return true;
+}
+
+double JobTable::rate(std::size_t row, double slots) const {
+  if (exponent.empty()) return slots;
+  const std::int64_t offset[] = {0, static_cast<std::int64_t>(rates[row].size())};
+  return SpeedupView{{&exponent[row], 1}, offset, rates[row]}.at(0, slots);
+}
+
+void JobTable::enter(std::int64_t of, std::size_t row) {
+  const auto at = static_cast<std::size_t>(of) / kPage;
+  if (at >= pages_.size()) pages_.resize(at + 1);
+  if (pages_[at].rows.empty()) pages_[at].rows.assign(kPage, kNone);
+  ++pages_[at].live;
+  place_of(of) = static_cast<Index>(row);
+}
+
+void JobTable::leave(std::int64_t of, std::size_t row) {
+  place_of(of) = kNone;
+  Page& page = pages_[static_cast<std::size_t>(of) / kPage];
+  const std::size_t next_page = (static_cast<std::size_t>(of) / kPage + 1) * kPage;
+  if (--page.live == 0 && next_page <= static_cast<std::size_t>(next_id_)) page.rows = {};
+  minima -= low[row];
+  minima_stale_ |= low[row] > 4e9;
+  steps.drop(sla[row]);
+  if (!exponent.empty() && (exponent[row] < 1.0 || !rates[row].empty())) --curved_;
+  --of_kind_[static_cast<std::size_t>(kind[row])];
+}
+
+void JobTable::close(const RowsGone& gone) {
+  for (auto* column : {&work, &size, &arrival, &weight, &deadline, &low, &room}) gone(*column);
+  for (auto* column : {&id, &min_slots, &max_slots}) gone(*column);
+  gone(sla);
+  gone(kind);
+  if (exponent.empty()) return;
+  gone(exponent);
+  gone(rates);
+}
+
+void JobTable::state(State& s) {
+  s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
+  s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
+  if (!s.reading()) return;
+  pages_.clear();
+  pages_.resize((static_cast<std::size_t>(next_id_) + kPage - 1) / kPage);
+  for (std::size_t row = 0; row < id.size(); ++row) enter(id[row], row);
+}
+
+}  // namespace malleable

@@ -1,0 +1,299 @@
+#include "malleable/policy/epoch/periodic.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/kernel/log_times.hpp"
+#include "malleable/kernel/priority_orders.hpp"
+#include "malleable/kernel/running_sum.hpp"
+#include "malleable/model/domain.hpp"
+#include "malleable/model/tolerance.hpp"
+#include "malleable/policy/registry.hpp"
+
+namespace malleable {
+namespace {
+
+// Spreads of sizes from which an order by them is worse than equal shares, from which deadlines
+// cannot be tested, and below which an estimate is taken as it is.
+constexpr double kMuch = 0.75, kSome = 0.4, kLittle = 0.2;
+
+}  // namespace
+
+void Periodic::come(const Scene& at, std::size_t row) {
+  const JobTable& jobs = at.jobs;
+  done_.push_back(std::max(0.0, jobs.size[row] - jobs.work[row]));
+  if (!(at.period > 0.0)) return;
+  history_.arrive(at.period * slot_periods(jobs.work[row], at.period), jobs.size[row],
+                  jobs.value_of_second(row));
+}
+
+// What every job did since the last decision, if that was held.
+void Periodic::pass(const Scene& at, double now) {
+  if (!(at.period > 0.0) || !(now > at.now)) return;
+  const double span = now - at.now;
+  history_.pass(span);
+  for (std::size_t r = 0; r < done_.size(); ++r) {
+    if (at.grants[r] > 0) done_[r] += span * at.jobs.rate(r, static_cast<double>(at.grants[r]));
+  }
+}
+
+void Periodic::finish(const Scene& at, std::size_t row) {
+  if (!(at.period > 0.0) || at.grants[row] == 0) return;
+  const JobTable& jobs = at.jobs;
+  // Callers may have told what is left before or after what was done since the last decision.
+  const double estimate =
+      std::max(jobs.size[row], jobs.work[row] > 0.0 ? done_[row] + jobs.work[row] : 0.0);
+  const double more = at.period * jobs.rate(row, static_cast<double>(at.grants[row]));
+  history_.finish(estimate, done_[row], done_[row] + more);
+}
+
+double Periodic::left_of(const JobTable& jobs, std::size_t row, double spread) const {
+  const bool outlived = !(jobs.work[row] > 0.0);
+  const double done = outlived ? std::max(done_[row], jobs.size[row]) : done_[row];
+  double left = outlived ? still_left(done) : jobs.work[row];
+  const double size = outlived ? jobs.size[row] : done + left;
+  if (spread > kLittle) left = size > 0.0 ? LogTimes{std::log(size), spread}.left_after(done) : 0.0;
+  return std::max(kWorkRange.least, left);
+}
+
+void Periodic::estimate_left(const Scene& at) {
+  const double spread = shares_equally(at) ? history_.spread() : 0.0;
+  left_.resize(at.jobs.rows());
+  for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = left_of(at.jobs, r, spread);
+}
+
+// By prices, or by equal shares if sizes err much.
+bool Periodic::priced(const Scene& at) const {
+  return at.flex() && at.sums() && !at.gang() && !at.jobs.concave() && at.jobs.all_steady();
+}
+
+bool Periodic::shares_equally(const Scene& at) const {
+  return at.shares != Shares::kByOrder || (priced(at) && history_.spread() > kMuch);
+}
+
+// What a job pays for each second, by the policy.
+std::span<const double> Periodic::values(const Scene& at) {
+  if (at.shares == Shares::kWeighted) return at.jobs.weight;
+  if (!find_policy(at.options.policy).promises.follows_objective) return {};
+  value_.resize(at.jobs.rows());
+  for (std::size_t r = 0; r < value_.size(); ++r) value_[r] = at.jobs.value_of_second(r);
+  return value_;
+}
+
+// Of the jobs that come within a period; if nothing is known of any, they are like those here.
+double Periodic::coming_value(const Scene& at) const {
+  if (!expects_) return 0.0;
+  const JobTable& jobs = at.jobs;
+  double size = 0.0, worth = 0.0;
+  for (std::size_t r = 0; r < jobs.rows(); ++r) {
+    size += jobs.size[r];
+    worth += jobs.size[r] * jobs.value_of_second(r);
+  }
+  return history_.coming(at.period, jobs.rows(), size > 0.0 ? worth / size : 0.0);
+}
+
+// What is shared, whose minima fit.
+HeldJobs Periodic::held_jobs(const Scene& at) {
+  const JobTable& jobs = at.jobs;
+  std::span<const double> low = jobs.low;
+  if (jobs.minima > at.capacity()) {
+    low_.assign(jobs.low.begin(), jobs.low.end());
+    scale_minima(low_, at.capacity());
+    low = low_;
+  }
+  high_.resize(jobs.rows());
+  for (std::size_t r = 0; r < high_.size(); ++r) {
+    high_[r] = static_cast<double>(std::min(jobs.max_slots[r], at.slots));
+  }
+  return {at.capacity(), at.period, left_, low, high_, values(at)};
+}
+
+void Periodic::share_by_price(const Scene& at, std::vector<double>& share) {
+  held_.clear();
+  const std::span<const std::int64_t> given = at.grants.given();
+  if (at.options.hysteresis > 0.0) held_.assign(given.begin(), given.end());
+  prices_.run(held_jobs(at), coming_value(at), at.options.hysteresis, held_, share);
+}
+
+// Sums of tardiness, where not all deadlines can be met.
+bool Periodic::goes_by_cost(const Scene& at) const {
+  return at.flex() && at.sums() && !at.gang() && !at.jobs.concave() && !at.options.effort &&
+         !(at.options.hysteresis > 0.0) && at.jobs.all(Kind::kTardiness);
+}
+
+// Some job is late whatever the others do, or sizes do not say.
+bool Periodic::somebody_late(const Scene& at) const {
+  if (history_.spread() > kSome) return true;
+  const JobTable& jobs = at.jobs;
+  for (std::size_t r = 0; r < jobs.rows(); ++r) {
+    const double most = static_cast<double>(std::min(jobs.max_slots[r], at.slots));
+    const double due = jobs.deadline[r] - at.now;
+    if (jobs.weight[r] > 0.0 && !(left_[r] <= most * due * (1.0 + kAmple))) return true;
+  }
+  return false;
+}
+
+// Apparent cost in whole slot-periods, into key_.
+void Periodic::make_cost_keys(const Scene& at, const HeldJobs& held) {
+  const JobTable& jobs = at.jobs;
+  const std::size_t n = jobs.rows();
+  key_.resize(n);
+  slot_periods(left_, at.period, key_);
+  const double all = at.period * sum_of(key_) / held.slots;
+  const double patience = 2.0 * std::max(all / static_cast<double>(n), kTiny);
+  for (std::size_t r = 0; r < n; ++r) {
+    const double work = at.period * key_[r], alone = work / held.high[r];
+    const double slack = jobs.deadline[r] + tolerance(jobs.deadline[r]) - at.now - alone;
+    const double wait = slack > 2.0 * tolerance(at.now + alone) ? slack / patience : 0.0;
+    key_[r] =
+        jobs.weight[r] > 0.0 ? rounded_key(std::log(work / jobs.weight[r]) + wait) : kInfinity;
+  }
+}
+
+void Periodic::share_by_cost(const Scene& at, std::vector<double>& share) {
+  const HeldJobs held = held_jobs(at);
+  make_cost_keys(at, held);
+  double free = held.slots;
+  wanted_.resize(at.jobs.rows());
+  slot_periods(left_, at.period, wanted_);
+  for (std::size_t r = 0; r < wanted_.size(); ++r) {
+    const double low = held.low[r];
+    wanted_[r] = std::max(0.0, std::min(held.high[r], wanted_[r]) - low);
+    share[r] = low;
+    free -= low;
+  }
+  selection_.reset();
+  selection_.run(key_, wanted_, free, [&](Index r, double slots) { share[r] += slots; });
+  left_over_.hand_out(held, share);
+}
+
+// The deadlines by which FLEX decides, in levels_; false: it goes by something else.
+bool Periodic::find_levels(const Scene& at, const Instance& of) {
+  if (!at.flex() || at.options.hysteresis > 0.0 || at.gang() || at.jobs.concave()) return false;
+  if (history_.spread() > kSome) return false;
+  if (at.jobs.all(Kind::kStrict)) {  // a miss costs its weight
+    levels_.give_up(of.problem, of.penalties, at.period, at.jobs.weight);
+    return true;
+  }
+  if (of.penalties.may_be_infinite()) return false;
+  if (!at.sums()) return levels_.least(of.problem, of.penalties, at.period);
+  if (at.jobs.all(Kind::kTardiness)) return levels_.meet(of.problem, of.penalties, at.period);
+  if (!at.jobs.all(Kind::kTardy)) return false;
+  levels_.give_up(of.problem, of.penalties, at.period, at.jobs.weight);
+  return true;
+}
+
+// By any policy, as if maxima were those of by.of.beside.
+void Periodic::share_capped(const Scene& at, InstanceRule& by) {
+  Instance& of = by.of;
+  if (at.jobs.concave()) {
+    by.share_concave(at, of.beside);
+  } else if (shares_equally(at)) {
+    by.share_equally(at, of.beside);
+  } else {
+    // An order looks ahead in whole slot-periods.
+    for (std::size_t r = 0; r < left_.size(); ++r) {
+      of.problem.work[r] = at.period * slot_periods(left_[r], at.period);
+    }
+    by.make_order(at);
+    of.problem.work.assign(left_.begin(), left_.end());
+    by.share_in_order(of.beside);
+  }
+}
+
+void Periodic::share_by_instance(const Scene& at, InstanceRule& by) {
+  Instance& of = by.of;
+  of.build(at, left_);
+  const Problem& problem = of.problem;
+  if (find_levels(at, of)) {
+    by.order.clear();
+    levels_.share({problem.slots, at.period, problem.work, problem.low, problem.high, values(at)},
+                  of.share);
+    return;
+  }
+  if (goes_by_cost(at)) {
+    by.order.clear();
+    share_by_cost(at, of.share);
+    return;
+  }
+  const SpeedupView speedup = at.jobs.concave() ? of.speedup() : SpeedupView{};
+  of.beside = problem;
+  cap_at_period(of.beside, at.period, speedup);
+  std::fill(of.share.begin(), of.share.end(), 0.0);
+  share_capped(at, by);
+  left_over_.hand_out(problem, at.period, values(at), of.share,
+                      at.jobs.concave() ? by.concave().seen(speedup) : speedup);
+}
+
+void Periodic::recall(const Scene& at, InstanceRule& by) {
+  if (by.of.built) return;
+  estimate_left(at);
+  by.of.build(at, left_);
+}
+
+void Periodic::decide(Scene& at, InstanceRule& by) {
+  estimate_left(at);
+  by.of.share.resize(at.jobs.rows());
+  if (priced(at) && !shares_equally(at)) {
+    by.order.clear();
+    share_by_price(at, by.of.share);
+  } else if (goes_by_cost(at) && somebody_late(at)) {
+    by.order.clear();
+    share_by_cost(at, by.of.share);
+  } else {
+    share_by_instance(at, by);
+  }
+  at.grants.give_all([&](std::size_t row) { return by.of.share[row]; });
+}
+
+// Keys by which slots that become free go to jobs, into key_.
+void Periodic::make_turns(const Scene& at, InstanceRule& by) {
+  const std::size_t n = at.jobs.rows();
+  key_.assign(n, 0.0);
+  if (shares_equally(at) || at.jobs.concave()) {
+    const auto weight = at.weights();
+    for (std::size_t r = 0; r < n; ++r) {
+      key_[r] = static_cast<double>(at.grants[r]) / (weight.empty() ? 1.0 : weight[r]);
+    }
+  } else if (priced(at)) {
+    const auto value = values(at);
+    for (std::size_t r = 0; r < n; ++r) key_[r] = slot_periods(left_[r], at.period) / value[r];
+  } else if (goes_by_cost(at) && somebody_late(at)) {
+    make_cost_keys(at, held_jobs(at));
+  } else if (!by.order.empty()) {
+    for (std::size_t p = 0; p < n; ++p) key_[by.order[p]] = static_cast<double>(p);
+  } else {
+    recall(at, by);
+    if (find_levels(at, by.of)) {
+      key_.assign(levels_.key().begin(), levels_.key().end());
+    } else if (goes_by_cost(at)) {
+      make_cost_keys(at, held_jobs(at));
+    }
+  }
+}
+
+std::vector<std::int64_t> Periodic::order(const Scene& at, InstanceRule& by) {
+  struct Wish {
+    bool ends;  // before the next decision
+    double key;
+    std::int64_t id;
+  };
+  std::vector<Wish> wishes;
+  const JobTable& jobs = at.jobs;
+  estimate_left(at);
+  make_turns(at, by);
+  for (std::size_t r = 0; r < jobs.rows(); ++r) {
+    if (at.grants[r] >= std::min(jobs.max_slots[r], at.slots)) continue;
+    const double done = at.period * jobs.rate(r, static_cast<double>(at.grants[r]));
+    wishes.push_back({done >= left_[r] * (1.0 - kCount), key_[r], jobs.id[r]});
+  }
+  std::sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) {
+    if (a.ends != b.ends) return b.ends;
+    return a.key != b.key ? a.key < b.key : a.id < b.id;
+  });
+  std::vector<std::int64_t> ids;
+  for (const Wish& wish : wishes) ids.push_back(wish.id);
+  return ids;
+}
+
+}  // namespace malleable

@@ -1,0 +1,68 @@
+#include "malleable/policy/epoch/programs.hpp"
+
+#include <algorithm>
+
+#include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
+
+namespace malleable {
+
+void Programs::check(const JobsView& jobs, std::span<const std::int64_t> programs) {
+  if (programs.empty()) return;
+  check_length("program", programs.size(), jobs.size(), "work");
+  for (std::size_t j = 0; j < programs.size(); ++j) {
+    if (programs[j] >= kNone) continue;
+    throw FieldError("program", j, static_cast<long long>(programs[j]),
+                     "must be a number from 0 on, or -1 for none");
+  }
+}
+
+JobsView Programs::learnt(JobsView jobs, std::span<const std::int64_t> programs, std::int64_t slots,
+                          SpeedupColumns& spare) const {
+  if (std::none_of(programs.begin(), programs.end(), [](std::int64_t p) { return p >= 0; })) {
+    return jobs;
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (programs[j] < 0) {
+      spare.add(jobs.speedup.power(j), jobs.speedup.table(j));
+    } else {
+      spare.add(1.0, rates_.rates(programs[j], std::min(jobs.max_slots[j], slots)));
+    }
+  }
+  jobs.speedup = spare.view();
+  return jobs;
+}
+
+void Programs::come(const JobTable& jobs, std::size_t count,
+                    std::span<const std::int64_t> programs) {
+  if (programs.empty() && program_.empty()) return;
+  program_.resize(jobs.rows() - count, kNone);
+  program_.insert(program_.end(), programs.begin(), programs.end());
+  program_.resize(jobs.rows(), kNone);
+  work_then_.resize(jobs.rows(), 0.0);
+}
+
+void Programs::close(const RowsGone& gone) {
+  if (program_.empty()) return;
+  gone(program_);
+  gone(work_then_);
+}
+
+void Programs::observe(Scene& at, double now) {
+  if (program_.empty() || !(now > at.now)) return;
+  JobTable& jobs = at.jobs;
+  std::vector<std::int64_t> news;
+  for (std::size_t r = 0; r < program_.size(); ++r) {
+    const double did = work_then_[r] - jobs.work[r];
+    if (program_[r] < 0 || !(did > 0.0) || !(jobs.work[r] > 0.0)) continue;
+    if (rates_.observe(program_[r], at.grants[r], did, now - at.now)) news.push_back(program_[r]);
+  }
+  if (news.empty()) return;
+  std::sort(news.begin(), news.end());
+  for (std::size_t r = 0; r < program_.size(); ++r) {
+    if (!std::binary_search(news.begin(), news.end(), program_[r])) continue;
+    jobs.rates[r] = rates_.rates(program_[r], std::min(jobs.max_slots[r], at.slots));
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,44 @@
+#include "malleable/policy/epoch/promised.hpp"
+
+#include <stdexcept>
+
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+
+void Promised::check(const EpochOptions& options) {
+  check_amount("predictable", *options.predictable, kWeightRange);
+  const bool steady = options.aggregate == Aggregate::kSum && info(options.kind).steady;
+  if (options.policy != EpochPolicy::kFlex || !steady) {
+    throw std::invalid_argument(
+        "predictable: needs the policy flex and a sum of response, completion, stretch or "
+        "lateness");
+  }
+  if (options.effort || options.hysteresis > 0.0 || options.period > 0.0) {
+    throw std::invalid_argument("predictable: goes without effort, hysteresis and period");
+  }
+}
+
+void Promised::decide(Scene& at, InstanceRule& by) {
+  Instance& of = by.of;
+  of.build(at, at.jobs.work);
+  const Problem& problem = of.set_kept_aside(at);
+  of.share.assign(at.jobs.rows(), 0.0);
+  value_.resize(at.jobs.rows());
+  for (std::size_t r = 0; r < value_.size(); ++r) value_[r] = at.jobs.value_of_second(r);
+  told_.decide({problem, of.speedup(), at.jobs.id, value_, at.jobs.arrival, at.coming.expected(),
+                *at.options.predictable},
+               of.share);
+  at.grants.give_all([&](std::size_t row) { return of.share[row] + of.kept[row]; });
+  by.order.clear();
+}
+
+std::vector<double> Promised::told(const JobTable& jobs) const {
+  std::vector<double> ends(jobs.rows(), kInfinity);
+  told_.each([&](std::int64_t id, double told) {
+    if (const Index row = jobs.find(id); row != kNone) ends[row] = told;
+  });
+  return ends;
+}
+
+}  // namespace malleable
