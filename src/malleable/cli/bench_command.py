@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from malleable.cli.outputs import Outputs, ended, output_arguments
+from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.terminal import adder, listed, progress_bar
 from malleable.policies import policy_names
 from malleable.view.latency import (
@@ -51,6 +51,4 @@ def run(asked: argparse.Namespace) -> int:
         listed("objective", asked.objective, str),
     )
     found, complete = measured(cases, asked.epochs)
-    if not found:
-        return ended(complete)
     return outputs.give(lambda: latency_dict(found), latency_tables(found), complete)

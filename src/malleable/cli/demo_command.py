@@ -56,7 +56,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = adder(parser)
     add("--trace PATH", "job table or trace, planned where it is fullest (default: none)")
     reading_arguments(parser)
-    add("--slots N", "slots for the trace (default: as many as give its own load)", int)
     add("--seed", "seed of the generated workload", int, 1)
     add("--output DIR", "folder of pictures", default="out")
     output_arguments(parser)
@@ -131,12 +130,9 @@ def _generated(seed: int) -> _Workload:
 
 def _trace(asked: argparse.Namespace) -> _Workload:
     jobs, now, told = take_snapshot(read_file(asked.trace, asked), most=_MOST_JOBS)
-    slots = asked.slots
-    if slots is None:
-        # As many as could have done the work while it arrived: a cluster at its limit.
-        span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
-        slots = max(1, math.ceil(float(np.sum(jobs.work)) / span))
-    check_slots(slots)
+    # As many slots as could have done the work while it arrived: a cluster at its limit.
+    span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
+    slots = check_slots(max(1, math.ceil(float(np.sum(jobs.work)) / span)))
     for line in told:
         note(line)
     title = f"{asked.trace} at {moment_text(now)}"

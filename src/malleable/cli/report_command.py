@@ -35,7 +35,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
     )
     add("--html FILE", "write the page: one file that needs no network")
-    add("--title TEXT", "title of the page (default: the names of the files)")
     add("--policy A,B", "policies to compare", default=",".join(POLICIES))
     told = "the policy whose gains and losses are shown (default: auto, or else the last policy)"
     add("--subject NAME", told)
@@ -80,7 +79,6 @@ def _asked(asked: argparse.Namespace) -> Asked:
         draws=asked.draws,
         seed=asked.seed,
         workers=asked.processes or min(_MOST_WORKERS, os.cpu_count() or 1),
-        title=asked.title,
         command=shlex.join(["malleable", *asked.words]),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import signal
 import sys
 import time
@@ -23,20 +22,10 @@ _BESIDE = 6  # lines of a terminal that are no rows
 _LEAST, _MOST = 0.1, 3600.0  # seconds between two looks
 
 
-def _every(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not _LEAST <= seconds <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, {_LEAST:g} to {_MOST:g}")
-    return seconds
-
-
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     journal_arguments(parser)
-    adder(parser)("--every S", "show the table every S seconds", _every, 1.0)
+    adder(parser)("--every S", "show the table every S seconds", float, 1.0)
 
 
 @contextmanager
@@ -67,6 +56,8 @@ def run(asked: argparse.Namespace) -> int:
 
     Nothing is written to the journal.
     """
+    if not _LEAST <= asked.every <= _MOST:
+        asked.usage(f"--every {asked.every:g}: expected seconds, {_LEAST:g} to {_MOST:g}")
     pressed: list[int] = []
 
     def press(number: int, frame: object) -> None:

@@ -54,7 +54,6 @@ class Asked:
     draws: int = _DRAWS
     seed: int = 0
     workers: int = 1
-    title: str | None = None
     command: str = ""
 
 
@@ -156,7 +155,7 @@ class _Made:
         study = self.study
         return {
             "kind": "trace",
-            "title": self.asked.title or " and ".join(each["name"] for each in study.files[:3]),
+            "title": " and ".join(each["name"] for each in study.files[:3]),
             "files": study.files,
             "format": study.format,
             "command": self.asked.command,

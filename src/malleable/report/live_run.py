@@ -87,9 +87,8 @@ def run_facts(
     study = _study(path, run)
     quick = Asked(**{**vars(asked), "quick": True, "recorded_policy": run.policy})
     found = facts(study, quick, progress)
-    name = f"run {run.status.number} of {Path(path).name}"
-    own = _own(run)
-    head = {"kind": "run", "title": asked.title or name, "run": own}
+    title = f"run {run.status.number} of {Path(path).name}"
+    head = {"kind": "run", "title": title, "run": _own(run)}
     told: dict[str, Any] = plain({**found, **head, "verdict": [*_verdict(run), *found["verdict"]]})
     if study.schedule is None:
         told["trust"]["missing"] = "The run is not over, so no simulation is compared with it."

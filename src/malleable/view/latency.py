@@ -223,7 +223,7 @@ def latency_tables(found: Sequence[dict[str, Any]]) -> list[Table | str]:
         own = [each for each in found if each["instance"] == instance]
         title = f"Latency of an epoch on this machine: {words}"
         made += [columns_table(title, own, _COLUMNS, left=2)] if own else []
-    return [*made, f"{found[0]['epochs']:,} decisions of each"]
+    return made + [f"{each['epochs']:,} decisions of each" for each in found[:1]]
 
 
 def _time(name: str) -> Callable[[dict[str, Any]], str]:

@@ -186,15 +186,12 @@ def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) ->
     there = [k for k, count in enumerate(jobs) if count]
     heads = [f"{f'from 10^{k}' if k else 'below 10'}: {counted(jobs[k], 'job')}" for k in there]
     rows = {
-        policy: [_size_cell(own[k]) if k < len(own) else "-" for k in there]
+        policy: [
+            interval_cell(own[k]) if k < len(own) and _interval(own[k]).mean else "-" for k in there
+        ]
         for policy, own in stretch.items()
     }
     return _by_policy("stretch by slot-seconds", heads, rows)
-
-
-def _size_cell(value: Value) -> str:
-    """A stretch; of jobs without work a dash."""
-    return interval_cell(value) if _interval(value).mean else "-"
 
 
 def _users_of(summary: Summary1) -> list[str]:
@@ -379,7 +376,8 @@ def _grid_row(
         *map(_axis_text, point.values()),
         *(_cell(own.summary[name], metric) for name in columns),
     ]
-    cells += _of_best_fair(own.summary, metric, rivals)
+    best = best_fair(own.summary) if rivals else None
+    cells += [] if best is None else [_cell(own.summary[best], metric)]
     return [*cells, interval_cell(gain(own))] if metric == "mean_response" else cells
 
 
@@ -404,11 +402,6 @@ def _loss(point: Mapping[str, Any], own: Replications) -> str:
     where = (f"{_AXES.get(axis, axis)} = {_axis_text(value)}" for axis, value in point.items())
     best = min(own.summary, key=lambda policy: _mean(own.summary, policy))
     return f"{', '.join(where)} ({gain(own).mean:.3f} x, {best} wins)"
-
-
-def _of_best_fair(summary: Summary, metric: str, rivals: Sequence[str]) -> list[str]:
-    best = best_fair(summary)
-    return [] if best is None or not rivals else [_cell(summary[best], metric)]
 
 
 def simulation_dict(result: SimulationResult) -> dict[str, Any]:
