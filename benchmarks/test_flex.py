@@ -39,7 +39,7 @@ def test_curved_plan_all_fixed_shares(benchmark, jobs):
 def test_curved_decide(benchmark, jobs):
     table, slots = instances.curved_instance(jobs, 0.8)
     epoch = mb.Epoch(slots)
-    epoch.add(jobs=table)
+    epoch.add(table)
     assert benchmark(epoch.decide, 0.0).slots.sum() == slots
 
 
@@ -113,7 +113,7 @@ def test_small_calls(benchmark, call):
     count = 1000 if call == "update-1000" else 10
     table, slots = instances.instance_a(count)
     epoch = mb.Epoch(slots)
-    ids = epoch.add(jobs=table)
+    ids = epoch.add(table)
     some, work = ids[: 1 if call == "update-1" else count], table.work.copy()
     left = work[: len(some)]
     if call == "decide":

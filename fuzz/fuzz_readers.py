@@ -55,7 +55,7 @@ def _use(table: Any) -> None:
         now = float(table.arrival.max())
         plan = mb.plan(table, slots=7, effort=0, now=now)
         assert plan.lower_bound <= plan.value, (plan.lower_bound, plan.value)
-        assert int(plan.allocation.sum()) <= 7
+        assert int(plan.slots.sum()) <= 7
         plan.validate()
     if isinstance(table, mb.Jobs):
         try:

@@ -332,7 +332,7 @@ def check_decision(made, now):
     assert decision.slots.sum() <= made.slots
     assert decision.lower_bound <= decision.value
     plan = decision.plan()
-    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert plan.slots.tolist() == decision.slots.tolist()
     plan.validate()
     assert plan.lower_bound <= plan.value
 
@@ -347,10 +347,10 @@ def test_plans_and_epochs_over_the_whole_domain(seed):
     for policy in ("flex", "fair", "fifo", "wdeq"):
         plan = mb.plan(jobs, slots, goal, policy, now=now, min_mode=mode)
         plan.validate()
-        assert plan.allocation.sum() <= slots
+        assert plan.slots.sum() <= slots
         assert plan.lower_bound <= plan.value
         made = mb.Epoch(slots, goal, policy, min_mode=mode)
-        ids = made.add(jobs=jobs)
+        ids = made.add(jobs)
         check_decision(made, now)
         made.update(ids, work=drawn(rng, "work", len(ids)))
         check_decision(made, now)

@@ -59,7 +59,7 @@ def test_kinds(which, own):
     stream = instances.KindStream(90, which, own=own)
     assert stream.change() is None
     plan = stream.decide().plan()
-    assert plan.allocation.sum() == 900
+    assert plan.slots.sum() == 900
     kind = "custom" if own else which if which == "tardiness" else "mixed"
     assert plan.objective == f"sum:{kind}"
 

@@ -29,7 +29,7 @@ def test_options_of_one_policy_are_its_own():
     [
         ("fair(slow_start)", r"policy = 'fair\(slow_start\)': write NAME=VALUE"),
         ("fair(slow_start=x)", r"policy = 'fair\(slow_start=x\)': not a number"),
-        ("fair(slow=1)", "slow: unknown option"),
+        ("fair(slow=1)", "unknown option 'slow'"),
         ("best(slow_start=1)", "policy = 'best': expected one of"),
     ],
 )

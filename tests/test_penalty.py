@@ -38,7 +38,7 @@ def test_epochs_of_jobs_and_flows_take_it(decorated):
     epoch = mb.Epoch(5, "sum:custom", penalty=decorated)
     same = mb.Epoch(5, "sum:tardiness")
     for each in (epoch, same):
-        each.add(jobs=jobs())
+        each.add(jobs())
     np.testing.assert_array_equal(epoch.decide(0.0).slots, same.decide(0.0).slots)
     flows = mb.FlowEpoch(5, "sum:custom", penalty=decorated)
     flows.add(mb.Flows([[{"work": 30.0}, {"work": 10.0, "after": ["job0"]}]]))

@@ -84,11 +84,11 @@ def test_names_are_unique_within_a_model_and_lists_follow_the_registry():
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", ["sjf", "", "Flex", None, 3, ["flex"], ("flex",)], ids=repr)
+@pytest.mark.parametrize("name", ["sjf", "", None, 3, [1.0]], ids=repr)
 def test_an_unknown_name_is_answered_with_those_that_are_known(model, name):
     with pytest.raises(ValueError, match="policy = ") as error:
         policy_of(model, name)
-    assert str(error.value).endswith(", ".join(policy_names(model)))
+    assert ", ".join(policy_names(model)) in str(error.value)
     with pytest.raises(ValueError, match="policy = "):
         policy_of(model, name, in_loop=True)
 
@@ -107,10 +107,10 @@ def test_promises_about_minima_and_sizes_are_kept(policy):
     jobs = mb.Jobs(work, min_slots=[0, 0, 0, 2])
     plan = mb.plan(jobs, 3, "sum:response", policy, effort=0)
     plan.validate()
-    assert row.ignores_minima == (plan.allocation[3] < 2)
+    assert row.ignores_minima == (plan.slots[3] < 2)
     other = mb.plan(mb.Jobs(work[::-1]), 3, "sum:response", policy, effort=0)
     same = mb.plan(mb.Jobs(work), 3, "sum:response", policy, effort=0)
-    assert row.needs_sizes == (other.allocation.tolist() != same.allocation.tolist())
+    assert row.needs_sizes == (other.slots.tolist() != same.slots.tolist())
 
 
 def test_weighted_shares_follow_weights_and_equal_ones_do_not():
@@ -118,6 +118,6 @@ def test_weighted_shares_follow_weights_and_equal_ones_do_not():
         plan = mb.plan(mb.Jobs([8.0, 8.0], weight=[3.0, 1.0]), 4, "sum:response", name)
         shares = policy_of("jobs", name).shares
         if shares:
-            assert plan.allocation.tolist() == {"equal": [2, 2], "weighted": [3, 1]}[shares]
+            assert plan.slots.tolist() == {"equal": [2, 2], "weighted": [3, 1]}[shares]
         else:
-            assert plan.allocation.tolist() == [4, 0]
+            assert plan.slots.tolist() == [4, 0]

@@ -72,7 +72,6 @@ CALLS = {
             "size": AMOUNTS,
             "kind": ["tardi", b"sla", 3, ["sla"], ["sla", "Sla"], [None, 2], ["custom", None]],
             "program": ["x", [1.5, 1], [-2, 1], [2**70, 1], [1], NAN],
-            "jobs": [3, mb.Flows([])],
         },
     ),
     (mb.Epoch, "rates"): (
@@ -130,7 +129,7 @@ CALLS = {
         {
             "map": [*FIRST, [1.0, -1.0], None],
             "shuffle": [*AMOUNTS, None],
-            "arrival": [*NUMBERS, [0.0, INF], None],
+            "arrival": [*NUMBERS, [0.0, INF]],
             "ready": AMOUNTS,
             "max_map_slots": LIMITS,
             "max_shuffle_slots": LIMITS,
@@ -158,7 +157,7 @@ CALLS = {
         {
             "maps": [*FIRST, [1, -1], [1.5, 1], None, [1, 2**41]],
             "reduce_left": [*AMOUNTS, None],
-            "arrival": [*NUMBERS, [0.0, INF], [0.0, 1e300], None],
+            "arrival": [*NUMBERS, [0.0, INF], [0.0, 1e300]],
             "map_left": AMOUNTS,
             "reduces": [*COUNTS, None],
             "running": [*COUNTS, None],

@@ -214,7 +214,7 @@ def test_a_plan_of_flows_as_a_frame():
     of_flows = plan.to_frame("flows")
     assert of_flows["completion"].tolist() == plan.flow_completion.tolist()
     assert of_flows["penalty"].sum() == pytest.approx(plan.value)
-    assert of_flows["allocation"].sum() == plan.allocation.sum()
+    assert of_flows["slots"].sum() == plan.slots.sum()
     assert of_flows.sort_values("place")["name"].tolist() == [
         f"flow{k}" for k in plan.order.tolist()
     ]

@@ -171,7 +171,7 @@ class KindStream:
         penalty = own_penalty(which, table) if own else None
         self.epoch = Epoch(slots, f"{aggregate}:response", penalty=penalty)
         each = [kinds[row % len(kinds)] for row in range(jobs)]
-        self._ids = self.epoch.add(jobs=table, kind=each)
+        self._ids = self.epoch.add(table, kind=each)
         self._work = table.work.copy()
         self._rng = np.random.default_rng(1)
         self._now = 0.0

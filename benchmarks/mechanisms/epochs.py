@@ -121,7 +121,7 @@ def flow_loops() -> Iterator[Instance]:
 def _decided(family: str, objective: str, seed: int) -> float:
     jobs, slots = table(family, seed, 25_000)
     epoch = mb.Epoch(slots, objective)
-    ids = epoch.add(jobs=jobs)
+    ids = epoch.add(jobs)
     epoch.decide(0.0)
     some = np.random.default_rng(seed).choice(len(jobs), 250, replace=False)
     epoch.update(ids[some], work=jobs.work[some] / 2)

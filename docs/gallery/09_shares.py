@@ -12,7 +12,7 @@ import malleable as mb
 exponents, works = [1.0, 0.9, 0.7, 0.5], [100, 400, 500, 900]
 plans = [mb.plan(mb.Jobs(works, speedup=p), 40, policy="flex") for p in exponents]
 for k, work in enumerate(works):
-    slots = [plan.allocation[k] for plan in plans]
+    slots = [plan.slots[k] for plan in plans]
     plt.bar(
         np.arange(4) + 0.2 * k,
         slots,

@@ -57,7 +57,7 @@ class Request(NamedTuple):
 
     def told(self) -> dict[str, Any]:
         """Those that a plan tells."""
-        return {"slots": self.slots, "policy": self.policy, "now": self.now}
+        return {"capacity": self.slots, "policy": self.policy, "now": self.now}
 
     def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
         """Call the core. Returns what it decides, and the seconds that this took."""
@@ -70,7 +70,7 @@ class Request(NamedTuple):
 class BasePlan:
     """The schedule that a policy made: what the core decided, and what is ``told`` of it, as attributes."""
 
-    slots: int
+    capacity: int
     objective: str
     policy: str
     now: float
@@ -81,7 +81,7 @@ class BasePlan:
     order: Integers
     start: Floats
     completion: Floats
-    allocation: Integers
+    slots: Integers
     pieces: Mapping[str, npt.NDArray[Any]]
     penalty: Floats
     met: npt.NDArray[Any]
@@ -91,6 +91,7 @@ class BasePlan:
         self, decided: Mapping[str, Any], goal: Objective, seconds: float, **told: Any
     ) -> None:
         vars(self).update(decided, objective=goal.text, timing={"seconds": seconds}, **told)
+        self.slots = vars(self).pop("allocation")  # the core's word
 
     def _meet(self, deadline: Floats, completion: Floats) -> None:
         self.met = met_deadlines(deadline, completion, self.penalty)
@@ -109,9 +110,15 @@ class BasePlan:
 
     _repr_html_ = as_html
 
-    def explain(self) -> list[str]:
-        """One line for each job or flow: its slots now and why, the next change, and its end."""
-        return list(view().explain_lines(self))
+    def explain(self, rows: npt.ArrayLike | None = None) -> list[str]:
+        """One line for each job or flow: its slots now and why, the next change, and its end.
+
+        Parameters
+        ----------
+        rows : array_like of int or bool, optional
+            Rows of the table, or a mask; by default all.
+        """
+        return list(view().explain_lines(self, rows))
 
     def to_frame(self, rows: str = "jobs") -> Any:
         """A pandas data frame, one row per job, or of flows with ``rows="flows"`` (needs pandas)."""

@@ -95,7 +95,7 @@ _TIMES = ("arrival", "deadline")
 def _moments(field: str, values: Any) -> Any:
     """Dates as seconds since 1970 (UTC unless they say their zone), as in files; numbers as they are."""
     array = array_of(field, values) if hasattr(values, "__array__") else None
-    if array is not None and array.dtype.kind in "fiub":
+    if array is not None and array.dtype.kind in "fiubm":
         return values
     if array is None or array.dtype.kind != "M":
         array = np.asarray(values, dtype=object)
@@ -115,6 +115,8 @@ def without_nan(field: str, values: Any) -> Any:
     array_of(field, values)
     values = _moments(field, values) if field in _TIMES else values
     array = np.asarray(values)
+    if array.dtype.kind == "m":
+        array = array / np.timedelta64(1, "s")
     if array.dtype.kind == "O":
         array = np.array([np.nan if each is None else each for each in array.ravel()])
     missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=np.bool_)

@@ -20,18 +20,21 @@ entry and its value.
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 import math
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timezone
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta, timezone
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.files.numbers import parse_moment
+from malleable.files.numbers import parse_moment, parse_number
 
 ALL_SLOTS: int = _core.ALL_SLOTS
 """``max_slots`` of a job that may use every slot there is."""
@@ -39,6 +42,9 @@ MOST_SLOTS: int = _core.MOST_SLOTS
 LATEST_TIME: float = _core.LATEST_TIME
 WORK, LEFT, TOTAL, WEIGHT = _core.WORK, _core.LEFT, _core.TOTAL, _core.WEIGHT
 RATE, BYTES = _core.RATE, _core.BYTES
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _SHOWN = 60  # characters of a bad value that an error message repeats
 
@@ -56,8 +62,9 @@ def shown(value: object) -> str:
 
 def near(name: object, known: Iterable[str]) -> str:
     """What an error adds about a name that is not known, if one that is comes close to it."""
-    found = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    names = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(str(name).lower(), names, n=1)
+    return f"; did you mean {names[found[0]]!r}?" if found else ""
 
 
 def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str = "field") -> None:
@@ -85,9 +92,16 @@ def no_mask(field: str, values: Any) -> None:
 
 
 def as_number(field: str, value: Any) -> float:
-    """``value`` as a float, not yet checked against a range; ValueError if it is not a number."""
+    """``value`` as a float, not yet checked against a range; ValueError if it is not a number.
+
+    Texts of numbers are numbers, and time differences are their seconds.
+    """
     no_mask(field, value)
     try:
+        if isinstance(value, timedelta):
+            return value.total_seconds()
+        if isinstance(value, np.timedelta64):
+            return float(value / np.timedelta64(1, "s"))
         return float(value)
     except OverflowError:
         raise ValueError(f"{field} = {shown(value)}: too large") from None
@@ -110,6 +124,8 @@ def check_amount(field: str, value: Any, limits: _core.Range) -> float:
 def moment_of(field: str, value: Any) -> Any:
     """A date as seconds since 1970 (UTC unless it says its zone); NaN for none; others as they are.
 
+    Time differences are their seconds.
+
     Dates are texts such as ``2024-05-01T09:30``, and ``datetime``, ``date`` and NumPy's or pandas' own.
     """
     if isinstance(value, (int, float)):
@@ -119,6 +135,8 @@ def moment_of(field: str, value: Any) -> Any:
             return parse_moment(value)
         except ValueError as error:
             raise ValueError(f"{field} = {shown(value)}: {error}") from None
+    if isinstance(value, (timedelta, np.timedelta64)):
+        return as_number(field, value)
     if isinstance(value, np.datetime64):
         none = bool(np.isnat(value))
         return math.nan if none else float((value - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
@@ -144,7 +162,10 @@ def _whole(value: Any) -> int | None:
     """A number without a fraction as an int, whatever its type; None for anything else."""
     if isinstance(value, (bool, np.bool_)):
         return None
-    if isinstance(value, float):
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = parse_number(value)
+    if isinstance(value, (float, np.floating)):
         return int(value) if value.is_integer() else None
     try:
         return operator.index(value)
@@ -200,17 +221,37 @@ def checked_flag(field: str, value: Any) -> bool:
     return bool(value)
 
 
-def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
-    """``value``; ValueError naming ``field`` unless it is one of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{field} = {shown(value)}: must be one of {', '.join(choices)}")
+def checked_choice(field: str, value: Any, choices: Iterable[str], where: str = "") -> str:
+    """``value``; ValueError naming ``field``, all choices and the nearest one, unless it is one of them."""
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        told = f"expected one of {', '.join(known)}{where}{near(value, known)}"
+        raise ValueError(f"{field} = {shown(value)}: {told}")
     return value
 
 
+def suggesting(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The same function; its TypeError for an unknown keyword names the nearest one that it knows."""
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **keywords: _P.kwargs) -> _R:
+        try:
+            return function(*args, **keywords)
+        except TypeError as error:
+            known = inspect.signature(function).parameters
+            for name in keywords:
+                if name not in known and f"keyword argument {name!r}" in str(error):
+                    raise TypeError(f"{error}{near(name, known)}") from None
+            raise
+
+    return call
+
+
 def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
-    """An array of integers, floats or booleans, of any shape; ValueError for anything else."""
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"{field} = {shown(values)}: not a number")
+    """An array of integers, floats or booleans, of any shape; ValueError for anything else.
+
+    Texts and time differences as in `as_number`.
+    """
     no_mask(field, values)
     if isinstance(values, Iterator):
         values = list(values)
@@ -218,15 +259,15 @@ def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
         array = np.asarray(values)
     except (TypeError, ValueError):
         raise ValueError(f"{field}: entries differ in length or kind") from None
+    if array.dtype.kind == "m":
+        return array / np.timedelta64(1, "s")
     if array.dtype.kind not in "fiubOUS":
         raise ValueError(f"{field}: {array.dtype} is not a kind of number")
     if array.dtype.kind in "OUS":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            for index, value in enumerate(np.atleast_1d(array)):
-                as_number(f"{field}[{index}]", value)
-            raise ValueError(f"{field}: not numbers") from None
+        where = "{}[{}]" if array.ndim else "{}"
+        rows = enumerate(array.ravel().tolist())
+        numbers = [as_number(where.format(field, row), value) for row, value in rows]
+        return np.array(numbers, dtype=np.float64).reshape(array.shape)
     return array
 
 

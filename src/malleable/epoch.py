@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.columns import Integers, columns_of, count_of, given, ids_of
+from malleable.domain import refuse, suggesting
 from malleable.lines import counted
 from malleable.objective import KINDS, Objective, Penalty, PenaltyLike, kinds_of, parse_objective
 from malleable.policies import policy_of
@@ -60,6 +61,16 @@ class BaseDecision:
 
     _repr_html_ = as_html
 
+    def _rows(self, ids: npt.ArrayLike | None) -> Integers:
+        """Rows of these jobs (all); ValueError for an id that is not here. O(n)."""
+        if ids is None:
+            return np.arange(len(self.ids))
+        asked = ids_of(ids)
+        refuse("ids", asked, ~np.isin(asked, self.ids), "no such job in this decision")
+        order = np.argsort(self.ids, kind="stable")
+        rows: Integers = order[np.searchsorted(self.ids, asked, sorter=order)]
+        return rows
+
 
 class ExplainedDecision(BaseDecision):
     """A decision that knows of each job what bound its slots."""
@@ -68,13 +79,13 @@ class ExplainedDecision(BaseDecision):
     _more: ClassVar[tuple[str, ...]] = ("_bound",)
     _bound: npt.NDArray[np.uint8]
 
-    def explain(self) -> list[str]:
-        """One line per job, in the order of `ids`: its slots, and what bound them. O(n)."""
-        shape = (len(self.ids), len(self.kinds))
-        slots: Any = self.slots.reshape(shape).tolist()
-        bound: Any = self._bound.reshape(shape).tolist()
+    def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
+        """One line for each of these jobs (all): its slots, and what bound them. O(n)."""
+        shape, rows = (len(self.ids), len(self.kinds)), self._rows(ids)
+        slots: Any = self.slots.reshape(shape)[rows].tolist()
+        bound: Any = self._bound.reshape(shape)[rows].tolist()
         lines = []
-        for job, counts, codes in zip(self.ids.tolist(), slots, bound, strict=True):
+        for job, counts, codes in zip(self.ids[rows].tolist(), slots, bound, strict=True):
             parts = [
                 f"{counted(count, kind)} ({_core.BOUNDS[code]})"
                 for count, kind, code in zip(counts, self.kinds, codes, strict=True)
@@ -89,6 +100,10 @@ class BaseEpoch(Kept):
     Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry; what
     else there is, is converted first, or refused.
     """
+
+    def __init_subclass__(cls) -> None:
+        for verb in {"__init__", "add", "update", "decide"} & vars(cls).keys():
+            setattr(cls, verb, suggesting(vars(cls)[verb]))
 
     _core: Any
     _optional: ClassVar[tuple[str, ...]] = ()

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
-from malleable.domain import shown
+from malleable.domain import shown, suggesting
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.plan import Plan, plan_jobs
-from malleable.jobs.table import Jobs, check_min_mode, refuse_source
+from malleable.jobs.table import Jobs, check_min_mode
 from malleable.names import FlowPolicy, JobPolicy
 from malleable.objective import ObjectiveLike, PenaltyLike
-from malleable.traces.arrow_columns import is_frame
-from malleable.traces.job_table import read_jobs
+from malleable.traces.job_table import table_of
 
 
 @overload
@@ -50,8 +49,9 @@ def plan(
 ) -> FlowPlan: ...
 
 
+@suggesting
 def plan(
-    jobs: Jobs | Flows,
+    jobs: Jobs | Flows | Any,
     slots: int,
     objective: ObjectiveLike = "sum:response",
     policy: JobPolicy | FlowPolicy | str | None = None,
@@ -68,8 +68,9 @@ def plan(
 
     Parameters
     ----------
-    jobs : Jobs, Flows or data frame
-        A frame as for `malleable.read_jobs`. Jobs have all arrived by ``now``; flows may come later.
+    jobs : Jobs, Flows, data frame or dict of columns
+        A frame as for `malleable.read_jobs`; a dict has the arguments of `Jobs` or of `Flows`. Jobs have all
+        arrived by ``now``; flows may come later.
     slots : int
         Capacity, at least 1.
     objective : str or sequence of str
@@ -134,13 +135,12 @@ def plan(
     --------
     >>> import malleable as mb
     >>> plan = mb.plan(mb.Jobs(work=[400, 90], max_slots=[20, 10]), slots=20)
-    >>> plan.allocation
+    >>> plan.slots
     array([10, 10])
     >>> plan.value, plan.lower_bound <= plan.value
     (33.5, True)
     """
-    if not isinstance(jobs, (Jobs, Flows)) and is_frame(jobs):
-        jobs = read_jobs(jobs)
+    jobs = table_of(jobs, Jobs, Flows)
     if isinstance(jobs, Flows):
         check_min_mode(min_mode)
         if min_mode != "guarantee":
@@ -149,9 +149,6 @@ def plan(
             raise ValueError(f"period = {shown(period)}: plans of flows take no period")
         chosen = "flowflex" if policy is None else policy
         return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
-    refuse_source("jobs", jobs, "mb.read_jobs")
-    if not isinstance(jobs, Jobs):
-        raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
     how: dict[str, Any] = {"period": period, "min_mode": min_mode, "progress": progress}
     chosen = "flex" if policy is None else policy
     return plan_jobs(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty, **how)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from malleable import _core
-from malleable.domain import shown
+from malleable.domain import checked_choice, shown
 
 Policy = _core.Policy
 
@@ -34,8 +34,5 @@ def idle_effort(model: str, names: Iterable[object], effort: object) -> str:
 
 def policy_of(model: str, name: object, *, in_loop: bool = False, where: str = "") -> Policy:
     """The registry's row of a policy; ValueError that lists the names for one that is unknown."""
-    row = _core.POLICIES[model].get(name) if isinstance(name, str) else None
-    if row is None or (in_loop and not row.in_loop):
-        known = ", ".join(policy_names(model, in_loop=in_loop))
-        raise ValueError(f"policy = {shown(name)}: expected one of {known}{where}")
-    return row
+    known = policy_names(model, in_loop=in_loop)
+    return _core.POLICIES[model][checked_choice("policy", name, known, where)]

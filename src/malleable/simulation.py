@@ -13,7 +13,7 @@ from malleable.cluster.named_policies import OPTIONS, policy_name
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.domain import shown
+from malleable.domain import checked_choice, shown
 from malleable.feeding import seed_of
 from malleable.jobs import simulate as malleable_jobs
 from malleable.jobs.table import Jobs
@@ -25,6 +25,8 @@ from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem import simulate as tandem
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
+from malleable.traces.arrow_columns import is_frame
+from malleable.traces.job_table import table_of
 from malleable.traces.trace import Trace
 
 Name = JobPolicy | TandemPolicy | SlottedPolicy | ClusterPolicy | str
@@ -54,9 +56,10 @@ def simulate(
 
     Parameters
     ----------
-    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Jobs; Trace; path
-        The jobs that arrive. The model follows from the table: an overlapping tandem queue of map and
-        shuffle (`malleable.tandem.simulate.run`), map and reduce tasks in slots
+    jobs : table, data frame, dict of columns, MapShuffleStream, MapReduceStream, Trace or path
+        The jobs that arrive. A table is `MapShuffleJobs`, `MapReduceJobs`, `ClusterJobs` or `Jobs`; the
+        columns of a frame or dict say which of them it is. The model follows from the table: an overlapping
+        tandem queue of map and shuffle (`malleable.tandem.simulate.run`), map and reduce tasks in slots
         (`malleable.slotted.simulate.run`), tasks on nodes (`malleable.cluster.simulate.run`), or malleable
         jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`). A path is a file of
         recorded events (`malleable.Scheduler`, ``record=``): tasks take the recorded times, on the cluster
@@ -112,6 +115,7 @@ def simulate(
         jobs, ran_on = _of_events(jobs)
         if options.get("cluster") is None and options.get("load") is None:
             options["cluster"] = ran_on
+    jobs = _given(jobs, model)
     run, _, converter, default = _MODELS[_model_of(jobs, model)]
     if isinstance(jobs, Trace):
         jobs = getattr(jobs, converter)()
@@ -127,6 +131,14 @@ def simulate(
         if not part.complete:
             break
     return merged(parts)
+
+
+def _given(jobs: Any, model: str | None) -> Any:
+    """Jobs as they are, or the table of a data frame or of a dict of columns."""
+    models = _MODELS if model is None else [checked_choice("model", model, _MODELS)]
+    if not isinstance(jobs, Mapping) and not is_frame(jobs):
+        return jobs
+    return table_of(jobs, *(table for name in models for table in _MODELS[name][1]))
 
 
 def _of_events(path: str | os.PathLike[str]) -> tuple[ClusterJobs, Cluster]:
@@ -215,8 +227,6 @@ def model_of(jobs: Any) -> str | None:
 
 def _model_of(jobs: Any, model: str | None) -> str:
     """The model of a table, or the one that a trace is to become a table of."""
-    if model is not None and model not in _MODELS:
-        raise ValueError(f"model = {model!r}: expected one of {', '.join(_MODELS)}")
     own = model_of(jobs)
     if own is not None and model in (None, own):
         return own

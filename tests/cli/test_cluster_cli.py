@@ -82,7 +82,7 @@ def test_replications_and_grid(capsys):
         (["--policy", "best"], "policy = 'best'"),
         (["--set", "noise"], "write NAME=VALUE"),
         (["--set", "noise=x"], "not a number"),
-        (["--set", "nonsense=1"], "nonsense: unknown option"),
+        (["--set", "nonsense=1"], "unknown option 'nonsense'"),
         (["--estimates", "x"], "--estimates x"),
         (["--read", "gap=1"], "option 'gap' does not apply to a table of cluster jobs"),
         (["--read", "gap"], "--read gap: write NAME=VALUE"),

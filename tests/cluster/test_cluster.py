@@ -157,7 +157,7 @@ def test_estimates_are_not_the_truth():
     [
         ({"epoch": -1}, "epoch = -1: must be from 0"),
         ({"slow_start": 2}, "slow_start = 2: must be from 0 to 1"),
-        ({"nonsense": 1}, "nonsense: unknown option"),
+        ({"nonsense": 1}, "unknown option 'nonsense'"),
         ({"estimates": "maybe"}, "expected 'learn'"),
         ({"estimates": [[1.0, math.nan]]}, r"estimates\[0, 1\] = nan"),
         ({"policy": "best"}, "policy = 'best'"),

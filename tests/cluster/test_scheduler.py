@@ -136,6 +136,15 @@ def test_events_that_are_late_or_come_twice_are_made_good():
     ]
 
 
+def test_an_explanation_of_some_jobs():
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "fair")
+    ids = scheduler.add(mb.ClusterJobs([8, 2], [6.0, 3.0]), now=0.0)
+    decision = scheduler.decide(0.0)
+    assert decision.explain(ids[::-1]) == decision.explain()[::-1]
+    with pytest.raises(ValueError, match=r"ids\[0\] = 9: no such job"):
+        decision.explain([9])
+
+
 def test_slots_users_and_estimates_change():
     cluster = mb.Cluster([{"count": 2, "slots": 4}], users=[{"name": "ann"}, {"name": "bob"}])
     scheduler = mb.Scheduler(cluster, "fair", by_user=True)
@@ -490,7 +499,7 @@ def test_wrong_calls_change_nothing():
         assert scheduler._core.save() == before
     with pytest.raises(ValueError, match="generic slots"):
         mb.Scheduler(nodes(2), "flowflex")
-    with pytest.raises(ValueError, match="^speed: unknown option"):
+    with pytest.raises(ValueError, match="^unknown option 'speed'"):
         mb.Scheduler(nodes(2), speed=2)
 
 

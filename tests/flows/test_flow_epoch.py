@@ -159,7 +159,7 @@ POLICIES = ("flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo")
 def test_a_job_whose_estimate_ran_out_runs_until_it_has_finished(policy):
     epoch = mb.FlowEpoch(10, policy=policy)
     epoch.add(two_steps())
-    epoch.add(mb.Flows([[{"work": 50.0}]], arrival=0.0))
+    epoch.add(mb.Flows([[{"work": 50.0}]]))
     epoch.update([0], work=0.0)
     decision = epoch.decide(1.0)
     parent, child, ready = decision.slots.tolist()
@@ -414,7 +414,7 @@ def test_a_plan_belongs_to_the_decision_that_is_the_last():
     value = second.value
     epoch.finish([0])
     assert second.value == value and second.gap == 0.0  # asked for in time
-    assert second.plan().allocation.tolist() == second.slots.tolist()
+    assert second.plan().slots.tolist() == second.slots.tolist()
 
 
 @settings(max_examples=40, deadline=None)
@@ -426,7 +426,7 @@ def test_a_decision_begins_its_plan(seed, objective):
     decision = epoch.decide(0.0)
     plan = decision.plan()
     plan.validate()
-    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert plan.slots.tolist() == decision.slots.tolist()
     assert decision.lower_bound <= decision.value and plan.guarantee is None
     for options, proved in (({"effort": 0}, False), ({"policy": "flowflex-literal"}, True)):
         planned = mb.FlowEpoch(25, objective, **options)

@@ -48,8 +48,8 @@ class ByPlans:
         offset = self.table.job_offset
         of_flows = [np.arange(offset[k], offset[k + 1]) for k in self.there]
         rows = np.concatenate([np.empty(0, dtype=int), *of_flows])
-        has = plan.allocation > 0
-        return rows[has], plan.allocation[has]
+        has = plan.slots > 0
+        return rows[has], plan.slots[has]
 
 
 def paid(table, objective, completion):

@@ -40,11 +40,11 @@ def test_every_schedule_is_valid_and_above_its_bound(flows, slots, objective, po
     if kind == "completion":
         assert np.allclose(plan.penalty, flows.weight * plan.flow_completion)
     work = (
-        np.array([rows.sum() for rows in np.split(plan.allocation, flows.job_offset[1:-1])])
+        np.array([rows.sum() for rows in np.split(plan.slots, flows.job_offset[1:-1])])
         if len(flows)
         else np.empty(0)
     )
-    assert np.all(work[flows.arrival > 0] == 0) and plan.allocation.sum() <= slots
+    assert np.all(work[flows.arrival > 0] == 0) and plan.slots.sum() <= slots
 
 
 @settings(max_examples=60)
@@ -172,7 +172,7 @@ def test_arrivals_are_release_times():
     plan = mb.plan(flows, 1, "sum:response")
     plan.validate()
     assert plan.flow_completion.tolist() == [7.0, 2.0]
-    assert plan.allocation.tolist() == [0, 1]
+    assert plan.slots.tolist() == [0, 1]
     assert np.isnan(plan.speed) and plan.guarantee is None
     assert plan.value == plan.lower_bound == 4.0
 

@@ -246,7 +246,7 @@ def jobs():
 def _many(table, options):
     """All come at once; then a few change, and many go."""
     heard = Jobs(**options)
-    heard.took(heard.epoch.add(jobs=table))
+    heard.took(heard.epoch.add(table))
     keys = np.arange(len(table))
     few, gone = keys[keys % 100 == 3], keys[keys % 4 == 1]
     calls = (

@@ -45,7 +45,7 @@ def job_plan(jobs, objective, policy, options):
     return [
         words(status=plan.status, value=plan.value, lower_bound=plan.lower_bound),
         column("order", plan.order),
-        column("allocation", plan.allocation),
+        column("allocation", plan.slots),
         column("completion", plan.completion),
         column("met", plan.met),
         pieces(plan),
@@ -58,7 +58,7 @@ def flow_plan(flows, objective, policy, options):
         words(status=plan.status, value=plan.value, lower_bound=plan.lower_bound),
         words(speed=plan.speed, literal_value=plan.literal_value),
         column("order", plan.order),
-        column("allocation", plan.allocation),
+        column("allocation", plan.slots),
         column("flow_completion", plan.flow_completion),
         column("completion", plan.completion),
         column("met", plan.met),

@@ -101,7 +101,7 @@ def check_priority(given, keys, low, high):
 def check_plan(decision, epoch, rows, objective, policy, min_mode):
     """The plan behind a decision starts with it, and is a valid plan of the epoch's jobs."""
     plan = decision.plan()
-    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert plan.slots.tolist() == decision.slots.tolist()
     plan.validate()
     jobs = plan.jobs
     assert jobs.name == tuple(str(job) for job in decision.ids.tolist())
@@ -116,7 +116,7 @@ def check_plan(decision, epoch, rows, objective, policy, min_mode):
     }.items():
         assert getattr(jobs, name).tolist() == [getattr(row, want) for row in rows], name
     assert jobs.sla == [row.sla for row in rows]
-    assert (plan.slots, plan.now) == (epoch.slots, decision.now)
+    assert (plan.capacity, plan.now) == (epoch.slots, decision.now)
     assert (plan.policy, plan.objective, plan.min_mode) == (policy, objective, min_mode)
     assert plan.lower_bound <= plan.value
     assert plan.value == pytest.approx(

@@ -23,7 +23,7 @@ def test_fifo_by_hand():
     assert plan.order.tolist() == [1, 2, 0]
     # Job 1 has all; then job 2 has three, and job 0 one until it can have two.
     assert plan.completion.tolist() == [3.5, 0.5, 2.5]
-    assert plan.allocation.tolist() == [0, 4, 0]
+    assert plan.slots.tolist() == [0, 4, 0]
 
 
 def test_fifo_knows_neither_minima_nor_gangs():
@@ -38,18 +38,18 @@ def test_fair_by_hand():
     jobs = mb.Jobs([4.0, 2.0, 6.0], max_slots=[2, 4, 3])
     # A level of 4/3 rounds to 2 1 1; all but job 2 end at 2, and it can have three.
     plan = mb.plan(jobs, 4, policy="fair")
-    assert plan.allocation.tolist() == [2, 1, 1]
+    assert plan.slots.tolist() == [2, 1, 1]
     assert plan.completion.tolist() == pytest.approx([2, 2, 2 + 4 / 3])
     # Minima hold: 1 3 of 4 though both want 2.
     plan = mb.plan(mb.Jobs([1.0, 3.0], min_slots=[0, 3]), 4, policy="fair")
-    assert plan.allocation.tolist() == [1, 3]
+    assert plan.slots.tolist() == [1, 3]
     assert plan.order.tolist() == [0, 1]
 
 
 def test_wdeq_by_hand():
     jobs = mb.Jobs([2.0, 6.0, 9.0], weight=[1, 3, 0])
     plan = mb.plan(jobs, 8, "sum:completion", "wdeq")
-    assert plan.allocation.tolist() == [2, 6, 0]
+    assert plan.slots.tolist() == [2, 6, 0]
     assert plan.completion.tolist() == [1, 1, 1 + 9 / 8]
     assert plan.value == 4.0
 

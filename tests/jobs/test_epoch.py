@@ -54,7 +54,7 @@ def test_stretch_divides_by_the_original_size():
 
 def test_the_size_is_the_first_work_unless_given():
     epoch = mb.Epoch(2, "sum:stretch")
-    ids = epoch.add([8.0])
+    ids = epoch.add([8.0], arrival=0.0)
     epoch.update(ids, work=2.0)
     assert epoch.decide(3.0).plan().penalty.tolist() == [(3.0 + 1.0) / 8]
 
@@ -67,7 +67,7 @@ def test_who_has_nothing_left_ends_now_and_keeps_its_slots():
     assert decision.slots.tolist() == [1, 1, 0]
     plan = decision.plan()
     plan.validate()
-    assert plan.allocation.tolist() == [1, 1, 0]
+    assert plan.slots.tolist() == [1, 1, 0]
     assert plan.completion.tolist() == [5.0, 5.0, 6.5]
     assert decision.value == plan.value == 5.0 + 5.0 + 6.5
     assert decision.lower_bound <= plan.lower_bound == plan.value
@@ -95,7 +95,7 @@ def test_capacity_comes_and_goes():
     again = epoch.decide(0.0, slots=100)
     assert again.slots.tolist() == [8, 8]
     assert again.changed.tolist() == [True, True]
-    assert again.plan().slots == 100
+    assert again.plan().capacity == 100
 
 
 def test_minima_that_stop_fitting_are_scaled():
@@ -131,7 +131,7 @@ def test_equal_shares_go_to_the_oldest(policy):
     for expected in (ids[1:3], ids[2:4]):
         decision = epoch.decide(1.0)
         assert decision.ids[decision.slots > 0].tolist() == expected.tolist()
-        assert decision.plan().allocation.tolist() == decision.slots.tolist()
+        assert decision.plan().slots.tolist() == decision.slots.tolist()
         epoch.remove(expected[:1])
 
 
@@ -178,7 +178,7 @@ def test_ten_thousand_jobs():
     rng = np.random.default_rng(101)
     epoch = mb.Epoch(20_000, "sum:response")
     jobs = random_jobs(rng, 10_000, 40, minima="none", work=(0.1, 100))
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     for now in range(4):
         decision = epoch.decide(float(now), slots=20_000 + 500 * now)
         rows = rows_of(jobs)

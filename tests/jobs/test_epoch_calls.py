@@ -85,7 +85,7 @@ class EpochMachine(RuleBasedStateMachine):
         if data.draw(st.booleans()):
             ids = self.epoch.add(work, **table)
         else:
-            ids = self.epoch.add(jobs=mb.Jobs(work, **table))
+            ids = self.epoch.add(mb.Jobs(work, **table))
         assert ids.dtype == np.int64
         fresh = ids.tolist()
         assert len(fresh) == count

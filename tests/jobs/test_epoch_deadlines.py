@@ -53,7 +53,7 @@ def test_mixed_kinds_go_by_what_each_job_pays(seed):
     kinds, weight = rng.choice(KINDS, len(jobs)), jobs.weight * rng.choice([0.02, 1.0, 20.0], 400)
     own = mb.Jobs(jobs.work, max_slots=jobs.max_slots, weight=weight, deadline=jobs.deadline)
     epoch = mb.Epoch(slots)
-    ids = epoch.add(jobs=own, kind=kinds.tolist())
+    ids = epoch.add(own, kind=kinds.tolist())
     left = own.work.copy()
     for now in (0.0, 3.0, 40.0):
         few = rng.choice(len(own), 50, replace=False)
@@ -92,7 +92,7 @@ def test_many_jobs_with_steps_go_by_apparent_cost(steps, tightness):
     jobs, slots = (due_steps if steps > 1 else due_table)(5_000, tightness, seed=2)
     times = jobs.sla_time.reshape(-1, 3) if steps > 1 else jobs.deadline[:, None]
     epoch = mb.Epoch(slots, "sum:sla" if steps > 1 else "sum:tardy")
-    ids = epoch.add(jobs=jobs)
+    ids = epoch.add(jobs)
     left, rng = jobs.work.copy(), np.random.default_rng(1)
     for now in (0.0, 2.0, 60.0):
         few = rng.choice(len(jobs), 500, replace=False)

@@ -28,11 +28,11 @@ def test_with_an_effort_mixed_epochs_decide_as_mixed_plans(aggregate, min_mode):
         jobs = random_jobs(rng, 9, slots, maxima="tight", now=3.0)
         kinds = drawn(rng, 9)
         epoch = mb.Epoch(slots, f"{aggregate}:response", min_mode=min_mode, effort=12)
-        epoch.add(jobs=jobs, kind=kinds)
+        epoch.add(jobs, kind=kinds)
         decision = epoch.decide(3.0)
         objective = [f"{aggregate}:{kind}" for kind in kinds]
         plan = mb.plan(jobs, slots, objective, effort=12, now=3.0, min_mode=min_mode)
-        assert decision.slots.tolist() == plan.allocation.tolist()
+        assert decision.slots.tolist() == plan.slots.tolist()
         assert (decision.value, decision.lower_bound) == (plan.value, plan.lower_bound)
         own = decision.plan()
         own.validate()
@@ -50,7 +50,7 @@ def test_kinds_that_rise_steadily_are_decided_by_key(hysteresis):
         jobs = random_jobs(rng, 9, 14, minima="none")
         kinds = drawn(rng, 9, STEADY)
         epoch = mb.Epoch(14, hysteresis=hysteresis)
-        epoch.add(jobs=jobs, kind=kinds)
+        epoch.add(jobs, kind=kinds)
         plan = epoch.decide(0.0).plan()
         size = np.where(np.array(kinds) == "stretch", jobs.size, 1.0)
         key = jobs.work * (size / jobs.weight)
@@ -68,7 +68,7 @@ def test_one_kind_for_all_is_the_same_as_that_objective(aggregate, kind):
     two = mb.Epoch(12, f"{aggregate}:{other}", hysteresis=0.3)
     for step in range(8):
         jobs = random_jobs(rng, 6, 12, minima="small", now=float(step))
-        assert one.add(jobs=jobs).tolist() == two.add(jobs=jobs, kind=kind).tolist()
+        assert one.add(jobs).tolist() == two.add(jobs, kind=kind).tolist()
         for epoch in (one, two):
             epoch.update(range(0, len(epoch), 2), work=1.0 + step / 7)
         a, b = one.decide(float(step)), two.decide(float(step))
@@ -105,9 +105,9 @@ def test_kinds_of_single_jobs_need_their_data():
         ([0, 1], r"kind\[0\] = 0"),
     ):
         with pytest.raises(ValueError, match=says):
-            epoch.add(jobs=jobs, kind=kind)
+            epoch.add(jobs, kind=kind)
         assert epoch == before
-    ids = epoch.add(jobs=jobs, kind=["lateness", None])
+    ids = epoch.add(jobs, kind=["lateness", None])
     before = copy.deepcopy(epoch)
     with pytest.raises(ValueError, match=r"deadline\[1\] = inf: lateness"):
         epoch.update(ids[::-1], deadline=[None, None])
@@ -257,7 +257,7 @@ def test_without_slots_nobody_gets_any_and_later_all_goes_on(policy, min_mode):
     rng = np.random.default_rng(36)
     epoch = mb.Epoch(0, "sum:tardy", policy, min_mode=min_mode)
     jobs = random_jobs(rng, 7, 12, idle=0.3)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     none = epoch.decide(0.0)
     assert none.slots.tolist() == [0] * 7
     assert not none.changed.any()
@@ -268,7 +268,7 @@ def test_without_slots_nobody_gets_any_and_later_all_goes_on(policy, min_mode):
     assert plan.status == ("infeasible" if np.any(jobs.work > 0) else "ok")
     assert ["there are no slots" in line for line in none.explain()] == (jobs.work > 0).tolist()
     other = mb.Epoch(12, "sum:tardy", policy, min_mode=min_mode)
-    other.add(jobs=jobs)
+    other.add(jobs)
     some, fresh = epoch.decide(1.0, slots=12), other.decide(1.0)
     assert some.slots.tolist() == fresh.slots.tolist()
     assert some.changed.tolist() == fresh.changed.tolist()

@@ -43,7 +43,7 @@ def value_from(jobs, slots, objective, allocation, spell):
 
 def check_first_piece(jobs, slots, objective):
     epoch = mb.Epoch(slots, objective)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     decision = epoch.decide(0.0)
     best = mb.plan(jobs, slots, objective)
     plan = decision.plan()

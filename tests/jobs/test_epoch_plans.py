@@ -16,10 +16,10 @@ def test_baselines_decide_as_they_plan(policy, min_mode):
         slots = int(rng.integers(1, 25))
         jobs = random_jobs(rng, int(rng.integers(1, 12)), slots, minima="large")
         epoch = mb.Epoch(slots, policy=policy, min_mode=min_mode)
-        epoch.add(jobs=jobs)
+        epoch.add(jobs)
         decision = epoch.decide(0.0)
         plan = mb.plan(jobs, slots, policy=policy, min_mode=min_mode)
-        assert decision.slots.tolist() == plan.allocation.tolist()
+        assert decision.slots.tolist() == plan.slots.tolist()
         own = decision.plan()
         assert own.completion.tolist() == plan.completion.tolist()
         assert own.value == plan.value
@@ -34,10 +34,10 @@ def test_with_an_effort_flex_decides_as_it_plans(objective, effort, min_mode):
         slots = int(rng.integers(2, 25))
         jobs = random_jobs(rng, 9, slots, minima="small", maxima="tight", idle=0.0, now=3.0)
         epoch = mb.Epoch(slots, objective, effort=effort, min_mode=min_mode)
-        epoch.add(jobs=jobs)
+        epoch.add(jobs)
         decision = epoch.decide(3.0)
         plan = mb.plan(jobs, slots, objective, effort=effort, now=3.0, min_mode=min_mode)
-        assert decision.slots.tolist() == plan.allocation.tolist()
+        assert decision.slots.tolist() == plan.slots.tolist()
         own = decision.plan()
         assert own.value == plan.value
         assert own.completion.tolist() == plan.completion.tolist()
@@ -53,12 +53,11 @@ def test_the_selection_is_the_start_of_smiths_packing(objective):
         slots = int(rng.integers(1, 25))
         jobs = random_jobs(rng, 9, slots, maxima="all")
         epoch = mb.Epoch(slots, objective)
-        epoch.add(jobs=jobs)
+        epoch.add(jobs)
         # Without binding maxima Smith's order is the best of the fixed ones.
         if not jobs.min_slots.any():
             assert (
-                epoch.decide(0.0).slots.tolist()
-                == mb.plan(jobs, slots, objective).allocation.tolist()
+                epoch.decide(0.0).slots.tolist() == mb.plan(jobs, slots, objective).slots.tolist()
             )
         decision = epoch.decide(0.0)
         plan = decision.plan()
@@ -73,7 +72,7 @@ def test_maxima_without_effort_come_near_their_bound(kind):
     for _ in range(10):
         jobs = random_jobs(rng, 9, 14, maxima="all", minima="none")
         epoch = mb.Epoch(14, f"max:{kind}")
-        epoch.add(jobs=jobs)
+        epoch.add(jobs)
         plan = epoch.decide(0.0).plan()
         plan.validate()
         assert plan.value == pytest.approx(
@@ -87,7 +86,7 @@ def test_a_simulated_run_ends_every_job():
     for policy in POLICIES:
         jobs = random_jobs(rng, 20, 12, minima="large", work=(0.5, 9))
         epoch = mb.Epoch(12, policy=policy)
-        ids = epoch.add(jobs=jobs)
+        ids = epoch.add(jobs)
         left = dict(zip(ids.tolist(), jobs.work.tolist(), strict=True))
         now, rounds = 0.0, 0
         while left:
@@ -155,7 +154,7 @@ def test_value_and_bound_are_those_of_the_plan(objective, policy, effort):
         slots = int(rng.integers(1, 25))
         jobs = random_jobs(rng, int(rng.integers(1, 40)), slots, minima="small", idle=0.0, now=3.0)
         epoch = mb.Epoch(slots, objective, policy=policy, effort=effort)
-        epoch.add(jobs=jobs)
+        epoch.add(jobs)
         decision = epoch.decide(now=3.0)
         value, bound = decision.value, decision.lower_bound
         plan = decision.plan()

@@ -28,8 +28,8 @@ LINEAR = ["response", "completion", "stretch", "lateness"]
 
 def packed(plan, scheme=oracle.packing):
     """Completions of the plan's own order by the oracle."""
-    low, high = limits(plan.jobs, plan.slots, min_mode=plan.min_mode)
-    times = scheme(plan.order.tolist(), plan.jobs.work, low, high, plan.slots).completion
+    low, high = limits(plan.jobs, plan.capacity, min_mode=plan.min_mode)
+    times = scheme(plan.order.tolist(), plan.jobs.work, low, high, plan.capacity).completion
     return [
         plan.now + t if w > 0 else a
         for t, w, a in zip(times, plan.jobs.work, plan.jobs.arrival, strict=True)

@@ -31,13 +31,13 @@ from tests.strategies import (
     with_deadlines,
 )
 
-ARRAYS = ("order", "start", "completion", "penalty", "allocation")
+ARRAYS = ("order", "start", "completion", "penalty", "slots")
 PIECES = ("job", "start", "end", "slots")
 
 
 def check_plan(plan, objective, *, tolerance=1e-6):
     """Everything that holds for any plan, by the oracles' standards."""
-    jobs, slots, now = plan.jobs, plan.slots, plan.now
+    jobs, slots, now = plan.jobs, plan.capacity, plan.now
     plan.validate()
     assert sorted(plan.order.tolist()) == list(range(len(jobs)))
     want = literal_value(objective, plan.completion, jobs)
@@ -75,12 +75,12 @@ def check_plan(plan, objective, *, tolerance=1e-6):
     for j, start, _, given_slots in pieces_of(plan):
         held[j] += given_slots if start == now else 0
         first[j] = min(first[j], start)
-    assert plan.allocation.tolist() == held.tolist()
+    assert plan.slots.tolist() == held.tolist()
     ran = has_work & ~never
     assert plan.start[ran].tolist() == first[ran].tolist()
     if plan.min_mode == "guarantee":
         usable = sum(h for h, w in zip(high, jobs.work, strict=True) if w > 0)
-        assert plan.allocation.sum() == min(slots, usable)
+        assert plan.slots.sum() == min(slots, usable)
     return plan
 
 
@@ -111,7 +111,7 @@ def test_every_policy_objective_and_mode(policy, objective, min_mode):
             options = {"now": now, "min_mode": min_mode, "effort": 60}
             plan = mb.plan(jobs, slots, objective, policy, **options)
             check_plan(plan, objective)
-            assert (plan.jobs, plan.slots, plan.now) == (jobs, slots, now)
+            assert (plan.jobs, plan.capacity, plan.now) == (jobs, slots, now)
             assert (plan.policy, plan.objective, plan.min_mode) == (policy, objective, min_mode)
             same_bytes(plan, mb.plan(jobs, slots, objective, policy, **options))
 
@@ -208,7 +208,7 @@ def test_more_jobs_than_slots():
     assert plan.status == "minima_scaled"
     # The first three are guaranteed one slot; the others run one after another on all of them.
     assert plan.completion.tolist() == pytest.approx([1, 1, *(1 + k / 3 for k in range(8))])
-    assert plan.allocation.tolist() == [1, 1, 1] + [0] * 7
+    assert plan.slots.tolist() == [1, 1, 1] + [0] * 7
 
 
 def test_huge_clusters():
@@ -216,7 +216,7 @@ def test_huge_clusters():
     for policy in POLICIES:
         plan = mb.plan(jobs, 2**50, policy=policy)
         plan.validate()
-        assert plan.allocation.sum() == 2**50
+        assert plan.slots.sum() == 2**50
 
 
 # Effort, budget, determinism ------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def test_only_jobs_without_work(policy):
         plan = check_plan(mb.plan(jobs, 2, objective, policy, now=1.0), objective)
         assert (plan.value, plan.lower_bound, plan.status) == (value, value, "ok")
         assert plan.completion.tolist() == plan.start.tolist() == [-5.0, 1.0]
-        assert plan.allocation.tolist() == [0, 0]
+        assert plan.slots.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("policy", ["flex", "fair", "wdeq"])
@@ -393,7 +393,7 @@ def test_a_gang_that_is_too_large_never_runs(policy, objective):
     assert plan.status == "infeasible"
     assert plan.completion[1] == plan.start[1] == math.inf
     assert np.all(np.isfinite(plan.completion[[0, 2]]))
-    assert plan.allocation[1] == 0
+    assert plan.slots[1] == 0
     finite = objective.endswith((":tardy", ":sla"))
     assert math.isfinite(plan.value) == finite
     assert plan.lower_bound <= plan.value
@@ -421,7 +421,7 @@ NAN, INF = math.nan, math.inf
         ({"slots": NAN}, "slots = nan"),
         ({"slots": INF}, "slots = inf"),
         ({"slots": True}, "slots = True"),
-        ({"slots": "7"}, "slots = '7'"),
+        ({"slots": "seven"}, "slots = 'seven'"),
         ({"slots": None}, "slots = None"),
         ({"slots": 2**50 + 1}, f"slots = {2**50 + 1}"),
         ({"now": NAN}, "now = nan: must be finite"),
@@ -438,7 +438,7 @@ NAN, INF = math.nan, math.inf
         ({"min_mode": "gangs"}, "min_mode = 'gangs'"),
         ({"objective": "sum:responce"}, "objective = 'sum:responce'"),
         ({"objective": ["sum:tardy"] * 3}, "objective has 3 entries but there are 2 jobs"),
-        ({"jobs": [1, 2]}, "jobs: expected a Jobs table, not list"),
+        ({"jobs": [1, 2]}, "jobs: expected a table (Flows or Jobs), a data frame or a dict"),
     ],
 )
 def test_bad_input_names_field_and_value(options, says):

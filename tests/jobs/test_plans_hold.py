@@ -123,7 +123,7 @@ def test_what_is_accepted_is_planned(period, work):
     """However long the loop is: a job that takes all slots, one that waits, and one on one slot."""
     jobs = mb.Jobs([work, work / 3, 5.0], max_slots=[9, 8, 1])
     epoch = mb.Epoch(9, "max:completion", period=period)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     decision = epoch.decide(0.0)
     decision.plan().validate()
     assert decision.lower_bound <= decision.value < np.inf
@@ -138,7 +138,7 @@ def test_a_long_loop_is_looked_at_less_closely(policy):
     rng = np.random.default_rng(5)
     jobs = mb.Jobs(rng.lognormal(4, 1, 2000), max_slots=rng.integers(1, 33, 2000))
     epoch = mb.Epoch(200, "sum:response", policy, period=5.0)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     decision = epoch.decide(0.0)
     whole = mb.simulate(jobs, policy, slots=200, period=5.0)
     ends = np.asarray(whole.records["completion"])

@@ -19,20 +19,20 @@ def schedule(jobs, slots, rows, completion, *, now=0.0, policy="flex", min_mode=
     columns = list(zip(*rows, strict=True)) if rows else [[], [], [], []]
     kinds = (np.int64, float, float, np.int64)
     names = ("job", "start", "end", "slots")
-    allocation = np.zeros(len(jobs), dtype=np.int64)
+    given = np.zeros(len(jobs), dtype=np.int64)
     for job, start, end, held in rows:
         if start <= now < end and 0 <= job < len(jobs):
-            allocation[job] += held
+            given[job] += held
     return SimpleNamespace(
         jobs=jobs,
-        slots=slots,
+        capacity=slots,
         now=now,
         policy=policy,
         min_mode=min_mode,
         live=False,
         looped=False,
         period=0.0,
-        allocation=allocation,
+        slots=given,
         completion=np.array(completion, float),
         pieces={
             name: np.array(column, kind)
@@ -145,13 +145,13 @@ def test_no_slots_too_many_now_however_short_they_are_held():
     jobs = mb.Jobs([1e-12, 10.0], max_slots=[10, 10])
     short = schedule(jobs, 10, [(1, 1.7e9, 1.7e9 + 1, 10)], [1.7e9, 1.7e9 + 1], now=1.7e9)
     for slots in ([10, 0], [3, 7]):
-        short.allocation = np.array(slots)
+        short.slots = np.array(slots)
         check_schedule(short)
-    short.allocation = np.array([10, 10])
-    with pytest.raises(ValueError, match="allocation: 20 slots of 10"):
+    short.slots = np.array([10, 10])
+    with pytest.raises(ValueError, match="slots: 20 slots of 10"):
         check_schedule(short)
-    short.allocation = np.array([-1, 10])
-    with pytest.raises(ValueError, match="job0.*allocation: -1 slots"):
+    short.slots = np.array([-1, 10])
+    with pytest.raises(ValueError, match="job0.*slots: -1 slots"):
         check_schedule(short)
 
 
@@ -165,8 +165,8 @@ def test_a_second_of_too_many_slots_is_seen_on_todays_clock():
 
 def test_the_allocation_is_what_the_pieces_show():
     wrong = schedule(JOBS, 3, GOOD, ENDS)
-    wrong.allocation = np.array([1, 2])
-    with pytest.raises(ValueError, match="job0.*allocation: 1 slots, but its pieces have 2 now"):
+    wrong.slots = np.array([1, 2])
+    with pytest.raises(ValueError, match="job0.*slots: 1 slots, but its pieces have 2 now"):
         check_schedule(wrong)
 
 

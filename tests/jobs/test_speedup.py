@@ -250,7 +250,7 @@ def test_linear_hesrpt_serves_the_shortest():
     jobs = mb.Jobs([8.0, 2.0, 4.0])
     assert mb.plan(jobs, 2, policy="hesrpt").completion.tolist() == [7.0, 1.0, 3.0]
     epoch = mb.Epoch(2, policy="hesrpt")
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     assert epoch.decide(0.0).slots.tolist() == [0, 2, 0]
 
 
@@ -286,7 +286,7 @@ def test_effort_counts_the_work_of_its_candidates():
     slots = []
     for effort in (None, 30):
         epoch = mb.Epoch(500, min_mode="gang", effort=effort)
-        epoch.add(jobs=many)
+        epoch.add(many)
         slots.append(epoch.decide(0.0).slots.tolist())
     assert slots[0] == slots[1]
 
@@ -317,19 +317,19 @@ def test_epochs_decide_as_their_plans(case, policy, min_mode, objective):
     jobs, slots, now = case
     jobs = jobs.take(np.flatnonzero(jobs.work > 0.0))
     epoch = mb.Epoch(slots, objective, policy, min_mode=min_mode)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     decision = epoch.decide(now)
     again = pickle.loads(pickle.dumps(epoch))
     assert again == epoch
     assert copy.copy(epoch) == epoch
     plan = decision.plan()
     plan.validate()
-    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert plan.slots.tolist() == decision.slots.tolist()
     assert decision.value == plan.value
     assert decision.lower_bound <= plan.lower_bound * (1 + 1e-9)  # the quick one
     if policy != "flex":
         whole = mb.plan(jobs, slots, objective, policy, now=now, min_mode=min_mode)
-        assert whole.allocation.tolist() == decision.slots.tolist()
+        assert whole.slots.tolist() == decision.slots.tolist()
         np.testing.assert_allclose(plan.completion, whole.completion)
 
 
@@ -375,7 +375,7 @@ def test_a_job_for_one_slot_counts_alike_however_it_is_written(policy, rule):
         speedup=[table] * 3 + [rule] * 20,
     )
     epoch, same = mb.Epoch(8, policy=policy), mb.Epoch(8, policy=policy)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     same.add(jobs.work, max_slots=[4] * 3 + [1] * 20, speedup=[table] * 3 + [0.5] * 20)
     assert epoch.decide(0.0).slots.tolist() == same.decide(0.0).slots.tolist()
 
@@ -392,7 +392,7 @@ def test_slots_end_where_a_table_meets_its_hull():
             plan.validate()
             assert set(plan.pieces["slots"].tolist()) <= {1, 4, 8}
             epoch = mb.Epoch(slots, objective)
-            epoch.add(jobs=jobs)
+            epoch.add(jobs)
             decision = epoch.decide(0.0)
             assert set(decision.slots.tolist()) <= {0, 1, 4, 8}
             decision.plan().validate()

@@ -144,7 +144,7 @@ def test_what_is_not_a_number_is_named(field, value):
     if isinstance(value, str):
         assert text.startswith(f"{field}[1] = 'soon'")
     with pytest.raises(ValueError, match=field):
-        mb.Jobs(**{"work": [1, 1], field: "12"})
+        mb.Jobs(**{"work": [1, 1], field: "ab"})
 
 
 @pytest.mark.parametrize("column", [[1 + 2j, 1], np.array(["2020-01-01"] * 2, "M8[D]")])

@@ -61,7 +61,7 @@ def test_plan_is_what_the_loop_does():
     decision = epoch.decide(0.0)
     plan = decision.plan()
     plan.validate()
-    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert plan.slots.tolist() == decision.slots.tolist()
     assert (plan.completion <= decision.told + 1e-9).all()  # idle slots bring jobs forward
     assert decision.value == plan.value
 

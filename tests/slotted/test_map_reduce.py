@@ -53,7 +53,7 @@ def test_columns():
         ({"map": [1, 1.5], "reduce": [[], []]}, r"map\[1\] = 1\.5"),
         ({"map": [1, float("nan")], "reduce": [[], []]}, r"map\[1\] = nan"),
         ({"map": [1, 2**41], "reduce": [[], []]}, r"map\[1\]"),
-        ({"map": "12", "reduce": [[], []]}, "map = '12'"),
+        ({"map": "ab", "reduce": [[], []]}, "map = 'ab'"),
         ({"map": [[1]], "reduce": [[]]}, "map has 2 dimensions"),
         ({"map": [1], "reduce": [[1], [2]]}, "reduce has 2 entries but map has 1"),
         ({"map": [1, 1], "reduce": [[2], [3, 0]]}, r"reduce\[1\] = 0"),

@@ -428,7 +428,9 @@ def test_wrong_options(options, message):
 def test_wrong_jobs():
     with pytest.raises(ValueError, match="model = 'slotted': .*MapShuffleJobs.*: expected a table"):
         mb.simulate(mb.MapShuffleJobs([1], [1]), "asrpt", model="slotted")
-    with pytest.raises(ValueError, match="MapShuffleJobs is no MapReduceJobs"):
+    with pytest.raises(
+        ValueError, match=r"expected a table \(MapReduceJobs\).*, not MapShuffleJobs"
+    ):
         slotted.run(mb.MapShuffleJobs([1], [1]), "asrpt")
     stream = mb.MapReduceStream(slots=5)
     with pytest.raises(ValueError, match="a stream keeps no records"):

@@ -43,7 +43,7 @@ def samples():
         name=[f"{BAD}{k}" for k in range(MANY)],
     )
     epoch = mb.Epoch(5000)
-    epoch.add(jobs=jobs)
+    epoch.add(jobs)
     flow_epoch = mb.FlowEpoch(10)
     flow_ids = flow_epoch.add(flows)
     slotted = mb.SlottedEpoch(2000)

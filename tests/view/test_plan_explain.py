@@ -80,8 +80,8 @@ def test_every_job_has_a_line_with_its_slots(objective, case, policy, min_mode):
         assert "\n" not in line
         assert line.startswith(f"{jobs.name[row]}: ")
         if jobs.work[row] > 0 and math.isfinite(plan.completion[row]):
-            assert f": {plan.allocation[row]:,} slot" in line
+            assert f": {plan.slots[row]:,} slot" in line
             shown = re.search(r"ends at (\S+) s", line)[1].replace(",", "")
             assert float(shown) == pytest.approx(plan.completion[row], rel=5e-4, abs=1e-12)
-            assert ("keeps them" in line) <= (plan.allocation[row] > 0)
-    assert np.all(plan.allocation >= 0)
+            assert ("keeps them" in line) <= (plan.slots[row] > 0)
+    assert np.all(plan.slots >= 0)

@@ -43,7 +43,7 @@ def test_json_is_strict_and_says_what_the_plan_says(case, policy, min_mode):
         ["name", "start", "completion", "penalty", "allocation"]
     ] * len(jobs)
     for row, job in enumerate(read["jobs"]):
-        assert (job["name"], job["allocation"]) == (jobs.name[row], plan.allocation[row])
+        assert (job["name"], job["allocation"]) == (jobs.name[row], plan.slots[row])
         for key in ("start", "completion", "penalty"):
             value = float(getattr(plan, key)[row])
             assert job[key] == (value if math.isfinite(value) else None)
@@ -86,7 +86,7 @@ def test_frame():
     plan = mb.plan(jobs, 4)
     frame = plan.to_frame()
     assert frame["name"].tolist() == list(jobs.name)
-    assert frame["allocation"].tolist() == plan.allocation.tolist()
+    assert frame["slots"].tolist() == plan.slots.tolist()
     assert frame["completion"].tolist() == plan.completion.tolist()
     assert frame.sort_values("place")["name"].tolist() == [jobs.name[row] for row in plan.order]
     assert frame["max_slots"].isna().tolist() == [False, False, True]

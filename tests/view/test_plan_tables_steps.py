@@ -58,6 +58,6 @@ def test_steps_hold_the_work_of_each_job(case, policy, min_mode, deadline_first)
     done = np.bincount(steps.job, steps.slots * (steps.end - steps.start), len(jobs))
     runs = np.isfinite(plan.completion) & (jobs.work > 0)
     assert done[runs] == pytest.approx(jobs.work[runs], rel=1e-6, abs=1e-6)
-    for row in np.flatnonzero(plan.allocation > 0):
+    for row in np.flatnonzero(plan.slots > 0):
         first = steps.job.searchsorted(row)
-        assert steps.slots[first] == plan.allocation[row]
+        assert steps.slots[first] == plan.slots[row]

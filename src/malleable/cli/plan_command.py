@@ -19,6 +19,7 @@ from malleable.cli.terminal import (
     reading_arguments,
     warnings_as_notes,
 )
+from malleable.domain import near
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort
@@ -93,7 +94,8 @@ def run(asked: argparse.Namespace) -> int:
 def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str:
     policy = known[0] if asked.policy is None else asked.policy
     if policy not in known:
-        asked.usage(f"--policy {policy}: expected one of {', '.join(known)} for {noun}")
+        told = f"expected one of {', '.join(known)} for {noun}{near(policy, known)}"
+        asked.usage(f"--policy {policy}: {told}")
     return str(policy)
 
 

@@ -15,8 +15,9 @@ from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.columns import Floats
-from malleable.domain import check_whole, checked_choice, checked_flag
+from malleable.domain import check_keys, check_whole, checked_choice, checked_flag
 from malleable.objective import Objective, ObjectiveLike, parse_objective
+from malleable.policies import policy_of
 
 _Speedups = tuple[float | Floats | None, ...] | None
 
@@ -73,9 +74,7 @@ def core_policy(
         return _core.ClusterAdaptive(policy.core_options(), policy.matcher())
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
-    policy = policy.encode(
-        "ascii", "backslashreplace"
-    ).decode()  # the core takes no halves of pairs
+    policy_of("cluster", policy)
     code = int(goal.kinds[0])  # where jobs have kinds of their own, the table says so
     exponents: list[float] = []
     useful: list[int] = []
@@ -186,8 +185,7 @@ def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict
     known = {name: row for name, row in OPTIONS.items() if simulated or row["of"] != "simulation"}
     checked: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in known:
-            raise ValueError(f"{name}: unknown option, expected one of {', '.join(known)}")
+        check_keys("", [name], [*known, *_ARGUMENTS], "option")
         checked[name] = _CHECKS[known[name]["kind"]](known[name], value)
     return checked
 

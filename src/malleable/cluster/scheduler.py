@@ -28,12 +28,13 @@ from malleable.cluster.named_policies import (
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import array_of, floats_of, given, ids_of, integers_of
-from malleable.domain import WEIGHT, check_amount, check_whole
+from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice
 from malleable.epoch import ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
 from malleable.lines import counted
 from malleable.names import ClusterPolicy, ObjectiveName
 from malleable.objective import of_deadlines
+from malleable.traces.job_table import table_of
 from malleable.values import Kept, by_value, in_turn
 from malleable.view_hook import as_html
 
@@ -330,9 +331,7 @@ class Scheduler(Kept):
         ndarray of int64
             Ids, never used twice.
         """
-        if not isinstance(jobs, ClusterJobs):
-            raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
-        moment = self._moment(now)
+        jobs, moment = table_of(jobs, ClusterJobs), self._moment(now)
         count = len(jobs)
         mean = np.zeros((2, count))
         np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
@@ -701,10 +700,8 @@ class Scheduler(Kept):
         now : float, optional
             Absolute time [s]; the latest time told by default.
         """
-        if processors not in _PROCESSORS:
-            known = ", ".join(map(repr, _PROCESSORS))
-            raise ValueError(f"processors = {processors!r}: expected one of {known}")
-        moment, which = self._moment(now), _PROCESSORS.index(processors)
+        which = _PROCESSORS.index(checked_choice("processors", processors, _PROCESSORS))
+        moment = self._moment(now)
         self._core.set_processors(which, moment)
         self._log("set_processors", now=[moment], count=[which])
 

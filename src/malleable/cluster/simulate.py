@@ -29,13 +29,14 @@ from malleable.cluster.series import advance
 from malleable.cluster.slots import task_records
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats
-from malleable.domain import WORK, checked_flag, floats, refuse
+from malleable.domain import WORK, checked_flag, floats, refuse, suggesting
 from malleable.feeding import seed_of
 from malleable.lines import counted
 from malleable.objective import KINDS, Objective, ObjectiveLike
 from malleable.policies import policy_names, policy_of
 from malleable.result import SimulationResult
 from malleable.size_errors import error_sigma, lognormal_errors
+from malleable.traces.job_table import table_of
 
 CLUSTER_POLICIES = policy_names("cluster")
 
@@ -105,6 +106,7 @@ def _estimates(jobs: ClusterJobs, estimates: Any, split_copy: bool, seed: int) -
     return (truth * errors).reshape(-1)
 
 
+@suggesting
 def run(
     jobs: Any,
     policy: Any,
@@ -217,8 +219,7 @@ def run(
     task that copies. The cost of a transfer grows with the number of nodes that hold something for it.
     Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
-    if not isinstance(jobs, ClusterJobs):
-        raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
+    jobs = table_of(jobs, ClusterJobs)
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
     seed = seed_of(rng)

@@ -35,6 +35,7 @@ from malleable.domain import (
     near,
     refuse,
     shown,
+    suggesting,
 )
 from malleable.files.advice import AdvisedError
 from malleable.flows.table import Flows
@@ -215,6 +216,7 @@ class ClusterJobs(Table):
     2
     """
 
+    @suggesting
     def __init__(
         self,
         maps: npt.ArrayLike,

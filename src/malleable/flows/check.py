@@ -24,7 +24,7 @@ class FlowSchedule(Protocol):
     """The parts of a plan that the checker reads."""
 
     flows: Flows
-    slots: int
+    capacity: int
     now: float
     start: Floats
     completion: Floats
@@ -52,7 +52,7 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     # Work that is too short for the clock leaves no piece, however many slots it has.
     horizon = float(np.abs(pieces.end).max(initial=abs(plan.now)))
     instant = 8.0 * np.spacing(horizon)
-    unseen = np.minimum(flows.max_slots, plan.slots) * instant
+    unseen = np.minimum(flows.max_slots, plan.capacity) * instant
     pieces.refuse((first == np.inf) & (flows.work > unseen), lambda _: "never runs")
     wrong = (done - flows.work > allowed) | (flows.work - done > allowed + unseen)
     pieces.refuse(
@@ -96,7 +96,7 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
             ends = plan.flow_completion[k]
             pieces.fail(f"flow {flows.name[k]}: completion {ends}, expected {expected}")
 
-    pieces.check_capacity(plan.slots)
+    pieces.check_capacity(plan.capacity)
     held = pieces.held()
     most = flows.max_slots[held.job]
     pieces.refuse(

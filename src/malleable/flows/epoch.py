@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from malleable.jobs.table import SlaSteps, flat_sla
 from malleable.lines import counted
 from malleable.names import FlowPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike
+from malleable.traces.job_table import table_of
 from malleable.values import by_value
 
 
@@ -271,7 +272,7 @@ class FlowEpoch(PlannedEpoch):
 
     def add(
         self,
-        flows: Flows,
+        flows: Flows | Mapping[str, Any],
         tasks: npt.ArrayLike | None = None,
         continues: npt.ArrayLike | None = None,
         *,
@@ -283,8 +284,8 @@ class FlowEpoch(PlannedEpoch):
 
         Parameters
         ----------
-        flows : Flows
-            The epoch ignores their names and names flows by their ids.
+        flows : Flows or dict
+            A table, or the arguments of one. The epoch ignores names, and names flows by their ids.
         tasks : array_like of int, shape (J,), optional
             Number of tasks of jobs whose work is not known yet (0: it is known). Their work is this number
             times ``task_work``, until `update` gives another.
@@ -294,15 +295,14 @@ class FlowEpoch(PlannedEpoch):
         kind : str or sequence of str, optional
             The kind of these flows' penalties, or one for each (None: that of the objective).
         """
-        if not isinstance(flows, Flows):
-            raise ValueError(f"flows: a Flows table is needed, not {type(flows).__name__}")
-        count = len(flows.work)
+        table: Flows = table_of(flows, Flows, field="flows")
+        count = len(table.work)
         flow_ids, job_ids = self._core.add(
-            flows,
-            self._goal.kinds if kind is None else self._kinds(kind, len(flows)),
+            table,
+            self._goal.kinds if kind is None else self._kinds(kind, len(table)),
             integers_of("tasks", tasks, count),
             None if continues is None else wholes_of("continues", continues, count),
-            flows.local_names(),
+            table.local_names(),
         )
         return FlowIds(flow_ids, job_ids)
 
@@ -390,7 +390,7 @@ class FlowEpoch(PlannedEpoch):
         if len(codes):
             goal = Objective.of_codes(goal.aggregate, codes)
         flows = Flows.of_core(table, ids, job_names)
-        told = {"slots": self.slots, "policy": self._policy, "now": now, "penalty": paid}
+        told = {"capacity": self.slots, "policy": self._policy, "now": now, "penalty": paid}
         plan = FlowPlan(result, goal, took, flows=flows, **told)
         if not self._guaranteed:
             plan.guarantee = None

@@ -50,8 +50,10 @@ class FlowPlan(BasePlan):
         Absolute times [s] and the penalty then.
     start, completion : ndarray of float64, shape (J,)
         When each job starts and ends, absolute [s].
-    allocation : ndarray of int64, shape (J,)
-        Slots of every job at ``now``.
+    slots : ndarray of int64, shape (J,)
+        Slots of every job at ``now``, as in decisions. Files call them ``allocation``.
+    capacity : int
+        Slots of all jobs together.
     pieces : dict of ndarray
         ``job, start, end, slots``: the whole schedule; pieces of one job never overlap.
     timing : dict

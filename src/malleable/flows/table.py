@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.columns import Floats, Integers, names_of, rows_of, wholes_of
-from malleable.domain import ALL_SLOTS
+from malleable.domain import ALL_SLOTS, suggesting
 from malleable.jobs.table import CoreTable, SlaSteps, as_column, check_keys, flat_sla, unique
 from malleable.lines import counted
 from malleable.values import by_value
@@ -96,6 +96,7 @@ class Flows(CoreTable, _core.Flows):
     _job_name: tuple[str, ...] | None
     slots: int | None
 
+    @suggesting
     def __init__(
         self,
         jobs: Sequence[Sequence[Job]],

@@ -22,14 +22,14 @@ class Schedule(Protocol):
     """The parts of a plan that the checker reads."""
 
     jobs: Jobs
-    slots: int
+    capacity: int
     now: float
     policy: str
     min_mode: str
     live: bool
     looped: bool
     period: float
-    allocation: Integers
+    slots: Integers
     completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
 
@@ -51,27 +51,27 @@ def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
     return np.array(scaled, dtype=np.int64)
 
 
-def _check_allocation(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
+def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
     """The slots now, whether or not the clock shows how long they are held."""
-    jobs, given = plan.jobs, np.asarray(plan.allocation)
+    jobs, given = plan.jobs, np.asarray(plan.slots)
     if given.shape != (len(jobs),) or given.dtype.kind != "i":
-        pieces.fail("allocation: expected whole slots for every job")
+        pieces.fail("slots: expected whole slots for every job")
     total = sum(given.tolist())
-    if total > plan.slots:
-        pieces.fail(f"allocation: {total} slots of {plan.slots}")
+    if total > plan.capacity:
+        pieces.fail(f"slots: {total} slots of {plan.capacity}")
 
     def refuse(bad: Mask, what: str, than: Integers) -> None:
-        pieces.refuse(bad, lambda row: f"allocation: {given[row]} slots, {what.format(than[row])}")
+        pieces.refuse(bad, lambda row: f"slots: {given[row]} slots, {what.format(than[row])}")
 
     # In an epoch a job keeps what it runs on until it is removed.
     kept = np.maximum(jobs.min_slots, 1) if plan.live else np.zeros(len(jobs), dtype=np.int64)
-    most = np.where(has_work, np.minimum(jobs.max_slots, plan.slots), kept)
+    most = np.where(has_work, np.minimum(jobs.max_slots, plan.capacity), kept)
     refuse((given < 0) | (given > most), "its maximum is {}", most)
     due = np.where(has_work | plan.live, jobs.min_slots, 0)
     heeds = not policy_of("jobs", plan.policy).ignores_minima
     if heeds and plan.min_mode == "gang":
         refuse((given > 0) & (given < due), "its gang needs {}", due)
-    elif heeds and sum(due.tolist()) <= plan.slots:
+    elif heeds and sum(due.tolist()) <= plan.capacity:
         refuse(given < due, "its minimum is {}", due)
     # Pieces show the same from now on, but for those that are over before the clock moves.
     now = pieces.start <= plan.now
@@ -120,17 +120,17 @@ def check_schedule(plan: Schedule) -> None:
         pieces.fail("a piece that starts before now")
     has_work = jobs.work > 0
     heeds = not policy_of("jobs", plan.policy).ignores_minima
-    gangs = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.slots)
-    hopeless = gangs | (plan.slots == 0)
+    gangs = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.capacity)
+    hopeless = gangs | (plan.capacity == 0)
     pieces.refuse(has_work & ~hopeless & ~np.isfinite(plan.completion), lambda _: "never ends")
     runs = np.isfinite(plan.completion) & has_work
     done, last = pieces.done, pieces.last
     if jobs.speedup is not None:
         done = _done(jobs.speedup, pieces.held())
     # What the clock does not show: how far from one another instants may be that count as one.
-    maxima = np.minimum(jobs.max_slots, plan.slots).astype(float)
+    maxima = np.minimum(jobs.max_slots, plan.capacity).astype(float)
     if jobs.speedup is not None:  # what is done in a second, from above
-        maxima = np.maximum(maxima, jobs.rates(np.minimum(jobs.max_slots, plan.slots)))
+        maxima = np.maximum(maxima, jobs.rates(np.minimum(jobs.max_slots, plan.capacity)))
     ends = np.where(runs, plan.completion, plan.now)
     blur = 4 * np.spacing(np.abs(ends)) + _SAME * np.abs(ends - plan.now)
     lost = maxima * blur
@@ -156,8 +156,8 @@ def check_schedule(plan: Schedule) -> None:
     pieces.refuse(
         ~has_work & (plan.completion != moment), lambda _: f"has no work and should end {when}"
     )
-    _check_allocation(plan, has_work, pieces)
-    pieces.check_capacity(plan.slots)
+    _check_slots_now(plan, has_work, pieces)
+    pieces.check_capacity(plan.capacity)
     if plan.period > 0.0:
         _check_calls(plan, pieces)
     held = pieces.held()
@@ -191,8 +191,8 @@ def _check_minima(
     if plan.min_mode == "gang":
         refuse(real & (held.slots > 0) & (held.slots < minima[held.job]), "its gang needs", minima)
         return
-    if sum(int(m) for m in minima) > plan.slots:
-        minima = _scaled_minima(minima, plan.slots, plan.looped)
+    if sum(int(m) for m in minima) > plan.capacity:
+        minima = _scaled_minima(minima, plan.capacity, plan.looped)
     refuse(real & (held.slots < minima[held.job]), "its minimum is", minima)
     # A job that is too short for the clock has no piece that could be late.
     waits = late & (minima > 0) & np.isfinite(pieces.first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
 from malleable.names import JobPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike, relative_gap
+from malleable.traces.arrow_columns import is_frame
+from malleable.traces.job_table import table_of
 from malleable.values import by_value
 
 
@@ -31,8 +33,8 @@ class Decision(BaseDecision):
         The objective if nothing else happens, and a number that no schedule can beat. Both are worked out
         when you first ask, which has to be before the epoch changes: O(J log J), some milliseconds for
         100,000 jobs. The bound of a sum is the quick one; the bound of ``plan()`` may be stronger. With a
-        period both come from a loop that is simulated: some dozens of milliseconds for 10,000 jobs, and
-        None for more than a million jobs. If the loop is long, its value is not exact (see
+        period the value is that of a loop that is simulated, some milliseconds for 10,000 jobs, and both
+        are None for more than a million jobs. If the loop is long, its value is not exact (see
         `malleable.Epoch.decide`).
     gap : float or None
         As `malleable.Plan` has it.
@@ -107,9 +109,22 @@ class Decision(BaseDecision):
             self._assessment = self._epoch._core.assess(self._version) or (None, None)
         return self._assessment
 
-    def explain(self) -> list[str]:
-        """One line for each job, as `plan` has it."""
-        return self.plan().explain()
+    def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
+        """One line for each of these jobs, as `plan` has it.
+
+        Parameters
+        ----------
+        ids : array_like of int, optional
+            Some of the decision's `ids`; by default all.
+
+        Raises
+        ------
+        ValueError
+            An id that the decision does not have.
+        RuntimeError
+            As `plan`.
+        """
+        return self.plan().explain(self._rows(ids))
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are those of `Decision.ids`.
@@ -235,9 +250,8 @@ class Epoch(PlannedEpoch):
 
     def add(
         self,
-        work: npt.ArrayLike | None = None,
+        work: npt.ArrayLike | Jobs | Mapping[str, Any] | Any,
         *,
-        jobs: Jobs | None = None,
         arrival: npt.ArrayLike = 0.0,
         min_slots: npt.ArrayLike = 0,
         max_slots: npt.ArrayLike | None = None,
@@ -255,10 +269,9 @@ class Epoch(PlannedEpoch):
 
         Parameters
         ----------
-        work : array_like, shape (J,)
-            Work left [slot-seconds].
-        jobs : Jobs
-            A table, in place of ``work`` and the other columns.
+        work : array_like, shape (J,), or a table
+            Work left [slot-seconds]. A table of jobs instead, a data frame (as for `malleable.read_jobs`) or a
+            dict of columns has all columns but ``kind`` and ``program``.
         arrival, min_slots, max_slots, weight, deadline, sla, speedup
             As in `malleable.Jobs`.
         size : array_like, optional
@@ -275,13 +288,8 @@ class Epoch(PlannedEpoch):
         ndarray of int64, shape (J,)
             Ids, never used twice.
         """
-        if isinstance(work, Jobs):
-            raise ValueError("work: a whole table is given as jobs=: add(jobs=table)")
-        if (work is None) == (jobs is None):
-            raise ValueError("add: give either work= and its columns or jobs=")
-        if jobs is not None:
-            if not isinstance(jobs, Jobs):
-                raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
+        if isinstance(work, (Jobs, Mapping)) or is_frame(work):
+            jobs = table_of(work, Jobs)
             count = len(jobs)
             return self._core.add(jobs, self._kinds(kind, count), _programs(program, count))
         columns = {
@@ -405,10 +413,10 @@ class Epoch(PlannedEpoch):
             Seconds for which this decision is held (default: the epoch's ``period``). A job then gets more
             slots than it can use for the whole period only if no other job can use them better. If a job has
             outlived its estimate, the work left is taken to be a quarter of the work done so far. 0: you ask
-            again as soon as a job ends. The ``plan()`` of the decision, its value and its bound are those of a
-            loop that asks every ``period`` seconds from now on (as `malleable.plan`). They are worked out by
-            simulating this loop. If it is very long, the simulation decides less often in the end: a fourth
-            of the time so far apart. In between, slots that become free go to the next jobs of ``order``.
+            again as soon as a job ends. The ``plan()`` of the decision and its value are those of a loop that
+            asks every ``period`` seconds from now on (as `malleable.plan`). They are worked out by simulating
+            this loop. If it is long, the simulation decides less often in the end: a fourth of the time so
+            far apart. In between, slots that become free go to the next jobs of ``order``.
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
@@ -424,7 +432,12 @@ class Epoch(PlannedEpoch):
         goal = self._goal
         if len(codes) > 1 or codes[0] != goal.kinds[0]:
             goal = Objective.of_codes(goal.aggregate, codes)
-        told = {"slots": self.slots, "policy": self._policy, "now": decision.now, "penalty": paid}
+        told = {
+            "capacity": self.slots,
+            "policy": self._policy,
+            "now": decision.now,
+            "penalty": paid,
+        }
         told |= {"min_mode": self._min_mode, "period": self._core.period}
         told |= {"looped": self._core.looped, "live": True}
         return Plan(result, goal, took, jobs=jobs, **told)

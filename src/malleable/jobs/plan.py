@@ -46,8 +46,10 @@ class Plan(BasePlan):
     met : ndarray of bool, shape (J,)
         Which jobs meet their deadline and cost less than infinity; a job without a deadline meets it. If
         strict deadlines cannot all be met, the plan meets as many as the search found, by weight.
-    allocation : ndarray of int64, shape (J,)
-        Slots of every job at ``now``.
+    slots : ndarray of int64, shape (J,)
+        Slots of every job at ``now``, as in decisions. Files call them ``allocation``.
+    capacity : int
+        Slots of all jobs together.
     start, completion, penalty : ndarray of float64, shape (J,)
         Absolute times [s] and the penalty at completion.
     order : ndarray of int64, shape (J,)
@@ -62,7 +64,7 @@ class Plan(BasePlan):
         guaranteed minima do not fit, each decision scales them for the jobs that are left.
     live : bool
         True for the plan of an epoch's decision: jobs without work end now rather than at their arrival,
-        and keep slots in ``allocation`` until they are removed.
+        and keep ``slots`` until they are removed.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
 
@@ -123,7 +125,7 @@ def plan_jobs(
 ) -> Plan:
     """Plan a table of jobs; `malleable.plan` comes here with `Jobs`, and says what all of it means."""
     goal = parse_objective(objective, len(jobs))
-    warn_without_deadlines(goal, jobs, stacklevel=4)  # who called `malleable.plan`
+    warn_without_deadlines(goal, jobs, stacklevel=5)  # who called `malleable.plan`
     tries = check_effort(effort, len(jobs), jobs.speedup is not None)
     check_min_mode(min_mode)
     held = check_amount("period", period, WEIGHT)

@@ -18,6 +18,7 @@ from malleable.domain import (
     check_time,
     checked_flag,
     checked_positive,
+    suggesting,
 )
 from malleable.feeding import by_arrival
 from malleable.jobs.plan import check_effort
@@ -27,11 +28,13 @@ from malleable.policies import policy_of
 from malleable.records import by_decade, job_names, job_records, ratio, response_summary
 from malleable.result import SimulationResult
 from malleable.size_errors import believed
+from malleable.traces.job_table import table_of
 
 PARTS = 64
 """Calls of progress in a run."""
 
 
+@suggesting
 def run(
     jobs: Any,
     policy: str,
@@ -120,8 +123,7 @@ def run(
     Between two decisions the simulation is exact. A decision takes O(present jobs) beside its own cost;
     100,000 jobs take some seconds. A job without work ends when it arrives.
     """
-    if not isinstance(jobs, Jobs):
-        raise ValueError(f"jobs: {type(jobs).__name__} is no Jobs table")
+    jobs = table_of(jobs, Jobs)
     row = policy_of("jobs", policy)
     goal = parse_objective(objective, len(jobs))
     if goal.custom:

@@ -27,11 +27,15 @@ from malleable.columns import (
 )
 from malleable.domain import (
     ALL_SLOTS as ALL_SLOTS,
+    as_number,
     check_count as check_count,
     check_keys as check_keys,
     check_slots as check_slots,
     check_time as check_time,
+    checked_choice,
+    moment_of,
     shown,
+    suggesting,
 )
 from malleable.values import by_value
 from malleable.lines import counted
@@ -103,8 +107,8 @@ def _has_nan(values: Any) -> bool:
 
 
 def refuse_source(name: str, value: Any, reader: str) -> None:
-    """ValueError that leads on for a path or a data frame in the place of numbers or a table."""
-    if isinstance(value, (str, os.PathLike)):
+    """ValueError that leads on for a path or a data frame in the place of numbers."""
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and not value[:1].isdigit()):
         raise ValueError(f"{name} = {shown(value)}: a path; {reader}(path) reads it")
     if hasattr(value, "columns") and any(
         hasattr(value, way) for way in ("__dataframe__", "__arrow_c_stream__")
@@ -252,6 +256,7 @@ class Jobs(CoreTable, _core.Jobs):
     _label: tuple[str, Integers] | None
     """What names are made of when somebody asks for them: a word, and a number for each job."""
 
+    @suggesting
     def __init__(
         self,
         work: npt.ArrayLike,
@@ -399,8 +404,10 @@ def flat_sla(
     times, penalties = np.empty(len(steps)), np.empty(len(steps))
     for place, step in enumerate(steps):
         try:
-            times[place], penalties[place] = map(float, step)
-        except (TypeError, ValueError, OverflowError):
+            time, penalty = step
+            times[place] = as_number("sla", moment_of("sla", time))
+            penalties[place] = as_number("sla", penalty)
+        except (TypeError, ValueError):
             row = int(np.searchsorted(offset, place, side="right")) - 1
             raise ValueError(f"sla[{row}] = {shown(step)}: not a (time, penalty) pair") from None
     return {"sla_offset": offset, "sla_time": times, "sla_penalty": penalties}
@@ -411,5 +418,4 @@ MIN_MODES = ("guarantee", "gang")
 
 def check_min_mode(min_mode: str) -> None:
     """ValueError unless the mode is known."""
-    if min_mode not in MIN_MODES:
-        raise ValueError(f"min_mode = {min_mode!r}: expected one of {', '.join(MIN_MODES)}")
+    checked_choice("min_mode", min_mode, MIN_MODES)

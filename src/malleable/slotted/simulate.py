@@ -10,7 +10,7 @@ import numpy as np
 
 from malleable import _core
 from malleable.columns import Floats, Integers
-from malleable.domain import check_whole, checked_choice, checked_flag
+from malleable.domain import check_whole, checked_choice, checked_flag, suggesting
 from malleable.feeding import (
     Part,
     Source,
@@ -25,6 +25,7 @@ from malleable.result import SimulationResult
 from malleable.size_errors import UNDERESTIMATES
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
+from malleable.traces.job_table import table_of
 
 POLICIES = policy_names("slotted")
 _LAST_SLOT = 2**50
@@ -109,6 +110,7 @@ def _sizes(jobs: MapReduceJobs) -> dict[str, Floats]:
     return {"reduce_estimate": jobs.reduce_work.astype(np.float64)}
 
 
+@suggesting
 def run(
     jobs: Any,
     policy: str,
@@ -185,8 +187,8 @@ def run(
     the core's `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
     designing provably efficient MapReduce schedulers" (2013), sections III, VI and VII.
     """
-    if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
-        raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
+    if not isinstance(jobs, MapReduceStream):
+        jobs = table_of(jobs, MapReduceJobs)
     policy_of("slotted", policy)
     count = checked_machines(machines)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.columns import Floats, Integers, lists_of, names_of, rows_of, wholes_of
-from malleable.domain import WORK, Table, check_whole, floats
+from malleable.domain import WORK, Table, check_whole, floats, suggesting
 from malleable.lines import counted
 from malleable.values import by_value
 from malleable.view_hook import as_html
@@ -93,6 +93,7 @@ class MapReduceJobs(Table):
     reduce_estimate: Floats | None
     _name: tuple[str, ...] | None
 
+    @suggesting
     def __init__(
         self,
         map: npt.ArrayLike,

@@ -20,6 +20,7 @@ from malleable.domain import (
     checked_positive,
     floats,
     refuse,
+    suggesting,
 )
 from malleable.feeding import (
     PART,
@@ -35,6 +36,7 @@ from malleable.policies import policy_of
 from malleable.result import SimulationResult
 from malleable.size_errors import UNDERESTIMATES
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
+from malleable.traces.job_table import table_of
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -201,6 +203,7 @@ def _capacities(jobs: _Jobs, load: float | None, given: tuple[float, float]) -> 
     return capacities_at(jobs, load)
 
 
+@suggesting
 def run(
     jobs: Any,
     policy: str,
@@ -299,8 +302,8 @@ def run(
     holds a chunk of jobs, the jobs in the system, and the records if they are kept. Source: Lin, Wierman,
     Zhang, Tan, "Joint optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5.
     """
-    if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
-        raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
+    if not isinstance(jobs, MapShuffleStream):
+        jobs = table_of(jobs, MapShuffleJobs)
     _check_policy(policy, jobs)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = kept_records(records, isinstance(jobs, MapShuffleStream))

@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.columns import Floats, floats_of, given, names_of, rows_of
-from malleable.domain import WEIGHT, WORK, Table, check_moments, check_whole, checked_positive
+from malleable.domain import (
+    WEIGHT,
+    WORK,
+    Table,
+    check_moments,
+    check_whole,
+    checked_positive,
+    suggesting,
+)
 from malleable.lines import counted
 from malleable.values import by_value
 from malleable.view_hook import as_html
@@ -84,6 +92,7 @@ class MapShuffleJobs(Table):
     map_estimate: Floats | None
     shuffle_estimate: Floats | None
 
+    @suggesting
     def __init__(
         self,
         map: npt.ArrayLike,

@@ -10,7 +10,7 @@ import inspect
 import io
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import date
 from itertools import chain
@@ -31,6 +31,7 @@ from malleable.files.reading import (
     telling_of,
 )
 from malleable.files.writing import write_file
+from malleable.flows.table import Flows
 from malleable.jobs.table import ALL_SLOTS, Jobs
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
@@ -141,6 +142,7 @@ class _Table(NamedTuple):
 
 
 _JOBS = _Table("job table", Jobs)
+_FLOWS = _Table("table of flows", Flows, ("jobs",))
 _TABLES = (
     _Table("table of cluster jobs", ClusterJobs, ("maps", "map_seconds")),
     _Table("table of map and reduce jobs", MapReduceJobs, ("reduce",)),
@@ -149,8 +151,9 @@ _TABLES = (
 )
 
 
-def _table_of(header: Sequence[str]) -> _Table:
-    return next((each for each in _TABLES[:-1] if not set(each.told).isdisjoint(header)), _JOBS)
+def _table_of(header: Collection[str], known: Sequence[_Table] = _TABLES) -> _Table:
+    """The one of whose own columns some are there, or the last one."""
+    return next((each for each in known if not set(each.told).isdisjoint(header)), known[-1])
 
 
 def _column(field: str, cells: Sequence[Any], numbers: Sequence[int], of: _Table) -> list[Any]:
@@ -250,6 +253,36 @@ def _made(table: _Rows, of: _Table, file: File | None = None) -> Any:
     if file is None:
         return _build(of, header, numbered)
     return file.whole(numbered, lambda some: _build(of, header, some), "rows")
+
+
+def table_of(given: Any, *kinds: type, field: str = "jobs") -> Any:
+    """A table of one of these kinds: as it is, or the one of a data frame, or of a dict of its arguments.
+
+    Raises
+    ------
+    ValueError
+        None of these, or columns that the table does not have (with the nearest name that it has).
+    """
+    if isinstance(given, kinds):
+        return given
+    known = [each for each in (_FLOWS, *_TABLES) if each.make in kinds]
+    if is_frame(given):
+        rows = _of_columns(frame_columns(given, "data frame"))
+        with telling_of("data frame"):
+            return _made(rows, _table_of(rows[0], known))
+    if isinstance(given, Mapping):
+        of = _table_of(given, known)
+        check_keys(f"{field}: ", given, list(inspect.signature(of.make).parameters), "column")
+        if missing := [name for name in of.needed if name not in given]:
+            raise ValueError(f"{field}: column {missing[0]!r} is missing")
+        return of.make(**given)
+    if isinstance(given, (str, os.PathLike)):
+        of_flows = "mb.read_flows" if known == [_FLOWS] else "mb.read"
+        reader = "mb.read_jobs" if _JOBS in known else of_flows
+        raise ValueError(f"{field} = {shown(given)}: a path; {reader}(path) reads it")
+    names = " or ".join(each.make.__name__ for each in known)
+    told = "expected a table ({}), a data frame or a dict of columns, not {}"
+    raise ValueError(f"{field}: {told.format(names, type(given).__name__)}")
 
 
 def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:

@@ -176,7 +176,7 @@ class DecisionStream:
         held = _HELD.get(instance, 0.0)
         self._step = held or 1.0
         self._epoch = Epoch(self.slots, objective, policy, period=held)
-        self._ids = self._epoch.add(jobs=self.jobs)
+        self._ids = self._epoch.add(self.jobs)
         self._epoch.decide(self.now)
 
     def change(self) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from malleable.columns import rows_of
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.policies import Policy, policy_of
@@ -15,14 +18,21 @@ from malleable.view.plan_tables import Steps, plan_clock, slots_over_time
 from malleable.view.text import counted, number, printable
 
 
-def explain_lines(plan: Plan | FlowPlan) -> list[str]:
-    """One line per job or flow, in the order of the table: its slots now and what bound them, what
-    comes next, when it is expected to end, and what that costs. O(J + P log P) for P pieces.
+def explain_lines(plan: Plan | FlowPlan, rows: npt.ArrayLike | None = None) -> list[str]:
+    """One line for each of these rows of jobs or flows (all): its slots now and what bound them, what comes
+    next, when it is expected to end, and what that costs. O(J + P log P) for P pieces.
     """
-    return list(_flow_lines(plan) if isinstance(plan, FlowPlan) else _job_lines(plan))
+    if isinstance(plan, FlowPlan):
+        return list(_flow_lines(plan, _chosen(rows, len(plan.flows))))
+    return list(_job_lines(plan, _chosen(rows, len(plan.jobs))))
 
 
-def _job_lines(plan: Plan) -> Iterator[str]:
+def _chosen(rows: npt.ArrayLike | None, count: int) -> list[int]:
+    every = range(count) if rows is None else rows_of(rows, count).tolist()
+    return list(every)
+
+
+def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
     jobs = plan.jobs
     steps = slots_over_time(plan)
     clock = plan_clock(plan)
@@ -32,37 +42,45 @@ def _job_lines(plan: Plan) -> Iterator[str]:
     promises = policy_of("jobs", plan.policy)
     guaranteed = plan.min_mode == "guarantee" and not promises.ignores_minima
     wanted = sum(jobs.min_slots[has_work].tolist())
-    scaled = guaranteed and wanted > plan.slots
-    rows = np.searchsorted(steps.job, np.arange(len(jobs) + 1)).tolist()
-    for row, name in enumerate(jobs.name):
-        own = steps.between(rows[row], rows[row + 1])
+    scaled = guaranteed and wanted > plan.capacity
+    how = _How(promises, plan.min_mode == "gang", scaled, jobs.speedup is not None)
+    first = np.searchsorted(steps.job, np.arange(len(jobs) + 1)).tolist()
+    for row in chosen:
+        own = steps.between(first[row], first[row + 1])
         completion = float(plan.completion[row])
         if not has_work[row]:
             story = f"no work left, done at {clock.text(completion)} s"
-        elif plan.slots == 0:
+        elif plan.capacity == 0:
             story = "never runs: there are no slots"
         elif math.isinf(completion):
             story = (
                 f"never runs: it needs {counted(int(jobs.min_slots[row]), 'slot')} at once "
-                f"and there are {plan.slots:,}"
+                f"and there are {plan.capacity:,}"
             )
         else:
-            now = int(plan.allocation[row])
-            reason = _reason(plan, promises, row, now, place[row], scaled)
+            now = int(plan.slots[row])
+            task = _Task(
+                int(jobs.min_slots[row]),
+                int(jobs.max_slots[row]),
+                float(jobs.work[row]),
+                plan.capacity,
+                plan.period,
+            )
+            reason = _reason(task, how, now, place[row])
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
             story += f"; ends at {clock.text(completion)} s"
             story += _lateness(completion, float(jobs.deadline[row]))
-        yield f"{printable(name)}: {story}; {_cost(plan, row, completion)}"
+        yield f"{printable(jobs.name[row])}: {story}; {_cost(plan, row, completion)}"
 
 
-def _flow_lines(plan: FlowPlan) -> Iterator[str]:
+def _flow_lines(plan: FlowPlan, chosen: Iterable[int]) -> Iterator[str]:
     flows = plan.flows
     place = {row: k for k, row in enumerate(plan.order.tolist(), 1)}
     clock = plan_clock(plan)
-    for row, name in enumerate(flows.name):
+    for row in chosen:
         own = slice(int(flows.job_offset[row]), int(flows.job_offset[row + 1]))
         end = float(plan.flow_completion[row])
-        slots, has_work = plan.allocation[own], flows.work[own] > 0.0
+        slots, has_work = plan.slots[own], flows.work[own] > 0.0
         running = int(np.count_nonzero(slots))
         if not has_work.any():
             story = f"no work, done at {clock.text(end)} s"
@@ -75,30 +93,49 @@ def _flow_lines(plan: FlowPlan) -> Iterator[str]:
             waiting = counted(int(np.count_nonzero(has_work & (slots == 0))), "job")
             story = f"{now}, {waiting} to come (place {place[row]} of {len(flows)})"
             story += f"; ends at {clock.text(end)} s{_lateness(end, float(flows.deadline[row]))}"
-        yield f"{printable(name)}: {story}; {_cost(plan, row, end)}"
+        yield f"{printable(flows.name[row])}: {story}; {_cost(plan, row, end)}"
 
 
-def _reason(plan: Plan, promises: Policy, row: int, now: int, place: str, scaled: bool) -> str:
-    """What bound the slots of a job that has work and will end."""
-    low, high = int(plan.jobs.min_slots[row]), int(plan.jobs.max_slots[row])
+class _Task(NamedTuple):
+    """A job that has work and will end, and where it runs."""
+
+    low: int
+    high: int
+    work: float
+    capacity: int
+    period: float
+
+
+class _How(NamedTuple):
+    """How slots are given: what the policy promises, and what holds for all jobs."""
+
+    promises: Policy
+    gang: bool
+    scaled: bool
+    curved: bool
+
+
+def _reason(task: _Task, how: _How, now: int, place: str) -> str:
+    """What bound the slots of a job."""
+    promises = how.promises
     share = "a weighted share" if promises.shares == "weighted" else "an equal share"
-    if now >= min(high, plan.slots):
-        return "its maximum" if high <= plan.slots else "all there are"
-    if plan.period > 0.0 and now * plan.period >= plan.jobs.work[row] * (1 - 1e-9):
-        return f"it ends within the {number(plan.period)} s that they are held"
-    if scaled:
-        return f"its minimum of {low:,}, scaled to what there is"
+    if now >= min(task.high, task.capacity):
+        return "its maximum" if task.high <= task.capacity else "all there are"
+    if task.period > 0.0 and now * task.period >= task.work * (1 - 1e-9):
+        return f"it ends within the {number(task.period)} s that they are held"
+    if how.scaled:
+        return f"its minimum of {task.low:,}, scaled to what there is"
     if now == 0:
-        gang = plan.min_mode == "gang" and low > 1 and not promises.ignores_minima
-        return f"waits for {low:,} at once, {place}" if gang else f"waits, {place}"
-    if now == low and not promises.ignores_minima:
+        gang = how.gang and task.low > 1 and not promises.ignores_minima
+        return f"waits for {task.low:,} at once, {place}" if gang else f"waits, {place}"
+    if now == task.low and not promises.ignores_minima:
         return f"its minimum; {share} is less" if promises.shares else f"its minimum, {place}"
-    return share if promises.shares else _part(plan, place)
+    return share if promises.shares else _part(how, place)
 
 
-def _part(plan: Plan, place: str) -> str:
+def _part(how: _How, place: str) -> str:
     """What a policy that serves in order gives."""
-    by_share = plan.jobs.speedup is not None and plan.policy != "fifo"
+    by_share = how.curved and how.promises.name != "fifo"
     return f"its share, {place}" if by_share else f"what is left at {place}"
 
 

@@ -67,7 +67,7 @@ def draw_packing(
     span = max(end - plan.now, 1e-9 * max(1.0, abs(plan.now))) or 1.0
     clock = plan_clock(plan)
     begin = clock.shift(plan.now)
-    axes.set(xlim=(begin, begin + span), ylim=(0, plan.slots * 1.06), ylabel="slots")
+    axes.set(xlim=(begin, begin + span), ylim=(0, plan.capacity * 1.06), ylabel="slots")
     few, (time, height, band) = len(plan.jobs) <= _NAMED, _stack(plan)
     time, colors = clock.shift(time), _colors(colors_of or plan, band)
     # The last step is drawn up to the last moment.
@@ -79,7 +79,7 @@ def draw_packing(
     )
     if len(height) and len(time) > 1:
         axes.stackplot(time, steps, step="post", colors=list(colors), **edge)
-    axes.axhline(plan.slots, color="#222222", linewidth=0.8)
+    axes.axhline(plan.capacity, color="#222222", linewidth=0.8)
     keys = _name_blocks(axes, plan, time, height, band, colors) if few else []
     if not few:
         _draw_scale(axes, colors_of or plan)
@@ -119,7 +119,7 @@ def title_of(plan: Plan | FlowPlan) -> str:
     return (
         f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, lower bound "
         f"{number(plan.lower_bound)}, gap {percent(plan.gap)} "
-        f"({what}, {counted(plan.slots, 'slot')})"
+        f"({what}, {counted(plan.capacity, 'slot')})"
     )
 
 
@@ -226,7 +226,7 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock) -> list[Any]:
         label = f"deadline {word} ({len(at):,})"
         look = {"marker": "v" if few else "|", "color": color, "zorder": 3, "clip_on": False}
         keys.append(
-            axes.scatter(at, np.full(len(at), plan.slots * 1.03), s=30, label=label, **look)
+            axes.scatter(at, np.full(len(at), plan.capacity * 1.03), s=30, label=label, **look)
         )
     return keys if has.any() else []
 
@@ -249,7 +249,7 @@ def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
     begin = 0.0 if clock.origin else plan.now  # where nothing runs before the origin
     job = np.asarray(plan.pieces["job"])
     start, end = (clock.shift(np.asarray(plan.pieces[key])) for key in ("start", "end"))
-    share = np.asarray(plan.pieces["slots"]) / np.minimum(flows.max_slots, plan.slots)[job]
+    share = np.asarray(plan.pieces["slots"]) / np.minimum(flows.max_slots, plan.capacity)[job]
     base = row[job] + 0.95
     above = base - (0.9 * share if single else 0.9)
     corners = [(start, base), (start, above), (end, above), (end, base)]

@@ -38,7 +38,7 @@ def _ordered(plan: Plan | FlowPlan) -> tuple[str, Sequence[str]]:
 
 def _held(plan: FlowPlan) -> Any:
     """Slots of each flow's jobs together."""
-    held = np.bincount(plan.flows.flow, weights=plan.allocation, minlength=len(plan.flows))
+    held = np.bincount(plan.flows.flow, weights=plan.slots, minlength=len(plan.flows))
     return held.astype(np.int64)
 
 
@@ -65,7 +65,7 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
         below["flows"] = _rows(name=names, completion=plan.flow_completion, penalty=plan.penalty)
         paid = [None] * len(plan.start)
     ends = fields_of(plan, "start", "completion")
-    held = plan.allocation.tolist()
+    held = plan.slots.tolist()
     return {
         **plain(fields_of(plan, *told)),
         "order": [names[row] for row in plan.order.tolist()],
@@ -88,10 +88,10 @@ def pieces_csv(plan: Plan | FlowPlan) -> str:
 def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
     """A pandas data frame with one row per job, in the order of the table. O(J).
 
-    Of jobs: name, allocation, start, completion, penalty, place (in the order, from 0), arrival,
+    Of jobs: name, slots, start, completion, penalty, place (in the order, from 0), arrival,
     work, min_slots, max_slots (missing: all), weight, deadline (missing: none), and user if known.
-    Of flows: flow, name (``flow/job``), allocation, start, completion, work, max_slots and after
-    (names of those that it waits for); with ``rows="flows"`` one row per flow: name, allocation (of
+    Of flows: flow, name (``flow/job``), slots, start, completion, work, max_slots and after
+    (names of those that it waits for); with ``rows="flows"`` one row per flow: name, slots (of
     its jobs together), completion, penalty, place, arrival, work, weight, deadline.
 
     Raises
@@ -108,7 +108,7 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
         jobs = plan.jobs
         columns = {
             "name": list(jobs.name),
-            **fields_of(plan, "allocation", "start", "completion", "penalty"),
+            **fields_of(plan, "slots", "start", "completion", "penalty"),
             "place": place,
             **fields_of(jobs, "arrival", "work", "min_slots", "max_slots", "weight", "deadline"),
             **({} if jobs.user is None else {"user": list(jobs.user)}),
@@ -117,7 +117,7 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
         flows = plan.flows
         columns = {
             "name": list(flows.name),
-            "allocation": _held(plan),
+            "slots": _held(plan),
             "completion": plan.flow_completion,
             "penalty": plan.penalty,
             "place": place,
@@ -130,7 +130,7 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
         columns = {
             "flow": [flows.name[row] for row in flows.flow.tolist()],
             "name": list(names),
-            **fields_of(plan, "allocation", "start", "completion"),
+            **fields_of(plan, "slots", "start", "completion"),
             **fields_of(flows, "work", "max_slots"),
             "after": [[names[p] for p in flows.after(j)] for j in range(len(names))],
         }
@@ -154,7 +154,7 @@ def plan_headline(plan: Plan | FlowPlan) -> list[str]:
     if isinstance(plan, FlowPlan):
         what = f"{counted(len(plan.flows), 'flow')} of {what}"
     lines = [
-        f"{plan.policy.upper()}, {plan.objective}: {what} on {counted(plan.slots, 'slot')} at "
+        f"{plan.policy.upper()}, {plan.objective}: {what} on {counted(plan.capacity, 'slot')} at "
         f"{moment_text(plan.now)}, status {plan.status}",
         f"value {number(plan.value)}, lower bound {number(plan.lower_bound)}, gap "
         f"{percent(plan.gap)}, planned in {wall_time(plan.timing['seconds'])}",
@@ -172,7 +172,7 @@ def plan_columns(plan: Plan | FlowPlan) -> list[Column]:
     """What a table of a plan shows, row by row in the order."""
     noun, names = _ordered(plan)
     clock, order = plan_clock(plan), plan.order.tolist()
-    ends, slots = plan.completion, plan.allocation
+    ends, slots = plan.completion, plan.slots
     start: list[Column] = [("start [s]", lambda row: clock.text(plan.start[order[row]]))]
     if isinstance(plan, FlowPlan):
         ends, slots, start = plan.flow_completion, _held(plan), []
