@@ -81,10 +81,7 @@ TEST(no_schedule_beats_a_bound) {
     for (const double share : {1.0, 0.3, 0.001}) {
       CHECK_AT_MOST(bound.grid_bound(penalties, far, share), best_sum, margin);
     }
-    for (const bool pairs : {false, true}) {
-      CHECK_AT_MOST(bound.max_level(penalties, -kInfinity, 2.0 * best_max + 10.0, pairs), best_max,
-                    margin);
-    }
+    CHECK_AT_MOST(bound.max_level(penalties, -kInfinity, 2.0 * best_max + 10.0), best_max, margin);
     if (kind == Kind::kTardy || kind == Kind::kSla) {
       std::vector<double> due(problem.flows());
       for (const std::uint64_t nodes : {0, 50, 100'000}) {
@@ -126,7 +123,7 @@ TEST(a_single_flow_is_bounded_exactly) {
     FlowBound bound;
     bound.build(problem);
     const Penalties penalties = table.penalties(Kind::kCompletion);
-    CHECK_NEAR(bound.max_level(penalties, -kInfinity, 100.0, false), 2.0 * path, 1e-8 * path);
+    CHECK_NEAR(bound.max_level(penalties, -kInfinity, 100.0), 2.0 * path, 1e-8 * path);
   });
 }
 

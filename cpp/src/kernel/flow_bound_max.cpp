@@ -1,9 +1,9 @@
-// Bounds of max objectives: work that deadlines force before a time, or between two.
+// Bounds of max objectives: work that deadlines force before a time.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/kernel/flow_bound.hpp"
-#include "malleable/kernel/quantiles.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -61,65 +61,15 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
   return top;
 }
 
-// Work of flow j between two times that its deadline forces: not done before, not left for later.
-double FlowBound::between(std::size_t j, double due, double from, double to) const {
-  const double force = forced(j, due, to);
-  if (from == 0.0 || force == 0.0) return force;
-  return std::max(0.0, force - head_.at(j, from - problem_->release[j]));
-}
-
-// By how much more is forced between two times than fits; 0 where rounding may have done it.
-double FlowBound::excess_between(std::span<const double> due, double from, double to) const {
-  double sum = 0.0, scale = 0.0;
-  for (std::size_t j = 0; j < problem_->flows(); ++j) {
-    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
-    scale += problem_->volume[j];
-    sum += between(j, due[j], from, to) - blur(j, due[j], to);
-  }
-  const double excess = sum - problem_->slots * (to - from) * (1.0 + kAmple);
-  return excess > kAmple * scale ? excess : 0.0;
-}
-
-// The pair of times between which most work beyond the slots is forced.
-FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
-  constexpr std::size_t kFrom = 24, kTo = 48;
-  const std::size_t f = problem_->flows();
-  std::vector<double>& starts = ends_;
-  std::vector<double>& stops = times_;
-  starts.clear();
-  stops.clear();
-  for (std::size_t j = 0; j < f; ++j) {
-    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
-    for (std::size_t k = head_.offset[j]; k < head_.offset[j + 1]; ++k) {
-      const double t = problem_->release[j] + head_.time[k];
-      if (t > 0.0 && t < due[j]) starts.push_back(t);
-    }
-    stops.push_back(due[j]);
-    for (std::size_t k = tail_.offset[j]; k < tail_.offset[j + 1]; k += 2) {
-      if (tail_.time[k] < due[j]) stops.push_back(due[j] - tail_.time[k]);
-    }
-  }
-  keep_quantiles(starts, kFrom);
-  keep_quantiles(stops, kTo);
-  Pair worst{0.0, 0.0, 0.0};
-  for (const double to : stops) {
-    for (const double from : starts) {
-      if (!(from < to)) break;
-      const double excess = excess_between(due, from, to);
-      if (excess > worst.excess) worst = {from, to, excess};
-    }
-  }
-  return worst;
-}
-
-bool FlowBound::impossible(std::span<const double> due, bool pairs) {
+bool FlowBound::impossible(std::span<const double> due) {
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] > 0.0 && earliest_[j] > due[j]) return true;
   }
-  return peak(due).excess > 0.0 || (pairs && worst_pair(due).excess > 0.0);
+  return peak(due).excess > 0.0;
 }
 
-double FlowBound::total_excess(const Penalties& penalties, double level, const Pair& pair) const {
+// Of the work forced before a time, at a level.
+double FlowBound::total_excess(const Penalties& penalties, double level, double time) const {
   double sum = 0.0, scale = 0.0;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] == 0.0) continue;
@@ -127,17 +77,15 @@ double FlowBound::total_excess(const Penalties& penalties, double level, const P
     if (latest == kInfinity) continue;
     scale += problem_->volume[j];
     const double due = latest + tolerance(latest) - problem_->now;
-    sum += between(j, due, pair.from, pair.to) - blur(j, due, pair.to);
+    sum += forced(j, due, time) - blur(j, due, time);
   }
-  const double room = pair.from == 0.0 ? all_.at(0, pair.to) + blur(pair.to)
-                                       : problem_->slots * (pair.to - pair.from);
-  return sum - room - kAmple / 2.0 * scale;
+  return sum - (all_.at(0, time) + blur(time)) - kAmple / 2.0 * scale;
 }
 
-// The largest level found, at least `fails`, at which more is forced between two times than fits:
+// The largest level found, at least `fails`, at which more is forced before a time than fits:
 // within rounding of the least that passes. Regula falsi (Illinois), bisection where it is slow.
-double FlowBound::root(const Penalties& penalties, double fails, double passes, const Pair& pair) {
-  double over = total_excess(penalties, fails, pair), under = total_excess(penalties, passes, pair);
+double FlowBound::root(const Penalties& penalties, double fails, double passes, double time) {
+  double over = total_excess(penalties, fails, time), under = total_excess(penalties, passes, time);
   int side = 0;  // which end moved last
   for (int step = 0; step < 200; ++step) {
     const double width = kRounding * std::max(std::fabs(passes), kTiny);
@@ -147,7 +95,7 @@ double FlowBound::root(const Penalties& penalties, double fails, double passes, 
     next += side > 0 ? -width / 4.0 : width / 4.0;
     if (step % 3 == 2 || !(next > fails && next < passes)) next = fails + (passes - fails) / 2.0;
     if (!(next > fails && next < passes)) break;
-    const double excess = total_excess(penalties, next, pair);
+    const double excess = total_excess(penalties, next, time);
     if (excess > 0.0) {
       fails = next;
       over = excess;
@@ -163,21 +111,10 @@ double FlowBound::root(const Penalties& penalties, double fails, double passes, 
   return fails;
 }
 
-// What is overloaded at the level: at its peak, or between two times; excess 0: nothing.
-FlowBound::Pair FlowBound::overload(const Penalties& penalties, const Climb& climb, bool pairs) {
-  const auto passes = [&](const Pair& top) {
-    return top.excess == 0.0 || total_excess(penalties, climb.level, top) <= 0.0;
-  };
-  Pair top{0.0, climb.known.time, climb.known.excess};
-  if (!passes(top)) return top;
-  if (pairs) top = worst_pair(level_due_);
-  return pairs && !passes(top) ? top : Pair{0.0, 0.0, 0.0};
-}
-
-// The least level at which no more is forced between two times than fits; `to` if there is none.
-double FlowBound::next_level(const Penalties& penalties, double level, double to, const Pair& top) {
-  if (total_excess(penalties, to, top) > 0.0) return to;
-  const double fails = root(penalties, level, to, top);
+// The least level at which no more is forced before a time than fits; `to` if there is none.
+double FlowBound::next_level(const Penalties& penalties, double level, double to, double time) {
+  if (total_excess(penalties, to, time) > 0.0) return to;
+  const double fails = root(penalties, level, to, time);
   // Above what fails the objective can only take a value that some flow's penalty takes.
   double next = kInfinity;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
@@ -190,7 +127,7 @@ double FlowBound::next_level(const Penalties& penalties, double level, double to
 void FlowBound::look_ahead(const Penalties& penalties, double ahead, Climb& climb) {
   deadlines(penalties, ahead, level_due_);
   const Peak found = peak(level_due_);
-  if (found.excess > 0.0 && total_excess(penalties, ahead, {0.0, found.time, 0.0}) > 0.0) {
+  if (found.excess > 0.0 && total_excess(penalties, ahead, found.time) > 0.0) {
     climb.level = ahead;
     climb.known = found;
     climb.stride *= 2.0;
@@ -200,7 +137,7 @@ void FlowBound::look_ahead(const Penalties& penalties, double ahead, Climb& clim
   }
 }
 
-double FlowBound::max_level(const Penalties& penalties, double from, double to, bool pairs) {
+double FlowBound::max_level(const Penalties& penalties, double from, double to) {
   Climb climb{std::max(from, alone(penalties, Aggregate::kMax)), to};
   if (!(climb.level < to)) return std::min(climb.level, to);
   level_due_.resize(problem_->flows());
@@ -208,16 +145,15 @@ double FlowBound::max_level(const Penalties& penalties, double from, double to, 
     if (round >= kNewtonOnly && is_late()) break;
     deadlines(penalties, climb.level, level_due_);
     if (climb.known.excess == 0.0) climb.known = peak(level_due_);
-    const Pair top = overload(penalties, climb, pairs);
-    climb.known.excess = 0.0;
-    if (top.excess == 0.0) break;
-    const double level = climb.level, next = next_level(penalties, level, to, top);
+    const Peak top = std::exchange(climb.known, {0.0, 0.0});
+    if (top.excess == 0.0 || total_excess(penalties, climb.level, top.time) <= 0.0) break;
+    const double level = climb.level, next = next_level(penalties, level, to, top.time);
     if (!(next > level)) break;
     climb.level = next;
     // The overloaded time moves with the level, so that steps may be short: stride ahead.
     const double ahead = climb.ahead(next - level);
-    if (!(next < climb.passes)) climb.passes = to;  // pairs of times have more to say
-    if (!pairs && climb.passes - next <= kCloseLevel * std::fabs(climb.passes)) break;
+    if (!(next < climb.passes)) climb.passes = to;
+    if (climb.passes - next <= kCloseLevel * std::fabs(climb.passes)) break;
     if (round < kNewtonOnly || !(ahead > next && ahead < climb.passes)) continue;
     look_ahead(penalties, ahead, climb);
   }

@@ -11,18 +11,13 @@
 namespace malleable {
 namespace {
 
-constexpr int kCellRounds = 60;  // passes over cells
-constexpr int kLevelSteps = 60;  // Newton steps within a window
-constexpr int kCellBits = 8;     // 2^8 cells for each doubling of time,
-constexpr int kDoublings = 16;   // and so many doublings
+constexpr int kRounds = 60;          // passes over cells
+constexpr double kSameLevel = 1e-9;  // a step that is no longer than this is rounding
+constexpr int kCellBits = 8;         // 2^8 cells for each doubling of time,
+constexpr int kDoublings = 16;       // and so many doublings
 constexpr int kShift = 52 - kCellBits;
 constexpr std::size_t kCells = std::size_t{kDoublings} << kCellBits;
 constexpr std::size_t kBlock = 512;
-constexpr std::size_t kMostWindows = 4;
-// An excess of this share of S t is too much for windows: first a step over all jobs.
-constexpr double kNear = 1e-5;
-// Levels are looked at in windows up to so many times what the bounds of excesses ask for.
-constexpr double kWindow = 4.0;
 // [of S t] What counts as rounding (kernel/forced_work).
 constexpr double kAllowed = 2.0 * kRounding;
 
@@ -161,132 +156,20 @@ void LinearLevel::spread(const Jobs& jobs, double level) {
   }
 }
 
-// The border with the largest excess; windows_ becomes the cells that may have more than rounding.
-LinearLevel::Peak LinearLevel::look(double minima) {
-  windows_.clear();
-  reach_ = 0.0;
+// The border with the largest excess.
+LinearLevel::Peak LinearLevel::look(double minima) const {
   double rate = minima - slots_, excess = 0.0, fall = 0.0;
   Peak worst{0.0, 0.0, 0.0};
   for (std::size_t k = 0; k < kCells; ++k) {
     const Cell& cell = cells_[k];
-    const double begin = edge_[k], end = edge_[k + 1], width = end - begin;
-    const double next = excess + rate * width + cell.gained;
-    const double from_left = excess + std::max(0.0, rate + cell.plus) * width;
-    const double from_right = next + std::max(0.0, cell.minus - rate) * width;
-    const double most = std::min(from_left, from_right);
-    if (most > kAllowed * slots_ * begin) {
-      const double falls = std::max(fall, fall + cell.fall);
-      if (falls > 0.0) reach_ = std::max(reach_, most / falls);
-      if (!windows_.empty() && windows_.back().until == begin) {
-        windows_.back().until = end;
-      } else {
-        windows_.push_back({begin, end});
-      }
-    }
-    excess = next;
+    const double end = edge_[k + 1];
+    excess += rate * (end - edge_[k]) + cell.gained;
     rate += cell.plus - cell.minus;
     fall += cell.fall;
-    if (excess - kAllowed * slots_ * end > worst.excess) {
-      worst = {end, excess - kAllowed * slots_ * end, fall};
-    }
+    const double over = excess - kAllowed * slots_ * end;
+    if (over > worst.excess) worst = {end, over, fall};
   }
   return worst;
-}
-
-// Between two levels, what jobs force within a window: others_ for those on one line, and the rest
-// as columns of their own. False: too many of these.
-bool LinearLevel::gather(const Jobs& jobs, Window window, double level, double cap) {
-  for (auto* column : {&work_, &low_, &high_, &at_, &slope_}) column->clear();
-  others_ = {0.0, 0.0, 0.0};
-  base_ = level;
-  const auto [from, until] = window;
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    const double work = jobs.work[j], low = jobs.low[j], high = low + jobs.room[j];
-    const double at = jobs.at[j], slope = jobs.slope[j];
-    const double due = line_due(at, slope, level, now_), later = line_due(at, slope, cap, now_);
-    if (later < from || work <= low * from) {
-      others_.work += work;  // done before the window
-    } else if (work >= low * until && work - high * (due - until) <= low * until) {
-      others_.rate += low;  // the minimum suffices until the end of it
-    } else if (due >= until && work - high * (later - from) >= low * from) {
-      others_.work += work - high * due;
-      others_.rate += high;
-      others_.fall += high / slope;
-    } else {
-      work_.push_back(work);
-      low_.push_back(low);
-      high_.push_back(high);
-      at_.push_back(at);
-      slope_.push_back(slope);
-    }
-  }
-  return 4 * work_.size() <= jobs.size() + 4 * kBlock;
-}
-
-// Within the window, at a level.
-LinearLevel::Peak LinearLevel::peak(Window window, double level) {
-  const double from = window.from, until = window.until;
-  double excess = others_.work - others_.fall * (level - base_) + others_.rate * from;
-  double rate = others_.rate - slots_, fall = others_.fall;
-  turns_.clear();
-  const auto turn = [&](double time, double change, double steep) {
-    if (time <= from) {
-      excess += change * (from - time);
-      rate += change;
-      fall += steep;
-    } else if (time < until) {
-      turns_.push_back({time, change, steep});
-    }
-  };
-  for (std::size_t j = 0; j < work_.size(); ++j) {
-    const double work = work_[j], low = low_[j], high = high_[j];
-    const double due = line_due(at_[j], slope_[j], level, now_);
-    turn(0.0, low, 0.0);
-    if (work <= low * due) {
-      turn(work / low, -low, 0.0);
-    } else {
-      const double steep = high / slope_[j];
-      const double up = high > low ? std::max(0.0, (high * due - work) / (high - low)) : due;
-      turn(up, high - low, steep);
-      turn(due, -high, -steep);
-    }
-  }
-  std::sort(turns_.begin(), turns_.end(), [](const Turn& a, const Turn& b) {
-    return a.time != b.time ? a.time < b.time : a.change > b.change;
-  });
-  excess -= slots_ * from;
-  Peak worst{from, excess - kAllowed * slots_ * from, fall};
-  double time = from;
-  const auto reach = [&](double next) {
-    excess += rate * (next - time);
-    time = next;
-    const double over = excess - kAllowed * slots_ * time;
-    if (over > worst.excess) worst = {time, over, fall};
-  };
-  for (const Turn& next : turns_) {
-    reach(next.time);
-    rate += next.change;
-    fall += next.fall;
-  }
-  reach(until);
-  return worst;
-}
-
-// Raises the level until no window has an excess, or to the cap; false: too much to look at.
-bool LinearLevel::settle(const Jobs& jobs, double cap) {
-  const double base = level_;
-  for (const Window& window : windows_) {
-    if (!gather(jobs, window, base, cap)) return false;
-    for (int round = 0; round < kLevelSteps && level_ < cap; ++round) {
-      const Peak top = peak(window, level_);
-      if (!(top.excess > 0.0 && top.fall > 0.0)) break;
-      const double before = level_;
-      level_ = std::min(cap, level_ + top.excess / top.fall);
-      full_ = now_ + top.time;
-      if (!(level_ > before)) break;  // overloaded by no more than rounding
-    }
-  }
-  return true;
 }
 
 std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double now, double near,
@@ -295,23 +178,16 @@ std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double n
   now_ = now;
   if (jobs.size() == 0 || !start(jobs, near, floor)) return std::nullopt;
   const double minima = sum_of(jobs.low);
-  for (int round = 0; round < kCellRounds; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     spread(jobs, level_);
     const Peak top = look(minima);
-    if (windows_.empty()) return level_;
+    if (!(top.excess > 0.0 && top.fall > 0.0)) return level_;
     const double before = level_;
-    if (top.excess > kNear * slots_ * top.time || windows_.size() > kMostWindows) {
-      if (!(top.excess > 0.0 && top.fall > 0.0)) return std::nullopt;
-      level_ += top.excess / top.fall;
-      full_ = now_ + top.time;
-      continue;
-    }
-    const double cap = level_ + kWindow * reach_ + kAmple * std::max(std::fabs(level_), 1e-9);
-    if (!settle(jobs, cap)) return std::nullopt;
-    if (level_ < cap) return level_;
-    if (!(level_ > before)) return std::nullopt;
+    level_ += top.excess / top.fall;
+    full_ = now_ + top.time;
+    if (!(level_ - before > kSameLevel * std::fabs(level_))) return level_;
   }
-  return std::nullopt;
+  return level_;
 }
 
 }  // namespace malleable

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "malleable/kernel/bundle_ascent.hpp"
 #include "malleable/kernel/quantiles.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -14,28 +13,6 @@ namespace {
 constexpr double kRoundedJobs = 4096.0;
 // Steps that the average completions remember, and where those who give up end, in last times.
 constexpr double kMeanMemory = 20.0, kGaveUpEnd = 1.2;
-// Of more times few have a price at the optimum, and steps along gradients blur those.
-constexpr std::size_t kFewTimes = 128;
-
-// Steps by a bundle of cuts from the best prices.
-template <typename Evaluate>
-void climb(double value, std::size_t steps, Evaluate evaluate, std::span<const double> gradient,
-           std::vector<double>& price, std::vector<double>& best_price, double& best) {
-  BundleAscent bundle;
-  price = best_price;
-  for (std::size_t step = 0; step < steps && value > best; ++step) {
-    if (step > 0 && !bundle.next(price)) return;
-    const double bound = evaluate();
-    if (step > 0) {
-      bundle.tell(price, bound, gradient);
-    } else {
-      bundle.begin(price, bound, gradient, value);
-    }
-    if (!(bound > best)) continue;
-    best = bound;
-    best_price = price;
-  }
-}
 
 }  // namespace
 
@@ -245,11 +222,6 @@ double PriceBound::evaluate() {
 
 double PriceBound::improve(double value, std::size_t steps) {
   const std::size_t m = times_.size();
-  if (m > kFewTimes) {
-    climb(
-        value, steps, [&] { return evaluate(); }, gradient_, multiplier_, best_multiplier_, best_);
-    return std::min(best_, value);
-  }
   for (std::size_t step = 0; step < steps && value > best_; ++step) {
     const double bound = evaluate();
     if (bound > best_) {

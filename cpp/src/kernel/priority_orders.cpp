@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "malleable/kernel/set_exchange.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -357,12 +356,6 @@ void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
   first_.resize(asks.size());
   sorter_.sort(key_, first_);
   fill_set(problem, penalties, asks, at_once, late);
-  if (at_once) {
-    SetExchange().improve(
-        {asks, first_, [&](Index j, double target) { return penalties(j, problem.now + target); },
-         [&](Index j, double due) { return next_due(problem, penalties, j, due); }, late},
-        set_, target_);
-  }
   loss_.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
     loss_[j] = target_[j] - (problem.work[j] > 0.0 ? problem.work[j] / problem.high[j] : 0.0);

@@ -16,18 +16,13 @@ namespace {
 
 // Beyond this exponent all slots go to the first: the power of shares would be above 100.
 constexpr double kNearlyLinear = 0.99;
-// With more jobs one order is tried.
-constexpr std::size_t kMostWithRules = 2000;
 // Halvings of a price between 1e-18 and 1. Any price will do for a bound, and around the best one
 // it hardly changes.
 constexpr int kBoundHalvings = 24;
 constexpr std::size_t kMostWeights = 32;
-constexpr std::uint64_t kAllRules = 50;  // there are no more
 // Jobs x jobs x fixed rules that are tried whatever the effort.
 constexpr std::uint64_t kFixedWork = 4'000'000;
 constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
-constexpr OrderRule kRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith, OrderRule::kModifiedDue,
-                                OrderRule::kApparentCost};
 
 // Prices of slots rise by this for each job behind, where jobs keep coming; by 1 in a batch.
 constexpr double kSteep = 3.0;
@@ -161,34 +156,29 @@ bool Concave::alike(const Task& task) const {
   return true;
 }
 
-// What a unit of each job's work is worth (see the header). `order` empty: by what a job costs at
-// the mean price, in seconds of its own weight.
-std::vector<double> Concave::values(const Task& task, bool linear, std::span<const Index> order,
-                                    double steep, double coming) {
+// What a unit of each job's work is worth (see the header), in the order of what jobs cost at the
+// mean price, in seconds of their own weight.
+std::vector<double> Concave::values(const Task& task, double steep, double coming) {
   const std::size_t n = task.problem.size();
   std::vector<double> value(n, 0.0), weight(n, 0.0);
   double count = 0.0, all = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
     if (!(task.problem.work[j] > 0.0)) continue;
-    weight[j] = linear ? slope_[j] : 1.0;
+    weight[j] = slope_[j];
     all += weight[j];
     count += 1.0;
   }
   const double mean = all > 0.0 ? all / count : 1.0, slots = std::max(1.0, task.problem.slots);
   // Whoever weighs nothing comes last, but comes.
   for (double& w : weight) w = std::max(w, mean * kLight);
-  std::vector<Index> own;
-  if (order.empty()) {
-    const double price = steep * mean * (count / 2.0 + coming) / slots;
-    key_.resize(n);
-    for (std::size_t j = 0; j < n; ++j) {
-      const double cost = hulls_.cost(task.speedup, j, 1.0, price / weight[j], limited_.high[j]);
-      key_[j] = task.problem.work[j] * std::min(cost, kMostCost);
-    }
-    own.resize(n);
-    sorter_.sort(key_, own);
-    order = own;
+  const double price = steep * mean * (count / 2.0 + coming) / slots;
+  key_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double cost = hulls_.cost(task.speedup, j, 1.0, price / weight[j], limited_.high[j]);
+    key_[j] = task.problem.work[j] * std::min(cost, kMostCost);
   }
+  std::vector<Index> order(n);
+  sorter_.sort(key_, order);
   double behind = coming * mean;
   for (std::size_t place = n; place-- > 0;) {
     const Index j = order[place];
@@ -221,7 +211,7 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
     fixed_slots(task, penalties, choice);
   } else if (penalties.linear() && !alike(task)) {
     const double steep = 1.0 + (kSteep - 1.0) * task.coming / (1.0 + task.coming);
-    choice.value = values(task, true, {}, steep, task.coming);
+    choice.value = values(task, steep, task.coming);
     choice.order.clear();
   } else {
     choice.power = steepness(mean_exponent(task));
@@ -300,42 +290,23 @@ void Concave::consider(const Task& task, const Penalties& penalties, Choice choi
   tries.best = std::move(choice);
 }
 
-// Orders of the objective by how steeply shares fall along them, equal shares, fixed slots.
+// The objective's own order by how steeply shares fall along it, equal shares, fixed slots.
 void Concave::try_all(const Task& task, const Penalties& penalties, Tries& tries) {
   const std::size_t n = task.problem.size();
   const auto consider = [&](Choice choice) {
     this->consider(task, penalties, std::move(choice), tries);
   };
-  std::vector<std::vector<Index>> orders(1, std::vector<Index>(n));
-  flex_.own_order(relaxed_, penalties, task.aggregate, orders[0]);
-  if (task.aggregate == Aggregate::kSum && !penalties.linear() && n <= kMostWithRules) {
-    earliest_.resize(n);
-    earliest_completions(relaxed_, earliest_);
-    orders_.study(relaxed_, penalties, earliest_);
-    for (const OrderRule rule : kRules) {
-      orders_.apply(rule, relaxed_, penalties, earliest_, orders.emplace_back(n));
-    }
-  }
+  std::vector<Index> order(n);
+  flex_.own_order(relaxed_, penalties, task.aggregate, order);
   const double p = mean_exponent(task);
-  for (const auto& order : orders) {
-    for (const double steep : {p, p / 2.0, (1.0 + p) / 2.0, 1.0}) {
-      consider({{}, order, steepness(steep), false, {}});
-      if (penalties.linear() && steep < kNearlyLinear) {
-        consider({{}, order, steepness(steep), true, {}});
-      }
-    }
-  }
-  if (task.aggregate == Aggregate::kSum && !alike(task)) {
-    const bool linear = penalties.linear();
-    for (const auto& order : orders) {
-      const std::span<const Index> by = linear ? std::span<const Index>() : order;
-      for (const double steep : {1.0, kSteep}) {
-        consider({{}, {}, kInfinity, false, values(task, linear, by, steep, 0.0)});
-      }
+  for (const double steep : {p, p / 2.0, (1.0 + p) / 2.0, 1.0}) {
+    consider({{}, order, steepness(steep), false, {}});
+    if (penalties.linear() && steep < kNearlyLinear) {
+      consider({{}, order, steepness(steep), true, {}});
     }
   }
   consider({});
-  Choice fixed{{}, orders[0], kInfinity, false, {}};
+  Choice fixed{{}, std::move(order), kInfinity, false, {}};
   fixed_slots(task, penalties, fixed);
   consider(std::move(fixed));
 }
@@ -454,11 +425,9 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   const std::uint64_t paid = options.effort / curved_price(task.problem.size());
   const std::uint64_t fixed = fixed_rules(task.problem.size());
   Tries tries{std::max<std::uint64_t>(fixed + paid, 1), 0, best, kInfinity};
-  if (tries.most < kAllRules) {  // not all: what a decision without effort does comes first
-    Choice own;
-    own_choice(goal, penalties, own);
-    consider(goal, penalties, std::move(own), tries);
-  }
+  Choice own;  // what a decision without effort does
+  own_choice(goal, penalties, own);
+  consider(goal, penalties, std::move(own), tries);
   try_all(goal, penalties, tries);
   std::uint64_t tried = tries.count > fixed ? tries.count - fixed : 0;
   bool late = false;

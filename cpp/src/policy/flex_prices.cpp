@@ -199,33 +199,19 @@ void Flex::try_points(const Task& task) {
 void Flex::try_prices(const Task& task) {
   if (task.plan.status == Status::kTruncated) return;  // no time for all fixed orders
   const Problem& problem = task.problem;
-  const std::size_t n = problem.size(), few = PriceBound::steps(n, true);
+  const std::size_t n = problem.size();
   std::vector<Index> order(n);
   pack_best(problem);
   if (!prices_.begin(problem, task.penalties, earliest_, completion_, PriceBound::times(n, true))) {
     return;
   }
-  const auto aim = [&](std::size_t steps) {
-    task.plan.lower_bound =
-        std::max(task.plan.lower_bound, prices_.improve(scores_[0].value, steps));
-    orders_.by_due(problem, prices_.average(), order);
-    consider(order);
-  };
-  aim(few);
+  double& bound = task.plan.lower_bound;
+  bound = std::max(bound, prices_.improve(scores_[0].value, PriceBound::steps(n, true)));
+  orders_.by_due(problem, prices_.average(), order);
+  consider(order);
   if (!any_rises(task.penalties)) {
     try_points(task);
     return;
-  }
-  if (n <= kFewJobs && left_ > 0) {  // exact where few times matter
-    prices_.refine(task.penalties, earliest_, completion_, PriceBound::times(n, false));
-    for (std::size_t steps = few; steps <= 256; steps *= 2) {
-      if (!pay(task, steps / 8)) return;
-      aim(steps);
-      due_.resize(n);
-      prices_.choices(due_);
-      orders_.by_due(problem, due_, order);
-      consider(order);
-    }
   }
   if (left_ > 0) try_densities(task);
 }

@@ -43,7 +43,7 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
   bound.build(problem);
   double lower = bound.alone(penalties, aggregate);
   if (aggregate == Aggregate::kMax) {
-    lower = bound.max_level(penalties, lower, plan.value, false);
+    lower = bound.max_level(penalties, lower, plan.value);
   } else if (all_steps(problem, penalties)) {
     lower = std::max(lower, bound.step_bound(penalties, plan.value, 0, {}));
   } else {

@@ -8,7 +8,6 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
-namespace {}  // namespace
 
 double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     std::span<const double> flow_completion, double bound) {
@@ -146,7 +145,7 @@ void settle_deadlines(const FlowProblem& problem, const Penalties& penalties, Ag
     bound.build(problem);
     std::vector<double> due(problem.flows());
     strict.due(1.0, due);
-    impossible = bound.impossible(due, problem.flows() <= FlowBound::kMostGrid);
+    impossible = bound.impossible(due);
   }
   strict.settle(penalties, aggregate, plan.flow_completion, impossible, plan.value,
                 plan.lower_bound, plan.status);

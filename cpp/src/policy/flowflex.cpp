@@ -344,13 +344,9 @@ void FlowFlex::bound_sum() {
       lower_ = std::max(lower_, bound_.grid_bound(*penalties_, scores_[0].value, share_));
     }
   }
-  // For some small instances the flow's own bound is the strongest one, for a caller's own
-  // penalties the only one.
-  bool custom = false;
+  bool custom = false;  // no other bound knows these
   for (std::size_t j = 0; j < f; ++j) custom |= penalties_->is_custom(j);
-  const bool open = best && f <= FlowBound::kMostGrid && !reached();
-  if (options_->method != FlowMethod::kFast && (custom || open))
-    lower_ = std::max(lower_, cell_bound());
+  if (custom && options_->method != FlowMethod::kFast) lower_ = std::max(lower_, cell_bound());
 }
 
 // What the minimum-cost flow costs at least, with the flows that have no work.
@@ -366,9 +362,7 @@ double FlowFlex::cell_bound() {
 // The bound of a maximum, and orders by the deadlines of levels between it and what has been
 // reached.
 void FlowFlex::bound_max() {
-  const bool few = problem_->flows() <= 64 && !problem_->released;
-  lower_ = bound_.max_level(*penalties_, lower_, scores_[0].value,
-                            few && options_->effort > 0 && !late_());
+  lower_ = bound_.max_level(*penalties_, lower_, scores_[0].value);
   if (options_->method == FlowMethod::kLiteral) return;
   constexpr int kLevels = 8;
   for (int k = 0; k <= kLevels && tries_ > 0 && !reached(); ++k) {

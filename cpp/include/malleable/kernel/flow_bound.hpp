@@ -57,16 +57,13 @@ class FlowBound {
 
   // Least level of a max objective that passes the test, at least `from`; `to` is some schedule's
   // value. Deadlines count as met within the tolerance.
-  // `pairs` asks for the test between two times as well: what deadlines force between t and t',
-  // given what each flow can have done by t. O(flows) for each of a few thousand pairs.
-  double max_level(const Penalties& penalties, double from, double to, bool pairs);
+  double max_level(const Penalties& penalties, double from, double to);
 
   // Deadlines of a level, from now, as flows have to meet them (may be infinite).
   void deadlines(const Penalties& penalties, double level, std::span<double> due) const;
 
-  // A proof that no schedule ends all flows by `due` (from now; infinite: whenever). `pairs` as
-  // above.
-  bool impossible(std::span<const double> due, bool pairs);
+  // A proof that no schedule ends all flows by `due` (from now; infinite: whenever).
+  bool impossible(std::span<const double> due);
 
   // Bound on the sum of penalties by mean busy times. `completion` (from now) is a schedule's.
   double busy_bound(const Penalties& penalties, std::span<const double> completion);
@@ -112,16 +109,9 @@ class FlowBound {
   struct Peak {
     double time, excess;
   };
-  struct Pair {
-    double from, to;  // from 0: since the start
-    double excess;
-  };
   Peak peak(std::span<const double> due);
-  Pair worst_pair(std::span<const double> due);
-  double excess_between(std::span<const double> due, double from, double to) const;
-  double between(std::size_t j, double due, double from, double to) const;
-  double total_excess(const Penalties& penalties, double level, const Pair& pair) const;
-  double root(const Penalties& penalties, double fails, double passes, const Pair& pair);
+  double total_excess(const Penalties& penalties, double level, double time) const;
+  double root(const Penalties& penalties, double fails, double passes, double time);
   // Where a search for a level is: it rises while something is overloaded.
   struct Climb {
     double level, passes;
@@ -133,8 +123,7 @@ class FlowBound {
       return further < passes ? further : level + (passes - level) / 2.0;
     }
   };
-  Pair overload(const Penalties& penalties, const Climb& climb, bool pairs);
-  double next_level(const Penalties& penalties, double level, double to, const Pair& top);
+  double next_level(const Penalties& penalties, double level, double to, double time);
   void look_ahead(const Penalties& penalties, double ahead, Climb& climb);
 
   struct Option {

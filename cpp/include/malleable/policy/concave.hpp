@@ -2,14 +2,13 @@
 // (shared_packing).
 //
 // FIFO, FAIR and WDEQ share as they always do. heSRPT (Berg, Vesilo, Harchol-Balter 2020) takes the
-// least work left first, shares as steep as the mean exponent says. FLEX tries orders of the
-// objective with shares from equal to steep, slots by marginal gains, and the slots of the resource
-// allocation problem, which stays convex; then it raises and lowers shares of single jobs while
-// effort lasts. Without effort: for a maximum those slots, for a sum its own order and the mean
-// exponent, or gains where speed-ups differ. Decisions see tables by their hulls; what is done,
-// ends and values are by the tables. O(J^2) a candidate, O(J log J) a decision without effort. Of
-// many jobs only as many fixed rules are tried as a second or so allows; the effort pays for
-// others.
+// least work left first, shares as steep as the mean exponent says. FLEX tries the own
+// order of the objective with shares from equal to steep, and the slots of the resource allocation
+// problem, which stays convex; then it raises and lowers shares of single jobs while effort lasts.
+// Without effort: for a maximum those slots, for a sum its own order and the mean exponent, or
+// gains where speed-ups differ. Decisions see tables by their hulls; what is done, ends and values
+// are by the tables. O(J^2) a candidate, O(J log J) a decision without effort. Of many jobs only as
+// many fixed rules are tried as a second or so allows; the effort pays for others.
 //
 // Gains need the value of a job, what a unit of its work less saves. If a slot costs l a second
 // when the job ends, that is the least of (weight + l s) / rate(s) over slot counts s: shares by
@@ -90,8 +89,7 @@ class Concave {
   const Problem& limits(const Task& task) const;
   double mean_exponent(const Task& task) const;
   bool alike(const Task& task) const;
-  std::vector<double> values(const Task& task, bool linear, std::span<const Index> order,
-                             double steep, double coming);
+  std::vector<double> values(const Task& task, double steep, double coming);
   void by_policy(const Task& task, Choice& choice);
   void own_choice(const Task& task, const Penalties& penalties, Choice& choice);
   void fixed_slots(const Task& task, const Penalties& penalties, Choice& choice);
@@ -132,12 +130,11 @@ class Concave {
   MarginalGains gains_;
   SharedPacking packing_;
   ResourceAllocation allocation_;
-  PriorityOrders orders_;
   LowerBound lower_bound_;
   Flex flex_;
   KeySort sorter_;
   Choice choice_;  // of the last decision
-  std::vector<double> completion_, absolute_, earliest_, slope_, key_;
+  std::vector<double> completion_, absolute_, slope_, key_;
 };
 
 }  // namespace malleable
