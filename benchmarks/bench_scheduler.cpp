@@ -85,7 +85,7 @@ struct Engine {
   static ClusterNodes nodes() {
     ClusterNodes all;
     all.slots[0].assign(kNodes, kRunning / static_cast<std::int64_t>(kNodes));
-    for (auto* column : {&all.slots[1], &all.type, &all.rack}) column->assign(kNodes, 0);
+    for (auto* column : {&all.slots[1], &all.type}) column->assign(kNodes, 0);
     all.rate.assign(kNodes, 1.0);
     for (auto* column : {&all.storage, &all.link}) column->assign(kNodes, kInfinity);
     all.generic = true;

@@ -45,10 +45,8 @@ struct Tables {
     cluster.reduce_slots = column<std::int64_t>(nodes, "reduce_slots", kept, true);
     cluster.rate = column<double>(nodes, "rate", kept, true);
     cluster.type = column<std::int64_t>(nodes, "type", kept, true);
-    cluster.rack = column<std::int64_t>(nodes, "rack", kept, true);
     cluster.storage = column<double>(nodes, "storage", kept, true);
     cluster.link = column<double>(nodes, "link", kept, true);
-    cluster.capacity = column<double>(nodes, "capacity", kept);
     cluster.generic = nodes["generic"].cast<bool>();
     validate(cluster);
     jobs = jobs_of(table, kept);
@@ -105,21 +103,9 @@ py::tuple option_rows() {
     d["of"] = row < known[0] ? "policy" : row < known[1] ? "scheduler" : "simulation";
     d["readers"] = option.readers;
     d["meaning"] = option.meaning;
-    d["unsaid"] = std::isnan(option.unsaid) ? py::object(py::none()) : py::float_(option.unsaid);
     rows.append(std::move(d));
   });
   return py::tuple(rows);
-}
-
-py::dict network_totals(const ClusterNetwork::Totals& t) {
-  py::dict d;
-  d["remote_bytes"] = t.remote;
-  d["shuffled_bytes"] = t.shuffled;
-  d["disk_utilisation"] = t.disk_use;
-  d["link_utilisation"] = t.link_use;
-  d["busiest_disk"] = t.busiest_disk;
-  d["busiest_link"] = t.busiest_link;
-  return d;
 }
 
 class PySimulation {
@@ -157,7 +143,6 @@ class PySimulation {
     d["wasted"] = t.wasted;
     d["local"] = t.local;
     d["remote"] = t.remote;
-    d["rack"] = t.rack;
     d["events"] = t.events;
     d["decisions"] = t.decisions;
     d["moved"] = t.moved;
@@ -171,7 +156,7 @@ class PySimulation {
     }
     d["dissatisfaction"] = t.dissatisfaction;
     d["fairness"] = t.fairness;
-    if (simulation_.has_network()) d["network"] = network_totals(simulation_.network_totals());
+    if (simulation_.moves_bytes()) d["remote_bytes"] = simulation_.remote_bytes();
     return d;
   }
 

@@ -348,7 +348,6 @@ class PyScheduler {
     copy_of("map_slots", nodes.slots[0]);
     copy_of("reduce_slots", nodes.slots[1]);
     copy_of("type", nodes.type);
-    copy_of("rack", nodes.rack);
     copy_of("rate", nodes.rate);
     copy_of("storage", nodes.storage);
     copy_of("link", nodes.link);

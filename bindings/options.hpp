@@ -67,7 +67,6 @@ Options read_options(const py::dict& given) {
   Options::each(options, [&](const Option& option, auto& value) {
     if (given.contains(option.name)) read_option(option, given[option.name], value);
   });
-  options.settle(given.contains("slow_start"));
   return options;
 }
 

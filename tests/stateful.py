@@ -11,7 +11,7 @@ from malleable.slotted.epoch import LOOP_POLICIES
 
 CLUSTER = {
     "node": [
-        {"count": 2, "map_slots": 2, "reduce_slots": 1, "rack": ["a", "b"]},
+        {"count": 2, "map_slots": 2, "reduce_slots": 1},
         {"count": 2, "map_slots": 3, "reduce_slots": 2, "rate": 4.0, "storage": 1e6},
     ],
     "user": [{"name": "ann", "minimum": 2, "priority": 3}, {"name": "bob"}],
@@ -330,11 +330,6 @@ KINDS = [
         scheduler_step,
     ),
     Kind("scheduler-auto-flows", lambda: mb.Scheduler(GENERIC, "auto"), scheduler_step),
-    Kind(
-        "scheduler-deficit",
-        lambda: mb.Scheduler(CLUSTER, "flex", assignment="deficit"),
-        scheduler_step,
-    ),
     Kind(
         "scheduler-adaptive-guard",
         lambda: mb.Scheduler(GENERIC, mb.Adaptive(guard=2.0, patience=30.0)),

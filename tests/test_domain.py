@@ -169,7 +169,7 @@ NUMBERS = {
     "ClusterJobs.list": ("map_seconds", lambda x: ClusterJobs([1], [[x]])),
     "ClusterJobs.arrival": ("arrival", lambda x: ClusterJobs([1], 1.0, arrival=x)),
     "ClusterJobs.weight": ("weight", lambda x: ClusterJobs([1], 1.0, weight=x)),
-    "ClusterJobs.bytes": ("shuffle_bytes", lambda x: ClusterJobs([1], 1.0, shuffle_bytes=x)),
+    "ClusterJobs.bytes": ("block", lambda x: ClusterJobs([1], 1.0, block=x)),
     "ClusterJobs.deadline": ("deadline", lambda x: ClusterJobs([1], 1.0, deadline=x)),
     "ClusterJobs.speedup": ("speedup", lambda x: ClusterJobs([1], 1.0, speedup=[[x]])),
     "Cluster.rate": ("rate", lambda x: Cluster([{"slots": 1, "rate": x}])),

@@ -9,7 +9,7 @@ CLUSTER = mb.Cluster([{"map_slots": 2, "reduce_slots": 2}])
 
 
 def test_options_of_one_policy_are_its_own():
-    names = ["fair", "fair(slow_start=0.1)", "fair(slow_start=0.1; in_order=true)"]
+    names = ["fair", "fair(slow_start=0.1)", "fair(slow_start=0.1; ageing=1e6)"]
     found = mb.simulate(JOBS, names, cluster=CLUSTER, rng=1, trace=True)
     assert list(found.summary) == list(found.slowdown) == list(found.trace) == names
     assert found.records["policy"].tolist() == [name for name in names for _ in range(2)]

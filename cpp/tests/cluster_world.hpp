@@ -29,7 +29,7 @@ struct World {
     flow.push_back(number);
   }
   std::vector<double> completions(ClusterPolicy& policy) const {
-    const ClusterView cluster{slots, none, rate, none, none, speed, speed, true};
+    const ClusterView cluster{slots, none, rate, none, speed, speed, true};
     ClusterJobsView jobs;
     jobs.arrival = arrival;
     jobs.tasks[kMap] = maps;

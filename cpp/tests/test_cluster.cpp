@@ -15,7 +15,7 @@ constexpr double kEnd = std::numeric_limits<double>::infinity();
 
 // What the views of a simulation point to.
 struct World {
-  std::vector<std::int64_t> map_slots, reduce_slots, type, rack, maps, reduces;
+  std::vector<std::int64_t> map_slots, reduce_slots, type, maps, reduces;
   std::vector<double> rate, speed, arrival, map_seconds, reduce_seconds, shuffle;
   bool generic = false;
 
@@ -23,7 +23,6 @@ struct World {
       : map_slots(nodes, map),
         reduce_slots(nodes, reduce),
         type(nodes, 0),
-        rack(nodes, 0),
         rate(nodes, 1.0),
         speed(nodes, kEnd) {}
 
@@ -37,7 +36,7 @@ struct World {
     shuffle.push_back(copied);
   }
   ClusterView cluster() const {
-    return {map_slots, reduce_slots, rate, type, rack, speed, speed, generic};
+    return {map_slots, reduce_slots, rate, type, speed, speed, generic};
   }
   ClusterJobsView jobs() const {
     ClusterJobsView view;
@@ -148,23 +147,19 @@ TEST(all_options_together) {
     if (world.generic) std::fill(world.reduce_slots.begin(), world.reduce_slots.end(), 0);
     std::fill(world.speed.begin(), world.speed.end(), chance(random, 0.5) ? kEnd : 3.0);
     std::vector<std::int64_t> minimum, offset{0}, after;
-    if (chance(random, 0.5)) world.rack = {0, 1, 1};
-    const bool shuffles = chance(random, 0.5);
-    std::vector<double> block, bytes;
+    std::vector<double> block;
     for (int j = 0; j < 10; ++j) {
       world.job(static_cast<double>(integer(random, 0, 20)), integer(random, 0, 8),
                 real(random, 0.0, 9.0), integer(random, 0, 4), real(random, 0.0, 9.0),
                 real(random, 0.0, 4.0));
       minimum.push_back(integer(random, 0, 2));
       block.push_back(real(random, 0.0, 6.0));
-      bytes.push_back(chance(random, 0.7) ? real(random, 0.0, 40.0) : 0.0);
       if (j > 0 && chance(random, 0.3)) after.push_back(integer(random, 0, j - 1));
       offset.push_back(static_cast<std::int64_t>(after.size()));
     }
     ClusterJobsView jobs = world.jobs();
     jobs.min_slots[kMap] = minimum;
     jobs.block = block;
-    if (shuffles) jobs.shuffle_bytes = bytes;
     jobs.after_offset = offset;
     jobs.after = after;
     validate(jobs);
@@ -173,16 +168,12 @@ TEST(all_options_together) {
     options.heartbeat = chance(random, 0.3) ? 2.0 : 0.0;
     options.replicas = chance(random, 0.4) ? 2 : 0;
     options.delay = chance(random, 0.5) ? 1.0 : 0.0;
-    options.rack_delay = chance(random, 0.5) ? 1.0 : 0.0;
-    options.shuffle_steps = integer(random, 0, 3);
     options.noise = chance(random, 0.5) ? 0.0 : 0.3;
     options.failure = chance(random, 0.5) ? 0.0 : 0.3;
     options.speedup.p = chance(random, 0.5) ? 1.0 : 0.5;
     options.split_copy = chance(random, 0.5);
     options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
     options.gang = chance(random, 0.3);
-    options.in_order = chance(random, 0.3);
-    options.assignment = static_cast<Assignment>(integer(random, 0, 2));
     options.learn = chance(random, 0.5);
     options.lose_output = chance(random, 0.8);
     options.seed = random();
@@ -208,15 +199,6 @@ TEST(all_options_together) {
             world.maps[static_cast<std::size_t>(j)] + world.reduces[static_cast<std::size_t>(j)];
       }
       CHECK_EQUAL(totals.tasks, tasks);
-      if (simulation.has_network()) {
-        const auto moved = simulation.network_totals();
-        CHECK_AT_MOST(moved.busiest_link, 1.0, 1e-9);
-        double least = 0.0;
-        for (std::size_t j = 0; shuffles && j < 10; ++j) {
-          if (world.maps[j] > 0 && world.reduces[j] > 0) least += bytes[j];
-        }
-        CHECK_AT_MOST(least, moved.shuffled, 1e-6);
-      }
       for (const int pool : {0, 1}) {
         CHECK_EQUAL(simulation.state().free[pool], simulation.state().slots[pool]);
         CHECK_AT_MOST(totals.busy[pool], totals.offered[pool], 1e-6);
@@ -294,7 +276,7 @@ TEST(periods_of_any_size) {
   for (const double when : {0.1, 7.3, 7.9}) world.job(when, 3, 13.3, 1, 3.7, 0.0);
   const std::vector<double> bytes(3, 5.0);
   ClusterJobsView jobs = world.jobs();
-  jobs.block = jobs.shuffle_bytes = bytes;
+  jobs.block = bytes;
   const auto last = [&](double heartbeat) {
     ClusterOptions options;
     options.epoch = 0.0;

@@ -26,7 +26,7 @@ ClassMatcher everywhere(std::vector<Rates>* asked) {
 }
 
 struct Case {
-  Numbers map_slots = {2, 2, 4}, reduce_slots = {1, 1, 2}, type = {0, 0, 1}, rack = {0, 0, 0};
+  Numbers map_slots = {2, 2, 4}, reduce_slots = {1, 1, 2}, type = {0, 0, 1};
   Doubles rate = {1, 1, 2}, storage = {kInfinity, kInfinity, kInfinity}, link = storage;
   Doubles arrival = {0, 0, 5, 9};
   Numbers maps = {6, 6, 1, 40}, reduces = {2, 2, 0, 1};
@@ -35,7 +35,7 @@ struct Case {
   Doubles minimum = {0, 2}, priority = {1, 1};
 
   ClusterView cluster() const {
-    return {map_slots, reduce_slots, rate, type, rack, storage, link, false};
+    return {map_slots, reduce_slots, rate, type, storage, link, false};
   }
   ClusterJobsView jobs() const {
     ClusterJobsView view;

@@ -15,7 +15,7 @@ struct Fixture {
   std::vector<Index> moved;
 
   Fixture() {
-    state.cluster = {slots, none, one, kind, kind, one, one, false};
+    state.cluster = {slots, none, one, kind, one, one, false};
     state.jobs.arrival = arrival;
     state.jobs.tasks[kMap] = tasks;
     state.jobs.tasks[kReduce] = zero;

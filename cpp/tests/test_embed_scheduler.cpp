@@ -35,7 +35,7 @@ TEST(schedulers_take_every_option_by_name) {
   CHECK(refused(made("nonsense=1"), "nonsense: unknown option, expected one of hysteresis"));
   CHECK(refused(made("prior"), "prior = : write name=value"));
   CHECK(refused(made("speedup=1;0.5"), "more tasks must not do less"));
-  CHECK(refused(made("assignment=wide"), "assignment = wide: expected one of ratio, difference"));
+  CHECK(refused(made("processors=wide"), "processors = wide: expected one of own, unknown"));
   OK(made(" prior=2.5  speedup=1;1.5;1.8 effort=none\tlearn=false"));
   malleable_scheduler_free(scheduler);
   OK(made(nullptr));
@@ -157,40 +157,6 @@ TEST(a_prior_is_what_is_believed_before_anything_is_known) {
     CHECK_NEAR(estimate[0], prior, 0.1 * prior);  // the mean of what is spread around it
     malleable_scheduler_free(scheduler);
   }
-}
-
-// Two jobs that may have 8 and 2 of ten slots run 5 and 1 of them: one slot more is a smaller part
-// of the first one's target, and the first one lacks more.
-TEST(assignment_says_who_gets_a_free_slot) {
-  const OneNode node(10);
-  const Wholes maps{20, 20}, most{8, 2}, phase{kMap, kMap}, tasks{5, 1}, free{1};
-  malleable_cluster_jobs jobs{};
-  jobs.count = 2;
-  jobs.maps = maps.data();
-  const malleable_column column{"max_slots", nullptr, most.data()};
-  jobs.columns = 1;
-  jobs.more = &column;
-  const auto first = [&](const char* assignment) {
-    const std::string options = std::string("assignment=") + assignment;
-    malleable_scheduler* scheduler = scheduler_of(node.cluster, "fair", options.c_str());
-    Wholes ids(2), given(4), started(1);
-    OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
-    OK(malleable_scheduler_started(scheduler, 0.0, 2, ids.data(), phase.data(), tasks.data(),
-                                   nullptr));
-    malleable_decision decision = decision_of(2, nullptr, given.data());
-    OK(malleable_scheduler_decide(scheduler, 1.0, &decision));
-    CHECK_EQUAL(given[0], 8);
-    CHECK_EQUAL(given[2], 2);
-    auto starts = sized<malleable_starts>();
-    starts.room = 1;
-    starts.ids = started.data();
-    OK(malleable_scheduler_assign(scheduler, 1.0, free.data(), nullptr, &starts));
-    CHECK_EQUAL(starts.rows, 1);
-    malleable_scheduler_free(scheduler);
-    return started[0] == ids[0] ? 0 : 1;
-  };
-  CHECK_EQUAL(first("ratio"), 1);       // 5 / 8, 1 / 2
-  CHECK_EQUAL(first("difference"), 0);  // 3 below, 1 below
 }
 
 // Three slots, and a job of four maps and two reduce tasks whose last map began at 10 s. Maps take

@@ -14,7 +14,7 @@ ClusterNodes two_nodes() {
   ClusterNodes nodes;
   nodes.slots[0] = {2, 2};
   nodes.slots[1] = {1, 1};
-  nodes.type = nodes.rack = {0, 0};
+  nodes.type = {0, 0};
   nodes.rate = {1.0, 1.0};
   nodes.storage = nodes.link = {kInfinity, kInfinity};
   return nodes;

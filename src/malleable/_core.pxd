@@ -72,7 +72,6 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *reduce_slots
         const double *rate
         const int64_t *type
-        const int64_t *rack
         const double *storage
         const double *link
         int64_t users

@@ -144,18 +144,16 @@ def test_reproduce_figure_12(capsys, monkeypatch):
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_network_has_a_table_of_its_own(capsys):
-    Path("jobs.csv").write_text(
-        "maps,map_seconds,reduces,reduce_seconds,shuffle_bytes\n8,2,2,1,4000\n"
-    )
-    Path("cluster.toml").write_text(CLUSTER + 'link = 100\nrack = ["a", "b"]\n')
-    assert call("--policy", "fair", "--set", "rack_delay=1", "--json", "s.json") == 0
+def test_blocks_that_move_are_shown(capsys):
+    Path("jobs.csv").write_text("maps,map_seconds,block\n8,2,500\n")
+    Path("cluster.toml").write_text(CLUSTER + "link = 100\n")
+    assert call("--policy", "fair", "--set", "replicas=1", "--json", "s.json") == 0
     out = capsys.readouterr().out
     assert "remote [B]" in out
     shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
-    # Half of the maps ran on each node, and so do the reduce tasks: half of all bytes cross.
-    assert shown["policies"]["fair"]["remote_bytes"] == pytest.approx(2000)
-    assert call("--policy", "fair,fifo", "--replications", "2") == 0
+    moved = 1.0 - shown["policies"]["fair"]["locality"]
+    assert shown["policies"]["fair"]["remote_bytes"] == pytest.approx(8 * 500 * moved)
+    assert call("--policy", "fair,fifo", "--set", "replicas=1", "--replications", "2") == 0
     assert "remote [B]" in capsys.readouterr().out
 
 

@@ -17,7 +17,7 @@ def test_one_job_by_hand(policy):
     assert result.records["map_completion"].tolist() == [20]
     assert result.records["completion"].tolist() == [27]
     # Started after all maps: nothing overlaps.
-    assert completions(jobs, policy, slow_start=1, early_reduces=False) == [31]
+    assert completions(jobs, policy, slow_start=1) == [31]
     # With copying outside of slots it begins at 10 all the same.
     assert completions(jobs, policy, slow_start=0.3, split_copy=True) == [27]
 

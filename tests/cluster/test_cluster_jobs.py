@@ -131,7 +131,6 @@ heartbeat = 3
 count = 3
 map_slots = 2
 reduce_slots = 1
-rack = ["a", "b"]
 [[node]]
 name = "big"
 map_slots = 4
@@ -152,7 +151,6 @@ def test_toml():
     assert repr(cluster) == "Cluster(3 x (2 map, 1 reduce) + 1 x (4 map, 0 reduce))"
     assert cluster.rate.tolist() == [1, 1, 1, 2]
     assert cluster.type_names == ["type0", "big"]
-    assert [cluster.rack_names[k] for k in cluster.rack] == ["a", "b", "a", "rack0"]
     assert cluster.link.tolist() == [math.inf] * 3 + [1e6]
     assert cluster.users == {"ann": (2.0, 1.0)}
     assert cluster.changes == [(5.0, 3, False)]

@@ -1,7 +1,5 @@
 """Policies on a cluster: those of a user, and built-in ones against them."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -36,12 +34,7 @@ def test_targets_filled_in_order_by_hand():
     # the slot of 20 goes to B, which came first (none runs of either), and again at 24; in order to C.
     jobs = mb.ClusterJobs([3, 2, 1], [[20, 30, 31], [4, 4], [4]], arrival=[0, 1, 2])
     assert completions(jobs, "flex", nodes(3)) == [31, 28, 32]
-    assert completions(jobs, "flex", nodes(3), in_order=True) == [31, 32, 24]
-    # FAIR has no order, and policies that rank have nothing else.
-    for policy in ("fair", "fifo", "srpt"):
-        assert completions(jobs, policy, nodes(3)) == completions(
-            jobs, policy, nodes(3), in_order=True
-        )
+    assert completions(jobs, "auto", nodes(3), learn=False) == [31, 32, 24]
 
 
 def test_targets_filled_in_order_are_srpt():
@@ -49,10 +42,10 @@ def test_targets_filled_in_order_are_srpt():
     jobs = mb.generate_cluster_jobs(
         300, 4, gap=6.0, mean_maps=10.0, map_seconds=30.0, reduce_share=0.0, shuffle=0.0
     )
-    in_order = run(jobs, "flex", nodes(60), in_order=True)
+    in_order = run(jobs, "auto", nodes(60), learn=False)
     assert in_order.records["completion"].tolist() == completions(jobs, "srpt", nodes(60))
     evenly = run(jobs, "flex", nodes(60)).summary["flex"]["mean_response"]
-    assert in_order.summary["flex"]["mean_response"] < evenly
+    assert in_order.summary["auto"]["mean_response"] < evenly
 
 
 def test_own_policies_are_checked():
@@ -83,110 +76,6 @@ def remaining(view):
 
 
 remaining.style = "ranks"
-
-
-class Virtual:
-    """ASRPT with a virtual machine in exact fractions, task by task; shares no code with ours."""
-
-    name, style, depends_on_time = "virtual", "node", True
-
-    def __init__(self, jobs, slots):
-        """``slots``: of maps and of reduces, or one number for both."""
-        self.tasks = [jobs.maps.tolist(), jobs.reduces.tolist()]
-        self.seconds = [
-            [Fraction(seconds) for seconds in column.tolist()]
-            for column in (jobs.map_seconds, jobs.reduce_seconds)
-        ]
-        self.generic = np.isscalar(slots)
-        self.slots = [slots, slots] if self.generic else slots
-        self.now, self.here, self.there = Fraction(0), [], {}
-        self.left, self.held, self.running = {}, {}, {}
-
-    def work(self, phase, job, tasks):
-        work = tasks * self.seconds[phase][job]
-        return work if self.generic else work / self.slots[phase]
-
-    def runs(self):
-        """Tasks a second of the reduce work that gets slots there."""
-        maps = {job: self.left[job][0] for job in self.here}
-        order = sorted(
-            (self.work(0, j, maps[j]) + self.work(1, j, self.there[j]), k, j)
-            for k, j in enumerate(self.here)
-        )
-        free, speeds = self.slots[1] - sum(self.held[job] for job in self.here), {}
-        for _, _, job in order:
-            if self.generic:
-                free -= min(free, maps[job])
-            if self.there[job] > 0:
-                given = min(free, self.left[job][1] - self.held[job])
-                free -= given
-                if given + self.held[job]:
-                    speeds[job] = (given + self.held[job]) / self.seconds[1][job]
-        return speeds
-
-    def look(self, state):
-        """On to now, then what is really left."""
-        now = Fraction(state.now)
-        while self.now < now:
-            speeds = self.runs()
-            step = min([now - self.now, *(self.there[j] / v for j, v in speeds.items())])
-            for job, speed in speeds.items():
-                self.there[job] -= speed * step
-            self.now += step
-        left = state.total - state.finished
-        self.here = state.present.tolist()
-        for job in self.here:
-            self.left[job] = left[job].tolist()
-            self.running[job] = int(state.running[job, 1])
-            self.held[job] = self.running[job] if self.left[job][0] else 0
-            self.there[job] = min(
-                self.there.get(job, Fraction(self.tasks[1][job])), self.left[job][1]
-            )
-
-    def job_arrived(self, state, job):
-        self.look(state)
-
-    def task_finished(self, state, job, phase, node, seconds):
-        self.look(state)
-
-    def choose(self, state, node, pool):
-        ranks, blocked = [], 0
-        if sum(self.held[job] for job in self.here) == self.slots[1]:
-            blocked = min(self.work(0, j, self.left[j][0]) for j in self.here if self.held[j])
-        for k, job in enumerate(self.here):
-            maps, reduces = self.left[job]
-            rank = self.work(0, job, maps)
-            if pool == 0 and maps:
-                rank += self.work(1, job, self.there[job])
-                rank += blocked if reduces and not self.running[job] else 0
-            else:
-                rank += self.work(1, job, reduces)
-            phases = (0, 1) if self.generic else (pool,)
-            ranks += [(rank, k, p, job) for p in phases if state.eligible(job, p)]
-        if not ranks:
-            return None
-        return min(ranks)[3], min(ranks)[2]
-
-
-@pytest.mark.parametrize("generic", [False, True])
-def test_asrpt_follows_a_virtual_machine(generic):
-    moved = 0
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        count = 25
-        arrival = np.sort(rng.integers(0, 120, count)).astype(float)
-        maps, reduces = rng.integers(0, 12, count), rng.integers(0, 6, count)
-        seconds = rng.integers(1, 64, (2, count)) / 8 + np.arange(count) / 256
-        jobs = mb.ClusterJobs(maps, seconds[0], reduces, 2 * seconds[1], arrival=arrival)
-        cluster = mb.Cluster([{"slots": 7} if generic else {"map_slots": 4, "reduce_slots": 3}])
-        own = Virtual(jobs, 7 if generic else (4, 3))
-        by = {
-            policy: run(jobs, policy, cluster).records["completion"].tolist()
-            for policy in ("asrpt", "srpt")
-        }
-        assert by["asrpt"] == run(jobs, own, cluster).records["completion"].tolist()
-        moved += by["asrpt"] != by["srpt"]
-    assert moved  # else the machine would not matter
 
 
 # Geometric means of ASRPT over FAIR are 0.47, 0.68, 0.64 and 0.70 here; they were 0.89, 0.81, 1.09 and

@@ -23,13 +23,13 @@ def same_jobs(count, shuffle, gap=200.0, maps=16):
 
 
 def ends(jobs, **options):
-    options = {"learn": True, "estimates": "learn", "slow_start": 1.0} | options
+    options = {"learn": True, "estimates": "learn"} | options
     return run(jobs, "auto", CLUSTER, **options).records["turnaround_time"]
 
 
 def test_what_is_learnt_of_copying_saves_its_time():
     jobs = same_jobs(12, 4.0)
-    last = ends(jobs, early_reduces=False)
+    last = ends(jobs, slow_start=1.0)
     # All but the last map's part can be copied before it ends.
     least = last - 4 * 15 / 16
     kept = ends(jobs, take_back=False)
@@ -41,14 +41,10 @@ def test_what_is_learnt_of_copying_saves_its_time():
     assert ends(jobs).tolist() == least.tolist()
 
 
-@pytest.mark.parametrize(
-    "options", [{"shuffle": 0.0}, {"learn": False, "estimates": None}, {"slow_start": 0.5}]
-)
-def test_it_changes_nothing_without_copying_or_learning_or_where_a_part_of_the_maps_is_enough(
-    options,
-):
+@pytest.mark.parametrize("options", [{"shuffle": 0.0}, {"learn": False, "estimates": None}])
+def test_it_changes_nothing_without_copying_or_learning(options):
     jobs = same_jobs(8, options.pop("shuffle", 4.0))
-    assert ends(jobs, **options).tolist() == ends(jobs, early_reduces=False, **options).tolist()
+    assert ends(jobs, **options).tolist() == ends(jobs, slow_start=1.0, **options).tolist()
 
 
 @pytest.mark.parametrize("straggler", [0, 11])
@@ -77,7 +73,7 @@ def test_worlds_lose_nothing():
             mb.simulate(
                 jobs, "auto", cluster=cluster, estimates="learn", rng=1, records=False, **options
             ).summary["auto"]["mean_response"]
-            for options in ({}, {"take_back": False}, {"early_reduces": False})
+            for options in ({}, {"take_back": False}, {"slow_start": 1.0})
         ]
         ratios.append([found[0] / found[2], found[1] / found[2]])
     both, kept = np.exp(np.log(ratios).mean(axis=0))

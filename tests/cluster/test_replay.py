@@ -56,7 +56,7 @@ def test_speedups_of_jobs_are_replayed(tmp_path):
 def test_every_call_is_replayed(tmp_path):
     path = tmp_path / "events"
     cluster = mb.Cluster(
-        [{"count": 2, "map_slots": 3, "reduce_slots": 1, "rack": ["a", "b"], "storage": 1e8}],
+        [{"count": 2, "map_slots": 3, "reduce_slots": 1, "storage": 1e8}],
         users=[{"name": "ann"}, {"name": "bob"}],
     )
     scheduler = mb.Scheduler(cluster, "flex", record=path, replicas=1, delay=1.0, split_copy=True)

@@ -37,10 +37,9 @@ def test_wrong_sizes_that_are_corrected_cost_little():
     right, trusting, learning = [], [], []
     for seed in range(100, 124):  # over 100 draws it costs 1.046, give or take 0.005
         jobs = uneven(seed)
-        right.append(over_fair(jobs, "flex", seed, in_order=True))
-        wrong = {"estimates": 2.0, "in_order": True}
-        trusting.append(over_fair(jobs, "flex", seed, **wrong))
-        learning.append(over_fair(jobs, "flex", seed, learn=True, **wrong))
+        right.append(over_fair(jobs, "auto", seed, learn=False))
+        trusting.append(over_fair(jobs, "auto", seed, learn=False, estimates=2.0))
+        learning.append(over_fair(jobs, "auto", seed, estimates=2.0))
 
     def cost(found):
         return np.exp(np.mean(np.log(found) - np.log(right)))
@@ -48,19 +47,6 @@ def test_wrong_sizes_that_are_corrected_cost_little():
     assert np.mean(right) < 0.9
     assert cost(trusting) > 1.15
     assert cost(learning) < 1.05
-
-
-def test_auto_is_flex_in_order_where_tasks_do_not_slow_each_other_down():
-    jobs = uneven(1)
-    options = {"load": 0.8, "rng": 1, "estimates": 1.0, "learn": True}
-    auto = mb.simulate(jobs, "auto", **options)
-    flex = mb.simulate(jobs, "flex", in_order=True, **options)
-    # Until enough tasks have run to know.
-    ends, same = (r.records["completion"] for r in (auto, flex))
-    assert (ends == same).mean() > 0.8
-    assert auto.summary["auto"]["mean_response"] == pytest.approx(
-        flex.summary["flex"]["mean_response"], rel=0.02
-    )
 
 
 def run_many(scheduler, p, rounds=150):
@@ -178,10 +164,10 @@ def test_auto_learns_unless_told_not_to():
 
 
 @pytest.mark.parametrize("p", [0.75, 0.5])
-@pytest.mark.parametrize(("policy", "options"), [("auto", {}), ("flex", {"in_order": True})])
-def test_not_worse_than_fair_where_tasks_slow_each_other_down(policy, options, p):
+@pytest.mark.parametrize("policy", ["auto", "flex"])
+def test_not_worse_than_fair_where_tasks_slow_each_other_down(policy, p):
     """`auto` finds it out, FLEX is told."""
-    found = [over_fair(uneven(seed), policy, seed, speedup=p, **options) for seed in range(4)]
+    found = [over_fair(uneven(seed), policy, seed, speedup=p) for seed in range(4)]
     assert np.mean(found) < 1.03
 
 

@@ -15,7 +15,7 @@ from malleable.flows.plan import FLOW_POLICIES
 from malleable.jobs.plan import POLICIES
 from malleable.slotted.epoch import LOOP_POLICIES
 from malleable.tandem.epoch import OVERLAP_POLICIES
-from tests.frozen.lines import column, section, words
+from tests.frozen.lines import cluster_of, column, section, words
 from tests.frozen.plans import OBJECTIVES, many_jobs
 
 INSTANCES = Path(__file__).parent / "instances"
@@ -159,7 +159,7 @@ class AdaptiveStarts(Adapter):
     """What it starts ends when the events say so: ``end`` takes a part of what runs, the oldest first."""
 
     def __init__(self, **options):
-        cluster = mb.read_cluster(INSTANCES / "cluster.toml")
+        cluster = cluster_of(INSTANCES / "cluster.toml")
         policy = mb.Adaptive(**options)
         super().__init__(mb.Scheduler(cluster, policy, learn=False, ageing=0.0, replicas=2))
         self.running = []

@@ -1,15 +1,24 @@
 """Decisions as text: one section a run, one line a column or decision, and what differs between two texts."""
 
 import hashlib
+import io
 import math
 from itertools import zip_longest
 
 import numpy as np
 
+import malleable as mb
+
 SHOWN_WHOLE = 40
 SHOWN_FIRST = 6
 TITLES = 3  # sections that a failure shows
 LINES = 4  # and lines of each
+
+
+def cluster_of(path):
+    """A cluster of the instances, without racks, which nodes have no longer."""
+    kept = [line for line in path.read_text().splitlines() if not line.startswith("rack")]
+    return mb.read_cluster(io.StringIO("\n".join(kept)))
 
 
 def word(value):

@@ -107,7 +107,7 @@ WORKFLOW = json.dumps(
 )  # fmt: skip
 CLUSTER = (
     '[[node]]\nname = "small"\ncount = 3\nmap_slots = 2\nreduce_slots = 1\nrate = 0.5\n'
-    'rack = ["r1", "r2"]\nlink = 1e8\n'
+    "link = 1e8\n"
     '[[user]]\nname = "ann"\nminimum = 2\n[[change]]\ntime = 5.0\nnode = 1\nup = false\n'
     "[options]\nheartbeat = 3.0\n"
 )

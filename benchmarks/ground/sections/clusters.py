@@ -223,7 +223,7 @@ def _fixed_start(rule: str) -> tuple[str, dict[str, Any]]:
     name, _, start = rule.partition(" ")
     if start == "kept":  # no task can be ended
         return name, {"take_back": False}
-    return name, {"slow_start": _STARTS[start], "early_reduces": False} if start else {}
+    return name, {"slow_start": _STARTS[start]} if start else {}
 
 
 def _copying(rule: str, world: int) -> float:

@@ -167,7 +167,6 @@ typedef struct malleable_cluster {
   const int64_t* reduce_slots; /* 0 */
   const double* rate;          /* 1 */
   const int64_t* type;         /* 0 */
-  const int64_t* rack;         /* 0 */
   const double* storage;       /* infinity; bytes a second */
   const double* link;          /* infinity; bytes a second */
   int64_t users;
@@ -260,7 +259,7 @@ typedef struct malleable_scheduler_options {
                           * gittins, flowflex, flowflex-fast or adaptive */
   /* The options of docs/options.md and of `malleable simulate --options`, but with learn=true, and
    * with take_back=false until you say that your engine can end tasks. In this text you write:
-   * "prior=2 assignment=deficit speedup=1;1.9;2.7". */
+   * "prior=2 ageing=0 speedup=1;1.9;2.7". */
   const char* options;
   /* Policy adaptive needs the matcher, which is called with `context` when jobs come and rates have
    * moved. If the matcher fails, the jobs have come all the same: the next decision or assignment

@@ -16,7 +16,6 @@ ClusterNodes nodes_of(const malleable_cluster& given) {
   nodes.slots[0] = filled(given.map_slots, std::int64_t{0});
   nodes.slots[1] = filled(given.reduce_slots, std::int64_t{0});
   nodes.type = filled(given.type, std::int64_t{0});
-  nodes.rack = filled(given.rack, std::int64_t{0});
   nodes.rate = filled(given.rate, 1.0);
   nodes.storage = filled(given.storage, kInfinity);
   nodes.link = filled(given.link, kInfinity);
@@ -29,7 +28,7 @@ SchedulerOptions options_of(const char* given) {
   SchedulerOptions options;
   options.learn = true;
   options.take_back = false;  // until the caller says that it can end tasks
-  if (given != nullptr) options.settle(read_options(given, options, "slow_start"));
+  if (given != nullptr) read_options(given, options);
   return options;
 }
 

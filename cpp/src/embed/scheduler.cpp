@@ -28,7 +28,7 @@ std::unique_ptr<ClusterPolicy> policy_of(const malleable_scheduler_options& give
   const std::string_view name = text_or(given.policy, "auto");
   if (name == "adaptive") {
     AdaptiveOptions how;
-    if (given.adaptive != nullptr) read_options(given.adaptive, how, "");
+    if (given.adaptive != nullptr) read_options(given.adaptive, how);
     return std::make_unique<ClusterAdaptive>(how, matcher_of(given.matcher, given.context));
   }
   const Goal goal = goal_of(given.objective);

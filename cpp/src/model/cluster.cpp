@@ -90,21 +90,15 @@ void validate(const ClusterView& cluster) {
   check_length("map_slots", cluster.map_slots.size(), n, "rate");
   check_length("reduce_slots", cluster.reduce_slots.size(), n, "rate");
   check_length("type", cluster.type.size(), n, "rate");
-  check_length("rack", cluster.rack.size(), n, "rate");
   check_length("storage", cluster.storage.size(), n, "rate");
   check_length("link", cluster.link.size(), n, "rate");
   check_amounts("rate", cluster.rate, kRateRange);
   check_count_range("map_slots", cluster.map_slots, kMostNodeSlots);
   check_count_range("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostNodeSlots);
   check_count_range("type", cluster.type, static_cast<std::int64_t>(n) - 1);
-  check_count_range("rack", cluster.rack, static_cast<std::int64_t>(n) - 1);
   for (const auto& [field, values] :
        {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link}}) {
     check_bandwidths(field, values);
-  }
-  if (!cluster.capacity.empty()) {
-    check_length("capacity", cluster.capacity.size(), n, "rate");
-    check_bandwidths("capacity", cluster.capacity);
   }
 }
 

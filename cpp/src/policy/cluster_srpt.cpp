@@ -18,7 +18,7 @@ double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
 }
 
 void ClusterSrpt::begin(const ClusterState& state) {
-  if (options_.kind == SrptKind::kAsrpt) virtual_.begin(state, {options_.speedup, options_.rates});
+  if (options_.kind == SrptKind::kAsrpt) virtual_.begin(state);
   for (int pool = 0; pool < 2; ++pool) {
     order_[pool].clear();
     inside_[pool].clear();
@@ -67,10 +67,8 @@ double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
   if (options_.kind == SrptKind::kMaxSrpt) return std::max(map, reduce);
   if (options_.kind == SrptKind::kAsrpt && pool == kMap && map > 0.0) {
-    const PhaseState& reduces = state.phase(job, kReduce);
-    const double there = seconds(state, reduces.estimate * virtual_.reduces(job), kReduce);
-    const bool waits = reduces.running == 0 && reduces.unfinished() > 0;
-    return map + there + (waits ? seconds(state, virtual_.blocked(), kMap) : 0.0);
+    const double left_there = state.phase(job, kReduce).estimate * virtual_.reduces(job);
+    return map + seconds(state, left_there, kReduce);
   }
   return map + reduce;
 }
@@ -115,8 +113,7 @@ void ClusterSrpt::look_for_stale(const ClusterState& state, int pool) {
   for (const Index job : virtual_.moved()) spoil(job);
   virtual_.forget_moved();
   std::int64_t (&slots)[2] = slots_before_[pool];
-  const double blocked = std::exchange(blocked_before_[pool], virtual_.blocked());
-  if (blocked != virtual_.blocked() || !std::equal(slots, slots + 2, state.slots)) {
+  if (!std::equal(slots, slots + 2, state.slots)) {
     for (const Index job : state.present) spoil(job);
   }
   std::copy(state.slots, state.slots + 2, slots);

@@ -62,7 +62,7 @@ Made flow_with(const ClusterRequest& r) {
 }
 template <SrptKind kind>
 Made srpt_with(const ClusterRequest& r) {
-  SrptOptions options{kind, r.options.speedup.p, r.options.speedup.rates, {}, {}, r.by_user};
+  SrptOptions options{kind, r.options.speedup.p, {}, {}, r.by_user};
   if (kind == SrptKind::kHeSrpt) {
     options.exponents = r.exponents;
     options.useful = r.useful;

@@ -13,10 +13,7 @@ namespace {
 CopySeconds copying_known(const ClusterJobsView& jobs) {
   CopySeconds copying;
   const auto copies = [](double amount) { return amount > 0.0; };
-  if (jobs.size() == 0 || std::ranges::any_of(jobs.shuffle, copies) ||
-      std::ranges::any_of(jobs.shuffle_bytes, copies)) {
-    return copying;
-  }
+  if (jobs.size() == 0 || std::ranges::any_of(jobs.shuffle, copies)) return copying;
   while (copying.unknown()) copying.learn(0.0);
   return copying;
 }
@@ -30,16 +27,11 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       policy_(&policy),
       style_(policy.style()),
       by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode),
-      owes_(style_ == ClusterPolicy::Style::kTargets && options.assignment == Assignment::kDeficit),
-      foresees_(options.learn && options.early_reduces && !options.split_copy &&
-                options.slow_start >= 1.0),
+      in_order_(policy.fills_in_order()),
+      foresees_(options.learn && !options.split_copy && !options.slow_start),
       takes_back_(foresees_ && options.take_back && !has_gangs()),
       estimates_(options.learn, options.prior, options.processors) {
-  options_.in_order |= policy.fills_in_order();
   const std::size_t n = jobs.size();
-  for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
-  racks_ = racks_ && options.replicas > 0;
-  if (racks_) rack_blocks_.reset(n);
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.period = options.period;
@@ -108,7 +100,6 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   state_.believed.resize(2 * n);
   state_.parents.resize(n);
   state_.blocks.grow(n);
-  if (racks_) rack_blocks_.grow(n);
   jobs_.resize(n);
   estimates_.resize(n);
   if (estimates_.used()) state_.doubt.resize(2 * n);
@@ -187,7 +178,6 @@ void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int6
   PhaseState& s = state_.phases[2 * job + p];
   const int pool = pool_of(p);
   if (estimates_.used()) estimates_.moved(2 * job + p, s.running, running, state_.now);
-  if (owes_) settle(job, pool);
   s.waiting += waiting;
   s.running += running;
   running_[pool] += running;
@@ -223,12 +213,8 @@ void ClusterScheduler::announce(Index job) {
   state_.present.push_back(job);
 }
 
-void ClusterScheduler::set_blocks(Index job, std::size_t copies, std::vector<Index> node) {
-  const std::size_t tasks = node.size() / copies;
-  state_.blocks.add(job, tasks, copies, node);
-  if (!racks_) return;
-  for (Index& place : node) place = static_cast<Index>(state_.cluster.rack[place]);
-  rack_blocks_.add(job, tasks, copies, node);
+void ClusterScheduler::set_blocks(Index job, std::size_t copies, std::span<const Index> node) {
+  state_.blocks.add(job, node.size() / copies, copies, node);
 }
 
 void ClusterScheduler::arrive(Index job) {
@@ -243,7 +229,6 @@ void ClusterScheduler::leave(Index job) {
                        [&](Index other, std::uint64_t came) { return state_.came[other] < came; });
   state_.present.erase(place);
   if (options_.replicas > 0) state_.blocks.remove(job);
-  if (racks_) rack_blocks_.remove(job);
   Job& own = jobs_[job];
   for (auto& again : own.again) std::vector<Index>().swap(again);
   std::vector<double>().swap(own.began);
@@ -340,7 +325,6 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
 void ClusterScheduler::put_back(Index job, Phase p, Index task) {
   if (placed(job, p)) {
     state_.blocks.put_back(job, task);
-    if (racks_) rack_blocks_.put_back(job, task);
   } else {
     jobs_[job].again[p].push_back(task);
   }
@@ -420,9 +404,6 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
   if (estimates_.used()) estimate_changed();
   const bool targets = style_ == ClusterPolicy::Style::kTargets;
-  for (std::size_t k = 0; owes_ && k < state_.present.size(); ++k) {
-    for (int pool = 0; pool < 2; ++pool) settle(state_.present[k], pool);
-  }
   for (int pool = 0; pool < 2; ++pool) {
     if (!is_due(pool)) continue;
     moved_.clear();
@@ -461,7 +442,7 @@ void ClusterScheduler::state(State& s) {
     aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, rack_blocks_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_);
+  s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_);
   if (s.reading()) {
     calm_ = 0.0;
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);

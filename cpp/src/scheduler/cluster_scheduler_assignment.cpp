@@ -27,32 +27,16 @@ std::int64_t ClusterScheduler::running_of(Index job, int pool) const {
   return state_.phase(job, kMap).running + state_.phase(job, kReduce).running;
 }
 
-// Adds up what a job has had less than its target, until now.
-void ClusterScheduler::settle(Index job, int pool) {
-  Job& own = jobs_[job];
-  const double seconds = state_.now - std::exchange(own.settled[pool], state_.now);
-  own.deficit[pool] += seconds * (value_[pool][job] - static_cast<double>(running_of(job, pool)));
-  if (waiting_[pool].contains(job)) waiting_[pool].set(job, key(job, pool, 0));
-}
-
 double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   if (aged(job, pool) || ran_short(job, pool)) return -kNoTarget;
   const double value = value_[pool][job];
   if (style_ == ClusterPolicy::Style::kNode) return -value;
   if (style_ == ClusterPolicy::Style::kRanks) return value;
   const std::int64_t running = running_of(job, pool) + more;
-  const double after = options_.in_order ? policy_->precedence(state_, job, pool, running) : 0.0;
+  const double after = in_order_ ? policy_->precedence(state_, job, pool, running) : 0.0;
   if (policy_->order_decides()) return std::min(after, kNoTarget);
   if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
-  const bool below = static_cast<double>(running) < value;
-  if (after > 0.0 && below) return -1.0 / (1.0 + after);
-  if (options_.assignment == Assignment::kDeficit) {
-    // Those below come first; what rises with the deficit stays above 0.
-    const double deficit = jobs_[job].deficit[pool];
-    const double more_owed = deficit >= 0.0 ? 1.0 + deficit : 1.0 / (1.0 - deficit);
-    return below ? -more_owed : 1.0 / more_owed;
-  }
-  if (options_.assignment == Assignment::kDifference) return static_cast<double>(running) - value;
+  if (after > 0.0 && static_cast<double>(running) < value) return -1.0 / (1.0 + after);
   return static_cast<double>(running) / value;
 }
 
@@ -331,13 +315,9 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   unskip(pool);
 }
 
-bool ClusterScheduler::offer(Index node, int pool, std::int64_t most,
-                             std::vector<TaskStart>& starts) {
+bool ClusterScheduler::offer(Index node, int pool, std::vector<TaskStart>& starts) {
   bool taken = false;
-  for (; most > 0 && state_.free_on[pool][node] > 0; --most) {
-    if (!offer_one(node, pool, starts)) return taken;
-    taken = true;
-  }
+  while (state_.free_on[pool][node] > 0 && offer_one(node, pool, starts)) taken = true;
   return taken;
 }
 
@@ -406,7 +386,7 @@ void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
     const Index node = queue_[pool].pop();
     // What was refused in this pass is refused again.
     if (refused_[node] != passes_) {
-      if (offer(node, pool, 1, starts)) continue;
+      if (offer_one(node, pool, starts)) continue;
       refused_[node] = passes_;
     }
     queue_[pool].push(node);
@@ -417,13 +397,10 @@ void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
   add_timer(reconsidered_[pool] = again, kNone);
 }
 
-// Delay scheduling: whether a job leaves this node's slot to others and waits for one that is
-// nearer to a block of its own, `delay` for the node itself and then `rack_delay` for its rack. A
-// job that has starved for `ageing` takes any.
+// Delay scheduling: whether a job leaves this node's slot to others and waits for a node that has a
+// block of its own. A job that has starved for `ageing` takes any.
 bool ClusterScheduler::waits_for_block(Index job, Index node) {
-  const double rack_delay = racks_ ? options_.rack_delay : 0.0;
-  if (!placed(job, kMap) || options_.delay + rack_delay <= 0.0) return false;
-  if (aged(job, pool_of(kMap))) return false;
+  if (!placed(job, kMap) || options_.delay <= 0.0 || aged(job, pool_of(kMap))) return false;
   double& skipped = jobs_[job].skipped;
   if (state_.blocks.find(job, node) != kNone) {
     skipped = -1.0;
@@ -431,26 +408,16 @@ bool ClusterScheduler::waits_for_block(Index job, Index node) {
   }
   if (skipped < 0.0) {
     skipped = state_.now;
-    if (!options_.offered) {
-      add_timer(state_.now + options_.delay, kNone);
-      if (rack_delay > 0.0) add_timer(state_.now + options_.delay + rack_delay, kNone);
-    }
+    if (!options_.offered) add_timer(state_.now + options_.delay, kNone);
   }
-  if (state_.now < skipped + options_.delay) return true;
-  if (rack_delay <= 0.0 || state_.now >= skipped + options_.delay + rack_delay) return false;
-  const auto rack = static_cast<Index>(state_.cluster.rack[node]);
-  return rack_blocks_.find(job, rack) == kNone;
+  return state_.now < skipped + options_.delay;
 }
 
-// An unstarted map task whose block is as near to a node as there is one; it has been taken.
+// An unstarted map task, with its block on the node if there is one; it has been taken.
 Index ClusterScheduler::task_near(Index job, Index node) {
   Index task = state_.blocks.find(job, node);
-  if (racks_ && task == kNone) {
-    task = rack_blocks_.find(job, static_cast<Index>(state_.cluster.rack[node]));
-  }
   if (task == kNone) task = state_.blocks.first(job);
   state_.blocks.take(job, task);
-  if (racks_) rack_blocks_.take(job, task);
   return task;
 }
 

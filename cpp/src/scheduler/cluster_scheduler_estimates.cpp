@@ -124,7 +124,7 @@ void ClusterScheduler::estimate_changed() {
         if (pool_of(p) != pool || !policy_->reads_estimate(state_.phase(job, p))) continue;
         estimate(job, p);
       }
-      if (options_.in_order) refresh(job, pool);
+      if (in_order_) refresh(job, pool);
     }
   }
 }

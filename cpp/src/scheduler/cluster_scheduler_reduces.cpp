@@ -45,7 +45,7 @@ void ClusterScheduler::start_slowly(Index job) {
     own.foreseen = false;
   }
   if (reduces.ready && !(own.foreseen && takes_back_)) return;
-  const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
+  const double enough = std::ceil(options_.start_at() * static_cast<double>(maps.total) - 1e-9);
   if (static_cast<double>(maps.finished) >= enough) {
     make_ready(job, kReduce);
   } else if (foresees_) {

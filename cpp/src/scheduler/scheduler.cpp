@@ -205,7 +205,7 @@ void Scheduler::set_blocks(std::int64_t id, std::size_t copies,
   if (maps.running + maps.finished > 0) {
     throw std::invalid_argument("nodes: map tasks of the job have started");
   }
-  core_.set_blocks(row, copies, {node.begin(), node.end()});
+  core_.set_blocks(row, copies, std::vector<Index>(node.begin(), node.end()));
 }
 
 void Scheduler::place(std::int64_t id, std::size_t copies, std::span<Index> node) {

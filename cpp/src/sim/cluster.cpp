@@ -58,15 +58,13 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       groups_(jobs.size(), types_of(cluster)),
       clocks_(cluster, jobs, options),
       outputs_(jobs, options.lose_output && !changes.time.empty()),
-      stored_(cluster.capacity.size(), 0.0),
-      network_(ClusterNetwork::limits(cluster) &&
-               ((options.replicas > 0 && !jobs.block.empty()) || !jobs.shuffle_bytes.empty())),
+      reads_(cluster),
+      moves_(reads_.limited() && options.replicas > 0 && !jobs.block.empty()),
       heartbeats_(options.heartbeat, cluster.size()),
       users_(jobs),
       jobs_(jobs.size()),
       up_(cluster.size(), 1) {
   scheduler_.watch_shortage();
-  if (network_) net_.reset(cluster, jobs, options.shuffle_steps);
   for (std::size_t k = 0; k < changes.time.size(); ++k) {
     push(changes.time[k], Kind::kNode, static_cast<Index>(k));
   }
@@ -114,15 +112,14 @@ void ClusterSimulation::integrate(double until) {
 
 double ClusterSimulation::next_event() const {
   double next = events_.empty() ? kInfinity : events_.front().time();
-  next = std::min({next, arrivals_.next_time(), clocks_.next_end(), looks_});
-  if (network_) next = std::min(next, net_.next_end());
+  next = std::min({next, arrivals_.next_time(), clocks_.next_end(), looks_, reads_.next_end()});
   // Whoever has waited long enough gets nothing where no slot is free, or ever will be.
   if (next == kInfinity && state().free[0] + state().free[1] == 0) return kInfinity;
   return std::min(next, scheduler_.next_timer());
 }
 
 // All that ends now, and nodes that leave or return; true if there was any.
-bool ClusterSimulation::end_tasks_and_transfers() {
+bool ClusterSimulation::end_tasks_and_reads() {
   const double now = state().now;
   bool any = false;
   while (clocks_.next_end() == now) {
@@ -132,9 +129,9 @@ bool ClusterSimulation::end_tasks_and_transfers() {
   for (;;) {
     const bool more = !events_.empty() && events_.front().time() == now &&
                       events_.front().kind() != Kind::kHeartbeat;
-    const bool moved = network_ && net_.next_end() <= now;
+    const bool moved = reads_.next_end() <= now;
     if (moved && (!more || events_.front().kind() > Kind::kReady)) {
-      end_transfer();
+      end_read();
       any = true;
       continue;
     }
@@ -211,7 +208,7 @@ void ClusterSimulation::advance(double until) {
     if (next > until || next == kInfinity) break;
     integrate(next);
     bool happened = scheduler_.next_timer() == next;
-    happened |= end_tasks_and_transfers();
+    happened |= end_tasks_and_reads();
     scheduler_.expire();
     come();
     const bool decides = scheduler_.due([this] { return next_event(); }) == next;
@@ -220,7 +217,7 @@ void ClusterSimulation::advance(double until) {
     give_slots(happened);
     scheduler_.take_news();
     if (clocks_.used()) clocks_.settle(state());
-    if (network_ && net_.stale()) net_.settle(state().now);
+    if (reads_.stale()) reads_.settle(state().now);
     if (users_.used()) users_.look(scheduler_);
   }
   if (until < kInfinity && !idle()) integrate(until);

@@ -125,7 +125,7 @@ void ClusterSimulation::drop_attempt(Index group) {
   const auto [next, node, task] = groups_.take(group);
   record(kInVain, g.phase, task, node, g.attempt);
   free_slot(node, scheduler_.pool_of(static_cast<Phase>(g.phase % 2)));
-  if (g.transfer != kNone) stop_transfer(group);
+  if (g.reads) drop_group(group);
 }
 
 // Of an attempt whose end has come: true if it is not its task's end. Else the other attempt ends

@@ -5,8 +5,7 @@
 // that leaves run again, as Hadoop lets them. A reduce task that is still copying is taken to have
 // copied from the other nodes first: what it waits for are the maps that run again, each of which
 // releases its part as it did before, so the formula of sim/cluster.hpp holds with the new times.
-// Bytes that came over links need not come again (ClusterNetwork::lose). Reduce tasks that have
-// copied everything go on. Should one of them fail later, or be killed, its
+// Reduce tasks that have copied everything go on. Should one of them fail later, or be killed, its
 // job needs outputs again, and those that left in the meantime are made again then. Costs O(groups
 // of tasks + maps of the jobs present) for a node.
 //
@@ -24,7 +23,6 @@ namespace malleable {
 bool ClusterSimulation::copies(Index group) {
   const TaskGroup& g = groups_[group];
   if (g.count == 0 || g.phase % 2 != kReduce || g.parked || g.beside) return false;
-  if (g.transfer != kNone) return true;
   if (g.copying <= 0.0) return false;
   double now = state().now;
   if (clocks_.used()) {
@@ -53,7 +51,6 @@ void ClusterSimulation::run_maps_again(Index job) {
   }
   const auto lost = static_cast<std::int64_t>(outputs_.gone(job));
   outputs_.drop_gone(job, [&](Index task, Index node) {
-    if (network_ && net_.shuffles(job)) net_.lose(job, node, state().now);
     scheduler_.put_back(job, kMap, task);
     record(4, 2 * job, task, node);
   });
@@ -65,10 +62,6 @@ void ClusterSimulation::run_maps_again(Index job) {
 // The reduce tasks of a group wait for maps once more; the group's event, if any, finds it empty.
 void ClusterSimulation::park_again(Index group) {
   parked_ += static_cast<std::int64_t>(groups_[group].count);
-  if (groups_[group].transfer != kNone) {
-    park(group);
-    return;
-  }
   const Index fresh = groups_.make();
   TaskGroup& g = groups_[group];
   groups_[fresh] = g;
@@ -129,7 +122,7 @@ void ClusterSimulation::evict(Index job) {
   record(3, g.phase, task, node, g.attempt);
   free_slot(node, scheduler_.pool_of(kReduce));
   if (g.count == 0) {
-    stop_transfer(group);
+    drop_group(group);
     parked.pop_back();
   }
   --parked_;

@@ -1,6 +1,7 @@
 // Tasks from their start to their end: copying in seconds, attempts, groups that share an event.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -22,36 +23,18 @@ void ClusterSimulation::arrive(Index job) {
       const std::span<Index> own(places.data() + t * copies, copies);
       const auto task = static_cast<Index>(t);
       if (!scheduler_.place(job, task, own)) times_.place(job, task, own);
-      if (!stored_.empty()) store(own, state().jobs.block.empty() ? 0.0 : state().jobs.block[job]);
     }
-    scheduler_.set_blocks(job, copies, std::move(places));
+    scheduler_.set_blocks(job, copies, places);
   }
   scheduler_.arrive(job);
-  if (options_.split_copy && (maps == 0 || options_.slow_start <= 0.0)) begin_copying(job);
+  if (options_.split_copy && (maps == 0 || options_.start_at() <= 0.0)) begin_copying(job);
   if (maps == 0) maps_done(job);
-}
-
-// Copies of a block for which there is no room go on to the next nodes that have some, if any do.
-void ClusterSimulation::store(std::span<Index> node, double bytes) {
-  const std::span<const double> capacity = state().cluster.capacity;
-  const std::size_t nodes = stored_.size();
-  for (Index& own : node) {
-    for (std::size_t k = 0; k < nodes; ++k) {
-      const auto next = static_cast<Index>((own + k) % nodes);
-      const bool taken = k > 0 && std::find(node.begin(), node.end(), next) != node.end();
-      if (taken || stored_[next] + bytes > capacity[next]) continue;
-      own = next;
-      break;
-    }
-    stored_[own] += bytes;
-  }
 }
 
 void ClusterSimulation::leave(Index job) {
   completion[job] = state().now;
   if (std::isnan(start[job])) start[job] = state().now;
   ++totals_.completed;
-  if (network_) net_.forget(job);
   times_.forget(job);
   outputs_.forget(job);
   std::vector<Index>().swap(jobs_[job].parked);
@@ -66,7 +49,6 @@ void ClusterSimulation::maps_done(Index job) {
     leave(job);
     return;
   }
-  if (own.copying) return;  // end_transfer() goes on
   if (options_.split_copy && outputs_.copied(job) > state().now) {
     push(outputs_.copied(job), Kind::kReady, job);
     return;
@@ -98,7 +80,6 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
   const auto p = static_cast<Phase>(phase % 2);
   const int pool = scheduler_.pool_of(p);
   const bool mapped = p == kMap && !g.fails;
-  const bool shuffled = mapped && network_ && net_.shuffles(job);
   const bool kept = mapped && outputs_.kept() && this->phase(phase + 1).total > 0;
   const bool told = scheduler_.listens();
   nodes_.clear();
@@ -108,7 +89,6 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
     last = r;
     free_slot(node, pool);
     record(g.fails ? 2 : 1, phase, task, node, g.attempt);
-    if (shuffled) net_.map_ended(job, node);
     if (kept) outputs_.put(job, task, node);
     if (told) nodes_.push_back(node);
     if (g.fails) scheduler_.put_back(job, p, task);
@@ -166,7 +146,7 @@ inline void ClusterSimulation::succeed(Index job, Phase p, std::int64_t tasks, d
 // earlier than after all its seconds.
 void ClusterSimulation::maps_ended(Index job) {
   const PhaseState& maps = phase(2 * job);
-  const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
+  const double enough = std::ceil(options_.start_at() * static_cast<double>(maps.total) - 1e-9);
   if (!jobs_[job].copies && static_cast<double>(maps.finished) >= enough) begin_copying(job);
 }
 
@@ -188,10 +168,10 @@ void ClusterSimulation::kill(Index group, Index node) {
   totals_.killed += killed;
   if (clocks_.used()) clocks_.touch(g.phase, state().now);
   scheduler_.returned(job, p, killed);
-  if (g.count > 0 || !(g.parked || g.transfer != kNone)) return;
+  if (g.count > 0 || !(g.parked || g.reads)) return;
   // No end refers to it.
   if (g.parked) std::erase(jobs_[job].parked, group);
-  stop_transfer(group);
+  drop_group(group);
 }
 
 void ClusterSimulation::change_node(Index change) {
@@ -226,21 +206,28 @@ inline void ClusterSimulation::look_at_blocks(Begun& begun) {
   const auto [job, p, task, node] = TaskStart{begun.job, begun.p, begun.task, begun.node};
   begun.local = state.blocks.on_node(job, task, node);
   ++(begun.local ? totals_.local : totals_.remote);
-  if (!begun.local && in_rack(job, task, node)) ++totals_.rack;
-  begun.reads = network_ && !state.jobs.block.empty() && state.jobs.block[job] > 0.0 &&
+  begun.reads = moves_ && state.jobs.block[job] > 0.0 &&
                 !(begun.local && state.cluster.storage[node] == kInfinity);
 }
 
 // Whether a task starts and ends together with the group that was made last.
 inline bool ClusterSimulation::joins(const Begun& begun, Index group) const {
-  if (group == kNone || begun.reads || begun.copies || options_.backups) return false;
+  if (group == kNone || begun.reads || options_.backups) return false;
   const TaskGroup& g = groups_[group];
   return g.count > 0 && g.phase == begun.phase && g.type == begun.type && g.start == state().now &&
          g.seconds == begun.seconds && g.fails == begun.fails && g.parked == begun.parks &&
-         g.transfer == kNone;
+         !g.reads;
 }
 
-// A group of its own, which copies, waits or has an end.
+// The copy of a task's block on the node that serves the fewest reads.
+Index ClusterSimulation::source_of(Index job, Index task) const {
+  const auto places = state().blocks.replicas(job, task);
+  return *std::min_element(places.begin(), places.end(), [&](Index a, Index b) {
+    return reads_.reads_at(a) < reads_.reads_at(b);
+  });
+}
+
+// A group of its own, which reads, waits or has an end.
 Index ClusterSimulation::make_group(const Begun& begun) {
   const double now = state().now;
   const Index group = groups_.make();
@@ -252,15 +239,13 @@ Index ClusterSimulation::make_group(const Begun& begun) {
   g.phase = begun.phase;
   g.type = begun.type;
   g.fails = begun.fails;
+  g.reads = begun.reads;
   if (begun.reads) {
-    const Index source = begun.local ? begun.node : source_of(begun.job, begun.task, begun.node);
-    g.transfer = net_.read(source, begun.node, state().jobs.block[begun.job], group, now);
-  } else if (begun.copies) {
-    g.transfer = net_.copy(begun.job, begun.node, group);
-  }
-  if (begun.parks) {
+    const Index source = begun.local ? begun.node : source_of(begun.job, begun.task);
+    reads_.start(source, begun.node, state().jobs.block[begun.job], group, now);
+  } else if (begun.parks) {
     park(group);
-  } else if (g.transfer == kNone) {
+  } else {
     const double wait =
         begun.p == kReduce ? outputs_.wait(begun.job, now, outputs_.copied(begun.job)) : 0.0;
     g.finish = now + wait + begun.seconds;
@@ -275,7 +260,6 @@ ClusterSimulation::Begun ClusterSimulation::begun_on(const TaskStart& started, d
   const auto type = static_cast<Index>(state().cluster.type[node]);
   Begun begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
   look_at_blocks(begun);
-  begun.copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
   begun.parks = p == kReduce && phase(2 * job).unfinished() > 0;
   return begun;
 }
@@ -306,20 +290,59 @@ void ClusterSimulation::heartbeat(Index node) {
   heartbeats_.stop(node);
   if (!up_[node]) return;
   ++totals_.events;
-  const std::int64_t most =
-      options_.tasks_per_heartbeat > 0 ? options_.tasks_per_heartbeat : kMostSlots;
   const bool gathered = scheduler_.gathers();
   bool taken = false;
   for (int pool = 0; pool < 2; ++pool) {
     starts_.clear();
-    taken |= scheduler_.offer(node, pool, most, starts_);
+    taken |= scheduler_.offer(node, pool, starts_);
     begin(starts_);
   }
   heartbeats_.reported(taken || scheduler_.gathers() != gathered, state().now);
   if (!Heartbeats::wanted(scheduler_, node) || heartbeats_.hopeless()) return;
-  const double next = heartbeats_.go_on(node, state().now, options_.delay, options_.rack_delay,
-                                        scheduler_.reconsiders());
+  const double next =
+      heartbeats_.go_on(node, state().now, options_.delay, scheduler_.reconsiders());
   push(next, Kind::kHeartbeat, node);
+}
+
+// A block has arrived: its task begins to work.
+void ClusterSimulation::end_read() {
+  const Index group = reads_.end_next();
+  TaskGroup& g = groups_[group];
+  const double now = state().now;
+  g.reads = false;
+  g.finish = now + g.seconds;
+  g.seconds += now - g.start;
+  schedule(group);
+}
+
+void ClusterSimulation::park(Index group) {
+  groups_[group].parked = true;
+  jobs_[groups_[group].phase / 2].parked.push_back(group);
+}
+
+// Its maps are done.
+void ClusterSimulation::unpark(Index group) {
+  TaskGroup& g = groups_[group];
+  parked_ -= static_cast<std::int64_t>(g.count);
+  g.parked = false;
+  const Index job = g.phase / 2;
+  const double wait = outputs_.wait(job, g.start, outputs_.copied(job));
+  g.finish = std::max(state().now, g.start + wait + g.seconds);
+  schedule(group);
+}
+
+// A group of whose tasks none is left.
+void ClusterSimulation::drop_group(Index group) {
+  TaskGroup& g = groups_[group];
+  if (std::exchange(g.reads, false)) reads_.stop(group);
+  g.parked = false;
+  groups_.release(group);
+}
+
+// Outside of slots.
+void ClusterSimulation::begin_copying(Index job) {
+  jobs_[job].copies = true;
+  outputs_.copied_not_before(job, state().now + outputs_.shuffle(job));
 }
 
 }  // namespace malleable

@@ -80,10 +80,9 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
         own: dict[str, Any] = {"rate": float(cluster.rate[row])}
         own |= {
             name: float(getattr(cluster, name)[row])
-            for name in ("storage", "capacity", "link")
+            for name in ("storage", "link")
             if np.isfinite(getattr(cluster, name)[row])
         }
-        own["rack"] = str(cluster.rack_names[cluster.rack[row]])
         own["name"] = str(cluster.type_names[cluster.type[row]])
         if cluster.generic:
             own["slots"] = int(cluster.map_slots[row])
@@ -168,8 +167,8 @@ def calls_of(data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that a header can say; ValueError names one that it cannot."""
+    """Those that have a value, as a header says them; ValueError names one that it cannot say."""
     for name, value in options.items():
         if not (value is None or isinstance(value, (bool, str)) or is_number(value)):
             raise ValueError(f"{name}: cannot be recorded")
-    return dict(options)
+    return {name: value for name, value in options.items() if value is not None}

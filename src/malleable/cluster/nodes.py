@@ -1,4 +1,4 @@
-"""Clusters: nodes with slots, rates, racks and disks; TOML files that describe them."""
+"""Clusters: nodes with slots, rates and disks; TOML files that describe them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, cycle, groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,7 @@ _KINDS = 4  # of nodes that a line shows one by one
 _LISTS = ("node", "user", "change")
 _TABLES = ("node", "user", "change", "options")  # as `Cluster` takes them
 _NEEDED: Any = object()
-_COLUMNS = (
-    *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "capacity", "link"),
-    "generic",
-)
+_COLUMNS = ("map_slots", "reduce_slots", "rate", "type", "storage", "link", "generic")
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
@@ -90,13 +87,6 @@ def _text(field: str, value: Any) -> str:
     return text_of(value, field)
 
 
-def _texts(field: str, value: Any) -> list[str]:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, Sequence) or not names:
-        raise ValueError(f"{field} = {shown(names)}: not a name or a list of names")
-    return [text_of(name, field) for name in names]
-
-
 # Of each kind of entries the keys, how their values are checked, and what they are by default.
 _Keys = Mapping[str, tuple[Callable[[str, Any], Any], Any]]
 _NODE: _Keys = {
@@ -106,9 +96,7 @@ _NODE: _Keys = {
     "map_slots": (_count, None),
     "reduce_slots": (_count, None),
     "rate": (_positive, 1.0),
-    "rack": (_texts, ["rack0"]),
     "storage": (_bandwidth, math.inf),
-    "capacity": (_bandwidth, math.inf),
     "link": (_bandwidth, math.inf),
 }
 _USER: _Keys = {"name": (_text, _NEEDED), "minimum": (_weight, 0.0), "priority": (_positive, 1.0)}
@@ -176,11 +164,8 @@ class Cluster(Table):
     nodes : sequence of mappings
         One mapping for each group of equal nodes; defaults in brackets: ``count`` [1], the number of nodes;
         either ``slots``, which run maps and reduces, or ``map_slots`` and ``reduce_slots`` [0]; ``rate``
-        [1]: a task of s seconds takes s / rate; ``rack`` (a name, or a list of names over which the nodes
-        are spread in turn); ``storage``, bytes a second that its disks read, and ``link``, bytes a second
-        into the node and out of it [unlimited]; ``capacity`` [unlimited], bytes for copies of blocks, which
-        stay when their jobs have ended: if a node has no room, a copy goes to the next node that has;
-        ``name`` of the type.
+        [1]: a task of s seconds takes s / rate; ``storage``, bytes a second that its disks read, and
+        ``link``, bytes a second into the node and out of it [unlimited]; ``name`` of the type.
     users : sequence of mappings, optional
         ``name``, ``minimum`` [slots, 0], ``priority`` [1].
     changes : sequence of mappings, optional
@@ -192,9 +177,9 @@ class Cluster(Table):
     ----------
     map_slots, reduce_slots : ndarray of int64, shape (N,)
         Slots of each node; slots that run maps and reduces count as map slots.
-    rate, storage, capacity, link : ndarray of float64, shape (N,)
-    type, rack : ndarray of int64, shape (N,)
-        Numbers into ``type_names`` and ``rack_names``.
+    rate, storage, link : ndarray of float64, shape (N,)
+    type : ndarray of int64, shape (N,)
+        Numbers into ``type_names``.
 
     Raises
     ------
@@ -238,12 +223,9 @@ class Cluster(Table):
         self.reduce_slots: Integers = column("reduce_slots", np.int64)
         self.rate: Floats = column("rate", np.float64)
         self.storage: Floats = column("storage", np.float64)
-        self.capacity: Floats = column("capacity", np.float64)
         self.link: Floats = column("link", np.float64)
         self.type_names, types = numbered([group["name"] for group in groups])
         self.type: Integers = np.repeat(types, count)
-        in_turn = (islice(cycle(group["rack"]), group["count"]) for group in groups)
-        self.rack_names, self.rack = numbered(list(chain.from_iterable(in_turn)))
         if not self.map_slots.sum() + self.reduce_slots.sum():
             raise ValueError("cluster: has no slots at all")
         self.users: dict[str, tuple[float, float]] = {}

@@ -59,8 +59,6 @@ def summary_of(
         "lost_slots": ratio(totals["map_lost"] + totals["reduce_lost"], now),
         "idle_slots": ratio(totals["map_idle"] + totals["reduce_idle"], now),
         "locality": ratio(totals["local"], placed),
-        "rack_locality": ratio(totals["rack"], placed),
-        "off_rack": ratio(totals["remote"] - totals["rack"], placed),
         "decisions": float(totals["decisions"]),
         "churn": ratio(totals["moved"], totals["decisions"]),
         "tasks": float(totals["tasks"]),
@@ -76,7 +74,8 @@ def summary_of(
         "end": now,
     }
     summary |= _due(jobs, found["completion"], late, now)
-    summary |= totals.get("network", {})
+    if "remote_bytes" in totals:
+        summary["remote_bytes"] = totals["remote_bytes"]
     if jobs.flow is not None:
         summary |= _flow_summary(jobs, found)
     if jobs.user is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from malleable import _core
 from malleable.cluster.events import cluster_of, read_events
-from malleable.cluster.named_policies import OPTIONS, policy_name
+from malleable.cluster.named_policies import policy_name
 from malleable.cluster.scheduler import Scheduler
 from malleable.lines import brief
 from malleable.values import by_value
@@ -139,9 +139,4 @@ def replay(
 def _scheduler(header: Mapping[str, Any], policy: Any, objective: str | None) -> Scheduler:
     goal = header["objective"] if objective is None else objective
     history = header.get("history")
-    options = {**_UNSAID, **header["options"]}
-    return Scheduler(cluster_of(header), policy, goal, history=history, **options)
-
-
-# What counted when records did not say it yet.
-_UNSAID = {name: row["unsaid"] for name, row in OPTIONS.items() if row["unsaid"] is not None}
+    return Scheduler(cluster_of(header), policy, goal, history=history, **header["options"])

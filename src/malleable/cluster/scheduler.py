@@ -246,7 +246,7 @@ class Scheduler(Kept):
         )
         nodes = {
             name: getattr(place, name)
-            for name in ("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link")
+            for name in ("map_slots", "reduce_slots", "rate", "type", "storage", "link")
         }
         return _core.Scheduler(
             nodes | {"generic": place.generic}, self._people(self._users), self._settings, asked
@@ -452,8 +452,8 @@ class Scheduler(Kept):
             Where each task ran; -1: unknown.
         copying : array_like of float, optional
             For reduce tasks: how many of their ``seconds`` they copied, not counting time in which they waited
-            for maps [s]; NaN: unknown. If you tell this, reduce tasks may start before all maps have ended
-            (option ``early_reduces``). With the option ``take_back``, call `take_back` before `assign`.
+            for maps [s]; NaN: unknown. If you tell this, and do not set ``slow_start``, reduce tasks may start
+            before all maps have ended. With the option ``take_back``, call `take_back` before `assign`.
 
         Returns
         -------

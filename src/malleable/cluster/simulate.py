@@ -143,7 +143,7 @@ def run(
         - ``gittins`` goes by the service that jobs have had.
         - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, and small
           jobs get more. How much more follows from p, the exponent of the speed-up that finished tasks show
-          (s tasks of a phase do s^p). If p is 1, jobs go in order, as with ``flex`` and ``in_order``.
+          (s tasks of a phase do s^p). If p is 1, jobs go in FLEX's order.
           While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic slots).
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
         - ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive` choose a job for each node. They have
@@ -174,7 +174,7 @@ def run(
         What policies that learn know at the start: what an earlier run has learnt (``result.history``,
         `malleable.Scheduler.history`), or a JSON file with it. Other policies ignore it.
     cluster : Cluster, mapping or path
-        Nodes, racks and users; see `malleable.read_cluster`.
+        Nodes and users; see `malleable.read_cluster`.
     load : float, optional
         Takes the place of ``cluster``: as many slots as give this load (`Cluster.for_load`).
     objective, hysteresis, effort
@@ -214,9 +214,8 @@ def run(
     Each task takes O(log) time, and less if equal tasks start together. A decision takes what
     `malleable.Epoch` takes.
     Running tasks go on to their ends; only reduce tasks that wait for maps, and backup tasks, may give up
-    their slots (``take_back``). If disks or links of the cluster are limited, blocks and shuffled bytes share
-    them as fluids (max-min fair). There is one transfer for each map task that reads and for each reduce
-    task that copies. The cost of a transfer grows with the number of nodes that hold something for it.
+    their slots (``take_back``). If disks or links of the cluster are limited, the blocks that map tasks read
+    share them as fluids (max-min fair); a read then takes O(nodes + reads) whenever another begins or ends.
     Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
     jobs = table_of(jobs, ClusterJobs)

@@ -46,7 +46,7 @@ from malleable.view_hook import as_html
 
 _MOST_TASKS = 1 << 31  # of one phase of a job
 _COLUMNS = (
-    *("arrival", "shuffle", "shuffle_bytes", "block", "weight", "deadline"),
+    *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
     *("min_map_slots", "min_reduce_slots", "after_offset", "after"),
     *("sla_offset", "sla_time", "sla_penalty"),
@@ -159,9 +159,6 @@ class ClusterJobs(Table):
     shuffle : array_like or float
         Time for which each reduce task of the job copies at least [s]; see
         `malleable.cluster.simulate.run`.
-    shuffle_bytes : array_like or float
-        Bytes that all map tasks of the job together leave for its reduce tasks. Bytes take time on clusters
-        whose disks or links are limited. They are not part of ``reduce_work``.
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
@@ -226,7 +223,6 @@ class ClusterJobs(Table):
         *,
         arrival: npt.ArrayLike = 0.0,
         shuffle: npt.ArrayLike = 0.0,
-        shuffle_bytes: npt.ArrayLike = 0.0,
         block: npt.ArrayLike = 0.0,
         min_map_slots: npt.ArrayLike = 0,
         min_reduce_slots: npt.ArrayLike = 0,
@@ -257,7 +253,6 @@ class ClusterJobs(Table):
         )
         self.arrival = column("arrival", arrival)
         self.shuffle = column("shuffle", shuffle)
-        self.shuffle_bytes = column("shuffle_bytes", shuffle_bytes)
         self.block = column("block", block)
         self.weight = column("weight", weight)
         self.deadline = column("deadline", without_nan("deadline", deadline))
@@ -449,7 +444,6 @@ def generate_cluster_jobs(
     shuffle: float = 10.0,
     users: int = 1,
     block: float = 0.0,
-    map_output: float = 0.0,
 ) -> ClusterJobs:
     """Jobs with Poisson arrivals and log-normal numbers of tasks.
 
@@ -467,8 +461,8 @@ def generate_cluster_jobs(
         Reduce tasks for each map task, rounded up; 0: none.
     users : int
         Number of users; each job belongs to one at random.
-    block, map_output : float
-        Bytes that a map task reads, and bytes that it leaves for the shuffle.
+    block : float
+        Bytes that a map task reads.
 
     Raises
     ------
@@ -507,7 +501,6 @@ def generate_cluster_jobs(
         reduce_seconds,
         arrival=arrival,
         shuffle=shuffle,
-        shuffle_bytes=maps * map_output,
         block=block,
         user=[f"user{u}" for u in owner.tolist()],
     )

@@ -64,8 +64,8 @@ _MAPS_PER_REDUCE, _SHUFFLE, _REDUCE_SECONDS = 6.7, 20.0, 60.0
 
 def paper_cluster() -> Cluster:
     """26 hosts with a map slot a core and half as many reduce slots."""
-    small = {"count": 13, "map_slots": 4, "reduce_slots": 2, "name": "4-core", "rack": "rack"}
-    large = {"count": 13, "map_slots": 8, "reduce_slots": 4, "name": "8-core", "rack": "switch"}
+    small = {"count": 13, "map_slots": 4, "reduce_slots": 2, "name": "4-core"}
+    large = {"count": 13, "map_slots": 8, "reduce_slots": 4, "name": "8-core"}
     return Cluster([small, large])
 
 

@@ -324,9 +324,8 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
     **assumed
         `Trace.assumptions`. Bytes only: a map task of ``task_seconds`` for each ``block_bytes`` begun, a reduce
         task of ``reduce_seconds`` for each ``reduce_bytes``, which copies an even part of the shuffle at
-        ``shuffle_rate`` at most [bytes a second; by default it takes no time of its own], and over
-        the cluster's links where these are limited. Where work is known without tasks: as many equal
-        tasks as the job's ``max_slots``, or tasks of about ``task_seconds``.
+        ``shuffle_rate`` [bytes a second; by default it takes no time]. Where work is known without tasks: as
+        many equal tasks as the job's ``max_slots``, or tasks of about ``task_seconds``.
 
     Raises
     ------
@@ -411,10 +410,9 @@ def _copying(
 ) -> dict[str, Any]:
     """What the reduce tasks of each job copy, and for how long."""
     if trace.bytes_only:
-        shuffled = reduce.bytes[rows]
-        copied = np.divide(shuffled, reduces, out=np.zeros(len(rows)), where=reduces > 0)
+        copied = np.divide(reduce.bytes[rows], reduces, out=np.zeros(len(rows)), where=reduces > 0)
         seconds, block = copied / values["shuffle_rate"], values["block_bytes"]
-        return {"shuffle": seconds, "shuffle_bytes": shuffled, "block": block}
+        return {"shuffle": seconds, "block": block}
     if reduce.shuffled is None:
         return {}
     maps = trace.map.first_runs("start", trace.per_second)

@@ -4,7 +4,6 @@ put them together."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
@@ -47,8 +46,7 @@ def trace_of(table: Any, **more: Any) -> Trace:
     assert isinstance(table, ClusterJobs)
     maps = Phase(tasks=table.maps, seconds=table.map_seconds, offset=table.map_offset)
     reduces = Phase(tasks=table.reduces, seconds=table.reduce_seconds, offset=table.reduce_offset)
-    copied = table.shuffle_bytes if table.shuffle_bytes.any() else None
-    return Trace(map=maps, reduce=replace(reduces, bytes=copied), **known)
+    return Trace(map=maps, reduce=reduces, **known)
 
 
 def _of_flows(flows: Flows, more: dict[str, Any]) -> Trace:

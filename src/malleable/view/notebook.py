@@ -72,7 +72,7 @@ _SHOWN: dict[type, str] = {
     MapShuffleJobs: "name arrival map shuffle weight",
     MapReduceJobs: "name arrival map reduce_work",
     ClusterJobs: "name arrival maps map_work reduces reduce_work weight deadline flow user program",
-    Cluster: "type rack map_slots reduce_slots rate",
+    Cluster: "type map_slots reduce_slots rate",
     TaskStarts: "ids phase task node",
     BaseDecision: "ids slots changed",
     FlowDecision: "ids slots changed ready",

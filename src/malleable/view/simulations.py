@@ -59,12 +59,8 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
             *("dissatisfaction", "user_fairness"),
         ),
         "slots": (
-            *("map_utilisation", "reduce_utilisation", "locality"),
+            *("map_utilisation", "reduce_utilisation", "locality", "remote_bytes"),
             *("lost_slots", "idle_slots", "churn"),
-        ),
-        "network": (
-            *("rack_locality", "off_rack", "remote_bytes"),
-            *("disk_utilisation", "link_utilisation", "busiest_link"),
         ),
     },
 }
@@ -89,15 +85,12 @@ _HEADS = {
     "idle_slots": "idle while tasks wait",
     "churn": "slots taken away",
     "locality": "local",
-    "rack_locality": "in rack",
     "remote_bytes": "remote [B]",
 }
 # How names of shares end.
 _SHARES = (
     "utilisation",
     "locality",
-    "off_rack",
-    "busiest_link",
     "share",
     "idle_held",
     "overload",

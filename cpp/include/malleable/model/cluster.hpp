@@ -27,13 +27,9 @@ struct ClusterView {
   std::span<const std::int64_t> reduce_slots;  // all 0 with generic slots
   std::span<const double> rate;                // of execution; 1: as the tasks' seconds say
   std::span<const std::int64_t> type;          // of node: index of its name
-  std::span<const std::int64_t> rack;
-  std::span<const double> storage;  // bytes a second read from the node's own disks
-  std::span<const double> link;     // bytes a second into the node, and as many out of it
+  std::span<const double> storage;             // bytes a second read from the node's own disks
+  std::span<const double> link;  // bytes a second into the node, and as many out of it
   bool generic = false;
-  // Bytes a second into each rack, and as many out of it; may be empty: no limit.
-  // Bytes of blocks that each node has room for; may be empty: no limit.
-  std::span<const double> capacity = {};
 
   std::size_t size() const { return rate.size(); }
   std::size_t types() const {
@@ -69,10 +65,8 @@ struct ClusterJobColumns {
   C<std::int64_t> tasks[2];
   C<double> seconds[2];  // a reduce task's own, after its copying
   C<std::int64_t> offset[2];
-  C<double> shuffle;  // seconds that each reduce task copies; 0
-  C<double> block;    // bytes that each map task reads; 0
-  // Bytes that all its map tasks together leave for its reduce tasks; 0.
-  C<double> shuffle_bytes;
+  C<double> shuffle;             // seconds that each reduce task copies; 0
+  C<double> block;               // bytes that each map task reads; 0
   C<std::int64_t> min_slots[2];  // 0
   // Tasks that may run at once on slots of one kind; any number.
   C<std::int64_t> max_slots;
@@ -121,7 +115,6 @@ struct ClusterJobColumns {
     phase(kReduce, "reduces", "reduce_seconds", "reduce_offset", "min_reduce_slots");
     visit(ClusterColumn{.name = "shuffle", .range = work}, tables.shuffle...);
     visit(ClusterColumn{.name = "block", .of = kBoth, .range = &kBytesRange}, tables.block...);
-    visit(ClusterColumn{.name = "shuffle_bytes", .range = &kBytesRange}, tables.shuffle_bytes...);
     visit(ClusterColumn{.name = "weight", .of = kBoth, .range = &kWeightRange, .spare = 1.0},
           tables.weight...);
     visit(ClusterColumn{.name = "deadline", .of = kBoth, .spare = kInfinity}, tables.deadline...);

@@ -32,8 +32,6 @@ struct Option {
   const char* meaning;
   // Of an option whose value is one of these words, in the order of its codes.
   std::span<const char* const> words = {};
-  // What counted when older records did not say it; NaN: its default.
-  double unsaid = std::numeric_limits<double>::quiet_NaN();
 };
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
@@ -84,15 +82,13 @@ void read_option(const Option& option, std::string_view text, T& value) {
 }
 
 // `name=value` between spaces. Throws std::invalid_argument for the first that is wrong, or that
-// the options do not have, which then lists their names. Returns whether `asked` was among them.
-// O(words * options).
+// the options do not have, which then lists their names. O(words * options).
 template <typename Options>
-bool read_options(std::string_view text, Options& options, std::string_view asked) {
+void read_options(std::string_view text, Options& options) {
   constexpr std::string_view kSpace = " \t\n";
-  bool given = false;
   while (true) {
     const std::size_t begin = text.find_first_not_of(kSpace);
-    if (begin == std::string_view::npos) return given;
+    if (begin == std::string_view::npos) return;
     text.remove_prefix(begin);
     const std::string_view word = text.substr(0, text.find_first_of(kSpace));
     text.remove_prefix(word.size());
@@ -104,7 +100,6 @@ bool read_options(std::string_view text, Options& options, std::string_view aske
       known += (known.empty() ? "" : ", ") + std::string(option.name);
       if (name != option.name) return;
       found = true;
-      given |= name == asked;
       if (equals == std::string_view::npos) throw_option(option, "", "write name=value");
       read_option(option, word.substr(equals + 1), member);
     });

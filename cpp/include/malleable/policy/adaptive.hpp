@@ -60,7 +60,6 @@ struct AdaptiveOptions {
     visit(Option{"patience", 0.0, kWeightRange.most, "s", "adaptive", ""}, self.patience);
     visit(flag("placement", "adaptive", ""), self.placement);
   }
-  void settle(bool /*slow_start_given*/) {}
   void state(State& s) {
     s(grouped, by_slots, fallback, guard, threshold, memory, max_wait, patience, placement);
   }

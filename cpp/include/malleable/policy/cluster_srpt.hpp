@@ -34,8 +34,7 @@ enum class SrptKind : std::uint8_t { kSrpt, kMaxSrpt, kAsrpt, kHeSrpt };
 
 struct SrptOptions {
   SrptKind kind = SrptKind::kSrpt;
-  double speedup = 1.0;           // p, for heSRPT and ASRPT
-  std::vector<double> rates;      // in place of s^p, for ASRPT; empty: none
+  double speedup = 1.0;           // p, for heSRPT
   std::vector<double> exponents;  // by job, in place of p; empty: none
   std::vector<std::int64_t>
       useful;  // by job: slots beyond which it does not get faster; may be empty
@@ -62,10 +61,6 @@ class ClusterSrpt final : public ClusterPolicy {
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   double first_rank(const ClusterState& state, Index job, int pool) override {
     return key(state, job, pool);
-  }
-  double precedence(const ClusterState& state, Index job, int pool,
-                    std::int64_t /*running*/) const override {
-    return options_.kind == SrptKind::kHeSrpt ? key(state, job, pool) : 0.0;
   }
 
  private:
@@ -101,7 +96,6 @@ class ClusterSrpt final : public ClusterPolicy {
   std::vector<std::uint8_t> here_, is_stale_[2];
   std::vector<Index> stale_[2];
   std::int64_t slots_before_[2][2] = {};
-  double blocked_before_[2] = {0.0, 0.0};
   std::vector<Row> rows_;
   HeSrptParts parts_[2];
 };

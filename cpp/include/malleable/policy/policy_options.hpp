@@ -50,7 +50,6 @@ struct PolicyOptions {
           self.speedup);
   }
   // After options were given by their names: what some of them say of others.
-  void settle(bool /*slow_start_given*/) {}
 };
 
 }  // namespace malleable

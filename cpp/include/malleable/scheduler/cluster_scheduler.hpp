@@ -9,13 +9,12 @@
 // Events change counts at once. A decision is due (see `due`) when something changed, not more
 // often than once an epoch; it changes who gets the slots that become free, tasks are never taken
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
-// that is most below its target (see Assignment), to the least rank, or as the policy chooses for
-// the node. If the policy says so, the fastest free slot goes first, and a job leaves a slow slot
-// to the next one if faster slots would end its tasks before. A slot that all jobs leave idles,
-// unless so many wait that the last one had better take it (the slow server problem, Larsen and
-// Agrawala 1983). With delay scheduling a job leaves a
-// slot to others while it waits for a block of its own; gangs start together
-// (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their job
+// with the least running / target, to the least rank, or as the policy chooses for the node. If the
+// policy says so, the fastest free slot goes first, and a job leaves a slow slot to the next one if
+// faster slots would end its tasks before. A slot that all jobs leave idles, unless so many wait
+// that the last one had better take it (the slow server problem, Larsen and Agrawala 1983). With
+// delay scheduling a job leaves a slot to others while it waits for a block of its own; gangs start
+// together (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their job
 // (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes first, once, the longest
 // wait before others. Such jobs hold one slot in twenty at most, and in the long run one
 // slot-second in a thousand, so that the policy's order stays what it is where most jobs wait for
@@ -100,7 +99,7 @@ class ClusterScheduler {
     policy_->check_node_rates(state_, rates);
   }
   // node[task * copies + c]; copies of blocks.
-  void set_blocks(Index job, std::size_t copies, std::vector<Index> node);
+  void set_blocks(Index job, std::size_t copies, std::span<const Index> node);
   void arrive(Index job);
   void leave(Index job);
   // A job that is done, whatever was told of its tasks: what they have shown is learnt.
@@ -241,8 +240,8 @@ class ClusterScheduler {
   bool may_start(int pool) const { return state_.free[pool] > 0 && ready_[pool] > 0; }
   // Gives free slots away; tasks that start are appended.
   void assign(int pool, std::vector<TaskStart>& starts);
-  // One node's slots, at most so many; true if any was taken, by a gang that gathers, too.
-  bool offer(Index node, int pool, std::int64_t most, std::vector<TaskStart>& starts);
+  // One node's slots; true if any was taken, by a gang that gathers, too.
+  bool offer(Index node, int pool, std::vector<TaskStart>& starts);
   // Whatever was decided: `count` tasks on a node, or (kNone) on the first free slots.
   void start(Index job, Phase p, std::int64_t count, Index node, std::vector<TaskStart>& starts);
   // After start(): what a job lacks is counted anew, and its place among those that wait is found
@@ -303,8 +302,6 @@ class ClusterScheduler {
     double skipped = -1.0;      // delay scheduling: since when
     Index started[2] = {0, 0};  // tasks started at least once, in order
     std::vector<Index> again[2];
-    double deficit[2] = {0.0, 0.0};  // by pool
-    double settled[2] = {0.0, 0.0};  // up to when
     // Where reduce tasks may start before all maps have ended: since when maps run, by time; not to
     // be looked at before; whether a timer is there, and a reduce task has shown its copying.
     std::vector<double> began;
@@ -319,7 +316,7 @@ class ClusterScheduler {
     bool is_early = false, is_hopeful = false;
 
     void state(State& s) {
-      s(skipped, started, again, deficit, settled, began, look, looked_for, told_copying);
+      s(skipped, started, again, began, look, looked_for, told_copying);
       s(foreseen, early, soon, hope, is_early, is_hopeful);
     }
   };
@@ -398,7 +395,6 @@ class ClusterScheduler {
   void add_timer(double time, Index what);
   double key(Index job, int pool, std::int64_t more) const;
   std::int64_t running_of(Index job, int pool) const;
-  void settle(Index job, int pool);
   std::int64_t needs(Index job, Phase p) const;
   bool has_gangs() const;
   bool ran_short(Index job, int pool) const;
@@ -437,12 +433,10 @@ class ClusterScheduler {
   ClusterPolicy* policy_;
   ClusterPolicy::Style style_;
   bool by_node_;
-  bool owes_ = false;       // deficits count
-  bool watches_ = false;    // shortage() counts
-  bool racks_ = false;      // more than one
-  bool foresees_;           // reduce tasks may start before all maps have ended
-  bool takes_back_;         // and can be ended
-  LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
+  bool in_order_;         // targets are filled in the policy's order
+  bool watches_ = false;  // shortage() counts
+  bool foresees_;         // reduce tasks may start before all maps have ended
+  bool takes_back_;       // and can be ended
   std::vector<Job> jobs_;
   Speeds speeds_;
   SlotQueue queue_[2];  // free slots, unless they are offered

@@ -2,38 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "malleable/model/speedup_curve.hpp"
 #include "malleable/policy/policy_options.hpp"
 
 namespace malleable {
 
-// Which of the jobs with targets a free slot goes to: the one with the least running / target, with
-// the most slots below its target, or, before those that have theirs, with the largest deficit:
-// target less running added up over time (FLEX, sections 1 and 4.2).
-enum class Assignment : std::uint8_t { kRatio, kDifference, kDeficit };
-inline constexpr const char* kAssignments[] = {"ratio", "difference", "deficit"};
-
 // How sure p is before anything has run (kernel/speedup_likelihood).
 inline constexpr const char* kProcessors[] = {"own", "unknown", "beyond"};
 
-// From when on reduces may start where copying takes no slot and nobody says it.
-inline constexpr double kSplitSlowStart = 0.05;
-
 struct SchedulerOptions : PolicyOptions {
-  double slow_start = 1.0;
-  bool early_reduces = true;
+  std::optional<double> slow_start;
   bool take_back = true;
   bool split_copy = false;
   double delay = 0.0;
-  double rack_delay = 0.0;
   std::int64_t replicas = 0;
   bool learn = false;
   double prior = 1.0;
   double ageing = 600.0;
   double period = 0.0;
-  Assignment assignment = Assignment::kRatio;
-  bool in_order = false;
   SpeedupPrior processors = SpeedupPrior::kUnknown;
   // Of the simulation, which drives a scheduler.
   double epoch = 0.5;
@@ -42,43 +30,31 @@ struct SchedulerOptions : PolicyOptions {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     PolicyOptions::each(self, visit);
-    visit(Option{"slow_start",
-                 0.0,
-                 1.0,
-                 "",
-                 "",
+    visit(Option{"slow_start", 0.0, 1.0, "", "",
                  "reduce tasks of a job may start when this part of its maps has finished. If a "
                  "reduce task starts before the last map has finished, it holds its slot while it "
-                 "waits for the maps",
-                 {},
-                 0.05},
+                 "waits for the maps. none: they start when all maps have finished; with `learn` "
+                 "also earlier, if all maps will probably finish while a reduce task copies the "
+                 "output that is there"},
           self.slow_start);
-    visit(flag("early_reduces", "",
-               "true, with `learn` and with `slow_start` 1: a reduce task may start before the "
-               "last map has finished. It starts early if it will probably not wait for maps: "
-               "while it copies the output that is there, all maps will probably finish"),
-          self.early_reduces);
     visit(flag("take_back", "",
                "true: running tasks can be ended. A backup task is ended if a ready task wants its "
                "slot. If one of two attempts at a task has ended, the other attempt is ended. With "
-               "`early_reduces`, reduce tasks may also start in slots that no other task wants. A "
-               "reduce task that waits for maps gives its slot to a ready task that finds no slot. "
-               "false: every attempt runs to its end. The default is for simulations; "
+               "`learn`, and without `slow_start`, reduce tasks may also start in slots that no "
+               "other task wants. A reduce task that waits for maps gives its slot to a ready task "
+               "that finds no slot. false: every attempt runs to its end. The default is for "
+               "simulations; "
                "`malleable.Scheduler` has false"),
           self.take_back);
     visit(flag("split_copy", "",
                "true: copying takes no slot. In a simulation a reduce task then starts when "
                "everything is copied. In a `Scheduler` it starts when you call `ready`. If you do "
-               "not give `slow_start`, then `slow_start` is 0.05"),
+               "not give `slow_start`, copying begins when 0.05 of the maps have finished"),
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
                  "with `replicas`: how long a job waits for a slot on a node that has one of its "
                  "blocks; until then, slots on other nodes go to other jobs"},
           self.delay);
-    visit(Option{"rack_delay", 0.0, kLatestTime, "s", "",
-                 "with `replicas`: how long a job waits, after `delay`, for a slot in a rack that "
-                 "has one of its blocks"},
-          self.rack_delay);
     visit(Option{"replicas", 0.0, 1000.0, "", "",
                  "how many nodes have a copy of the block (the data) that a map task reads; 0: map "
                  "tasks have no blocks, so all nodes are equally good"},
@@ -93,36 +69,18 @@ struct SchedulerOptions : PolicyOptions {
             "prior", 0.0, kWorkRange.most, "s", "",
             "how long the scheduler expects a task to take before anything is known of the task"},
         self.prior);
-    visit(Option{"ageing",
-                 0.0,
-                 kLatestTime,
-                 "s",
-                 "",
+    visit(Option{"ageing", 0.0, kLatestTime, "s", "",
                  "if a job has had ready tasks for so many seconds and none of its tasks ran in "
                  "this time, the job starts one task before all other jobs, and does not wait for "
                  "a block. All such jobs together hold at most one slot in twenty. In the long run "
                  "they get at most one slot-second in a thousand. 0: no job goes first because it "
-                 "has waited",
-                 {},
-                 0.0},
+                 "has waited"},
           self.ageing);
     visit(Option{"period", 0.0, kWeightRange.most, "s", "",
                  "for how many seconds a decision is held. Tasks start only at decisions. If a "
                  "task ends between two decisions, its slot idles until the next decision, and the "
                  "scheduler counts this idle time as work. 0: a free slot gets a task at once"},
           self.period);
-    visit(
-        Option{"assignment", 0.0, 2.0, "", "auto, flex, fair, wdeq, flowflex, hesrpt",
-               "which of the jobs below their targets gets a free slot. `ratio`: the job with the "
-               "least running / target. `difference`: the job with the largest target - running. "
-               "`deficit`: the job that has missed the most slot-seconds so far. Here `running` is "
-               "how many tasks of the job run",
-               kAssignments},
-        self.assignment);
-    visit(flag("in_order", "flex",
-               "true: free slots fill the target of the first job in the policy's order, then the "
-               "target of the second job, and so on; false: they fill all targets evenly"),
-          self.in_order);
     visit(Option{"processors", 0.0, 2.0, "", "",
                  "with `learn`: how much the scheduler expects tasks to slow each other down, "
                  "until tasks have shown it. `own`: hardly, because each task has a processor of "
@@ -131,10 +89,8 @@ struct SchedulerOptions : PolicyOptions {
                  kProcessors},
           self.processors);
   }
-  // After some options were given by their names.
-  void settle(bool slow_start_given) {
-    if (split_copy && !slow_start_given) slow_start = kSplitSlowStart;
-  }
+  // The part of a job's maps that has finished when its reduce tasks may start at the latest.
+  double start_at() const { return slow_start.value_or(split_copy ? 0.05 : 1.0); }
 };
 
 }  // namespace malleable

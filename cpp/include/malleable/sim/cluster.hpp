@@ -2,8 +2,8 @@
 //
 // A physical model that drives a scheduler (scheduler/cluster_scheduler), which keeps all counts
 // and says which tasks start where; here is how long they take (sim/task_times; below linear
-// speed-up, sim/phase_clocks), when outputs have been copied (sim/map_outputs), what disks and
-// links carry (sim/cluster_network), when nodes report (sim/heartbeats), who comes when
+// speed-up, sim/phase_clocks), when outputs have been copied (sim/map_outputs), how long blocks
+// take over disks and links (sim/block_reads), when nodes report (sim/heartbeats), who comes when
 // (sim/arrivals), what is lost with a node (cluster_losses.cpp), and which tasks have a second
 // attempt (cluster_backups.cpp).
 //
@@ -11,16 +11,14 @@
 // has finished (slow start); they copy as maps finish. With copy-compute splitting, copying takes
 // no slot and reduce tasks are ready when it has ended. Tasks are never taken back; a decision
 // changes who gets the slots that become free. Where disks or links are limited, a map task reads
-// its block first, and copying also takes until its bytes have come over the links; a reduce task
-// then works once both are over, its seconds and its bytes. A node that leaves kills what runs
-// there, and maps that finished there run again as long as a reduce task of their job has not
-// started or not copied everything.
+// its block first. A node that leaves kills what runs there, and maps that finished there run again
+// as long as a reduce task of their job has not started or not copied everything.
 //
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
 // end together on nodes of one type share an event. A task costs O(log events + log jobs) at most,
 // and less in batches; a decision what the policy takes. Memory: O(jobs + slots + task times
-// given), and what the network takes.
+// given).
 #pragma once
 
 #include <bit>
@@ -32,7 +30,7 @@
 #include "malleable/kernel/event_heap.hpp"
 #include "malleable/scheduler/cluster_scheduler.hpp"
 #include "malleable/sim/arrivals.hpp"
-#include "malleable/sim/cluster_network.hpp"
+#include "malleable/sim/block_reads.hpp"
 #include "malleable/sim/cluster_options.hpp"
 #include "malleable/sim/heartbeats.hpp"
 #include "malleable/sim/map_outputs.hpp"
@@ -64,7 +62,6 @@ struct ClusterTotals {
   double wasted = 0.0;            // slot-seconds of attempts in vain, until now
   std::int64_t local = 0;         // of maps that have a block
   std::int64_t remote = 0;
-  std::int64_t rack = 0;  // of the remote ones: with a copy in their rack
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   double moved = 0.0;              // slots that decisions took from jobs that could still use them
@@ -94,8 +91,9 @@ class ClusterSimulation {
   // What was learnt; and what was learnt elsewhere, before the first advance.
   TaskEstimates::History history() const { return scheduler_.history(); }
   void recall(const TaskEstimates::History& history) { scheduler_.recall(history); }
-  bool has_network() const { return network_; }
-  ClusterNetwork::Totals network_totals() const { return net_.totals(state().now); }
+  // Bytes of blocks that moved between nodes, where bytes take time.
+  bool moves_bytes() const { return moves_; }
+  double remote_bytes() const { return reads_.remote(); }
 
   // By job; NaN: not yet.
   std::vector<double> came, start, map_completion, completion;
@@ -132,7 +130,6 @@ class ClusterSimulation {
   };
   struct Job {
     bool copies = false;        // with copy-compute splitting: copying has begun
-    bool copying = false;       // bytes of it are on their way, outside of slots
     std::vector<Index> parked;  // groups of reduces that wait for maps
   };
 
@@ -144,7 +141,7 @@ class ClusterSimulation {
   Event pop();
   double next_event() const;
   void integrate(double until);
-  bool end_tasks_and_transfers();
+  bool end_tasks_and_reads();
   void come();
   void give_slots(bool happened);
   void hear_heartbeats(bool news, bool happened);
@@ -155,7 +152,6 @@ class ClusterSimulation {
 
   // Tasks: cluster_tasks.cpp.
   void arrive(Index job);
-  void store(std::span<Index> node, double bytes);
   void leave(Index job);
   void maps_done(Index job);
   void maps_ended(Index job);
@@ -167,8 +163,8 @@ class ClusterSimulation {
     Index task, node, phase, type;
     double seconds, copying;
     bool fails;
-    bool local = false, reads = false;   // a map: beside its block; its bytes take their time
-    bool copies = false, parks = false;  // a reduce: its bytes take their time; it waits for maps
+    bool local = false, reads = false;  // a map: beside its block; its bytes take their time
+    bool parks = false;                 // a reduce: it waits for maps
   };
   Begun begun_on(const TaskStart& task, double seconds, double copying, bool fails);
   void look_at_blocks(Begun& task);
@@ -187,15 +183,12 @@ class ClusterSimulation {
   void heartbeat(Index node);
   void schedule_heartbeat(Index node);
 
-  // Copying and reading: cluster_transfers.cpp.
   void park(Index group);
   void unpark(Index group);
-  void stop_transfer(Index group);
+  void drop_group(Index group);
   void begin_copying(Index job);
-  void end_transfer();
-  void end_copying(Index group, double moved);
-  Index source_of(Index job, Index task, Index node) const;
-  bool in_rack(Index job, Index task, Index node) const;
+  void end_read();
+  Index source_of(Index job, Index task) const;
 
   // What is lost: cluster_losses.cpp.
   bool copies(Index group);
@@ -233,9 +226,8 @@ class ClusterSimulation {
   TaskGroups groups_;
   PhaseClocks clocks_;
   MapOutputs outputs_;
-  std::vector<double> stored_;  // bytes of blocks by node, where there is a limit
-  bool network_;
-  ClusterNetwork net_;
+  BlockReads reads_;
+  bool moves_;
   Heartbeats heartbeats_;
   UserWatch users_;
   ClusterTotals totals_;

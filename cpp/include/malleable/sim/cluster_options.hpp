@@ -10,8 +10,6 @@ namespace malleable {
 
 struct ClusterOptions : SchedulerOptions {
   double heartbeat = 0.0;
-  std::int64_t tasks_per_heartbeat = 0;
-  std::int64_t shuffle_steps = 64;
   double noise = 0.0;
   double straggler_share = 0.0;
   double straggler_factor = 1.0;
@@ -33,15 +31,6 @@ struct ClusterOptions : SchedulerOptions {
                  "a node offers its free slots every so many seconds, at its heartbeats; 0: a node "
                  "offers a free slot at once"},
           self.heartbeat);
-    visit(
-        Option{
-            "tasks_per_heartbeat", 0.0, 0x1p20, "", "",
-            "the most tasks that a node starts at one heartbeat; 0: as many as it has free slots"},
-        self.tasks_per_heartbeat);
-    visit(Option{"shuffle_steps", 0.0, 0x1p31, "", "",
-                 "how often the reduce tasks of a job learn which map output they can fetch; 64: "
-                 "each time that another 64th of the maps has ended; 0: whenever a map has ended"},
-          self.shuffle_steps);
     visit(Option{"noise", 0.0, 10.0, "", "",
                  "how much the times of tasks differ: the standard deviation of the logarithm of a "
                  "task's time. The mean time stays the same"},

@@ -29,13 +29,12 @@ class Heartbeats {
     beating_[node] = 1;
     return next_tick(period_, first(node), now, false);
   }
-  // `delay`, `rack_delay` [s]: how long jobs wait for nodes; `again`: when a policy reconsiders.
-  double go_on(Index node, double now, double delay, double rack_delay, double again) {
+  // `delay` [s]: how long jobs wait for nodes; `again`: when a policy reconsiders.
+  double go_on(Index node, double now, double delay, double again) {
     beating_[node] = 1;
     double from = now;
     if (tired(0)) from = std::max(from, since_ + delay);
-    if (tired(1)) from = std::max(from, since_ + delay + rack_delay);
-    if (tired(2) && again < kInfinity) from = std::max(from, again);
+    if (tired(1) && again < kInfinity) from = std::max(from, again);
     return next_tick(period_, first(node), from, true);
   }
   void stop(Index node) { beating_[node] = 0; }
@@ -50,7 +49,7 @@ class Heartbeats {
     fruitless_ = 0;
     return gave_up;
   }
-  bool hopeless() const { return tired(3); }
+  bool hopeless() const { return tired(2); }
 
  private:
   static constexpr std::size_t kMostFruitless = 100'000;  // of every node

@@ -22,8 +22,8 @@ struct TaskGroup {
   Index first = kNone;   // of its tasks
   Index count = 0;
   bool fails = false;
-  bool parked = false;     // reduce tasks that wait for maps
-  Index transfer = kNone;  // of a map task that reads or a reduce task that copies
+  bool parked = false;  // reduce tasks that wait for maps
+  bool reads = false;   // a map task whose block is on its way
   // With backup tasks, each group is one attempt: the other one of its task, whether this one holds
   // a slot beside those that the scheduler knows as running, and its number, from 1.
   Index twin = kNone;
