@@ -103,7 +103,8 @@ struct Sequence {
   void remove() {
     const bool bad = bytes.astray(24), cancelled = bytes.chance(128);
     const auto ids = some_ids(bytes, jobs, gone, bad);
-    if (!both(epoch, twin, bad, [&](auto& e) { cancelled ? e.remove(ids) : e.finish(ids); })) return;
+    if (!both(epoch, twin, bad, [&](auto& e) { cancelled ? e.remove(ids) : e.finish(ids); }))
+      return;
     for (const std::int64_t id : ids) {
       running -= jobs[id].running;
       jobs.erase(id);
