@@ -37,8 +37,7 @@ from malleable.view.drawing import new_figure, save_figure
 
 RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "flex": ("flex", {}),
-    "flex, in order": ("flex", {"in_order": True}),
-    "flex, in order, learning": ("flex", {"in_order": True, "learn": True}),
+    "auto, not learning": ("auto", {"learn": False}),
     "hesrpt": ("hesrpt", {}),
     "hesrpt, learning": ("hesrpt", {"learn": True}),
     "auto": ("auto", {"learn": True}),
