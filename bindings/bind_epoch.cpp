@@ -23,17 +23,19 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
   // Columns as in Column, by name.
   Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,
-                       const std::optional<Integers>& program) {
+                       const std::optional<Integers>& program, bool dated) {
     const Given<JobsView, JobColumns> jobs(columns);
-    return add(&Epoch::add_columns, jobs.view(), kind, program);
+    return add(&Epoch::add_columns, jobs.view(), kind, program, dated);
   }
   Integers add_table(const Jobs& jobs, const std::optional<Codes>& kind,
-                     const std::optional<Integers>& program) {
-    return add(&Epoch::add, jobs.view(), kind, program);
+                     const std::optional<Integers>& program, bool dated) {
+    return add(&Epoch::add, jobs.view(), kind, program, dated);
   }
+  // `dated`: whether somebody told when the jobs arrive.
   template <typename Add>
-  Integers add(Add method, const JobsView& jobs, const std::optional<Codes>& kind,
-               const std::optional<Integers>& program) {
+  Integers add(Add method, JobsView jobs, const std::optional<Codes>& kind,
+               const std::optional<Integers>& program, bool dated) {
+    if (!dated) jobs.arrival = {};
     const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
     const auto programs = program ? view(*program) : std::span<const std::int64_t>();
     const std::size_t count = jobs.size();
@@ -161,9 +163,9 @@ void bind_epoch(py::module_& module) {
           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
           py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("predictable"))
       .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert(),
-           py::arg("program").noconvert())
+           py::arg("program").noconvert(), py::arg("dated"))
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert(),
-           py::arg("program").noconvert())
+           py::arg("program").noconvert(), py::arg("dated"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("order", &PyEpoch::order, py::arg("version"))

@@ -44,9 +44,10 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
   // (ids of flows, ids of jobs)
   py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind,
                 const std::optional<Integers>& tasks, const std::optional<Integers>& continues,
-                std::vector<std::string> name) {
+                std::vector<std::string> name, bool dated) {
     const std::vector<Kind> kinds = kinds_of(kind);
-    FlowTable::Additions added{flows, kinds, view_of(tasks), view_of(continues), std::move(name)};
+    FlowTable::Additions added{flows,           kinds, view_of(tasks), view_of(continues),
+                               std::move(name), dated};
     const auto ids = alone([&] { return epoch_.add(std::move(added)); });
     return py::make_tuple(rising(ids.first_flow, flows.view().flows()),
                           rising(ids.first_job, flows.view().jobs()));
@@ -125,7 +126,8 @@ void bind_flow_epoch(py::module_& module) {
            py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"), py::arg("period"))
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
       .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
-           py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"))
+           py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"),
+           py::arg("dated"))
       .def("update", &PyFlowEpoch::update, py::arg("ids"), py::arg("flows"), py::arg("columns"))
       .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))

@@ -87,7 +87,7 @@ class Given {
   std::tuple<Room<double>, Room<std::int64_t>, Room<std::uint8_t>> room_;
 };
 
-// Columns of jobs that come, and when.
+// Columns of jobs that come, and when, if that is told.
 template <typename Columns>
 struct Arriving : Columns {
   std::span<const double> arrival;
@@ -95,7 +95,7 @@ struct Arriving : Columns {
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     Columns::each(self, kAnyLength, visit);
-    visit("arrival", self.arrival, self.size(), false);
+    visit("arrival", self.arrival, self.size(), true);
   }
 };
 

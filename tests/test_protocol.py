@@ -14,6 +14,13 @@ import pytest
 import malleable as mb
 from tests.stateful import KINDS
 
+UNTOLD = object()
+"""No arrival."""
+
+
+def dated(arrival):
+    return {} if arrival is UNTOLD else {"arrival": arrival}
+
 
 class Jobs:
     """How an epoch is spoken to where models differ."""
@@ -23,7 +30,7 @@ class Jobs:
 
     def add(self, count, arrival=0.0):
         """Ids of new jobs."""
-        return self.epoch.add(np.full(count, 4.0), arrival=arrival)
+        return self.epoch.add(np.full(count, 4.0), **dated(arrival))
 
     def update(self, ids):
         self.epoch.update(ids, **self.changes)
@@ -31,18 +38,18 @@ class Jobs:
 
 class Flows(Jobs):
     def add(self, count, arrival=0.0):
-        return self.epoch.add(mb.Flows([[{"work": 4}]] * count, arrival=arrival)).jobs
+        return self.epoch.add(mb.Flows([[{"work": 4}]] * count, **dated(arrival))).jobs
 
 
 class Overlap(Jobs):
     def add(self, count, arrival=0.0):
         ones = np.ones(count)
-        return self.epoch.add(ones, ones, arrival=arrival, max_map_slots=2)
+        return self.epoch.add(ones, ones, **dated(arrival), max_map_slots=2)
 
 
 class Slotted(Jobs):
     def add(self, count, arrival=0.0):
-        return self.epoch.add(np.full(count, 2), 1.0, arrival=arrival)
+        return self.epoch.add(np.full(count, 2), 1.0, **dated(arrival))
 
 
 MAKERS = {
@@ -71,6 +78,38 @@ def slots_of(decision):
     slots = decision.slots
     rows = (slots if slots.ndim == 2 else slots[:, None]).tolist()
     return {k: row for k, row in zip(decision.ids.tolist(), rows, strict=True) if any(row)}
+
+
+@epochs()
+def test_jobs_arrive_at_the_last_decision_or_at_the_first_unless_told(name):
+    # As clocks of hosts are: seconds since 1970.
+    untold, told = MAKERS[name](), MAKERS[name]()
+    untold.add(3, UNTOLD)
+    told.add(3, 1.7e9)
+    for each in (untold, told):
+        each.epoch.decide(1.7e9)
+    assert saved(untold.epoch) == saved(told.epoch)
+    untold.add(2, UNTOLD)
+    told.add(2, 1.7e9)
+    again = copy.copy(untold.epoch)
+    for each in (untold.epoch, told.epoch, again):
+        each.decide(1.7e9 + 5.0)
+    assert saved(untold.epoch) == saved(told.epoch) == saved(again)
+
+
+def test_values_count_from_the_first_decision_where_nobody_tells_an_arrival():
+    epoch = mb.Epoch(2)
+    epoch.add([4.0, 8.0], max_slots=1)
+    table = mb.Jobs([6.0], max_slots=1)
+    epoch.add(table.take([0]))
+    assert epoch.decide(1.7e9).value == 4.0 + 6.0 + 12.0
+    flows = mb.FlowEpoch(2)
+    flows.add(mb.Flows([[{"work": 4, "max_slots": 1}]] * 2).take([1]))
+    decision = flows.decide(1.7e9)
+    assert decision.value == decision.lower_bound == 4.0
+    told = mb.Epoch(2)
+    told.add(mb.Jobs([4.0], arrival=1.7e9 - 3.0))
+    assert told.decide(1.7e9).value == 3.0 + 2.0
 
 
 @epochs()

@@ -71,6 +71,26 @@ TEST(jobs_are_decided_as_by_the_object) {
   follow("max:stretch", "fair", options);
 }
 
+TEST(an_arrival_that_is_not_told_is_the_time_of_a_decision) {
+  malleable_epoch* epoch = nullptr;
+  OK(malleable_epoch_new(1, nullptr, &epoch));
+  const double work[] = {4.0};
+  auto jobs = sized<malleable_jobs>();
+  jobs.count = 1;
+  jobs.work = work;
+  std::int64_t ids[2], given[2];
+  double value = 0.0;
+  malleable_decision decision = decision_of(2, ids, given);
+  decision.value = &value;
+  OK(malleable_epoch_add(epoch, &jobs, ids, nullptr));
+  OK(malleable_epoch_decide(epoch, 1.7e9, nullptr, 0.0, &decision));
+  CHECK_NEAR(value, 4.0, 1e-5);
+  OK(malleable_epoch_add(epoch, &jobs, ids, nullptr));
+  OK(malleable_epoch_decide(epoch, 1.7e9 + 3.0, nullptr, 0.0, &decision));
+  CHECK_NEAR(value, 7.0 + 11.0, 1e-5);
+  malleable_epoch_free(epoch);
+}
+
 TEST(errors_are_told_and_change_nothing) {
   malleable_epoch* epoch = nullptr;
   const auto make = [&](std::int64_t slots, const char* goal, const char* mode, double hysteresis,

@@ -24,7 +24,7 @@ TEST(rows_follow_their_ids) {
           beside.push_back(known.back());
         }
         table.append({{zero, one, never, work, {offset, {}, {}}}, work, low, high}, {},
-                     step % 2 == 0 ? Kind::kResponse : Kind::kStretch);
+                     step % 2 == 0 ? Kind::kResponse : Kind::kStretch, 0.0);
         for (std::size_t row = 0; row < table.rows(); ++row) table.limit(row, 9, false);
         std::vector<std::int64_t> gone;
         for (const std::int64_t id : known) {

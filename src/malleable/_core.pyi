@@ -459,11 +459,19 @@ class Epoch:
     def slots(self) -> int: ...
     @overload
     def add(
-        self, columns: _Columns, kind: npt.NDArray[np.uint8] | None, program: _Integers | None
+        self,
+        columns: _Columns,
+        kind: npt.NDArray[np.uint8] | None,
+        program: _Integers | None,
+        dated: bool,
     ) -> _Integers: ...
     @overload
     def add(
-        self, jobs: Jobs, kind: npt.NDArray[np.uint8] | None, program: _Integers | None
+        self,
+        jobs: Jobs,
+        kind: npt.NDArray[np.uint8] | None,
+        program: _Integers | None,
+        dated: bool,
     ) -> _Integers: ...
     def update(self, ids: Any, columns: _Columns) -> None: ...
     def finish(self, ids: Any) -> None: ...
@@ -524,6 +532,7 @@ class FlowEpoch:
         tasks: _Integers | None,
         continues: _Integers | None,
         name: list[str],
+        dated: bool,
     ) -> tuple[_Integers, _Integers]: ...
     def update(self, ids: Any, flows: Any, columns: _Columns) -> None: ...
     def finish(self, ids: Any) -> None: ...

@@ -66,7 +66,7 @@ def piece_of(plan, job):
             lambda p: setattr(p, "pieces", {k: v[1:] for k, v in p.pieces.items()}),
             "never runs|done",
         ),
-        (lambda p: setattr(p, "slots", 2), "slots of 2 in use"),
+        (lambda p: setattr(p, "capacity", 2), "slots of 2 in use"),
     ],
 )
 def test_faults(break_it, message):

@@ -81,7 +81,7 @@ def test_a_kind_leaves_with_its_jobs():
     """Keys decide again when the last job that has none is gone: as if it had never been there."""
     epoch, never = mb.Epoch(5), mb.Epoch(5)
     for each in (epoch, never):
-        each.add([4.0, 2.0, 8.0], max_slots=3)
+        each.add([4.0, 2.0, 8.0], max_slots=3, arrival=0.0)
     gone = epoch.add([1.0], deadline=3.0, kind="tardiness")
     epoch.decide(0.0)
     epoch.finish(gone)

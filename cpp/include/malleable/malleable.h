@@ -116,7 +116,9 @@ typedef struct malleable_jobs {
   const double* work;       /* needed; of flows, too; * the work that is left */
   const int64_t* min_slots; /* 0; * */
   const int64_t* max_slots; /* all slots; of flows, too; * */
-  const double* arrival;    /* 0; all models; of flows: one for each flow */
+  /* The time of the last decision when the rows are added, or that of the first one; all models; of
+   * flows: one for each flow. */
+  const double* arrival;
   const double* weight;     /* 1; of flows: one for each flow; * */
   const double* deadline;   /* infinity, that is, no deadline; of flows: one for each flow; * */
   const double* size;       /* the work; it is the work that the job or the flow had when it came */

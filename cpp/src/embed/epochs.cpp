@@ -118,7 +118,8 @@ using Epochs = malleable_epoch;  // the handle
 
 // New jobs, by model.
 void add(Epoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids, std::int64_t*) {
-  const auto view = read<JobsView, JobColumns>(jobs, handle.defaults);
+  auto view = read<JobsView, JobColumns>(jobs, handle.defaults);
+  if (jobs.arrival == nullptr) view.arrival = {};
   read_kinds(jobs.kind, view.size(), handle.kinds);
   std::int64_t next = of.add_columns(view, handle.kinds);
   put_each(ids, view.work, [&](double) { return next++; });
@@ -130,16 +131,19 @@ void add(FlowEpoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t
   read_kinds(jobs.kind, f, handle.kinds);
   if (jobs.kind == nullptr) handle.kinds = handle.objective;
   if (handle.kinds.empty() && f > 0) throw_null("kind");
-  FlowEpoch::Ids next =
-      of.add({table, handle.kinds, column(jobs.tasks, n), column(jobs.continues, n), {}});
+  FlowEpoch::Ids next = of.add({table,
+                                handle.kinds,
+                                column(jobs.tasks, n),
+                                column(jobs.continues, n),
+                                {},
+                                jobs.arrival != nullptr});
   put_each(flow_ids, table.view().arrival, [&](double) { return next.first_flow++; });
   put_each(ids, table.view().work, [&](double) { return next.first_job++; });
 }
 template <typename Of>  // a table of the core (policy/epoch/table)
 void add(Of& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids, std::int64_t*) {
   const auto view = read<typename Of::Columns>(jobs, handle.defaults, kAnyLength);
-  of.add(column_or(jobs.arrival, view.size(), 0.0, handle.defaults.zero), view,
-         written("ids", ids, view.size()));
+  of.add(column(jobs.arrival, view.size()), view, written("ids", ids, view.size()));
 }
 
 template <typename Of>

@@ -73,7 +73,11 @@ void FlowTable::check_additions(const Additions& added, bool custom) const {
   }
 }
 
-std::size_t FlowTable::add(Additions&& added, bool custom) {
+void FlowTable::arrive(double now) {
+  for (Flow& flow : flows_) flow.arrival = flow.arrival > -kInfinity ? flow.arrival : now;
+}
+
+std::size_t FlowTable::add(Additions&& added, bool custom, double now) {
   check_additions(added, custom);
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
@@ -84,7 +88,7 @@ std::size_t FlowTable::add(Additions&& added, bool custom) {
     const auto count = static_cast<Index>(flows.job_offset[j + 1] - flows.job_offset[j]);
     flows_.push_back({next_flow_++,
                       next_job_,
-                      flows.arrival[j],
+                      added.dated ? flows.arrival[j] : now,
                       flows.weight[j],
                       flows.deadline[j],
                       flows.original[j],

@@ -74,7 +74,7 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   }
   const std::size_t first = at_.jobs.rows();
   const std::int64_t first_id = at_.jobs.next_id();
-  at_.jobs.append(jobs, kinds, at_.options.kind);
+  at_.jobs.append(jobs, kinds, at_.options.kind, at_.now);
   const std::size_t rows = at_.jobs.rows();
   programs_.come(at_.jobs, jobs.size(), programs);
   at_.grants.grow(rows);
@@ -102,7 +102,13 @@ std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds,
     all_slots_.assign(count, kAllSlots);
     jobs.max_slots = all_slots_;
   }
+  const bool dated = !jobs.arrival.empty();
+  if (!dated) {
+    left_out_.arrival.assign(count, 0.0);
+    jobs.arrival = left_out_.arrival;
+  }
   validate(jobs);
+  if (!dated) jobs.arrival = {};
   return add(jobs, kinds, programs);
 }
 
@@ -185,6 +191,9 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<
 }
 
 void Epoch::decide_at(double now, double held) {
+  for (std::size_t row = 0; at_.now == -kInfinity && row < size(); ++row) {
+    if (at_.jobs.arrive(row, now)) refresh(row);
+  }
   periodic_.pass(at_, now);
   programs_.observe(at_, now);
   at_.coming.decide(now, at_.jobs.next_id());

@@ -41,7 +41,7 @@ FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
   const Ids ids{at_.table.next_flow(), at_.table.next_job()};
   const std::size_t flows = added.flows.flows();
   const std::size_t before = at_.table.work.size();
-  const std::size_t first = at_.table.add(std::move(added), custom_ != nullptr);
+  const std::size_t first = at_.table.add(std::move(added), custom_ != nullptr, at_.now);
   for (std::size_t row = before; at_.period > 0.0 && row < at_.table.work.size(); ++row) {
     load_.arrive(at_.period * slot_periods(at_.table.work[row], at_.period));
   }
@@ -317,6 +317,7 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
   if ((held > 0.0) != (at_.period > 0.0)) study_.touch_all(at_);  // whose estimates have run out
   at_.period = held;
   ++version_;
+  if (at_.now == -kInfinity) at_.table.arrive(now);
   at_.now = now;
   planned_.reset();
   decision_.order.clear();

@@ -120,7 +120,7 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
     job.map_size = job.map;
     job.shuffle_size = job.shuffle;
     job.shuffle_heavy = job.map_size < job.shuffle_size;
-    job.arrival = arrival[k];
+    job.arrival = arrival.empty() ? now_ : arrival[k];
     job.sequence = sequence_++;
     latest_arrival_ = std::max(latest_arrival_, job.arrival);
     count_arrival(job);
@@ -407,6 +407,11 @@ void OverlapEpoch::begin_decision(double now, std::int64_t map_slots, std::int64
                                   double period) {
   if (period_ > 0.0) {
     for (PeriodHistory& load : load_) load.pass(now - now_);
+  }
+  for (Row row = 0; now_ == -kInfinity && row < jobs_.rows(); ++row) {
+    if (!jobs_.has(row) || jobs_[row].arrival > -kInfinity) continue;
+    jobs_[row].arrival = latest_arrival_ = now;
+    refresh(row);
   }
   now_ = now;
   period_ = period;

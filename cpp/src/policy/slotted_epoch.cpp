@@ -102,8 +102,8 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
   }
   jobs_.add(arrival, columns, ids, [&](Index row, std::size_t k) {
     stands_ = false;
-    hear(arrival[k]);
-    tell(slot_of(now_) - 1);
+    if (!arrival.empty()) hear(arrival[k]);
+    if (now_ > -kInfinity) tell(slot_of(now_) - 1);
     map_task_.resize(jobs_.rows());
     map_task_[row] = 1.0;
     jobs_[row].sequence = sequence_++;

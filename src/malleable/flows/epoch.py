@@ -285,7 +285,8 @@ class FlowEpoch(PlannedEpoch):
         Parameters
         ----------
         flows : Flows or dict
-            A table, or the arguments of one. The epoch ignores names, and names flows by their ids.
+            A table, or the arguments of one. The epoch ignores names, and names flows by their ids. If the
+            table was made without ``arrival``, the flows arrive at the last decision, or at the first one.
         tasks : array_like of int, shape (J,), optional
             Number of tasks of jobs whose work is not known yet (0: it is known). Their work is this number
             times ``task_work``, until `update` gives another.
@@ -303,6 +304,7 @@ class FlowEpoch(PlannedEpoch):
             integers_of("tasks", tasks, count),
             None if continues is None else wholes_of("continues", continues, count),
             table.local_names(),
+            table.dated,
         )
         return FlowIds(flow_ids, job_ids)
 

@@ -25,7 +25,7 @@ JOB_KEYS = ("name", "work", "max_slots", "after")
 _SHOWN_OF_CYCLE = 8  # jobs
 
 
-@by_value(without=("_job_name",), also=("job_name",))
+@by_value(without=("_job_name", "dated"), also=("job_name",))
 class Flows(CoreTable, _core.Flows):
     """A table of flows. A flow is a graph (DAG) of malleable jobs, some of which wait for others.
 
@@ -35,8 +35,9 @@ class Flows(CoreTable, _core.Flows):
         The jobs of each flow. A job has ``work`` [slot-seconds; 0, or from 1e-12 to 1e15], and optionally
         ``name`` (unique in its flow; by default ``job0``, ``job1``, ...), ``max_slots`` (by default all
         slots), and ``after``: the names of the jobs that must have ended before this job starts.
-    arrival : array_like or float, shape (F,)
-        When each flow comes [s]. No job of the flow runs earlier.
+    arrival : array_like or float, shape (F,), optional
+        When each flow comes [s]. No job of the flow runs earlier. By default 0. If you leave the arrival
+        out, and add the table to a `FlowEpoch`, the flows arrive at the last decision, or at the first one.
     weight : array_like or float
         How much each flow counts in the objective: 0, or from 1e-12 to 1e12.
     deadline : array_like or float, optional
@@ -90,9 +91,11 @@ class Flows(CoreTable, _core.Flows):
     1
     """
 
-    __slots__ = ("_job_name", "name", "slots")
+    __slots__ = ("_job_name", "dated", "name", "slots")
 
     name: tuple[str, ...]
+    dated: bool
+    """Whether arrivals were given."""
     _job_name: tuple[str, ...] | None
     slots: int | None
 
@@ -101,7 +104,7 @@ class Flows(CoreTable, _core.Flows):
         self,
         jobs: Sequence[Sequence[Job]],
         *,
-        arrival: npt.ArrayLike = 0.0,
+        arrival: npt.ArrayLike | None = None,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
@@ -122,7 +125,7 @@ class Flows(CoreTable, _core.Flows):
         parent: npt.ArrayLike,
         *,
         max_slots: npt.ArrayLike | None = None,
-        arrival: npt.ArrayLike = 0.0,
+        arrival: npt.ArrayLike | None = None,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
@@ -170,6 +173,9 @@ class Flows(CoreTable, _core.Flows):
         columns: dict[str, Any],
         sla: Sequence[SlaSteps | None] | None,
     ) -> None:
+        self.dated = columns["arrival"] is not None
+        if not self.dated:
+            columns["arrival"] = 0.0
         if sla is not None:
             columns |= flat_sla(sla, len(names), "jobs")
         try:
@@ -201,7 +207,7 @@ class Flows(CoreTable, _core.Flows):
     @classmethod
     def of_core(cls, table: _core.Flows, ids: Integers, job_names: Sequence[str]) -> Flows:
         """The core's table, its flows named by ids. O(jobs)."""
-        made = cls._made(table, {"slots": None})
+        made = cls._made(table, {"slots": None, "dated": True})
         made._name(tuple(f"flow{k}" for k in ids.tolist()), job_names)
         return made
 
@@ -249,7 +255,8 @@ class Flows(CoreTable, _core.Flows):
         table, first = self._take(rows), self.job_offset.tolist()
         jobs = (self.job_name[first[row] : first[row + 1]] for row in rows.tolist())
         job_name = tuple(itertools.chain.from_iterable(jobs))
-        return self._made(table, {"name": names, "_job_name": job_name, "slots": None})
+        named = {"name": names, "_job_name": job_name, "slots": None}
+        return self._made(table, self._others() | named)
 
     @classmethod
     def joined(cls, tables: Sequence[Flows]) -> Flows:
@@ -263,7 +270,8 @@ class Flows(CoreTable, _core.Flows):
         names = tuple(name for table in tables for name in table.name)
         unique("name", names)
         job_name = tuple(name for table in tables for name in table.job_name)
-        others = {"name": names, "_job_name": job_name, "slots": None}
+        dated = any(table.dated for table in tables)
+        others = {"name": names, "_job_name": job_name, "slots": None, "dated": dated}
         return cls._made(cls._joined(list(tables)), others)
 
     def local_names(self) -> list[str]:

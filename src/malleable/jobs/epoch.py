@@ -252,7 +252,7 @@ class Epoch(PlannedEpoch):
         self,
         work: npt.ArrayLike | Jobs | Mapping[str, Any] | Any,
         *,
-        arrival: npt.ArrayLike = 0.0,
+        arrival: npt.ArrayLike | None = None,
         min_slots: npt.ArrayLike = 0,
         max_slots: npt.ArrayLike | None = None,
         weight: npt.ArrayLike = 1.0,
@@ -272,7 +272,10 @@ class Epoch(PlannedEpoch):
         work : array_like, shape (J,), or a table
             Work left [slot-seconds]. A table of jobs instead, a data frame (as for `malleable.read_jobs`) or a
             dict of columns has all columns but ``kind`` and ``program``.
-        arrival, min_slots, max_slots, weight, deadline, sla, speedup
+        arrival : array_like or float, optional
+            When each job came [s], not after the next decision. By default (also for a table that was made
+            without it) the time of the last decision, or of the first one if there was none yet.
+        min_slots, max_slots, weight, deadline, sla, speedup
             As in `malleable.Jobs`.
         size : array_like, optional
             Original work [slot-seconds] of jobs that have run already; by default their work.
@@ -291,16 +294,18 @@ class Epoch(PlannedEpoch):
         if isinstance(work, (Jobs, Mapping)) or is_frame(work):
             jobs = table_of(work, Jobs)
             count = len(jobs)
-            return self._core.add(jobs, self._kinds(kind, count), _programs(program, count))
+            named = _programs(program, count)
+            return self._core.add(jobs, self._kinds(kind, count), named, jobs.dated)
         columns = {
             "work": work,
-            "arrival": arrival,
+            "arrival": 0.0 if arrival is None else arrival,
             "min_slots": min_slots,
             "max_slots": max_slots,
             "weight": weight,
             "deadline": deadline,
             "size": size,
         }
+        dated = arrival is not None
         own = kind is not None or program is not None
         count = count_of("work", given("work", work)) if own else 0
         codes = None if kind is None else self._kinds(kind, count)
@@ -311,10 +316,10 @@ class Epoch(PlannedEpoch):
             )
         if sla is None and speedup is None:
             try:
-                return self._core.add(columns, codes, named)
+                return self._core.add(columns, codes, named, dated)
             except TypeError:  # not plain columns
                 pass
-        return self._core.add(job_columns(columns, sla, speedup), codes, named)
+        return self._core.add(job_columns(columns, sla, speedup), codes, named, dated)
 
     @property
     def rule(self) -> str:

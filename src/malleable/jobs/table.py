@@ -187,7 +187,7 @@ class CoreTable:
         return type(self)._made, (self._columns(), self._others())
 
 
-@by_value(without=("_label", "_name"), also=("name",))
+@by_value(without=("_label", "_name", "dated"), also=("name",))
 class Jobs(CoreTable, _core.Jobs):
     """A table of malleable jobs: the work of each job, and how many slots it may have.
 
@@ -195,8 +195,10 @@ class Jobs(CoreTable, _core.Jobs):
     ----------
     work : array_like, shape (J,)
         Work of each job [slot-seconds]: 0, or from 1e-12 to 1e15.
-    arrival : array_like or float
+    arrival : array_like or float, optional
         When each job comes [s], from -1e12 to 1e12. Dates count from 1970, in UTC unless they have a zone.
+        By default 0. If you leave the arrival out, and add the table to an `Epoch`, the jobs arrive at the
+        last decision, or at the first one.
     min_slots, max_slots : array_like or int
         The fewest and the most slots that each job uses at once. Minima are from 0 to 2^50, maxima are at
         least 1. ``max_slots=None``, or NaN in an entry, means all slots.
@@ -249,9 +251,11 @@ class Jobs(CoreTable, _core.Jobs):
     (2, array([400.,  90.]))
     """
 
-    __slots__ = ("_label", "_name", "user")
+    __slots__ = ("_label", "_name", "dated", "user")
 
     user: tuple[str, ...] | None
+    dated: bool
+    """Whether arrivals were given."""
     _name: tuple[str, ...] | None
     _label: tuple[str, Integers] | None
     """What names are made of when somebody asks for them: a word, and a number for each job."""
@@ -261,7 +265,7 @@ class Jobs(CoreTable, _core.Jobs):
         self,
         work: npt.ArrayLike,
         *,
-        arrival: npt.ArrayLike = 0.0,
+        arrival: npt.ArrayLike | None = None,
         min_slots: npt.ArrayLike = 0,
         max_slots: npt.ArrayLike | None = None,
         weight: npt.ArrayLike = 1.0,
@@ -275,7 +279,7 @@ class Jobs(CoreTable, _core.Jobs):
         refuse_source("work", work, "mb.read_jobs")
         columns: dict[str, Any] = {
             "work": work,
-            "arrival": arrival,
+            "arrival": 0.0 if arrival is None else arrival,
             "min_slots": min_slots,
             "max_slots": max_slots,
             "weight": weight,
@@ -287,6 +291,7 @@ class Jobs(CoreTable, _core.Jobs):
         if not self._hold_plain(columns):
             self._hold(job_columns(columns))
         self._label = self._name = self.user = None
+        self.dated = arrival is not None
         if name is not None:
             self._name = names_of("name", name, len(self))
             unique("name", self._name)
@@ -296,7 +301,7 @@ class Jobs(CoreTable, _core.Jobs):
     @classmethod
     def of_core(cls, table: _core.Jobs, ids: Integers) -> Jobs:
         """The core's table, its jobs named by ids. O(1)."""
-        return cls._made(table, {"user": None, "_name": None, "_label": ("", ids)})
+        return cls._made(table, {"user": None, "_name": None, "_label": ("", ids), "dated": True})
 
     def __repr__(self) -> str:
         return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
@@ -372,8 +377,8 @@ class Jobs(CoreTable, _core.Jobs):
         if len(np.unique(rows)) < len(rows):
             unique("name", [self.name[row] for row in rows.tolist()])
         user = None if self.user is None else tuple(self.user[row] for row in rows.tolist())
-        others = {"user": user, "_name": name, "_label": (word, numbers[rows])}
-        return self._made(self._take(rows), others)
+        named = {"user": user, "_name": name, "_label": (word, numbers[rows])}
+        return self._made(self._take(rows), self._others() | named)
 
 
 def job_columns(

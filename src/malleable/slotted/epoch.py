@@ -145,7 +145,7 @@ class SlottedEpoch(BaseEpoch):
     (array([1, 0]), array([3, 7]))
     """
 
-    _optional = ("map_left",)
+    _optional = ("arrival", "map_left")
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class SlottedEpoch(BaseEpoch):
         maps: npt.ArrayLike,
         reduce_left: npt.ArrayLike,
         *,
-        arrival: npt.ArrayLike = 0.0,
+        arrival: npt.ArrayLike | None = None,
         map_left: npt.ArrayLike | None = None,
         reduces: npt.ArrayLike = 0,
         running: npt.ArrayLike = 0,
@@ -189,8 +189,9 @@ class SlottedEpoch(BaseEpoch):
             Map tasks that wait.
         reduce_left : array_like of float
             Reduce work as estimated [machine seconds].
-        arrival : array_like of float
-            When jobs come [s]. The epoch's time moves on to the arrival, if it is later.
+        arrival : array_like of float, optional
+            When jobs come [s]. The epoch's time moves on to the arrival, if it is later. By default the
+            epoch's time, or the time of the first decision if there was none yet.
         map_left : array_like of float, optional
             Map work as estimated [machine seconds]; by default every waiting task takes one slot of time.
         reduces : array_like of int

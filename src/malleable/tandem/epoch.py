@@ -123,7 +123,7 @@ class OverlapEpoch(BaseEpoch):
     (array([1]), array([[10,  4]]))
     """
 
-    _optional = ("ready", "max_map_slots", "max_shuffle_slots")
+    _optional = ("arrival", "ready", "max_map_slots", "max_shuffle_slots")
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class OverlapEpoch(BaseEpoch):
         map: npt.ArrayLike,
         shuffle: npt.ArrayLike,
         *,
-        arrival: npt.ArrayLike = 0.0,
+        arrival: npt.ArrayLike | None = None,
         ready: npt.ArrayLike | None = None,
         max_map_slots: npt.ArrayLike | None = None,
         max_shuffle_slots: npt.ArrayLike | None = None,
@@ -170,8 +170,9 @@ class OverlapEpoch(BaseEpoch):
         map, shuffle : array_like, shape (J,)
             Work of the two phases, true or estimated: how many seconds the whole station needs for it. 0, or
             from 1e-12 to 1e15.
-        arrival : array_like or float
-            When jobs came [s], not after the next decision. ``fcfs`` goes by the arrival.
+        arrival : array_like or float, optional
+            When jobs came [s], not after the next decision. ``fcfs`` goes by the arrival. By default the time
+            of the last decision, or of the first one if there was none yet.
         ready : array_like, optional
             The shuffle work that can be done now, in seconds of the whole station. By default it follows from
             the progress of the map phase.

@@ -50,6 +50,7 @@ class FlowTable {
     std::span<const Kind> kind;
     std::span<const std::int64_t> tasks, continues;
     std::vector<std::string> name;
+    bool dated = true;  // else the flows arrive at the last decision, or at the first one
   };
 
   // Empty columns: as it was. One entry per id otherwise.
@@ -72,7 +73,10 @@ class FlowTable {
 
   // Each of these throws std::invalid_argument before anything changes. `touched` (flow rows) grows
   // by those that are no longer what they were; add() appends, and tells the row of the first flow.
-  std::size_t add(Additions&& added, bool custom);
+  // `now`: of the last decision, or -infinity.
+  std::size_t add(Additions&& added, bool custom, double now);
+  // At the first decision: flows whose arrival nobody told.
+  void arrive(double now);
   void update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
               const Changes& changes, std::vector<Index>& touched);
   void finish(std::span<const std::int64_t> jobs, std::vector<Index>& touched);

@@ -69,6 +69,7 @@ class OverlapEpoch {
   };
   using Changes = Columns;
   // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.
+  // If `arrival` is empty, they arrive at the last decision, or at the first one.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
   // Overwrites what is given (the others empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);

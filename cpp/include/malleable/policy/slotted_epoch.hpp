@@ -59,7 +59,8 @@ class SlottedEpoch {
 
   using Changes = Columns;
   // New jobs; fills `ids`. One that arrives after the latest time heard of moves time on, one that
-  // arrived before counts from then. Throws before anything changes.
+  // arrived before counts from then. If `arrival` is empty, jobs arrive at that time, or at the
+  // first decision. Throws before anything changes.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
   // Overwrites what is given (the others empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);

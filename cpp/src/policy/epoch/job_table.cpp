@@ -28,7 +28,8 @@ void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_ma
 
 }  // namespace
 
-void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise) {
+void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise,
+                      double now) {
   const auto add = [](auto& column, const auto& values) {
     column.insert(column.end(), values.begin(), values.end());
   };
@@ -40,16 +41,23 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
   add(deadline, jobs.deadline);
   add(min_slots, jobs.min_slots);
   add(max_slots, jobs.max_slots);
+  arrival.resize(work.size(), now);  // if not told
   for (auto* column : {&low, &room}) column->resize(work.size(), 0.0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     kind.push_back(kinds.empty() ? otherwise : kinds[j]);
     ++of_kind_[static_cast<std::size_t>(kind.back())];
     steps.replace(sla.emplace_back(), jobs.sla.of(j));
-    latest_arrival = std::max(latest_arrival, jobs.arrival[j]);
+    latest_arrival = std::max(latest_arrival, arrival[id.size()]);
     const std::int64_t made = next_id_++;
     enter(made, id.size());
     id.push_back(made);
   }
+}
+
+bool JobTable::arrive(std::size_t row, double now) {
+  if (arrival[row] > -kInfinity) return false;
+  arrival[row] = latest_arrival = now;
+  return true;
 }
 
 // Before the ids of the jobs.

@@ -36,8 +36,8 @@ struct FlowScene {
   FlowEpochOptions options;
   FlowTable table;
   std::int64_t slots = 0;
-  double now = -kLatestTime;
-  double period = 0.0;  // of the decision at hand
+  double now = -kInfinity;  // of the last decision
+  double period = 0.0;      // of the decision at hand
 
   bool waits(const FlowTable::Flow& flow) const { return flow.arrival > now; }
   // The most that a job may have by itself. Where there are no slots, what a single one would mean.

@@ -87,8 +87,11 @@ class JobTable {
     }
   };
 
-  // Valid jobs, with a kind each (empty: `otherwise`); the new rows are the last ones.
-  void append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise);
+  // Valid jobs, with a kind each (empty: `otherwise`); the new rows are the last ones. If nobody
+  // told arrivals (an empty column), they arrive `now`, at the last decision (-infinity: none).
+  void append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise, double now);
+  // At the first decision; whether nobody told when the job arrives.
+  bool arrive(std::size_t row, double now);
   // Throws before anything changes; the rows, valid until the next call.
   std::span<const Index> check(std::span<const std::int64_t> ids, const Changes& changes);
   // What the k-th entries say of a row; whether anything but SLA steps differs.

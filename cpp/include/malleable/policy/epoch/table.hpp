@@ -27,11 +27,12 @@ void overwrite(T& own, std::span<const Given> column, std::size_t k) {
 template <typename Job, std::size_t Kinds>
 class EpochTable {
  public:
-  // come(row, k) fills the row of the k-th new job, which is a new Job.
+  // come(row, k) fills the row of the k-th new job, which is a new Job. `arrival` is empty if
+  // nobody told it.
   template <typename Columns, typename Come>
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids,
            const Come& come) {
-    check_length("arrival", arrival.size(), ids.size());
+    if (!arrival.empty()) check_length("arrival", arrival.size(), ids.size());
     check_times("arrival", arrival);
     check_lengths(columns, kAnyLength);
     check_length("ids", ids.size(), columns.size());
