@@ -11,6 +11,44 @@
 #include "policies.hpp"
 
 namespace malleable::bindings {
+
+py::dict state_columns(const ClusterState& state) {
+  PolicyColumns c;
+  c.gather(state);
+  const auto count = static_cast<py::ssize_t>(state.present.size());
+  const auto by_phase = [&](auto& column) {
+    return to_numpy(std::move(column)).reshape({count, py::ssize_t{2}});
+  };
+  const auto by_pool = [&](auto& column) -> py::object {
+    if (state.cluster.generic) return to_numpy(std::move(column));
+    return by_phase(column);
+  };
+  py::dict d;
+  d["ids"] = to_numpy(std::move(c.ids));
+  d["arrival"] = to_numpy(std::move(c.arrival));
+  d["weight"] = to_numpy(std::move(c.weight));
+  d["deadline"] = to_numpy(std::move(c.deadline));
+  d["user"] = to_numpy(std::move(c.user));
+  d["size"] = to_numpy(std::move(c.size));
+  d["attained"] = to_numpy(std::move(c.attained));
+  d["speedup"] = to_numpy(std::move(c.speedup));
+  d["waiting"] = by_phase(c.waiting);
+  d["running"] = by_phase(c.running);
+  d["finished"] = by_phase(c.finished);
+  d["ready"] = by_phase(c.ready);
+  d["work"] = by_pool(c.work);
+  d["spread"] = by_pool(c.spread);
+  d["min_slots"] = by_pool(c.min_slots);
+  d["max_slots"] = by_pool(c.max_slots);
+  const auto pair = [&](const std::int64_t (&of)[2]) -> py::object {
+    if (state.cluster.generic) return py::int_(of[0]);
+    return to_numpy(std::vector<std::int64_t>{of[0], of[1]});
+  };
+  d["capacity"] = pair(state.slots);
+  d["free"] = pair(state.free);
+  return d;
+}
+
 namespace {
 
 using Integers = Array<std::int64_t>;
@@ -57,45 +95,6 @@ py::dict demand_columns(const ClusterState& state, int pool) {
   d["arrival"] = to_numpy(std::move(arrival));
   d["weight"] = to_numpy(std::move(weight));
   d["deadline"] = to_numpy(std::move(deadline));
-  return d;
-}
-
-// What a policy of one's own sees: by phase, shape (n, 2), or where slots are generic what both
-// together may use, shape (n,).
-py::dict state_columns(const ClusterState& state) {
-  PolicyColumns c;
-  c.gather(state);
-  const auto count = static_cast<py::ssize_t>(state.present.size());
-  const auto by_phase = [&](auto& column) {
-    return to_numpy(std::move(column)).reshape({count, py::ssize_t{2}});
-  };
-  const auto by_pool = [&](auto& column) -> py::object {
-    if (state.cluster.generic) return to_numpy(std::move(column));
-    return by_phase(column);
-  };
-  py::dict d;
-  d["ids"] = to_numpy(std::move(c.ids));
-  d["arrival"] = to_numpy(std::move(c.arrival));
-  d["weight"] = to_numpy(std::move(c.weight));
-  d["deadline"] = to_numpy(std::move(c.deadline));
-  d["user"] = to_numpy(std::move(c.user));
-  d["size"] = to_numpy(std::move(c.size));
-  d["attained"] = to_numpy(std::move(c.attained));
-  d["speedup"] = to_numpy(std::move(c.speedup));
-  d["waiting"] = by_phase(c.waiting);
-  d["running"] = by_phase(c.running);
-  d["finished"] = by_phase(c.finished);
-  d["ready"] = by_phase(c.ready);
-  d["work"] = by_pool(c.work);
-  d["spread"] = by_pool(c.spread);
-  d["min_slots"] = by_pool(c.min_slots);
-  d["max_slots"] = by_pool(c.max_slots);
-  const auto pair = [&](const std::int64_t (&of)[2]) -> py::object {
-    if (state.cluster.generic) return py::int_(of[0]);
-    return to_numpy(std::vector<std::int64_t>{of[0], of[1]});
-  };
-  d["capacity"] = pair(state.slots);
-  d["free"] = pair(state.free);
   return d;
 }
 

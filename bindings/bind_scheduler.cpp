@@ -215,6 +215,12 @@ class PyScheduler {
     }));
   }
 
+  // What a policy of one's own would see now.
+  py::dict state() const {
+    const Held held(*this);
+    return state_columns(scheduler_->state());
+  }
+
   py::dict counts(const Integers& ids) {
     std::vector<std::int64_t> columns[4];
     std::vector<double> estimate, spread, slowed, speedup;
@@ -394,6 +400,7 @@ void bind_scheduler(py::module_& module) {
            py::arg("reduce_slots"))
       .def("take_back", &PyScheduler::take_back, py::arg("now"), py::arg("map_slots"),
            py::arg("reduce_slots"))
+      .def("state", &PyScheduler::state)
       .def("counts", &PyScheduler::counts, py::arg("ids"))
       .def("backup_gains", &PyScheduler::backup_gains, py::arg("ids"), py::arg("phase"),
            py::arg("seconds"))

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "arrays.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "turn.hpp"
 
@@ -25,5 +26,9 @@ struct Bound : BoundPolicy {
       : BoundPolicy(std::make_unique<Policy>(std::forward<Arguments>(arguments)...)) {}
   const Policy& get() const { return static_cast<const Policy&>(*policy); }
 };
+
+// What a policy of one's own sees: by phase, shape (n, 2), or where slots are generic what both
+// together may use, shape (n,).
+py::dict state_columns(const ClusterState& state);
 
 }  // namespace malleable::bindings

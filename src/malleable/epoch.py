@@ -12,7 +12,15 @@ from malleable import _core
 from malleable.columns import Integers, columns_of, count_of, given, ids_of
 from malleable.domain import refuse, suggesting
 from malleable.lines import counted
-from malleable.objective import KINDS, Objective, Penalty, PenaltyLike, kinds_of, parse_objective
+from malleable.objective import (
+    KINDS,
+    Objective,
+    Penalty,
+    PenaltyLike,
+    kinds_of,
+    parse_objective,
+    relative_gap,
+)
 from malleable.policies import policy_of
 from malleable.values import Kept, by_value
 from malleable.view_hook import as_html
@@ -70,6 +78,34 @@ class BaseDecision:
         order = np.argsort(self.ids, kind="stable")
         rows: Integers = order[np.searchsorted(self.ids, asked, sorter=order)]
         return rows
+
+
+class AssessedDecision(BaseDecision):
+    """A decision that is worth something, and knows how good that is at most; it has `_assessment`."""
+
+    __slots__ = ()
+    _assessment: tuple[float, float] | tuple[None, None] | None
+
+    @property
+    def value(self) -> float | None:
+        return self._assessed()[0]
+
+    @property
+    def lower_bound(self) -> float | None:
+        return self._assessed()[1]
+
+    @property
+    def gap(self) -> float | None:
+        value, bound = self._assessed()
+        return None if value is None or bound is None else relative_gap(value, bound)
+
+    def _assessed(self) -> tuple[float, float] | tuple[None, None]:
+        if self._assessment is None:
+            self._assessment = self._assess()  # type: ignore[misc]
+        return self._assessment
+
+    def _assess(self) -> tuple[float, float] | tuple[None, None]:
+        raise NotImplementedError
 
 
 class ExplainedDecision(BaseDecision):

@@ -141,6 +141,42 @@ def test_an_explanation_of_some_jobs():
         decision.explain([9])
 
 
+@pytest.mark.parametrize("policy", ["auto", "flex", "fair", "fifo", "wdeq"])
+def test_a_decision_is_worth_what_a_plan_of_divisible_jobs_is(policy):
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), policy, "sum:tardiness")
+    table = mb.ClusterJobs([8, 2], [6.0, 3.0], deadline=[10.0, 2.0], weight=[1.0, 2.0])
+    ids = scheduler.add(table, now=1e9)
+    decision = scheduler.decide(1e9)
+    jobs = mb.Jobs([48.0, 6.0], max_slots=[8, 2], deadline=[10.0, 2.0], weight=[1.0, 2.0])
+    name = "flex" if policy == "auto" else policy
+    plan = mb.plan(jobs, 4, "sum:tardiness", name, effort=0, now=1e9)
+    assert (decision.value, decision.lower_bound, decision.gap) == (
+        plan.value, plan.lower_bound, plan.gap
+    )  # fmt: skip
+    kept = pickle.loads(pickle.dumps(decision))
+    assert kept == decision and kept.value == decision.value
+    late = scheduler.decide(1e9)
+    scheduler.started(ids[:1], now=1e9)
+    with pytest.raises(RuntimeError, match="moved on"):
+        _ = late.value
+    assert pickle.loads(pickle.dumps(late)).value is None
+
+
+@pytest.mark.parametrize(
+    ("slots", "policy", "objective"),
+    [
+        ({"map_slots": 2, "reduce_slots": 2}, "flex", "sum:response"),
+        ({"slots": 4}, "gittins", "sum:response"),
+        ({"slots": 4}, lambda state, now: state.max_slots, "sum:response"),
+    ],
+)
+def test_a_decision_without_a_plan_has_no_value(slots, policy, objective):
+    scheduler = mb.Scheduler(mb.Cluster([slots]), policy, objective)
+    scheduler.add(mb.ClusterJobs([8, 2], [6.0, 3.0]), now=0.0)
+    decision = scheduler.decide(0.0)
+    assert decision.value is decision.lower_bound is decision.gap is None
+
+
 def test_slots_users_and_estimates_change():
     cluster = mb.Cluster([{"count": 2, "slots": 4}], users=[{"name": "ann"}, {"name": "bob"}])
     scheduler = mb.Scheduler(cluster, "fair", by_user=True)

@@ -29,11 +29,13 @@ from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import array_of, floats_of, given, ids_of, integers_of
 from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice
-from malleable.epoch import ExplainedDecision
-from malleable.jobs.table import Floats, Integers, check_time
+from malleable.epoch import AssessedDecision, ExplainedDecision
+from malleable.jobs.plan import plan_jobs
+from malleable.jobs.table import Floats, Integers, Jobs, check_time
 from malleable.lines import counted
 from malleable.names import ClusterPolicy, ObjectiveName
 from malleable.objective import of_deadlines
+from malleable.policies import policy_names
 from malleable.traces.job_table import table_of
 from malleable.values import Kept, by_value, in_turn
 from malleable.view_hook import as_html
@@ -65,7 +67,8 @@ class TaskStarts(NamedTuple):
     node: Integers
 
 
-class SchedulerDecision(ExplainedDecision):
+@by_value(without=("_assessment", "_calls", "_scheduler"))
+class SchedulerDecision(ExplainedDecision, AssessedDecision):
     """How many slots each job should have; see `BaseDecision`.
 
     Attributes
@@ -73,11 +76,29 @@ class SchedulerDecision(ExplainedDecision):
     ids : ndarray of int64, shape (n,)
         By arrival.
     slots : ndarray of int64, shape (n,), or (n, 2) where maps and reduces have slots of their own
+    value, lower_bound : float or None
+        The objective of the jobs that are here, and a number that no schedule can beat. Both take jobs for
+        divisible, as `malleable.Epoch` does: the estimated work of all tasks that have not ended, on at most
+        as many slots as there are such tasks, without minima. They are worked out when you first ask, which
+        has to be before you tell the scheduler more. None if slots of maps and of reduces differ, if the
+        policy makes no plan (plans are made for ``auto flex fair fifo wdeq hesrpt``).
+    gap : float or None
+        As `malleable.Plan` has it.
     """
 
-    __slots__ = ("_key",)
-    _more = ("_bound", "_key")
+    __slots__ = ("_assessment", "_calls", "_key", "_scheduler")
+    _more = ("_bound", "_key", "_scheduler", "_calls", "_assessment")
     _key: Floats
+    _scheduler: Scheduler | None
+    _calls: int
+
+    def _assess(self) -> tuple[float, float] | tuple[None, None]:
+        return self._scheduler._assess(self) if self._scheduler else (None, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy keeps value and bound if they were asked for, and has none otherwise."""
+        own = (self.now, self.ids, self.slots, self.changed, self._bound, self._key)
+        return type(self), (*own, None, self._calls, self._assessment)
 
     @property
     def order(self) -> Integers:
@@ -209,6 +230,7 @@ class Scheduler(Kept):
         self._users: dict[str, int] = {user: k for k, user in enumerate(people)}
         self._programs: dict[tuple[str, str], int] = {}
         self._core = self._made()
+        self._calls = 0  # that told something
         if known is not None:
             self._programs = {name: row for row, name in enumerate(known.names)}
             self._core.recall(known.numbers(people))
@@ -225,6 +247,7 @@ class Scheduler(Kept):
             self._writer = EventWriter(record, header)
 
     def _log(self, call: str, **columns: Any) -> None:
+        self._calls += 1
         if self._writer is not None:
             self._writer.write(call, columns)
 
@@ -254,7 +277,7 @@ class Scheduler(Kept):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._turn:
-            left_out = ("_turn", "_core", "_writer")
+            left_out = ("_turn", "_core", "_writer", "_calls")
             kept = {k: copy.copy(v) for k, v in vars(self).items() if k not in left_out}
             return {"version": _core.__version__, **kept, "state": self._core.save()}
 
@@ -264,6 +287,7 @@ class Scheduler(Kept):
         self._core = self._made()
         self._core.load(saved)
         self._writer = None
+        self._calls = 0
 
     @in_turn
     def __len__(self) -> int:
@@ -800,7 +824,35 @@ class Scheduler(Kept):
             self._log("decide", now=[moment], count=[checksum(ids, slots)])
         if self._cluster.generic:
             slots, bound = slots[:, 0].copy(), bound[:, 0].copy()
-        return SchedulerDecision(moment, ids, slots, changed, bound, key)
+        told = (bound, key, self, self._calls, None)
+        return SchedulerDecision(moment, ids, slots, changed, *told)
+
+    @in_turn
+    def _assess(self, decision: SchedulerDecision) -> tuple[float, float] | tuple[None, None]:
+        """Value and bound of a decision."""
+        if decision._calls != self._calls:
+            raise RuntimeError(
+                "the scheduler has moved on since this decision; ask for the value first"
+            )
+        policy = policy_name(self._policy)
+        policy = "flex" if policy == "auto" else policy
+        state = self._core.state()
+        slots = int(np.sum(state["capacity"]))
+        plans = self._cluster.generic and policy in policy_names("jobs") and slots > 0
+        if not plans:
+            return None, None
+        tasks = (state["waiting"] + state["running"]).sum(axis=1)
+        most = np.maximum(tasks, 1)
+        jobs = Jobs(
+            state["work"],
+            arrival=np.minimum(state["arrival"], decision.now),
+            max_slots=most,
+            size=np.maximum(state["size"], state["work"]),
+            speedup=None if np.all(state["speedup"] == 1.0) else state["speedup"],
+            **{name: state[name] for name in ("weight", "deadline")},
+        )
+        plan = plan_jobs(jobs, slots, self._objective, policy, 0, now=decision.now)
+        return plan.value, plan.lower_bound
 
     @in_turn
     def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:

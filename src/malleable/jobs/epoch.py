@@ -11,18 +11,18 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
 from malleable.domain import WEIGHT, check_amount, check_count, check_slots, check_time
-from malleable.epoch import BaseDecision, PlannedEpoch
+from malleable.epoch import AssessedDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
 from malleable.names import JobPolicy, ObjectiveName
-from malleable.objective import Objective, PenaltyLike, relative_gap
+from malleable.objective import Objective, PenaltyLike
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
 from malleable.values import by_value
 
 
 @by_value(without=("_assessment", "_epoch", "_order", "_told", "_version"))
-class Decision(BaseDecision):
+class Decision(AssessedDecision):
     """Slots of every job now; see `BaseDecision`.
 
     Attributes
@@ -77,20 +77,6 @@ class Decision(BaseDecision):
     _told: Floats | None
     _epoch: Epoch
     _version: int
-    _assessment: tuple[float, float] | tuple[None, None] | None
-
-    @property
-    def value(self) -> float | None:
-        return self._assessed()[0]
-
-    @property
-    def lower_bound(self) -> float | None:
-        return self._assessed()[1]
-
-    @property
-    def gap(self) -> float | None:
-        value, bound = self._assessed()
-        return None if value is None or bound is None else relative_gap(value, bound)
 
     @property
     def order(self) -> Integers:
@@ -104,10 +90,8 @@ class Decision(BaseDecision):
             self._told = self._epoch._core.told(self._version)
         return self._told
 
-    def _assessed(self) -> tuple[float, float] | tuple[None, None]:
-        if self._assessment is None:
-            self._assessment = self._epoch._core.assess(self._version) or (None, None)
-        return self._assessment
+    def _assess(self) -> tuple[float, float] | tuple[None, None]:
+        return self._epoch._core.assess(self._version) or (None, None)
 
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
         """One line for each of these jobs, as `plan` has it.
