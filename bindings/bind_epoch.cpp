@@ -89,6 +89,31 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
                           codes_of(epoch_.planned_kinds()));
   }
 
+  // Of the decision that has this version, some rows: work left, what their slots do together,
+  // minima, maxima, deadlines; and the sum of all minima.
+  py::tuple shown(std::uint64_t version, const Integers& rows) {
+    const Turn turn(busy_);
+    must_be(version, "explanation");
+    epoch_.recall();
+    const JobsView jobs = epoch_.planned_jobs();
+    const auto of = [&]<typename T>(std::span<const T> column) {
+      std::vector<T> taken;
+      for (const std::int64_t row : view(rows))
+        taken.push_back(column[static_cast<std::size_t>(row)]);
+      return to_numpy(std::move(taken));
+    };
+    std::vector<double> rate;
+    for (const std::int64_t row : view(rows)) {
+      const auto at = static_cast<std::size_t>(row);
+      const auto slots = static_cast<double>(epoch_.given()[at]);
+      rate.push_back(jobs.speedup.given() ? jobs.speedup.at(at, slots) : slots);
+    }
+    double minima = 0.0;
+    for (const std::int64_t low : jobs.min_slots) minima += static_cast<double>(low);
+    return py::make_tuple(of(jobs.work), to_numpy(std::move(rate)), of(jobs.min_slots),
+                          of(jobs.max_slots), of(jobs.deadline), minima);
+  }
+
   Integers order(std::uint64_t version) {
     const Turn turn(busy_);
     must_be(version, "order");
@@ -168,6 +193,7 @@ void bind_epoch(py::module_& module) {
            py::arg("program").noconvert(), py::arg("dated"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
+      .def("shown", &PyEpoch::shown, py::arg("version"), py::arg("rows"))
       .def("order", &PyEpoch::order, py::arg("version"))
       .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
       .def("told", &PyEpoch::told, py::arg("version"))

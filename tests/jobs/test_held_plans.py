@@ -302,20 +302,29 @@ def test_a_value_is_near_that_of_the_loop_and_its_bound_is_one(seed):
     assert value == pytest.approx(plan.value, rel=0.05, abs=1e-9 * plan.completion.max())
 
 
-@pytest.mark.parametrize("period", [0.0, 5.0])
-def test_an_explanation_of_some_jobs(period):
-    epoch = mb.Epoch(20, period=period)
-    ids = epoch.add([400.0, 90.0, 30.0, 6.0], max_slots=[20, 10, 10, 2])
+def test_an_explanation_of_some_jobs():
+    epoch = mb.Epoch(20, period=5.0)
+    ids = epoch.add(
+        [400.0, 90.0, 30.0, 6.0], max_slots=[20, 10, 10, 2], deadline=[None, None, None, 2.0]
+    )
     decision = epoch.decide(0.0)
     lines = decision.explain()
-    assert lines == decision.plan().explain() and len(lines) == 4
+    assert [line.partition(":")[0] for line in lines] == [str(job) for job in ids]
     assert decision.explain(ids[::-2]) == [lines[3], lines[1]]
     assert decision.explain([]) == []
+    plan = decision.plan()
+    for job, line in enumerate(lines):
+        assert f": {decision.slots[job]:,} slot" in line
+        assert ("ends at" in line) == (plan.completion[job] <= 5.0)
+    assert "ends at 3 s, 1 s after its deadline" in lines[3]
+    assert "slot-seconds left at 5 s" in lines[0]
     with pytest.raises(ValueError, match=r"ids\[1\] = 7: no such job"):
         decision.explain([0, 7])
+    whole = epoch.decide(1.0, period=0.0)
+    assert whole.explain([2, 0]) == [whole.plan().explain()[k] for k in (2, 0)]
     epoch.finish([0])
     with pytest.raises(RuntimeError, match="moved on"):
-        decision.explain()
+        whole.explain()
 
 
 def test_a_plan_says_whose_slots_are_all_that_a_period_needs():

@@ -20,10 +20,9 @@ constexpr double kExactPlan = 3e7, kExactValue = 2e5;
 constexpr std::size_t kFewJobs = 1000;
 
 // What a loop did, as a plan. `ended`: when jobs end that have no work.
-Plan plan_of(HeldLoop& loop, const JobsView& jobs, std::span<const double> ended,
+Plan plan_of(const HeldLoop& loop, const JobsView& jobs, std::span<const double> ended,
              const Penalties& penalties, const EpochOptions& epoch, std::int64_t slots, double now,
              bool quick) {
-  loop.advance(kInfinity);
   const std::size_t n = jobs.size();
   Problem problem;
   problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now, epoch.min_mode);
@@ -47,7 +46,7 @@ Plan plan_of(HeldLoop& loop, const JobsView& jobs, std::span<const double> ended
   }
   LowerBound lower_bound;
   finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan,
-              quick && n > kFewJobs && !penalties.linear());
+              quick && n > kFewJobs);
   plan.allocation.assign(loop.allocation().begin(), loop.allocation().end());
   return plan;
 }
@@ -65,6 +64,7 @@ Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
   epoch.recall();
   const JobsView jobs = epoch.planned_jobs();
   loop.adopt(jobs);
+  loop.advance(kInfinity);
   const std::vector<double> ended(jobs.size(), now);
   return plan_of(loop, jobs, ended, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
                  quick);
@@ -83,7 +83,7 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
   }
   const double period = request.epoch.period;
   Epoch::check_clock(request.now, period);
-  const auto plan = [&](bool expects) {
+  const auto looped = [&](bool expects) {
     Epoch epoch(request.slots, request.epoch);
     epoch.set_penalty(request.custom);
     if (!expects) epoch.expect_nobody();
@@ -91,19 +91,20 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
                   {.period = period, .start = request.now, .pieces = true, .exact = kExactPlan});
     loop.set_poll(request.poll);
     loop.feed(jobs, {}, request.kinds);
-    return plan_of(loop, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
-                   false);
+    loop.advance(kInfinity);
+    return loop;
   };
-  Plan best = plan(true);
+  const auto value = [&](const HeldLoop& loop) {
+    return evaluate(penalties, request.epoch.aggregate, loop.completion());
+  };
+  HeldLoop best = looped(true);
   // Only prices of slot-periods look at jobs to come.
-  if (request.epoch.policy != EpochPolicy::kFlex || request.epoch.aggregate != Aggregate::kSum) {
-    return best;
+  if (request.epoch.policy == EpochPolicy::kFlex && request.epoch.aggregate == Aggregate::kSum) {
+    HeldLoop alone = looped(false);
+    if (value(alone) < value(best)) best = std::move(alone);
   }
-  Plan alone = plan(false);
-  const double bound = std::max(best.lower_bound, alone.lower_bound);
-  if (alone.value < best.value) best = std::move(alone);
-  best.lower_bound = bound;
-  return best;
+  return plan_of(best, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
+                 false);
 }
 
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {

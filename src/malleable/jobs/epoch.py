@@ -19,6 +19,7 @@ from malleable.objective import Objective, PenaltyLike
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
 from malleable.values import by_value
+from malleable.view_hook import view
 
 
 @by_value(without=("_assessment", "_epoch", "_order", "_told", "_version"))
@@ -94,7 +95,12 @@ class Decision(AssessedDecision):
         return self._epoch._core.assess(self._version) or (None, None)
 
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
-        """One line for each of these jobs, as `plan` has it.
+        """One line for each of these jobs: its slots and why, and what comes next.
+
+        Without a period the lines are those of ``plan().explain()``, which takes the time of a plan. With a
+        period a line says what is left of the job when the slots have been held. This is O(jobs shown),
+        beside O(J) for the place in the order; ``plan().explain()`` simulates the loop, and says when each
+        job ends.
 
         Parameters
         ----------
@@ -108,7 +114,10 @@ class Decision(AssessedDecision):
         RuntimeError
             As `plan`.
         """
-        return self.plan().explain(self._rows(ids))
+        rows, core = self._rows(ids), self._epoch._core
+        if core.period == 0.0:
+            return self.plan().explain(rows)
+        return list(view().held_lines(self, rows, core.shown(self._version, rows), self._epoch))
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are those of `Decision.ids`.

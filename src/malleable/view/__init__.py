@@ -8,14 +8,14 @@ from typing import Any
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.view.notebook import html
-from malleable.view.plan_explain import explain_lines
+from malleable.view.plan_explain import explain_lines, held_lines
 from malleable.view.plan_pictures import draw_flows, draw_packing
 from malleable.view.plan_tables import plan_dict, plan_frame
 from malleable.view.simulation_pictures import draw_grid, draw_periods, draw_response_cdf
 
 __all__ = [
     "draw_grid", "draw_periods", "draw_plan", "draw_response_cdf",
-    "explain_lines", "html", "plan_dict", "plan_frame",
+    "explain_lines", "held_lines", "html", "plan_dict", "plan_frame",
 ]  # fmt: skip
 
 
