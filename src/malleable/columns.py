@@ -33,18 +33,6 @@ def count_of(field: str, values: npt.ArrayLike) -> int:
     return len(np.atleast_1d(array_of(field, values)))
 
 
-def _spread(
-    field: str, array: npt.NDArray[Any], count: int | None, beside: str
-) -> npt.NDArray[Any]:
-    if array.ndim == 0:
-        return np.full(1 if count is None else count, array)
-    if array.ndim != 1:
-        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if count is not None:
-        check_length(field, array, count, beside)
-    return array
-
-
 def check_length(field: str, values: Sized, count: int, beside: str = "") -> None:
     """ValueError unless there is one entry a job, as many as the column ``beside`` has."""
     if len(values) != count:
@@ -57,7 +45,14 @@ def column(field: str, values: Any, count: int | None = None, beside: str = "") 
 
     Without a count they say themselves how many; a scalar is one then.
     """
-    return _spread(field, as_numbers(field, values), count, beside)
+    array = as_numbers(field, values)
+    if array.ndim == 0:
+        return np.full(1 if count is None else count, array)
+    if array.ndim != 1:
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
+    if count is not None:
+        check_length(field, array, count, beside)
+    return array
 
 
 def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:

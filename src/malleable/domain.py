@@ -77,9 +77,8 @@ def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str 
 
 def refuse(field: str, values: Any, bad: npt.NDArray[np.bool_], reason: str) -> None:
     """ValueError for the first entry of a column that is bad."""
-    if not bad.any():
-        return
-    for row in np.flatnonzero(bad)[:1]:
+    if bad.any():
+        row = int(np.argmax(bad))
         raise ValueError(f"{field}[{row}] = {values[row]}: {reason}")
 
 
@@ -124,8 +123,6 @@ def check_amount(field: str, value: Any, limits: _core.Range) -> float:
 def moment_of(field: str, value: Any) -> Any:
     """A date as seconds since 1970 (UTC unless it says its zone); NaN for none; others as they are.
 
-    Time differences are their seconds.
-
     Dates are texts such as ``2024-05-01T09:30``, and ``datetime``, ``date`` and NumPy's or pandas' own.
     """
     if isinstance(value, (int, float)):
@@ -135,8 +132,6 @@ def moment_of(field: str, value: Any) -> Any:
             return parse_moment(value)
         except ValueError as error:
             raise ValueError(f"{field} = {shown(value)}: {error}") from None
-    if isinstance(value, (timedelta, np.timedelta64)):
-        return as_number(field, value)
     if isinstance(value, np.datetime64):
         none = bool(np.isnat(value))
         return math.nan if none else float((value - np.datetime64(0, "s")) / np.timedelta64(1, "s"))

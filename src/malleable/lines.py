@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 _FEW = 4  # entries that a brief line shows
@@ -28,11 +28,7 @@ def brief(self: Any) -> str:
 
     A class says ``__repr__ = lines.brief``.
     """
-    names: Iterable[str] = (
-        [field.name for field in dataclasses.fields(self)]
-        if dataclasses.is_dataclass(self)
-        else self._fields
-    )
+    names = getattr(self, "_fields", None) or [field.name for field in dataclasses.fields(self)]
     return f"{type(self).__name__}({', '.join(f'{k}={_short(getattr(self, k))}' for k in names)})"
 
 

@@ -61,7 +61,7 @@ def job_records(
         "finish_time": completion,
         "waiting_time": start - arrival,
         "turnaround_time": response,
-        "stretch": np.divide(response, size, out=np.zeros(count), where=size > 0.0),
+        "stretch": stretch_of(response, size),
         "consumed_energy": np.zeros(count),
         "allocated_resources": np.full(count, held),
         "policy": np.full(count, policy),
@@ -98,31 +98,43 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole > 0.0 else math.nan
 
 
-def response_summary(response: Floats, stretch: Floats, wait: Floats) -> dict[str, float]:
-    """Means, quantiles and the largest of what some jobs took and waited; NaN without any."""
-    order = np.sort(response)
+def mean_of(values: Floats) -> float:
+    """The mean; NaN of nothing."""
+    return float(values.mean()) if len(values) else math.nan
 
-    def mean(values: Floats) -> float:
-        return float(values.mean()) if len(values) else math.nan
+
+def most_of(values: Floats) -> float:
+    """The largest; NaN of nothing."""
+    return float(values.max()) if len(values) else math.nan
+
+
+def stretch_of(response: Floats, size: Floats) -> Floats:
+    """Responses over sizes; 0 where there is no work."""
+    return np.divide(response, size, out=np.zeros(len(size)), where=size > 0.0)
+
+
+def response_summary(response: Floats, size: Floats, wait: Floats) -> dict[str, float]:
+    """Means, quantiles and the largest of what some jobs took and waited; NaN without any."""
+    order, stretch = np.sort(response), stretch_of(response, size)
 
     return {
-        "mean_response": mean(response),
+        "mean_response": mean_of(response),
         "p50": quantile(order, 0.5),
         "p95": quantile(order, 0.95),
         "p99": quantile(order, 0.99),
         "max_response": quantile(order, 1.0),
-        "mean_stretch": mean(stretch),
-        "max_stretch": float(stretch.max()) if len(stretch) else math.nan,
-        "longest_wait": float(wait.max()) if len(wait) else math.nan,
+        "mean_stretch": mean_of(stretch),
+        "max_stretch": most_of(stretch),
+        "longest_wait": most_of(wait),
     }
 
 
-def by_decade(work: Floats, stretch: Floats) -> tuple[Integers, Floats]:
+def by_decade(work: Floats, response: Floats) -> tuple[Integers, Floats]:
     """Jobs and mean stretch in each decade of work: below 10, [10, 100) ... slot-seconds."""
     decade = np.zeros(len(work), dtype=np.int64)
     some = work >= 1.0
     decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
     count = np.bincount(decade, minlength=1)
-    total = np.bincount(decade, weights=stretch, minlength=1)
+    total = np.bincount(decade, weights=stretch_of(response, work), minlength=1)
     mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
     return count.astype(np.int64), mean

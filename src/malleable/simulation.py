@@ -210,13 +210,9 @@ def other_fairs(jobs: Any, policies: Sequence[Any], options: Mapping[str, Any]) 
         return []
     place = options.get("cluster")
     given = {**(place.options if isinstance(place, Cluster) else {}), **options}
-    names = [f"{FAIR}(slow_start={start:g})" for start in _STARTS]
     known = float(given.get("slow_start", 1.0))
-    return [
-        name
-        for start, name in zip(_STARTS, names, strict=True)
-        if start != known and name not in policies
-    ]
+    names = [f"{FAIR}(slow_start={start:g})" for start in _STARTS if start != known]
+    return [name for name in names if name not in policies]
 
 
 def model_of(jobs: Any) -> str | None:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from malleable.papers.google2011 import cluster_jobs, map_shuffle_jobs
+from malleable.papers.google2011 import map_shuffle_jobs
 from tests.trace_files import trace_file
 
 HEAD = "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
@@ -26,18 +26,6 @@ def test_two_columns_are_the_phases():
             map_shuffle_jobs(io.StringIO(text))
 
 
-def test_tasks_of_the_mean_time():
-    text = (
-        "job_id,submit_us,n_tasks,n_finish,sum_finished_runtime_s,complete\n"
-        "b,9000000,4,2,30,1\na,5000000,1,1,7,1\nc,6000000,3,0,0,1\nd,6000000,3,1,5,0\n"
-    )
-    jobs = cluster_jobs(io.StringIO(text))
-    assert jobs.name == ("a", "b")
-    assert jobs.arrival.tolist() == [0, 4]
-    assert jobs.map_work.tolist() == [7, 60]  # tasks that did not finish count with the mean
-
-
 def test_the_real_table():
     path = trace_file("google2011", "jobs_dev.csv.gz")
-    assert len(cluster_jobs(path)) == 6234
     assert len(map_shuffle_jobs(path)) == 216

@@ -234,10 +234,6 @@ def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
     return max(made.lower_bound for made in free), own
 
 
-def _own_bound(row: ComparisonRow) -> str:
-    return "-" if row.own_bound is None else number(row.own_bound)
-
-
 def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
     """The rows as a table for people."""
     first = {row.objective: row for row in reversed(rows)}
@@ -247,7 +243,7 @@ def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
         ("value", lambda row: number(row.value)),
         ("lower bound", lambda row: number(row.lower_bound)),
         ("gap", lambda row: percent(row.gap)),
-        *([("bound with minima", _own_bound)] if any(row.own_bound for row in rows) else []),
+        ("bound with minima", lambda row: "-" if row.own_bound is None else number(row.own_bound)),
         ("ratio to best", lambda row: "-" if row.ratio is None else f"{row.ratio:.3f}"),
         ("time", lambda row: wall_time(row.seconds) + f" ({row.status})" * (row.status != "ok")),
     ]

@@ -18,6 +18,7 @@ from malleable.cli.run_screen import ProgressLine, Screen
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cli.terminal import adder
+from malleable.cluster.events import cluster_header
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
@@ -89,19 +90,9 @@ def _alone(folder: Path) -> IO[str]:
         raise ValueError(f"you already run a governor: {owner}") from None
 
 
-def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
-    if not asked.apply or asked.no_lease:
-        return None
-    return Lease(engine, Path.home() / OURS)
-
-
 def _places(asked: argparse.Namespace) -> PlaceDeciders:
     """Deciders of partitions, which know what earlier runs in the journal have learnt."""
-    users = read_cluster(asked.users).users if asked.users else {}
-    people = [
-        {"name": name, "minimum": least, "priority": weight}
-        for name, (least, weight) in users.items()
-    ]
+    people = cluster_header(read_cluster(asked.users))["users"] if asked.users else []
     # Slurm gives each task processors of its own.
     how: dict[str, Any] = {"counted": True, "processors": "own"}
     made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people, **how)
@@ -188,8 +179,9 @@ def _begun(
     )  # fmt: skip
     journal.enter(number_of_run)
     guard = Guard(lambda text: note(text, grave=True))
+    lease = None if asked.no_lease else Lease(engine, Path.home() / OURS)
     governor = Governor(
-        *(engine, places, partial(_chosen, asked), _lease(asked, engine), journal, number_of_run),
+        *(engine, places, partial(_chosen, asked), lease, journal, number_of_run),
         lease_seconds=asked.lease_seconds,
         no_lease=asked.no_lease,
         until_done=asked.until_done,

@@ -22,6 +22,7 @@ from malleable.report.facts import POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
 from malleable.report.page import check_jinja, page, report_parts
 from malleable.report.study import Study, study
+from malleable.view.text import fields_of
 
 _MOST_WORKERS = 4
 
@@ -72,12 +73,8 @@ def _asked(asked: argparse.Namespace) -> Asked:
         raise ValueError("--policy: at least one")
     return Asked(
         policies=policies,
-        subject=asked.subject,
-        recorded_policy=asked.recorded_policy,
-        quick=asked.quick,
         loads=tuple(sorted(set(loads))),
-        draws=asked.draws,
-        seed=asked.seed,
+        **fields_of(asked, "subject", "recorded_policy", "quick", "draws", "seed"),
         workers=asked.processes or min(_MOST_WORKERS, os.cpu_count() or 1),
         command=shlex.join(["malleable", *asked.words]),
     )
@@ -109,15 +106,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _study(asked: argparse.Namespace) -> Study:
+    reading = dict[str, Any](option(text, "read") for text in asked.read or ())
+    names = ("cluster", "slots", "load", "spread", "seed", "skip_bad", "max_size")
     with busy("reading"):
-        return study(
-            asked.files,
-            cluster=asked.cluster,
-            slots=asked.slots,
-            load=asked.load,
-            spread=asked.spread,
-            seed=asked.seed,
-            skip_bad=asked.skip_bad,
-            max_size=asked.max_size,
-            reading=dict[str, Any](option(text, "read") for text in asked.read or ()),
-        )
+        return study(asked.files, reading=reading, **fields_of(asked, *names))

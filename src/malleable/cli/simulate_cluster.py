@@ -11,7 +11,7 @@ from malleable.cluster.events import is_events
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.report.study import spread_jobs
+from malleable.report.study import spread_jobs, stated
 
 DEFAULT_POLICIES = "auto,flex,fair,fifo"
 
@@ -43,12 +43,7 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
         jobs = trace.tasks(**given)
     if asked.spread is not None:
         jobs = spread_jobs(jobs, asked.spread, asked.seed)
-    stated = trace.assumptions("tasks") | given
-    shown = ", ".join(
-        f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
-        for name, value in stated.items()
-        if value is not None
-    )
+    shown = ", ".join(stated(trace, given))
     return jobs, f"{jobs!r}, read as {trace.format}" + (f" with {shown}" if shown else "")
 
 

@@ -77,12 +77,9 @@ def case(asked: argparse.Namespace) -> Case:
             jobs = trace_of(asked).map_reduce(asked.slot_seconds)
         machines = machines if asked.load is None else _machines(asked, jobs)
     preemptive = not asked.non_preemptive
-    options = {
-        "machines": machines,
-        "preemptive": preemptive,
-        "underestimates": asked.underestimates,
-        "estimates": estimates_of(asked, "column"),
-    }
+    facts = {"machines": machines, "preemptive": preemptive}
+    estimates = estimates_of(asked, "column")
+    options = {**facts, "underestimates": asked.underestimates, "estimates": estimates}
     expected = round(jobs.slots * jobs.rate) if isinstance(jobs, MapReduceStream) else len(jobs)
     how = "preemptive" if preemptive else "non-preemptive"
     return Case(
@@ -91,5 +88,5 @@ def case(asked: argparse.Namespace) -> Case:
         DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED,
         -(-expected // _CHUNK),
         told=(f"{counted(machines, 'machine')}, {how} reduce tasks",),
-        facts={"machines": machines, "preemptive": preemptive},
+        facts=facts,
     )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from malleable.cli.streams import AbandonedError, console, note, quiet, watched
-from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size
+from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size, source_of
 from malleable.traces import Trace, read
 from malleable.view.text import Table, printable
 
@@ -219,10 +219,6 @@ def spread_argument(add: Callable[..., str]) -> None:
 
 def read_file(path: str, arguments: argparse.Namespace) -> Trace:
     """The trace or table of a file (``-``: standard input), read as the options say."""
-    source: Any = path
-    if path == "-":
-        if sys.stdin is None:
-            raise ValueError("-: standard input is closed")
-        source = sys.stdin.buffer
+    source = source_of(path)
     with busy(f"reading {printable(path)}"), warnings_as_notes():
         return read(source, skip_bad=arguments.skip_bad, max_size=arguments.max_size)

@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,11 @@ def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
 
 def cluster_header(cluster: Cluster) -> dict[str, Any]:
     """What makes a cluster again, as `Cluster` takes it."""
-    nodes: list[dict[str, Any]] = []
-    for row in range(len(cluster)):
+    pools = {"map_slots": cluster.map_slots, "reduce_slots": cluster.reduce_slots}
+    if cluster.generic:
+        pools = {"slots": cluster.map_slots}
+
+    def node(row: int) -> dict[str, Any]:
         own: dict[str, Any] = {"rate": float(cluster.rate[row])}
         own |= {
             name: float(getattr(cluster, name)[row])
@@ -84,15 +88,10 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
             if np.isfinite(getattr(cluster, name)[row])
         }
         own["name"] = str(cluster.type_names[cluster.type[row]])
-        if cluster.generic:
-            own["slots"] = int(cluster.map_slots[row])
-        else:
-            own["map_slots"] = int(cluster.map_slots[row])
-            own["reduce_slots"] = int(cluster.reduce_slots[row])
-        if nodes and {**nodes[-1], "count": 1} == {**own, "count": 1}:
-            nodes[-1]["count"] += 1
-        else:
-            nodes.append(own | {"count": 1})
+        return own | {name: int(slots[row]) for name, slots in pools.items()}
+
+    alike = groupby(map(node, range(len(cluster))))
+    nodes = [own | {"count": len(list(rows))} for own, rows in alike]
     users = [
         {"name": name, "minimum": minimum, "priority": priority}
         for name, (minimum, priority) in cluster.users.items()

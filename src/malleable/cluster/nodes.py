@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -49,10 +50,6 @@ def _count(field: str, value: Any, least: int = 0) -> int:
     return check_whole(field, value, least, 1 << 20)
 
 
-def _some(field: str, value: Any) -> int:
-    return _count(field, value, 1)
-
-
 def _number(field: str, value: Any) -> float:
     if isinstance(value, float):
         return value  # infinite ones, too
@@ -91,7 +88,7 @@ def _text(field: str, value: Any) -> str:
 _Keys = Mapping[str, tuple[Callable[[str, Any], Any], Any]]
 _NODE: _Keys = {
     "name": (_text, None),
-    "count": (_some, 1),
+    "count": (partial(_count, least=1), 1),
     "slots": (_count, None),
     "map_slots": (_count, None),
     "reduce_slots": (_count, None),

@@ -14,7 +14,7 @@ from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats, numbered
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
-from malleable.records import by_decade, job_names, job_records, ratio, response_summary
+from malleable.records import by_decade, job_names, job_records, ratio, response_summary, stretch_of
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
 # What is told of users and of flows, by the names of `response_summary`.
@@ -28,17 +28,17 @@ _OF_FLOWS = _OF_USERS | {"max_response": "max_response", "max_stretch": "max_str
 
 
 def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, Floats]:
-    """Finished rows, their responses and their stretches."""
+    """Finished rows, their responses and their work."""
     rows = np.flatnonzero(np.isfinite(found["completion"]))
     response = np.maximum(found["completion"][rows] - jobs.arrival[rows], 0.0)
-    work = (jobs.map_work + jobs.reduce_work)[rows]
-    return rows, response, np.divide(response, work, out=np.zeros(len(rows)), where=work > 0.0)
+    return rows, response, (jobs.map_work + jobs.reduce_work)[rows]
 
 
 def summary_of(
     jobs: ClusterJobs, totals: Mapping[str, Any], found: Mapping[str, Any], users: list[str]
 ) -> dict[Any, float]:
-    rows, response, stretch = _outcome(jobs, found)
+    rows, response, work = _outcome(jobs, found)
+    stretch = stretch_of(response, work)
     weight = jobs.weight[rows]
     now = float(totals["now"])
     wait = np.maximum(found["start"][rows] - jobs.arrival[rows], 0.0)
@@ -48,7 +48,7 @@ def summary_of(
     summary: dict[Any, float] = {
         "jobs": float(len(rows)),
         "unfinished": float(len(jobs) - len(rows)),
-        **response_summary(response, stretch, wait),
+        **response_summary(response, work, wait),
         "weighted_response": ratio(float(weight @ response), float(weight.sum())),
         "makespan": float(found["completion"][rows].max()) if len(rows) else math.nan,
         "missed_deadlines": float(late[np.isfinite(jobs.deadline)].sum()),
@@ -83,7 +83,7 @@ def summary_of(
         for user in users:
             own = owner == user
             if own.any():
-                found_of = response_summary(response[own], stretch[own], wait[own])
+                found_of = response_summary(response[own], work[own], wait[own])
                 summary |= {(name, user): found_of[key] for name, key in _OF_USERS.items()}
     return summary
 
@@ -121,8 +121,7 @@ def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, floa
     done = np.isfinite(completion)
     response = np.maximum(completion - arrival, 0.0)[done]
     wait = np.maximum(start - arrival, 0.0)[done]
-    stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
-    own = response_summary(response, stretch, wait)
+    own = response_summary(response, work[done], wait)
     return {
         "flows": float(done.sum()),
         **{f"flow_{name}": own[key] for name, key in _OF_FLOWS.items()},
@@ -133,9 +132,8 @@ def slowdown_of(
     jobs: ClusterJobs, found: Mapping[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Jobs and mean response / work in each decade of work: [1, 10), [10, 100) ... slot-seconds."""
-    rows, _, stretch = _outcome(jobs, found)
-    work = (jobs.map_work + jobs.reduce_work)[rows]
-    return by_decade(work, stretch)
+    _, response, work = _outcome(jobs, found)
+    return by_decade(work, response)
 
 
 def records_of(

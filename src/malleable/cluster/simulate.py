@@ -28,7 +28,7 @@ from malleable.cluster.outcome import records_of, slowdown_of, summary_of
 from malleable.cluster.series import advance
 from malleable.cluster.slots import task_records
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats
+from malleable.columns import Floats, numbered
 from malleable.domain import WORK, checked_flag, floats, refuse, suggesting
 from malleable.feeding import seed_of
 from malleable.lines import counted
@@ -55,12 +55,9 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
 
 
 def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
-    place = {word: k for k, word in enumerate(known)}
-    for word in words:
-        if word not in place:
-            place[word] = len(place)
-            known.append(word)
-    return np.array([place[word] for word in words], dtype=np.int64)
+    before = len(known)
+    known[:], numbers = numbered([*known, *words])
+    return numbers[before:]
 
 
 def _jobs(
@@ -264,18 +261,13 @@ def run(
         timing=timing,
         complete=complete,
         series={name: series},
-        history={name: _history(programs, users, simulation, known)} if learns else None,
+        history={name: _learnt(programs, users, simulation, known)} if learns else None,
         **of_tasks,
     )
 
 
-def _history(
-    programs: list[Any],
-    users: list[str],
-    simulation: _core.ClusterSimulation,
-    known: History | None,
-) -> dict[str, Any]:
-    """What was learnt of all phases, and of programs and users in the order of their numbers."""
+def _learnt(programs: list[Any], users: list[str], simulation: Any, known: History | None) -> Any:
+    """The history that a simulation ends with."""
     found = History.of(programs, _tellers(users), simulation.history())
     return (found if known is None else found.with_users(known)).plain()
 

@@ -66,7 +66,7 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
         nested = False
     if not nested:
-        return np.array(floats_of(field, values, count, "maps")), None
+        return _numbers(field, values, count), None
     check_length(field, values, count, "maps")
     rows = [floats(f"{field}[{row}]", own, WORK).reshape(-1) for row, own in enumerate(values)]
     for row, own in enumerate(rows):
@@ -75,6 +75,14 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
                 f"{field}[{row}]: {counted(len(own), 'time')} for {counted(tasks[row], 'task')}"
             )
     return np.concatenate([*rows, np.empty(0)]), _offset(rows)
+
+
+def _numbers(field: str, values: Any, count: int) -> Floats:
+    return np.array(floats_of(field, given(field, values), count, "maps"))
+
+
+def _wholes(field: str, values: Any, count: int | None) -> Integers:
+    return wholes_of(field, values, count, 0, _MOST_TASKS, "maps")
 
 
 def _after(rows: Any, count: int) -> tuple[Any, Any]:
@@ -237,31 +245,24 @@ class ClusterJobs(Table):
         program: Sequence[str] | None = None,
         name: Sequence[str] | None = None,
     ) -> None:
-        self.maps = wholes_of("maps", maps, None, 0, _MOST_TASKS)
+        self.maps = _wholes("maps", maps, None)
         count = len(self.maps)
-
-        def column(field: str, values: Any) -> Floats:
-            return np.array(floats_of(field, given(field, values), count, "maps"))
-
-        def slots(field: str, values: Any) -> Integers:
-            return wholes_of(field, values, count, 0, _MOST_TASKS, "maps")
-
-        self.reduces = slots("reduces", reduces)
+        self.reduces = _wholes("reduces", reduces, count)
         self.map_seconds, self.map_offset = _tasks("map_seconds", map_seconds, count, self.maps)
         self.reduce_seconds, self.reduce_offset = _tasks(
             "reduce_seconds", reduce_seconds, count, self.reduces
         )
-        self.arrival = column("arrival", arrival)
-        self.shuffle = column("shuffle", shuffle)
-        self.block = column("block", block)
-        self.weight = column("weight", weight)
-        self.deadline = column("deadline", without_nan("deadline", deadline))
+        self.arrival = _numbers("arrival", arrival, count)
+        self.shuffle = _numbers("shuffle", shuffle, count)
+        self.block = _numbers("block", block, count)
+        self.weight = _numbers("weight", weight, count)
+        self.deadline = _numbers("deadline", without_nan("deadline", deadline), count)
         steps = {} if sla is None else flat_sla(sla, count, "maps")
         self.sla_offset: Integers | None = steps.get("sla_offset")
         self.sla_time: Floats | None = steps.get("sla_time")
         self.sla_penalty: Floats | None = steps.get("sla_penalty")
-        self.min_map_slots = slots("min_map_slots", min_map_slots)
-        self.min_reduce_slots = slots("min_reduce_slots", min_reduce_slots)
+        self.min_map_slots = _wholes("min_map_slots", min_map_slots, count)
+        self.min_reduce_slots = _wholes("min_reduce_slots", min_reduce_slots, count)
         self.speedup = _speedups(speedup, count)
         self.rated = None if rate is None else tuple(rate)
         self.rates = None if rate is None else _rates(rate, count)
@@ -302,12 +303,8 @@ class ClusterJobs(Table):
         """The same jobs with other columns of one number a job, by their names; ValueError as for the table."""
         made = copy.copy(self)
         for field, values in columns.items():
-            whole = getattr(self, field).dtype.kind == "i"
-            if whole:
-                column: Any = wholes_of(field, values, len(self), 0, _MOST_TASKS, "maps")
-            else:
-                column = np.array(floats_of(field, values, len(self), "maps"))
-            setattr(made, field, column)
+            read = _wholes if getattr(self, field).dtype.kind == "i" else _numbers
+            setattr(made, field, read(field, values, len(self)))
         made._validate()
         made._freeze()
         return made

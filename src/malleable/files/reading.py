@@ -11,6 +11,7 @@ import gzip
 import io
 import os
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -180,6 +181,15 @@ def telling_of(where: str) -> Iterator[None]:
         raise ValueError(f"{where}: a number in it is too large") from None
     except RecursionError:
         raise ValueError(f"{where}: a value in it is nested too deeply") from None
+
+
+def source_of(path: str) -> Any:
+    """The path, or for ``-`` standard input."""
+    if path != "-":
+        return path
+    if sys.stdin is None:
+        raise ValueError("-: standard input is closed")
+    return sys.stdin.buffer
 
 
 @contextmanager

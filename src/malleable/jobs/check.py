@@ -42,9 +42,7 @@ def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
     exact = [int(m) * slots for m in minima]
     total = int(sum(int(m) for m in minima))
     scaled = [x // total for x in exact]
-    left = slots - sum(scaled)
-    if looped:
-        left = 0
+    left = 0 if looped else slots - sum(scaled)
     by_fraction = sorted(range(len(exact)), key=lambda row: (-(exact[row] % total), row))
     for row in by_fraction[:left]:
         scaled[row] += 1

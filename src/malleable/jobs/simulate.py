@@ -25,7 +25,7 @@ from malleable.jobs.plan import check_effort
 from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
 from malleable.policies import policy_of
-from malleable.records import by_decade, job_names, job_records, ratio, response_summary
+from malleable.records import by_decade, job_names, job_records, mean_of, ratio, response_summary
 from malleable.result import SimulationResult
 from malleable.size_errors import believed
 from malleable.traces.job_table import table_of
@@ -163,14 +163,11 @@ def run(
     if predictable is not None and own:
         ends = np.empty(len(jobs))
         ends[order] = loop.told()
-        summary["end_error"] = _mean(_end_errors(jobs, ends, completion))
+        summary["end_error"] = mean_of(_end_errors(jobs, ends, completion))
     done = np.isfinite(completion)
-    work = jobs.work[done]
-    stretch = np.divide(
-        completion[done] - jobs.arrival[done], work, out=np.zeros(len(work)), where=work > 0.0
-    )
+    sizes = by_decade(jobs.work[done], completion[done] - jobs.arrival[done])
     kept = _records(jobs, policy, count, start, completion) if records else None
-    parts = {policy: summary}, {policy: by_decade(work, stretch)}, {policy: seconds}
+    parts = {policy: summary}, {policy: sizes}, {policy: seconds}
     return SimulationResult("jobs", kept, *parts, complete)
 
 
@@ -213,14 +210,6 @@ def _end_errors(jobs: Jobs, told: Floats, completion: Floats) -> Floats:
     return np.abs(completion - told)[known] / asked[known]
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else math.nan
-
-
-def _most(values: Floats) -> float:
-    return float(values.max()) if len(values) else math.nan
-
-
 def _summary(
     jobs: Jobs,
     goal: Objective,
@@ -233,14 +222,14 @@ def _summary(
     response = np.maximum(completion - jobs.arrival, 0.0)[done]
     size = jobs.size[done]
     paid = goal.penalties(jobs).of_jobs(np.where(done, completion, 0.0))[done]
-    begin, end = (float(jobs.arrival.min()), _most(completion[done])) if done.any() else (0.0, 0.0)
-    stretch = np.divide(response, size, out=np.zeros(len(size)), where=size > 0.0)
+    begin = float(jobs.arrival.min()) if done.any() else 0.0
+    end = float(completion[done].max()) if done.any() else 0.0
     worth = (paid.max() if goal.is_max else paid.sum()) if len(paid) else math.nan
     return {
         "jobs": float(done.sum()),
         "unfinished": float(len(jobs) - done.sum()),
         "value": float(worth),
-        **response_summary(response, stretch, start[done] - jobs.arrival[done]),
+        **response_summary(response, size, start[done] - jobs.arrival[done]),
         **_due(jobs, completion, done),
         "utilisation": ratio(float(jobs.work[done].sum()), slots * (end - begin)),
         "idle_held": ratio(totals["idle"], totals["held"]),
@@ -259,8 +248,8 @@ def _due(jobs: Jobs, completion: Floats, done: Any) -> dict[str, float]:
     late = ~met_deadlines(deadline, end, np.zeros(len(end)))
     tardiness = weight * np.where(late, end - deadline, 0.0)
     return {
-        "mean_tardiness": _mean(tardiness),
-        "max_tardiness": _most(tardiness),
+        "mean_tardiness": float(tardiness.mean()),
+        "max_tardiness": float(tardiness.max()),
         "tardy_share": ratio(float(weight[late].sum()), float(weight.sum())),
     }
 

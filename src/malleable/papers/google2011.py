@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
 from malleable.files.csv import check_head, csv_rows
 from malleable.files.numbers import parse_number
@@ -34,9 +33,9 @@ def _value(column: str, cell: str) -> Any:
     return value
 
 
-def _columns(source: Source, needed: tuple[str, ...]) -> dict[str, Any]:
+def _columns(source: Source) -> dict[str, Any]:
     """Columns by name, jobs by arrival."""
-    columns: dict[str, list[Any]] = {name: [] for name in (*_NEEDED, *needed)}
+    columns: dict[str, list[Any]] = {name: [] for name in (*_NEEDED, _MAP, _SHUFFLE)}
     with open_text(source) as (text, where), telling_of(where), csv_rows(text) as rows:
         head = [cell.strip() for cell in next(rows, [])]
         check_head(head, list(columns))
@@ -52,29 +51,18 @@ def _columns(source: Source, needed: tuple[str, ...]) -> dict[str, Any]:
     return {name: np.array(cells)[order] for name, cells in columns.items()}
 
 
-def _taken(known: dict[str, Any], keep: Any, source: Source) -> dict[str, Any]:
-    if not keep.any():
-        raise ValueError(f"{source}: no job is left")
-    taken = {name: column[keep] for name, column in known.items()}
-    seconds = taken["submit_us"] / 1e6
-    return {**taken, "arrival": seconds - seconds.min(), "name": taken["job_id"].tolist()}
-
-
 def map_shuffle_jobs(source: Source) -> MapShuffleJobs:
     """Jobs of overlapping phases: map is requested processors times run time, shuffle the requested disk."""
-    known = _columns(source, (_MAP, _SHUFFLE))
-    some = (known[_MAP] > 0) & (known[_SHUFFLE] > 0)
-    jobs = _taken(known, (known["complete"] != 0) & (known["n_tasks"] > 1) & some, source)
-    sizes = (jobs[name] / jobs[name].mean() for name in (_MAP, _SHUFFLE))
-    return MapShuffleJobs(*sizes, arrival=jobs["arrival"], name=jobs["name"])
-
-
-def cluster_jobs(source: Source) -> ClusterJobs:
-    """Jobs of equal tasks: all that ended and have a task that finished."""
-    known = _columns(source, ("n_finish", "sum_finished_runtime_s"))
-    timed = (known["complete"] != 0) & (known["n_tasks"] > 0) & (known["n_finish"] > 0)
-    jobs = _taken(known, timed, source)
-    seconds = jobs["sum_finished_runtime_s"] / jobs["n_finish"]
-    return ClusterJobs(
-        jobs["n_tasks"].astype(np.int64), seconds, arrival=jobs["arrival"], name=jobs["name"]
+    known = _columns(source)
+    keep = (
+        (known["complete"] != 0)
+        & (known["n_tasks"] > 1)
+        & (known[_MAP] > 0)
+        & (known[_SHUFFLE] > 0)
     )
+    if not keep.any():
+        raise ValueError(f"{source}: no job is left")
+    jobs = {name: column[keep] for name, column in known.items()}
+    sizes = (jobs[name] / jobs[name].mean() for name in (_MAP, _SHUFFLE))
+    seconds = jobs["submit_us"] / 1e6
+    return MapShuffleJobs(*sizes, arrival=seconds - seconds.min(), name=jobs["job_id"].tolist())

@@ -50,6 +50,18 @@ class Line(NamedTuple):
     half: Sequence[float | None] | None = None
 
 
+def _rule(kind: str, first: tuple[float, float], last: tuple[float, float]) -> str:
+    """A straight line from one point to another."""
+    (x1, y1), (x2, y2) = first, last
+    return f'<line class="{kind}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
+
+
+def _words(kind: str, x: float, y: float, text: str, anchor: str = "start") -> str:
+    """Words that begin, end or have their middle at a point."""
+    at = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {at}>{_text(text)}</text>'
+
+
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Round numbers that cover a range, a few."""
     if not high > low:
@@ -116,23 +128,14 @@ def _frame(
     parts = []
     for mark in marks:
         at = y(mark)
-        parts.append(f'<line class="grid" x1="{left}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        parts.append(
-            f'<text class="tick" x="{left - 8}" y="{at + 4:.1f}" text-anchor="end">{_tick(mark)}</text>'
-        )
+        parts.append(_rule("grid", (left, at), (end, at)))
+        parts.append(_words("tick", left - 8, at + 4, _tick(mark), "end"))
+    base = height - _BOTTOM
     for mark in ticks(x_low, x_high, paper.marks):
         if x_low - span * 1e-9 <= mark <= x_high + span * 1e-9:
-            parts.append(
-                f'<text class="tick" x="{x(mark):.1f}" y="{height - _BOTTOM + 18}" text-anchor="middle">'
-                f"{_tick(mark)}</text>"
-            )
-    base = height - _BOTTOM
-    parts.append(f'<line class="axis" x1="{left}" x2="{end}" y1="{base}" y2="{base}"/>')
-    middle = left + wide / 2
-    parts.append(
-        f'<text class="axis-name" x="{middle:.0f}" y="{height - 6}" text-anchor="middle">'
-        f"{_text(names[0])}</text>"
-    )
+            parts.append(_words("tick", x(mark), base + 18, _tick(mark), "middle"))
+    parts.append(_rule("axis", (left, base), (end, base)))
+    parts.append(_words("axis-name", left + wide / 2, height - 6, names[0], "middle"))
     parts.append(
         f'<text class="axis-name" transform="translate(14 {_TOP + high / 2:.0f}) rotate(-90)"'
         f' text-anchor="middle">{_text(names[1])}</text>'
@@ -212,7 +215,7 @@ def _lines(
         body += path
         ends.append((last, line.key, line.name))
     if paper.named:
-        body += _names(ends, frame.end, paper.height)
+        body += _names(sorted(ends), frame.end, paper.height)
     first = list(drawn[0].x)
     if any(list(line.x) != first for line in drawn):
         return _svg(body, told, paper)
@@ -237,11 +240,8 @@ def _line(line: Line, frame: Frame, points: bool) -> tuple[list[str], float]:
     parts = []
     for a, b, half in zip(line.x, line.y, line.half or [], strict=False):
         if b is not None and half:
-            at, top, foot = frame.x(a), frame.y(b + half), frame.y(b - half)
-            parts.append(
-                f'<line class="whisker k-{line.key}" x1="{at:.1f}" x2="{at:.1f}"'
-                f' y1="{top:.1f}" y2="{foot:.1f}"/>'
-            )
+            top, foot = ((frame.x(a), frame.y(end)) for end in (b + half, b - half))
+            parts.append(_rule(f"whisker k-{line.key}", top, foot))
     known = [(frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y, strict=True) if b is not None]
     path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in known)
     dash = _DASHES.get(line.key, "4 4")
@@ -262,39 +262,29 @@ def _marked(
     parts = []
     if mark is not None:
         at = frame.x(mark[0])
-        foot = paper.height - _BOTTOM
-        parts.append(f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{foot}"/>')
-        parts.append(
-            f'<text class="mark-name" x="{at + 5:.1f}" y="{_TOP + 11}">{_text(mark[1])}</text>'
-        )
+        parts.append(_rule("mark", (at, _TOP), (at, paper.height - _BOTTOM)))
+        parts.append(_words("mark-name", at + 5, _TOP + 11, mark[1]))
     if level is not None:
         at, left = frame.y(level[0]), paper.left
-        parts.append(
-            f'<line class="mark" x1="{left}" x2="{frame.end}" y1="{at:.1f}" y2="{at:.1f}"/>'
-        )
-        parts.append(
-            f'<text class="mark-name" x="{left + 5}" y="{at - 5:.1f}">{_text(level[1])}</text>'
-        )
+        parts.append(_rule("mark", (left, at), (frame.end, at)))
+        parts.append(_words("mark-name", left + 5, at - 5, level[1]))
     return parts
 
 
 def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]:
     """Names of lines at their right ends, moved apart if they would touch."""
-    ends = sorted(ends)
     places: list[float] = []
+    lowest, limit = float(_TOP + 4), float(height - _BOTTOM)
     for at, _, _ in ends:
-        places.append(max(at, places[-1] + _LEAST_GAP) if places else max(at, _TOP + 4))
-    over = places[-1] - (height - _BOTTOM) if places else 0.0
-    if over > 0.0:
-        for k in range(len(places) - 1, -1, -1):
-            limit = height - _BOTTOM if k == len(places) - 1 else places[k + 1] - _LEAST_GAP
-            places[k] = min(places[k], limit)
+        places.append(max(at, lowest))
+        lowest = places[-1] + _LEAST_GAP
+    for k in reversed(range(len(places))):
+        places[k] = min(places[k], limit)
+        limit = places[k] - _LEAST_GAP
     found = []
     for place, (at, key, name) in zip(places, ends, strict=True):
         found.append(f'<path class="lead" d="M{x + 2} {at:.1f}L{x + 9} {place:.1f}"/>')
-        found.append(
-            f'<text class="name k-{key}" x="{x + 12}" y="{place + 4:.1f}">{_text(name)}</text>'
-        )
+        found.append(_words(f"name k-{key}", x + 12, place + 4, name))
     return found
 
 

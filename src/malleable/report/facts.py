@@ -7,7 +7,7 @@ One dictionary; every number that is shown stands in it once. Sections that cann
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from malleable import _core
 from malleable.columns import Floats
+from malleable.records import mean_of, ratio
 from malleable.replications import interval
 from malleable.report import scenarios as runs
 from malleable.report.study import MOST_RIGID, Study
@@ -22,7 +23,7 @@ from malleable.report.units import Schedule, changes, mean_bound, metrics
 from malleable.report.verdict import verdict
 from malleable.report.who import by_group, movers
 from malleable.simulation import is_fair
-from malleable.view.text import plain
+from malleable.view.text import fields_of, plain
 
 POLICIES = ("fair", "fifo", "flex", "auto")
 RECORDED, BOUND = "recorded", "bound"
@@ -156,8 +157,7 @@ class _Made:
         return {
             "kind": "trace",
             "title": " and ".join(each["name"] for each in study.files[:3]),
-            "files": study.files,
-            "format": study.format,
+            **fields_of(study, "files", "format", "slots", "load"),
             "command": self.asked.command,
             "version": _core.__version__,
             "jobs": len(study.units),
@@ -165,17 +165,10 @@ class _Made:
             "tasks": int(study.jobs.maps.sum() + study.jobs.reduces.sum()),
             "work": float(study.units.work.sum()),
             "span": float(np.ptp(study.units.arrival)) if len(study.units) else 0.0,
-            "slots": study.slots,
             "cluster": repr(study.cluster),
-            "load": study.load,
-            "subject": self.subject,
-            "fair": self.fair,
-            "baseline": self.baseline,
-            "rigid_share": study.rigid_share,
+            **fields_of(self, "subject", "fair", "baseline"),
             "promises": not _promises_nothing(study),
-            "warnings": study.warnings,
-            "assumed": study.assumed,
-            "skipped": study.skipped,
+            **fields_of(study, "rigid_share", "warnings", "assumed", "skipped"),
             "seed": self.asked.seed,
         }
 
@@ -301,12 +294,12 @@ class _Made:
 def _pair(drawn: Sequence[float], base: float) -> dict[str, Any]:
     """Mean response and its ratio to FAIR's, with half widths of 95 % intervals."""
     own = interval(list(drawn))
-    ratio = interval([each / base if base > 0.0 else math.nan for each in drawn])
+    over = interval([ratio(each, base) for each in drawn])
     return {
         "mean_response": own.mean,
         "half": own.half,
-        "ratio": ratio.mean,
-        "ratio_half": ratio.half,
+        "ratio": over.mean,
+        "ratio_half": over.half,
         "draws": len(drawn),
     }
 
@@ -351,18 +344,15 @@ def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
     made = found.schedule.end[rows] - arrival[rows]
     some = (real > 0.0) & (made > 0.0)
     factor = np.exp(np.abs(np.log(made[some] / real[some])))
-    ratio: Callable[[str], float] = lambda name: (  # noqa: E731
-        own[name] / recorded[name] if recorded[name] > 0.0 else math.nan
-    )
     return {
         "mean_response": own["mean_response"],
         "recorded_mean_response": recorded["mean_response"],
-        "mean_ratio": ratio("mean_response"),
-        "p95_ratio": ratio("p95_response"),
+        "mean_ratio": ratio(own["mean_response"], recorded["mean_response"]),
+        "p95_ratio": ratio(own["p95_response"], recorded["p95_response"]),
         "mean_wait": own["mean_wait"],
         "recorded_mean_wait": recorded["mean_wait"],
         "median_factor": float(np.median(factor)) if len(factor) else math.nan,
-        "within_fifth": float((factor <= 1.2).mean()) if len(factor) else math.nan,
+        "within_fifth": mean_of((factor <= 1.2).astype(np.float64)),
     }
 
 
@@ -416,11 +406,6 @@ def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
 
 def _busy_slots(study: Study, series: Mapping[str, Any]) -> Floats:
     """Slots in use, the mean of each window of a simulation."""
-    parts: list[Floats] = [
-        np.nan_to_num(series[f"{pool}_utilisation"]) * float(slots.sum())
-        for pool, slots in (
-            ("map", study.cluster.map_slots),
-            ("reduce", study.cluster.reduce_slots),
-        )
-    ]
-    return parts[0] + parts[1]
+    maps, reduces = (np.nan_to_num(series[f"{pool}_utilisation"]) for pool in ("map", "reduce"))
+    busy: Floats = maps * study.cluster.map_slots.sum() + reduces * study.cluster.reduce_slots.sum()
+    return busy

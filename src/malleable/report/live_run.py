@@ -32,7 +32,7 @@ from malleable.report.study import Study, checksums, load_of, with_record
 from malleable.report.units import units_of
 from malleable.report.words import duration
 from malleable.traces.recorded import Recorded, in_use
-from malleable.view.text import plain
+from malleable.view.text import fields_of, plain
 
 WINDOWS = 120
 LAYERS = 7
@@ -211,20 +211,13 @@ def _own(run: _Run) -> dict[str, Any]:
     """What only a run has."""
     told = run.status
     return {
-        "number": told.number,
-        "status": told.status,
-        "began": run.began,
-        "slots": told.slots,
-        "policy": run.policy,
-        "objective": run.objective,
+        **fields_of(told, "number", "status", "slots"),
+        **fields_of(run, "began", "policy", "objective"),
         "lasted": told.now,
         "jobs": _jobs(run),
         "over_time": _over_time(run),
         "failures": [
-            {
-                **{name: getattr(each, name) for name in _OF_FAILURE},
-                "last_line": " ".join(each.last_lines(1)),
-            }
+            fields_of(each, *_OF_FAILURE) | {"last_line": " ".join(each.last_lines(1))}
             for each in run.failures
         ],
         "decisions": [
@@ -250,12 +243,10 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
         began = first.get(k)
         found.append(
             {
-                "name": job.name,
-                "user": job.user,
-                **{name: getattr(own, name) for name in _OF_JOB},
+                **fields_of(job, "name", "user", "deadline"),
+                **fields_of(own, *_OF_JOB),
                 "comes": run.comes[k],
                 "began": began,
-                "deadline": job.deadline,
                 "wait": None if began is None else max(0.0, began - run.comes[k]),
                 "waited_for": _waited_for(run, k, began),
                 "busy": float(busy[k]),

@@ -196,38 +196,25 @@ def _time(facts: Mapping[str, Any]) -> dict[str, Any]:
     windows = list(zip(told["time"], told["time"][1:], strict=False))
     middle = [((a + b) / 2 - first) / size for a, b in windows]
 
-    def drawn(what: str, names: Sequence[str]) -> list[charts.Line]:
-        own = told["policies"]
-        return [
-            charts.Line(key_of(name), label_of(name), middle, own[name][what]) for name in names
-        ]
+    def chart(what: str, title: str) -> str:
+        own = {name: told["policies"][name][what] for name in wanted}
+        drawn = [charts.Line(key_of(name), label_of(name), middle, y) for name, y in own.items()]
+        axes = f"{unit} after the first job comes", what
+        return charts.lines(drawn, axes, title, _peaks(own))
 
-    axis = f"{unit} after the first job comes"
-    jobs = charts.lines(
-        drawn("jobs", wanted),
-        (axis, "jobs"),
-        "Jobs in the system over time",
-        _peaks(told, wanted, "jobs"),
-    )
-    slots = charts.lines(
-        drawn("slots", wanted),
-        (axis, "slots"),
-        "Slots in use over time",
-        _peaks(told, wanted, "slots"),
-    )
     step = max(1, len(middle) // _ROWS)
     return {
         "time_keys": wanted,
         "time_rows": list(range(0, len(middle), step)),
-        "jobs_chart": jobs,
-        "slots_chart": slots,
+        "jobs_chart": chart("jobs", "Jobs in the system over time"),
+        "slots_chart": chart("slots", "Slots in use over time"),
     }
 
 
-def _peaks(told: Mapping[str, Any], names: Sequence[str], what: str) -> str:
+def _peaks(values: Mapping[str, Sequence[float]]) -> str:
     each = [
-        f"{label_of(name)}: at most {words.amount(max(told['policies'][name][what], default=0.0))}"
-        for name in names
+        f"{label_of(name)}: at most {words.amount(max(own, default=0.0))}"
+        for name, own in values.items()
     ]
     return "; ".join(each) + ". The table of values follows."
 
@@ -247,7 +234,7 @@ def _load(facts: Mapping[str, Any]) -> dict[str, Any]:
             key_of(name),
             label_of(name),
             loads,
-            [_scaled(point["policies"][name]["mean_response"], size) for point in points],
+            [(own := point["policies"][name]["mean_response"]) and own / size for point in points],
         )
         for name in names
     ]
@@ -259,10 +246,6 @@ def _load(facts: Mapping[str, Any]) -> dict[str, Any]:
         drawn, names_of, "Mean response time over load", told, log=True, mark=mark, points=True
     )
     return {"loads": True, "load_keys": names, "load_chart": chart}
-
-
-def _scaled(value: float | None, size: float) -> float | None:
-    return value / size if value else None
 
 
 def _error(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,22 +284,22 @@ def _charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
         size, unit = charts.time_unit(told["time"][-1])
         edges = [at / size for at in told["time"]]
         axis = f"{unit} of the run"
-        slots = [(words.short(own["name"], 40), own["values"]) for own in told["slots"]]
+        slots = _layers(told["slots"])
         level = float(run["slots"]), f"{run['slots']:,} slots"
         found["slots_by_job_chart"] = charts.stacked(
             edges, slots, (axis, "slots"), "Slots in use by job over time",
             _means(slots), level=level,
         )  # fmt: skip
         if told["memory"]:
-            memory = [
-                (words.short(own["name"], 40), [value / 2**20 for value in own["values"]])
-                for own in told["memory"]
-            ]
             found["memory_chart"] = charts.stacked(
-                edges, memory, (axis, "MiB"), "Memory of running tasks by job over time",
-                "Each task counts with the most that it took",
+                edges, _layers(told["memory"], 2**20), (axis, "MiB"),
+                "Memory of running tasks by job over time", "Each task counts with the most that it took",
             )  # fmt: skip
     return found
+
+
+def _layers(rows: Sequence[Mapping[str, Any]], unit: float = 1.0) -> list[tuple[str, list[float]]]:
+    return [(words.short(own["name"], 40), [each / unit for each in own["values"]]) for own in rows]
 
 
 def _means(layers: list[tuple[str, list[float]]]) -> str:
@@ -336,12 +319,8 @@ def report_parts(facts: Mapping[str, Any]) -> list[Any]:
     return [
         *facts["verdict"],
         columns_table("", facts["table"]["rows"], columns),
-        *_warnings(facts),
+        *(f"note: {text}" for text in (*facts["warnings"], *facts["skipped"])),
     ]
-
-
-def _warnings(facts: Mapping[str, Any]) -> list[str]:
-    return [*(f"note: {text}" for text in (*facts["warnings"], *facts["skipped"]))]
 
 
 def _name(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats, numbered
 from malleable.domain import ALL_SLOTS
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import MAX_SIZE
+from malleable.files.reading import MAX_SIZE, source_of
 from malleable.lines import counted
 from malleable.report.units import Schedule, Units, units_of
 from malleable.report.words import duration
@@ -180,7 +179,7 @@ def _read(
     paths: Sequence[str], skip_bad: bool, max_size: int | None, given: dict[str, Any]
 ) -> _Read:
     common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
-    trace = merged([read(_source(path), **common) for path in paths])
+    trace = merged([read(source_of(path), **common) for path in paths])
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
         given["task_seconds"] = _piece(trace)
@@ -188,13 +187,22 @@ def _read(
     if cut:
         piece = duration(given["task_seconds"])
         found.assumed.append(f"Jobs have work, but no tasks: it is cut into tasks of {piece}.")
-    stated = trace.assumptions("tasks") | given
-    for name, value in stated.items():
-        if value is not None:
-            shown = number(value) if isinstance(value, (int, float)) else str(value)
-            found.assumed.append(f"{name} = {shown}")
+    found.assumed += stated(trace, given)
     _tell_rows(found, trace, trace.task_rows())
     return found
+
+
+def stated(trace: Trace, given: Mapping[str, Any]) -> list[str]:
+    """What is taken for granted of the tasks of a trace, each as ``name = value``."""
+    known = {
+        name: own
+        for name, own in {**trace.assumptions("tasks"), **given}.items()
+        if own is not None
+    }
+    return [
+        f"{name} = {number(own) if isinstance(own, (int, float)) else own}"
+        for name, own in known.items()
+    ]
 
 
 def _tell_rows(found: _Read, trace: Trace, rows: Any) -> None:
@@ -225,15 +233,6 @@ def _tell_rows(found: _Read, trace: Trace, rows: Any) -> None:
             "The log knows no waits. Its submit times may be start times: then jobs come when there is room, "
             "and every policy looks better than it would be."
         )
-
-
-def _source(path: str) -> Any:
-    """What is read for a path; ``-``: standard input."""
-    if path != "-":
-        return path
-    if sys.stdin is None:
-        raise ValueError("-: standard input is closed")
-    return sys.stdin.buffer
 
 
 def _uncut(trace: Trace) -> bool:

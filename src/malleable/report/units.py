@@ -17,7 +17,7 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats, Integers, numbered
 from malleable.live.jobs_file import parents_first
-from malleable.records import quantile
+from malleable.records import mean_of, most_of, quantile
 from malleable.tandem.simulate import lower_bound
 from malleable.tandem.table import MapShuffleJobs
 
@@ -192,9 +192,9 @@ def mean_bound(jobs: ClusterJobs, cluster: Cluster, units: Units) -> float:
     return max(fluid, float(units.alone.mean()))
 
 
-def metrics(units: Units, schedule: Schedule, chosen: Any = None) -> dict[str, float]:
+def metrics(units: Units, schedule: Schedule) -> dict[str, float]:
     """Figures of a schedule over the counted jobs (or those of them that are ``chosen``)."""
-    counted = units.counted if chosen is None else units.counted & chosen
+    counted = units.counted
     rows = np.flatnonzero(counted & np.isfinite(schedule.end))
     response, wait = (times[rows] for times in response_and_wait(units, schedule))
     some = units.alone[rows] > 0.0
@@ -202,11 +202,11 @@ def metrics(units: Units, schedule: Schedule, chosen: Any = None) -> dict[str, f
     found = {"jobs": float(len(rows)), "unfinished": float(counted.sum() - len(rows))}
     for name, values in (("response", response), ("wait", wait[~np.isnan(wait)])):
         order = np.sort(values)
-        found[f"mean_{name}"] = float(values.mean()) if len(values) else math.nan
+        found[f"mean_{name}"] = mean_of(values)
         for part in (50, 95, 99):
             found[f"p{part}_{name}"] = quantile(order, part / 100)
-        found[f"longest_{name}"] = float(order[-1]) if len(order) else math.nan
-    found["mean_slowdown"] = float(slowdown.mean()) if len(slowdown) else math.nan
+        found[f"longest_{name}"] = most_of(values)
+    found["mean_slowdown"] = mean_of(slowdown)
     due = np.isfinite(units.deadline[rows])
     if np.isfinite(units.deadline[counted]).any():
         last = units.deadline[rows][due]

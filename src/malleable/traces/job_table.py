@@ -91,12 +91,8 @@ def _list(cell: Any) -> list[float]:
 
 
 def _number_or_list(cell: Any) -> float | list[float]:
-    if isinstance(cell, str) and ";" not in cell:
-        return _float(cell)
-    try:
-        return _list(cell)
-    except TypeError:  # not a list
-        return _float(cell)
+    several = ";" in cell if isinstance(cell, str) else hasattr(cell, "__iter__")
+    return _list(cell) if several else _float(cell)
 
 
 # What makes a value of a cell; numbers need no line.
@@ -338,8 +334,7 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     array([100,  20])
     """
     if is_frame(source):
-        with telling_of("data frame"):
-            return _made(_of_columns(frame_columns(source, "data frame")), _JOBS)  # type: ignore[no-any-return]
+        return table_of(source, Jobs)  # type: ignore[no-any-return]
     with open_bytes(source, max_size) as (stream, where), telling_of(where):
         return _made(_rows(stream, where, max_size), _JOBS)  # type: ignore[no-any-return]
 

@@ -166,11 +166,8 @@ class DecisionStream:
         kind = parse_objective(objective).kind()
         self._due = kind is None or kind.needs_deadline or not kind.steady
         if self._due:
-            table = self.jobs
-            due = table.work * np.random.default_rng(_SEED + 2).uniform(*_DUE, jobs)
-            self.jobs = Jobs(
-                table.work, min_slots=table.min_slots, max_slots=table.max_slots, deadline=due
-            )
+            times = np.random.default_rng(_SEED + 2).uniform(*_DUE, jobs)
+            self.jobs = self.jobs._replaced(deadline=self.jobs.work * times)
         self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
         self._work = self.jobs.work.copy()
         held = _HELD.get(instance, 0.0)
