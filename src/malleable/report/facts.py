@@ -15,7 +15,7 @@ import numpy as np
 
 from malleable import _core
 from malleable.columns import Floats
-from malleable.records import mean_of, ratio
+from malleable.records import mean_of, most_of, ratio
 from malleable.replications import interval
 from malleable.report import scenarios as runs
 from malleable.report.study import MOST_RIGID, Study
@@ -304,11 +304,6 @@ def _pair(drawn: Sequence[float], base: float) -> dict[str, Any]:
     }
 
 
-def _last(study: Study, schedule: Schedule) -> float:
-    ends = schedule.end[np.isfinite(schedule.end)]
-    return float(ends.max()) if len(ends) else math.nan
-
-
 def _first(study: Study) -> float:
     return float(study.units.arrival.min()) if len(study.units) else 0.0
 
@@ -316,7 +311,7 @@ def _first(study: Study) -> float:
 def _idle(study: Study, found: runs.Found) -> float:
     """Mean slots without a task from the first arrival to the last end."""
     assert found.schedule is not None
-    last, first = _last(study, found.schedule), _first(study)
+    last, first = most_of(found.schedule.end[np.isfinite(found.schedule.end)]), _first(study)
     if not last > first:
         return math.nan
     busy = _busy_slots(study, found.series)

@@ -69,10 +69,8 @@ def rigid_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
     """The recorded policy with jobs as rigid as they were: none runs on fewer slots than it has tasks."""
     if study.rigid is None or not study.rigid.any():
         return []
-    jobs, slots = study.jobs, study.slots
-    minimum = np.where(study.rigid, np.minimum(jobs.maps, slots), 0)
-    made = jobs.changed(min_map_slots=minimum)
-    how = {"gang": True}
+    minimum = np.where(study.rigid, np.minimum(study.jobs.maps, study.slots), 0)
+    made, how = study.jobs.changed(min_map_slots=minimum), {"gang": True}
     return [Scenario(("rigid", name), made, study.units, name, how, True) for name in policies]
 
 
