@@ -292,8 +292,8 @@ def test_what_lies_before_damage_can_be_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"phase": "shuffle"}, "phase = 'shuffle': must be one of map, reduce"),
-        ({"reduce_from": "end"}, "reduce_from = 'end': must be one of start, shuffled, sorted"),
+        ({"phase": "shuffle"}, "phase = 'shuffle': expected one of map, reduce"),
+        ({"reduce_from": "end"}, "reduce_from = 'end': expected one of start, shuffled, sorted"),
         ({"skip_bad": "ignore"}, "skip_bad = 'ignore': must be True or False"),
         ({"at": float("nan")}, "at = nan: must be finite"),
     ],

@@ -115,7 +115,7 @@ def test_empty_trace_and_repeated_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"phase": "shuffle"}, "phase = 'shuffle': must be one of map, reduce"),
+        ({"phase": "shuffle"}, "phase = 'shuffle': expected one of map, reduce"),
         ({"block_bytes": 0}, "block_bytes = 0: must be finite and above 0"),
         ({"task_seconds": float("nan")}, "task_seconds = nan"),
         ({"phase": "reduce", "reduce_bytes": -1}, "reduce_bytes = -1"),

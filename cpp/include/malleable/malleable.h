@@ -119,9 +119,9 @@ typedef struct malleable_jobs {
   /* The time of the last decision when the rows are added, or that of the first one; all models; of
    * flows: one for each flow. */
   const double* arrival;
-  const double* weight;     /* 1; of flows: one for each flow; * */
-  const double* deadline;   /* infinity, that is, no deadline; of flows: one for each flow; * */
-  const double* size;       /* the work; it is the work that the job or the flow had when it came */
+  const double* weight;   /* 1; of flows: one for each flow; * */
+  const double* deadline; /* infinity, that is, no deadline; of flows: one for each flow; * */
+  const double* size;     /* the work; it is the work that the job or the flow had when it came */
   /* * SLA steps. The steps of row j, a job or a flow, have the places from sla_offset[j] to before
    * sla_offset[j + 1] in sla_time and sla_penalty. */
   const int64_t* sla_offset;
