@@ -50,10 +50,22 @@ def combine(path: Path, present: Iterable[Path], plain: Iterable[Path]) -> None:
             raise ValueError(f"{name}: seeds {row['seeds']} with, {without['seeds']} without")
         rows.append(
             {key: row[key] for key in ("kind", "instance", "measure", "seeds")}
-            | {"with": row["values"], "plain": without["values"]}
+            | {"with": _short(row["values"]), "plain": _short(without["values"])}
             | {"cpu_with": round(row["seconds"], 2), "cpu_plain": round(without["seconds"], 2)}
         )
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"rows": rows}, indent=1) + "\n")
+    _save(path, json.loads(path.read_text()) | {"rows": rows})
+
+
+def _save(path: Path, each: dict[str, Any]) -> None:
+    """One row a line."""
+    head = json.dumps({name: told for name, told in each.items() if name != "rows"}, indent=1)
+    rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in each["rows"])
+    path.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n')
+
+
+def _short(values: list[float]) -> list[float]:
+    """Six digits: ratios are shown with three."""
+    return [float(f"{value:.6g}") for value in values]
 
 
 def _ratio(plain: float, present: float) -> float:
