@@ -110,6 +110,11 @@ class BasePlan:
 
     _repr_html_ = as_html
 
+    @property
+    def allocation(self) -> Integers:
+        """`slots`, by the name that they have in the JSON of a plan."""
+        return self.slots
+
     def explain(self, rows: npt.ArrayLike | None = None) -> list[str]:
         """One line for each job or flow: its slots now and why, the next change, and its end.
 

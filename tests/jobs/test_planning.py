@@ -112,6 +112,7 @@ def test_every_policy_objective_and_mode(policy, objective, min_mode):
             plan = mb.plan(jobs, slots, objective, policy, **options)
             check_plan(plan, objective)
             assert (plan.jobs, plan.capacity, plan.now) == (jobs, slots, now)
+            assert plan.allocation is plan.slots
             assert (plan.policy, plan.objective, plan.min_mode) == (policy, objective, min_mode)
             same_bytes(plan, mb.plan(jobs, slots, objective, policy, **options))
 
