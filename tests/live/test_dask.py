@@ -1,7 +1,6 @@
 """The executor on a real Dask cluster: workers are processes, and some of them are killed."""
 
 import gc
-import json
 import os
 import signal
 import threading
@@ -12,8 +11,6 @@ from functools import partial
 import pytest
 
 import malleable as mb
-from malleable.cli import main
-from tests.full import FULL
 from tests.live import calls_to_make as calls
 from tests.live.dask_cluster import client_of, two_workers
 from tests.live.waiting import PATIENCE, until
@@ -343,43 +340,6 @@ def test_what_an_engine_cannot_take(client, monkeypatch):
         mb.engines.Dask(other)
     with pytest.raises(AttributeError, match="no attribute 'Desk'"):
         assert mb.engines.Desk
-
-
-JOBS = "name,arrival,maps,map_seconds,reduces,reduce_seconds\na,0,4,10,1,20\nb,5,8,10,0,0\nc,6,3,2,1,9\n"
-
-
-def test_sweeps_and_figures_are_those_of_a_serial_run(cluster, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "jobs.csv").write_text(JOBS)
-    (tmp_path / "nodes.toml").write_text("[[node]]\ncount = 2\nslots = 2\n")
-    engine = "dask" + cluster.scheduler_address.removeprefix("tcp")
-    simulate = ["simulate", "jobs.csv", "--model", "cluster", "--cluster", "nodes.toml"]
-    cases = {
-        "sweep": [*simulate, "--replications", "3", "--errors", "0,1"],
-        "figure": ["reproduce", "flex-fig6", "--simulations", "1", "--quick"],
-    }
-    if not FULL:
-        del cases["figure"]
-    for name, words in cases.items():
-        for place, more in {"here": [], "there": ["--engine", engine]}.items():
-            assert main([*words, *more, "--json", f"{name}.{place}"]) == 0
-        assert without_times(tmp_path / f"{name}.here") == without_times(tmp_path / f"{name}.there")
-    with pytest.raises(SystemExit):
-        main([*simulate, "--engine"])
-    assert main([*simulate, "--replications", "2", "--engine", "desk"]) == 1
-
-
-def without_times(path):
-    """The bytes of all but wall-clock seconds."""
-
-    def kept(value):
-        if isinstance(value, dict):
-            return {name: kept(own) for name, own in value.items() if name != "timing"}
-        return [kept(own) for own in value] if isinstance(value, list) else value
-
-    found = json.dumps(kept(json.loads(path.read_text()))).encode()
-    assert len(found) > 500
-    return found
 
 
 def test_records_are_those_of_a_serial_run_to_the_byte(pool):

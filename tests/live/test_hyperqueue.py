@@ -30,8 +30,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:the HyperQueue server that is started here:RuntimeWarning"
 )
 
-JOBS = "name,arrival,maps,map_seconds,reduces,reduce_seconds\na,0,4,10,1,20\nb,5,8,10,0,0\n"
-
 
 @pytest.fixture(scope="module")
 def server():
@@ -316,7 +314,7 @@ def test_who_does_not_know_the_secret_learns_nothing(pool, engine):
         assert mute.fileno() >= 0
 
 
-def test_run_and_sweep(server, tmp_path, monkeypatch, capsys):
+def test_a_run_of_commands(server, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\nname = "a"\ncommand = "sh -c \'echo $1; exit $1\' sh {}"\nover = ["0", "4"]\n'
@@ -330,18 +328,10 @@ def test_run_and_sweep(server, tmp_path, monkeypatch, capsys):
     assert (
         tmp_path / ".malleable/journal.sqlite.output/1/1-b/0.0.out"
     ).read_text() == f"{tmp_path}\n"
-    assert main(["run", "--slots", "2", "--engine", "dask://here:1"]) == 1
+    for wrong in ("dask://here:1", "hyperqueue:", "hyperqueues"):
+        assert main(["run", "--slots", "2", "--engine", wrong]) == 1
+        assert "expected hyperqueue or hyperqueue:FOLDER" in capsys.readouterr().err
     assert main(["run", "--slots", "2", "--engine", "hyperqueue:/none"]) == 1
-    (tmp_path / "jobs.csv").write_text(JOBS)
-    (tmp_path / "nodes.toml").write_text("[[node]]\ncount = 2\nslots = 2\n")
-    sweep = ["simulate", "jobs.csv", "--model", "cluster", "--cluster", "nodes.toml"]
-    assert main([*sweep, "--replications", "2", *where]) == 1
-    assert "how many tasks at once" in capsys.readouterr().err
-    for name, more in {"here": [], "there": [*where, "--processes", "2"]}.items():
-        assert main([*sweep, "--replications", "2", "--estimates", "1", *more, "--json", name]) == 0
-    here, there = (json.loads((tmp_path / name).read_text()) for name in ("here", "there"))
-    del here["timing"], there["timing"]
-    assert json.dumps(here) == json.dumps(there)
 
 
 def test_what_an_engine_cannot_take(server):

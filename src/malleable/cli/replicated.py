@@ -53,10 +53,7 @@ def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
             raise ValueError(f"--{name.replace('_', '-')}: works for a single run only")
     names = [name.strip() for name in (asked.policy or made.policies).split(",")]
     rivals = other_fairs(made.jobs, names, made.options)
-    with (
-        workers(asked.processes, asked.engine) as executor,
-        progress_bar("replications") as advance,
-    ):
+    with workers(asked.processes) as executor, progress_bar("replications") as advance:
         found = replicate(
             partial(_same, made.jobs),
             range(asked.seed, asked.seed + asked.replications),

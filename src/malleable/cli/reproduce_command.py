@@ -6,7 +6,7 @@ import argparse
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import adder, progress_bar
-from malleable.cli.workers import ENGINE, workers
+from malleable.cli.workers import workers
 from malleable.papers import FIGURES, reproduce
 from malleable.papers.google2011 import map_shuffle_jobs
 from malleable.view.drawing import image_bytes
@@ -23,8 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("name NAME", "name of a figure above", choices=tuple(FIGURES))
     told = "simulations for each point of the figure (default: the number above)"
     add("--simulations N", told, int)
-    add("--processes N", "clusters: simulations side by side (default: 1)", int)
-    add("--engine NAME", f"clusters: {ENGINE}")
+    add("--processes N", "clusters: simulations side by side", int, 1)
     add("--quick", "fewer simulations, without the largest experiments", bool)
     told = "overlap: generated jobs for each point of the figure (default: the number above)"
     add("--jobs N", told, int)
@@ -47,7 +46,7 @@ def run(asked: argparse.Namespace) -> int:
     trace = asked.trace
     if trace is not None and FIGURES[name].trace:
         trace = map_shuffle_jobs(asked.trace)
-    with progress_bar(name) as advance, workers(asked.processes, asked.engine) as executor:
+    with progress_bar(name) as advance, workers(asked.processes) as executor:
         how = {"executor": executor, "progress": advance, **fields_of(asked, "seed", "quick")}
         figure = reproduce(name, getattr(asked, unit + "s"), trace=trace, **how)
     if not figure.panels:

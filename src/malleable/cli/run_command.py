@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import signal
 import sys
 import types
@@ -27,11 +28,11 @@ from malleable.cli.run_screen import (
 )
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
-from malleable.cli.terminal import adder, duration, size
-from malleable.cli.workers import engine_of
+from malleable.cli.terminal import adder, duration, size, warnings_as_notes
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
 from malleable.files.writing import check_targets
+from malleable.live import engines
 from malleable.live.control import Control
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
@@ -170,8 +171,8 @@ def run(asked: argparse.Namespace) -> int:
     if asked.joblog:
         check_targets({"--joblog": asked.joblog}, asked.force or again)
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
-    if asked.engine and not asked.engine.startswith("hyperqueue"):
-        raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
+    if asked.engine and not re.fullmatch("hyperqueue(:.+)?", asked.engine):
+        raise ValueError(f"--engine {asked.engine}: expected hyperqueue or hyperqueue:FOLDER")
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     return (_go_on if again else _begin)(asked, memory, outputs)
@@ -307,9 +308,16 @@ def _progress(
             begun.guard("the view of the run", screen.close)
 
 
+def _engine(name: str | None, slots: int) -> Engine:
+    if not name:
+        return Local(slots)
+    with warnings_as_notes():
+        return engines.HyperQueue(slots, name.partition(":")[2] or None)
+
+
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
-    engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
+    engine = _engine(asked.engine, run.slots)
     halted, wanted = False, Wanted()
     with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from malleable.cli.terminal import read_file
-from malleable.cli.workers import ENGINE
 from malleable.simulation import model_of, parsed_option
 from malleable.traces import Trace
 
@@ -37,8 +36,7 @@ def decided_arguments(add: Callable[..., str]) -> None:
     add("--objective", told)
     add("--set NAME=VALUE", "set an option by name (--options lists them)", action="append")
     add("--replications N", "simulate with so many seeds; more than one gives intervals", int, 1)
-    add("--processes N", "how many simulations run side by side (default: 1)", int)
-    add("--engine NAME", ENGINE)
+    add("--processes N", "how many simulations run side by side", int, 1)
     add("--loads L,L", "run a grid of cases: each of these loads")
     add("--errors S,S", "run a grid of cases: sizes that are wrong by each of these sigma")
 

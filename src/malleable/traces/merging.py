@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.jobs.table import Integers
+from malleable.columns import Integers, numbered
 from malleable.lines import counted
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
@@ -173,34 +173,26 @@ def _order(trace: Trace) -> Integers:
 
 def _taken(trace: Trace, order: Integers) -> Trace:
     """These rows in this order."""
-    changed: dict[str, Any] = {"arrival": trace.arrival[order]}
-    for name in ("name", *_UNSAID):
-        column = getattr(trace, name)
-        if isinstance(column, np.ndarray):
-            changed[name] = column[order]
-        elif column is not None:
-            changed[name] = [column[row] for row in order.tolist()]
-    changed["groups"] = {
-        name: [own[row] for row in order.tolist()] for name, own in trace.groups.items()
+    changed: dict[str, Any] = {
+        name: _picked(getattr(trace, name), order) for name in ("arrival", "name", *_UNSAID)
     }
+    changed["groups"] = {name: _picked(own, order) for name, own in trace.groups.items()}
     for name in ("map", "reduce"):
         phase = getattr(trace, name)
         changed[name] = None if phase is None else _phase(phase, order)
     if trace.flow is not None:
-        turned = np.empty(len(order), dtype=np.int64)
-        turned[order] = np.arange(len(order))
-        rows, offset = _rows(trace.parent_offset, order)
-        first = np.unique(trace.flow[order], return_index=True)[1]
-        by = trace.flow[order][np.sort(first)]
-        number = np.empty(len(by), dtype=np.int64)
-        number[by] = np.arange(len(by))
-        changed |= {
-            "flow": number[trace.flow[order]],
-            "flow_name": [trace.flow_name[k] for k in by.tolist()],
-            "parent_offset": offset,
-            "parent": turned[trace.parent[rows]],
-        }
+        rows, changed["parent_offset"] = _rows(trace.parent_offset, order)
+        changed["parent"] = np.argsort(order)[trace.parent[rows]]
+        names, changed["flow"] = numbered(trace.flow[order].tolist())
+        changed["flow_name"] = _picked(trace.flow_name, np.array(names))
     return replace(trace, **changed)
+
+
+def _picked(column: Any, rows: Integers) -> Any:
+    """These rows of an array or a list; None: there is no such column."""
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    return None if column is None else [column[row] for row in rows.tolist()]
 
 
 def _rows(offset: Integers, order: Integers) -> tuple[Integers, Integers]:
@@ -212,15 +204,7 @@ def _rows(offset: Integers, order: Integers) -> tuple[Integers, Integers]:
 
 
 def _phase(phase: Phase, order: Integers) -> Phase:
-    changed: dict[str, Any] = {
-        field: getattr(phase, field)[order] for field in _OF_JOBS if _has(phase, field)
-    }
-    if phase.offset is None:
-        if phase.seconds is not None:
-            changed["seconds"] = phase.seconds[order]
-        return replace(phase, **changed)
-    rows, changed["offset"] = _rows(phase.offset, order)
-    for field in (*_RUNS, "seconds"):
-        if _has(phase, field):
-            changed[field] = getattr(phase, field)[rows]
-    return replace(phase, **changed)
+    rows, offset = (order, None) if phase.offset is None else _rows(phase.offset, order)
+    by_job = {field: _picked(getattr(phase, field), order) for field in _OF_JOBS}
+    by_row = {field: _picked(getattr(phase, field), rows) for field in (*_RUNS, "seconds")}
+    return Phase(offset=offset, **by_job, **by_row)
