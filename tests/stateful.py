@@ -7,7 +7,7 @@ A `Kind` makes an object and takes steps with it. What it must remember of its c
 import numpy as np
 
 import malleable as mb
-from malleable.slotted.epoch import LOOP_POLICIES
+from malleable.policies import policy_names
 
 CLUSTER = {
     "node": [
@@ -313,7 +313,7 @@ KINDS = [
     ),
     *(
         Kind(f"slotted-{p}", lambda p=p: mb.SlottedEpoch(6, p, slot_seconds=2.0), slotted_step)
-        for p in LOOP_POLICIES
+        for p in policy_names("slotted", in_loop=True)
     ),
     Kind("scheduler", lambda: mb.Scheduler(CLUSTER, "flex"), scheduler_step),
     Kind("scheduler-auto", lambda: mb.Scheduler(CLUSTER, "auto", prior=3.0), scheduler_step),

@@ -13,8 +13,7 @@ import numpy as np
 import malleable as mb
 from malleable.flows.plan import FLOW_POLICIES
 from malleable.jobs.plan import POLICIES
-from malleable.slotted.epoch import LOOP_POLICIES
-from malleable.tandem.epoch import OVERLAP_POLICIES
+from malleable.policies import policy_names
 from tests.frozen.lines import cluster_of, column, section, words
 from tests.frozen.plans import OBJECTIVES, many_jobs
 
@@ -312,7 +311,7 @@ def overlap():
         "overlap",
         [
             {"policy": policy, "map_slots": 5, "shuffle_slots": 4, **options}
-            for policy in OVERLAP_POLICIES
+            for policy in policy_names("tandem", in_loop=True)
             for options in ({}, {"conserving": False}, {"underestimates": "bounce"})
         ],
     )
@@ -340,9 +339,12 @@ def held():
     ]
     of_phases = [
         {"policy": policy, "map_slots": 5, "shuffle_slots": 4, "period": 2.0}
-        for policy in OVERLAP_POLICIES
+        for policy in policy_names("tandem", in_loop=True)
     ]
-    of_tasks = [{"machines": 10, "policy": policy, "period": 4.0} for policy in LOOP_POLICIES]
+    of_tasks = [
+        {"machines": 10, "policy": policy, "period": 4.0}
+        for policy in policy_names("slotted", in_loop=True)
+    ]
     return [
         *_all(Jobs, "jobs", of_jobs),
         *_all(HeldFlows, "flows", of_flows),
@@ -358,7 +360,7 @@ def slotted():
         "slotted",
         [
             {"machines": 10, "policy": policy, "slot_seconds": seconds}
-            for policy in LOOP_POLICIES
+            for policy in policy_names("slotted", in_loop=True)
             for seconds in (1.0, 2.5)
         ],
     )

@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.slotted.epoch import LOOP_POLICIES, bounce_left
+from malleable.policies import policy_names
+from malleable.slotted.epoch import bounce_left
 from malleable.slotted.generate import section7
+
+LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 
 class Loop:

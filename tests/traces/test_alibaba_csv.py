@@ -59,7 +59,7 @@ def test_names_are_the_dag() -> None:
             "M1,0,",
             r"line 1: instance_num = '0': must be a whole number from 1 to 2147483647",
         ),
-        ("M1,3,", "M1,x,", r"line 1: instance_num = 'x': not a number"),
+        ("M1,3,", "M1,x,", "line 1: instance_num = 'x': must be a whole number from 1"),
         ("10,14", "-10,14", r"line 1: start_time = '-10': must be a whole number from 0"),
         ("10,14", "10,14.5", r"line 1: end_time = '14.5': must be a whole number from 0"),
         ("Terminated,11", "Done,11", r"line 3: status = 'Done': expected Terminated, "),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from malleable.cli.status_command import JOURNAL, read_journal
 from malleable.cli.streams import note, quiet
@@ -21,7 +21,6 @@ from malleable.live.own_files import open_file
 from malleable.view.live import failure_lines
 from malleable.view.text import printable
 
-_PIECE = 1 << 20
 _LOOK = 0.2  # seconds between two looks at files that grow
 
 
@@ -58,22 +57,11 @@ class _Reader:
             if os.fstat(descriptor).st_size <= at:
                 return
             if self._heads and self._last != task:
-                _out(f"==> task {task} <==\n".encode())
+                sys.stdout.buffer.write(f"==> task {task} <==\n".encode())
             self._last, self.told = task, True
             file.seek(at)
-            self._at[task, attempt] = at + _copy(file)
-
-
-def _out(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-
-
-def _copy(file: BinaryIO) -> int:
-    total = 0
-    while piece := file.read(_PIECE):
-        _out(piece)
-        total += len(piece)
-    return total
+            shutil.copyfileobj(file, sys.stdout.buffer)
+            self._at[task, attempt] = file.tell()
 
 
 def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -204,14 +205,6 @@ def halt(text: str) -> Halt | None:
     return Halt(when == "now", what, int(count), bool(percent))
 
 
-def _places(jobs: Sequence[Job]) -> list[int]:
-    """The number of the first task of each job among all tasks of the run."""
-    found = [0]
-    for job in jobs:
-        found.append(found[-1] + len(job))
-    return found
-
-
 class Wanted:
     """What somebody asked to be written. Its first error ends the run (`malleable.cli.run_command`)."""
 
@@ -231,8 +224,8 @@ class JobLog:
 
     def __init__(self, path: str, jobs: Sequence[Job], folders: Sequence[str]) -> None:
         self._file: TextIO = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
-        self._jobs, self._folders, self._first = jobs, folders, _places(jobs)
-        self._path = path
+        self._jobs, self._folders, self._path = jobs, folders, path
+        self._first = list(accumulate(map(len, jobs), initial=0))  # number of each job's first task
         with naming(path):
             if not self._file.tell():
                 self._file.write("\t".join(_HEADS.split()) + "\n")

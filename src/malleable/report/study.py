@@ -41,44 +41,61 @@ _PIECES = 20  # tasks of the median job, where work is known without tasks
 _MOST_PIECES = 1e6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Study:
+@dataclass
+class Read:
+    """Jobs as files say them.
+
+    Attributes
+    ----------
+    jobs : ClusterJobs
+    format : str
+    ran_on : Cluster or None
+        Where the files say it.
+    record : Recorded or None
+        Times from the first arrival on.
+    rigid : ndarray of bool
+        Rows whose tasks all ran together.
+    groups : dict
+        Of each kind of group, the name of each job's group.
+    warnings, assumed, skipped : list of str
+    """
+
+    jobs: ClusterJobs
+    format: str
+    ran_on: Cluster | None = None
+    record: Recorded | None = None
+    rigid: Any = None
+    groups: dict[str, Sequence[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Study(Read):
     """See the file's head.
 
     Attributes
     ----------
     files : list of dict
         ``name``, ``bytes``, ``sha256``.
-    format : str
-    jobs, cluster, units
-    record : Recorded or None
-        Times from the first arrival on.
+    cluster, units
     schedule : Schedule or None
         The recorded one, of jobs.
-    rigid : ndarray of bool
-        Rows whose tasks all ran together.
     rigid_share : float
-        The part of the work that they have.
+        The part of the work that rigid jobs have.
     waits_tell : bool
         Whether the record is worth a comparison.
-    warnings, assumed, skipped : list of str
     load : float
         Work over slots over the time in which jobs came; NaN where they came at once.
     """
 
     files: list[dict[str, Any]]
-    format: str
-    jobs: ClusterJobs
     cluster: Cluster
     units: Units
-    record: Recorded | None = None
     schedule: Schedule | None = None
-    rigid: Any = None
     rigid_share: float = 0.0
     waits_tell: bool = False
-    warnings: list[str] = field(default_factory=list)
-    assumed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
     load: float = math.nan
 
     @property
@@ -130,7 +147,7 @@ def study(
         warnings.simplefilter("always")
         if len(paths) == 1 and is_events(paths[0]):
             jobs, ran_on = recorded_jobs(paths[0])
-            found = _Read(jobs, "recorded events", ran_on=ran_on)
+            found = Read(jobs, "recorded events", ran_on=ran_on)
         else:
             found = _read(paths, skip_bad, max_size, dict(reading or {}))
         heard += dict.fromkeys(str(warning.message) for warning in caught)
@@ -138,14 +155,13 @@ def study(
     found.jobs = _spread(found, spread, seed)
     place = _place(found, cluster, slots, load)
     units = units_of(found.jobs, place, found.groups)
-    kept = ("format", "jobs", "rigid", "warnings", "assumed", "skipped")
     told = Study(
         files=[each for path in paths for each in checksums(path)],
         cluster=place,
         units=units,
         rigid_share=_share(found.jobs, found.rigid),
         load=load_of(found.jobs, place),
-        **{name: getattr(found, name) for name in kept},
+        **{**vars(found), "record": None},
     )
     if told.rigid is not None and told.rigid.any():
         told.warnings.append(
@@ -162,28 +178,15 @@ def _share(jobs: ClusterJobs, chosen: Any) -> float:
     return float(work[chosen].sum()) / whole if chosen is not None and whole > 0.0 else 0.0
 
 
-@dataclass
-class _Read:
-    jobs: ClusterJobs
-    format: str
-    ran_on: Cluster | None = None
-    record: Recorded | None = None
-    rigid: Any = None
-    groups: dict[str, Sequence[str]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    assumed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-
-
 def _read(
     paths: Sequence[str], skip_bad: bool, max_size: int | None, given: dict[str, Any]
-) -> _Read:
+) -> Read:
     common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
     trace = merged([read(source_of(path), **common) for path in paths])
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
         given["task_seconds"] = _piece(trace)
-    found = _Read(trace.tasks(**given), trace.format)
+    found = Read(trace.tasks(**given), trace.format)
     if cut:
         piece = duration(given["task_seconds"])
         found.assumed.append(f"Jobs have work, but no tasks: it is cut into tasks of {piece}.")
@@ -205,7 +208,7 @@ def stated(trace: Trace, given: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _tell_rows(found: _Read, trace: Trace, rows: Any) -> None:
+def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
     """What is known of these rows of a trace: groups, and the record; and what is left out."""
     groups = {"user": trace.user, "program": trace.program, **trace.groups}
     found.groups = {
@@ -254,7 +257,7 @@ def _piece(trace: Trace) -> float:
     return float(f"{math.ceil(exact / digits) * digits:.12g}")
 
 
-def _spread(found: _Read, spread: float | None, seed: int) -> ClusterJobs:
+def _spread(found: Read, spread: float | None, seed: int) -> ClusterJobs:
     """Jobs that come one after another, where all came at once."""
     jobs = found.jobs
     if spread is None:
@@ -296,7 +299,7 @@ def load_of(jobs: ClusterJobs, cluster: Cluster) -> float:
 
 
 def _place(
-    found: _Read, cluster: str | Cluster | None, slots: int | None, load: float | None
+    found: Read, cluster: str | Cluster | None, slots: int | None, load: float | None
 ) -> Cluster:
     """The cluster, and a sentence that says its source."""
     jobs = found.jobs

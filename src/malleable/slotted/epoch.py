@@ -11,9 +11,7 @@ from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
 from malleable.lines import counted
 from malleable.names import SlottedPolicy
-from malleable.policies import policy_names, policy_of
-
-LOOP_POLICIES = policy_names("slotted", in_loop=True)
+from malleable.policies import policy_of
 
 
 class SlottedDecision(ExplainedDecision):

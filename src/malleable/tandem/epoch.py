@@ -13,10 +13,7 @@ from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.lines import counted
 from malleable.names import TandemPolicy
-from malleable.policies import policy_names, policy_of
-
-OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
-"""Policies of the overlapping tandem queue that rank jobs."""
+from malleable.policies import policy_of
 
 
 class OverlapDecision(ExplainedDecision):

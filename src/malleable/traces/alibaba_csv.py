@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import re
 
-from malleable.domain import shown
-from malleable.files.numbers import parse_number
+from malleable.domain import check_whole, shown
 from malleable.traces.formats import File, Head, register
 from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
@@ -29,8 +28,8 @@ from malleable.traces.trace import Trace
 _COLUMNS = 9
 _STATUSES = ("Terminated", "Failed", "Running", "Waiting", "Ready", "Cancelled", "Interrupted")
 _NUMBERED = re.compile(r"[A-Za-z]+(\d{1,9})((?:_\w*)?)", re.ASCII)
-_MOST = 2.0**31  # instances
-_LATEST = 2.0**50  # s
+_MOST = 2**31 - 1  # instances
+_LATEST = 2**50 - 1  # s
 
 
 class _Task:
@@ -39,9 +38,9 @@ class _Task:
     def __init__(self, line: int, cells: list[str]) -> None:
         self.line = line
         self.name = cells[0]
-        self.instances = int(_number("instance_num", cells[1] or "1", 1.0, _MOST))
-        self.start = _number("start_time", cells[5] or "0", 0.0, _LATEST)
-        self.end = _number("end_time", cells[6] or "0", 0.0, _LATEST)
+        self.instances = check_whole("instance_num", cells[1] or "1", 1, _MOST)
+        self.start = float(check_whole("start_time", cells[5] or "0", 0, _LATEST))
+        self.end = float(check_whole("end_time", cells[6] or "0", 0, _LATEST))
         found = _NUMBERED.fullmatch(self.name)
         self.number = int(found[1]) if found else None
         parts = found[2].split("_") if found else []
@@ -49,17 +48,6 @@ class _Task:
 
     def error(self, told: str) -> ValueError:
         return ValueError(f"line {self.line}: task {shown(self.name)}: {told}")
-
-
-def _number(field: str, cell: str, least: float, end: float) -> float:
-    try:
-        value = parse_number(cell)
-    except ValueError:
-        raise ValueError(f"{field} = {shown(cell)}: not a number") from None
-    if not (least <= value < end and value.is_integer()):
-        ends = f"from {least:.0f} to {end - 1:.0f}"
-        raise ValueError(f"{field} = {shown(cell)}: must be a whole number {ends}")
-    return value
 
 
 def _looks(head: Head) -> bool:
