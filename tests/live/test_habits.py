@@ -65,8 +65,14 @@ def test_a_command_reads_standard_input_and_its_output_comes_in_order(tmp_path):
 
 
 def test_output_as_tasks_end_and_none(tmp_path):
-    done = run(tmp_path, PRINT, "-j", "3", "--output", "stream", lines="5\n2\n")
-    assert done.stdout.split() == ["out", "2", "out", "5"]
+    # The task that comes first ends only once the output of the other one is shown.
+    waits = "sh -c '[ $1 = 2 ] || until grep -q 2 shown; do sleep 0.01; done; echo $1' sh {}"
+    with (tmp_path / "shown").open("wb") as shown:
+        subprocess.run(
+            [*MALLEABLE, "run", "--job", "a", waits, "-j", "3", "--output", "stream", "-q"],
+            cwd=tmp_path, input=b"5\n2\n", stdout=shown, check=True, timeout=PATIENCE,
+        )  # fmt: skip
+    assert (tmp_path / "shown").read_text().split() == ["2", "5"]
     assert list(tmp_path.glob("**/*.out"))
     none = run(tmp_path, PRINT, "--output", "none", "--journal", "j/k", lines="1\n")
     assert none.returncode == 0 and not [*tmp_path.glob("j/**/*.out"), *tmp_path.glob("j/**/*.err")]

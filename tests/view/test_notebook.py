@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.epoch import BaseDecision, ExplainedDecision
+from malleable.epoch import AssessedDecision, BaseDecision, ExplainedDecision
 from malleable.replications import replicate
 from malleable.view.drawing import image_bytes
 
@@ -114,8 +114,9 @@ SHOWN = [each for each in SAMPLES if hasattr(each, "_repr_html_")]
 def test_every_public_class_has_a_sample():
     public = {each for name in mb.__all__ if inspect.isclass(each := getattr(mb, name))}
     public -= {mb.Executor}  # what runs shows by `progress`
-    decisions = {*BaseDecision.__subclasses__(), *ExplainedDecision.__subclasses__()}
-    shown = public | decisions - {ExplainedDecision}
+    bases = {AssessedDecision, ExplainedDecision}
+    decisions = {kind for base in (BaseDecision, *bases) for kind in base.__subclasses__()}
+    shown = public | decisions - bases
     assert shown - {type(each) for each in SAMPLES} == set()
     # Options do without.
     missing = {each for each in public if not hasattr(each, "_repr_html_")}

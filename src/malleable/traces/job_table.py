@@ -134,6 +134,8 @@ class _Table(NamedTuple):
     def blank(self, column: str) -> Any:
         """What a blank cell means; None, but for names and speed-ups: it must not be blank."""
         default = inspect.signature(self.make).parameters[column].default
+        if column == "arrival" and default is None:
+            return 0.0
         return _BLANKS.get(column, None if default is inspect.Parameter.empty else default)
 
 
