@@ -155,7 +155,8 @@ def test_a_pool_that_nobody_shuts_down(tmp_path, engine, way):
     script = started(tmp_path, WITHOUT_WITH.format(pool=POOLS[engine], way=how))
     _, errors = script.communicate(timeout=PATIENCE)
     assert script.returncode == status, errors
-    assert ("Error" in errors) == (way == "error"), errors
+    ours = errors.replace("CommClosedError", "")  # Dask's own log, if its client closes late
+    assert ("Error" in ours) == (way == "error"), errors
     assert len(list(tmp_path.glob("note *"))) == 20
     until(lambda: not session(script.pid))
 
