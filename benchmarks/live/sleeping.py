@@ -79,7 +79,7 @@ def ours(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "jobs.toml").write_text("".join(rows))
-        command = [*RUN, "--slots", str(slots), "--policy", policy]
+        command = [*RUN, "jobs.toml", "--slots", str(slots), "--policy", policy]
         half, process = None, subprocess.Popen(command, cwd=folder, **QUIET)
         while process.poll() is None:
             status = look(folder) if half is None else None

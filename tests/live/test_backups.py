@@ -497,7 +497,7 @@ def check_columns(job):
 
 
 def test_a_command_that_straggles(folder):
-    done = run(folder, "run", "--slots", "6", "--json", "run.json")
+    done = run(folder, "run", "jobs.toml", "--slots", "6", "--json", "run.json")
     assert done.returncode == 0, done.stderr
     told = json.loads((folder / "run.json").read_text())
     check_columns(told["jobs"][0])
@@ -529,7 +529,7 @@ def test_a_command_that_straggles(folder):
 def test_a_run_that_is_killed_beside_a_backup_task_goes_on(folder):
     both = STRAGGLES.replace("$MALLEABLE_NUMBER.$MALLEABLE_ATTEMPT = 3.0", "$MALLEABLE_NUMBER = 3")
     (folder / "task.sh").write_text(both)
-    process = subprocess.Popen([*COMMAND, "run", "--slots", "6"], cwd=folder)
+    process = subprocess.Popen([*COMMAND, "run", "jobs.toml", "--slots", "6"], cwd=folder)
 
     def both_run():
         with suppress(JournalError), journal_of(folder) as journal:
@@ -616,7 +616,7 @@ def test_one_job_on_the_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     with journal_of(tmp_path) as journal:
         assert journal.jobs(1)[0].described["backups"] is True
-    assert run(tmp_path, "run", "--backups").returncode == 2
+    assert run(tmp_path, "run", "jobs.toml", "--backups").returncode == 2
 
 
 def test_a_pool_of_calls_that_are_ended_is_not_broken(tmp_path):

@@ -87,7 +87,7 @@ def ended(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ended")
     (folder / "jobs.toml").write_text(JOBS)
     (folder / "solve.py").write_text(SOLVE)
-    with terminal(folder, "run", "--slots", "3", columns=80, command=ALL) as on:
+    with terminal(folder, "run", "jobs.toml", "--slots", "3", columns=80, command=ALL) as on:
         on.wait(lambda text: "| line 8 of 0" in text)
         (folder / "go").touch()
         assert on.end() == 3
@@ -205,7 +205,7 @@ def test_logs_follow_a_run_to_its_end(tmp_path):
         f'[[job]]\nname = "a"\ncommand = "{command}"\nover.range = 1\n'
     )
     with subprocess.Popen(
-        [*MALLEABLE, "run", "-q"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        [*MALLEABLE, "run", "jobs.toml", "-q"], cwd=tmp_path, stdout=subprocess.DEVNULL
     ) as run:
         kept = tmp_path / ".malleable" / "journal.sqlite.output" / "1" / "0-a" / "0.0.out"
         until = time.monotonic() + 30.0

@@ -136,7 +136,7 @@ command = "echo last >>ran"
 after = ["eat"]
 """
     )
-    words, killed, process, nannies = ["--slots", "3"], Counter(), None, set()
+    words, killed, process, nannies = ["jobs.toml", "--slots", "3"], Counter(), None, set()
     while killed.total() < KILLS:
         if process is None:
             process = subprocess.Popen([*COMMAND, "run", *words], cwd=tmp_path, **QUIET)
@@ -226,7 +226,7 @@ def test_logs_show_the_attempt_that_counts_though_it_printed_nothing(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\nname = "a"\nretries = 1\ncommand = "test $MALLEABLE_ATTEMPT = 1 || (echo bad; false)"\n'
     )
-    assert run(tmp_path).returncode == 0
+    assert run(tmp_path, "jobs.toml").returncode == 0
     logs = [*COMMAND, "logs", "a", "0", "-q"]
     assert subprocess.run(logs, cwd=tmp_path, capture_output=True, check=True).stdout == b""
 
@@ -339,7 +339,7 @@ def test_a_gigabyte_of_output_goes_past_us(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\nname = "big"\ncommand = "head -c 1000000000 /dev/zero"\n'
     )
-    done = run(tmp_path, "--slots", "1", "--json", "-")
+    done = run(tmp_path, "jobs.toml", "--slots", "1", "--json", "-")
     path = output_of(journal_of(tmp_path), 1, "big", 0)
     size = path.stat().st_size
     path.unlink()
@@ -425,7 +425,7 @@ over.range = 900
 """
     )
     journal = ["--journal", str(disk / "journal.sqlite")]
-    done = run(tmp_path, "--slots", "2", *journal)
+    done = run(tmp_path, "jobs.toml", "--slots", "2", *journal)
     assert done.returncode == 1, done.stderr
     # A task that prints may find the disk full before the journal does, and fails.
     *failed, said = done.stderr.splitlines()
@@ -471,7 +471,7 @@ def test_time_of_a_run_is_monotonic_whatever_the_wall_says(tmp_path):
     )
     for jump in "12":
         environment = os.environ | {"PYTHONPATH": str(tmp_path), "JUMP": jump}
-        assert run(tmp_path, "--slots", "1", env=environment).returncode == 0
+        assert run(tmp_path, "jobs.toml", "--slots", "1", env=environment).returncode == 0
     with Journal(journal_of(tmp_path), write=False) as journal:
         assert journal.run().id == 2
         for number in (1, 2):
@@ -511,7 +511,7 @@ def test_names_and_values_reach_no_shell_no_terminal_and_no_other_folder(tmp_pat
     rows += '[[job]]\nname = "files"\ncommand = "ls -- {}; true"\nover.files = "files/*"\n'
     (tmp_path / "jobs.toml").write_text(rows)
     before = set(tmp_path.iterdir())
-    said = [run(tmp_path, "--dry-run"), run(tmp_path, "--slots", "4")]
+    said = [run(tmp_path, "jobs.toml", "--dry-run"), run(tmp_path, "jobs.toml", "--slots", "4")]
     said.append(
         subprocess.run(
             [*COMMAND, "status"], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -239,7 +239,7 @@ def test_a_command_that_straggles(server, tmp_path, monkeypatch):
         '[[job]]\nname = "a"\ncommand = ["sh", "task.sh"]\nover.range = 4\nbackups = true\n'
     )
     where = ["--engine", f"hyperqueue:{server}"]
-    assert main(["run", "--slots", "4", *where, "--json", "run.json"]) == 0
+    assert main(["run", "jobs.toml", "--slots", "4", *where, "--json", "run.json"]) == 0
     (job,) = json.loads((tmp_path / "run.json").read_text())["jobs"]
     assert (job["done"], job["backups_won"]) == (4, 1)
 
@@ -321,7 +321,7 @@ def test_a_run_of_commands(server, tmp_path, monkeypatch, capsys):
         '[[job]]\nname = "b"\ncommand = "pwd"\n'
     )
     where = ["--engine", f"hyperqueue:{server}"]
-    assert main(["run", "--slots", "2", *where, "--json", "run.json"]) == 3
+    assert main(["run", "jobs.toml", "--slots", "2", *where, "--json", "run.json"]) == 3
     told = json.loads((tmp_path / "run.json").read_text())
     assert [(job["done"], job["failed"]) for job in told["jobs"]] == [(1, 1), (1, 0)]
     assert (tmp_path / ".malleable/journal.sqlite.output/1/0-a/0.0.out").read_text() == "0\n"
@@ -329,9 +329,9 @@ def test_a_run_of_commands(server, tmp_path, monkeypatch, capsys):
         tmp_path / ".malleable/journal.sqlite.output/1/1-b/0.0.out"
     ).read_text() == f"{tmp_path}\n"
     for wrong in ("dask://here:1", "hyperqueue:", "hyperqueues"):
-        assert main(["run", "--slots", "2", "--engine", wrong]) == 1
+        assert main(["run", "jobs.toml", "--slots", "2", "--engine", wrong]) == 1
         assert "expected hyperqueue or hyperqueue:FOLDER" in capsys.readouterr().err
-    assert main(["run", "--slots", "2", "--engine", "hyperqueue:/none"]) == 1
+    assert main(["run", "jobs.toml", "--slots", "2", "--engine", "hyperqueue:/none"]) == 1
 
 
 def test_what_an_engine_cannot_take(server):

@@ -45,7 +45,7 @@ def test_a_bar_and_a_table_in_colours(tmp_path, columns):
         r"^█*░+ \d+ %, \d+ of 121 done, 1 failed, 2 running(, [\d.]+/(s|min))?, [\d.]+ (s|min) left.*$",
         re.MULTILINE,
     )
-    with terminal(tmp_path, "run", "-j", "2", columns=columns) as on:
+    with terminal(tmp_path, "run", "jobs.toml", "-j", "2", columns=columns) as on:
         on.wait(line.search)
         shown = line.search(on.screen.text())[0]
         assert len(shown) < columns and on.screen.colours_of("1 failed,")[-1:] == (31,)
@@ -74,7 +74,7 @@ def test_a_bar_and_a_table_in_colours(tmp_path, columns):
 @pytest.mark.parametrize("columns", [80, 140])
 def test_a_clean_screen_after_ctrl_c(tmp_path, columns):
     (tmp_path / "jobs.toml").write_text(JOBS)
-    with terminal(tmp_path, "run", "-j", "2", columns=columns) as on:
+    with terminal(tmp_path, "run", "jobs.toml", "-j", "2", columns=columns) as on:
         on.wait(lambda text: "running" in text)
         on.press(b"\x03")
         assert on.end() == 130
@@ -88,7 +88,7 @@ def test_a_dry_run_shows_commands_that_can_be_pasted(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\ncommand = ["sh", "-c", "echo $1; true", "sh", "{}"]\nover = ["a b", "c"]\n'
     )
-    with terminal(tmp_path, "run", "--dry-run", "-j", "2", columns=140) as on:
+    with terminal(tmp_path, "run", "jobs.toml", "--dry-run", "-j", "2", columns=140) as on:
         assert on.end() == 0
     told = on.screen.text()
     assert told.startswith(
@@ -149,7 +149,7 @@ def test_a_terminal_that_is_stopped_stops_no_run(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\ncommand = ["sh", "-c", "sleep 0.3; touch $1; [ $1 != 3 ]", "sh", "{}"]\nover.range = 20\n'
     )
-    with terminal(tmp_path, "run", "-j", "2", columns=80) as on:
+    with terminal(tmp_path, "run", "jobs.toml", "-j", "2", columns=80) as on:
         on.wait(lambda text: "running" in text)
         on.press(b"\x13")
         until((tmp_path / "20").exists)

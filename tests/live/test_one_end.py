@@ -103,7 +103,7 @@ def test_a_job_that_has_ended_keeps_its_end(tmp_path, monkeypatch, capsys, colum
     (tmp_path / "jobs.toml").write_text(JOBS)
     (tmp_path / "try.sh").write_text("sleep 0.3; exit 1")
     tables = []
-    with terminal(tmp_path, "run", "--slots", "5", columns=columns) as on:
+    with terminal(tmp_path, "run", "jobs.toml", "--slots", "5", columns=columns) as on:
         assert on.end() == 3
         tables.append(ended(on.screen.text()))
     (tmp_path / "try.sh").write_text("sleep 0.7; exit 0")
@@ -130,7 +130,7 @@ def test_an_end_that_nobody_knows_is_a_question_mark(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\ncommand = "until [ -e go ]; do sleep 0.05; done"\n'
     )
-    with terminal(tmp_path, "run", "--slots", "2") as on:
+    with terminal(tmp_path, "run", "jobs.toml", "--slots", "2") as on:
         on.wait(lambda text: re.search(r"0 of 1 done, 1 running, \? left", text))
         (tmp_path / "go").touch()
         assert on.end() == 0
@@ -141,7 +141,7 @@ def test_a_line_and_a_table_on_two_terminals_say_the_same(tmp_path, columns):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\nname = "x"\ncommand = "sleep 0.4 # {}"\nover.range = 30\n'
     )
-    with terminal(tmp_path, "run", "--slots", "2", columns=columns) as on:
+    with terminal(tmp_path, "run", "jobs.toml", "--slots", "2", columns=columns) as on:
         on.wait(lambda text: re.search(r" [12]\d of 30 done.* \d+(\.\d+)? s left", text))
         with terminal(tmp_path, "status", columns=columns) as other:
             assert other.end() == 0

@@ -46,7 +46,7 @@ def going(tmp_path, monkeypatch):
     (tmp_path / "jobs.toml").write_text(JOBS)
     monkeypatch.chdir(tmp_path)
     process = subprocess.Popen(
-        [*MALLEABLE, "run", "-q", "-j", "3"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        [*MALLEABLE, "run", "jobs.toml", "-q", "-j", "3"], cwd=tmp_path, stdout=subprocess.DEVNULL
     )
 
     def jobs():

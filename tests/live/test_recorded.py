@@ -150,7 +150,7 @@ def test_a_run_that_was_killed_after_its_last_word(tmp_path):
         "import os, signal, sys\n"
         "from malleable.cli import main, run_command\n"
         "run_command._show_outcome = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "main(['run', '--slots', '2'])\n"
+        "main(['run', 'jobs.toml', '--slots', '2'])\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -195,7 +195,9 @@ def test_views_that_fail_end_no_run(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\ncommand = "sleep 0.7; echo {} >>ran"\nover.range = 4\n'
     )
-    text, status, _ = shown([sys.executable, "-c", script, "run", "--slots", "1"], tmp_path)
+    text, status, _ = shown(
+        [sys.executable, "-c", script, "run", "jobs.toml", "--slots", "1"], tmp_path
+    )
     assert status == 0, text
     assert text.count("drawn badly") == 1
     assert (tmp_path / "ran").read_text().split() == ["1", "2", "3", "4"]
@@ -317,7 +319,7 @@ def test_names_that_are_no_text(tmp_path):
 
 def test_the_reason_of_an_attempt_is_kept(tmp_path):
     (tmp_path / "jobs.toml").write_text('[[job]]\ncommand = ["./none"]\nretries = 1\n')
-    assert run(tmp_path, "run", "--slots", "1").returncode == 3
+    assert run(tmp_path, "run", "jobs.toml", "--slots", "1").returncode == 3
     with journal_of(tmp_path) as journal:
         first, second = journal.attempts(1)
     assert (first.attempt, second.attempt, second.how) == (0, 1, "refused")

@@ -52,6 +52,61 @@ def test_one_job_over_lines(tmp_path):
     assert "\x1b" not in run(tmp_path, "status").stdout
 
 
+def shown_by(done):
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_whole_commands_one_a_line(tmp_path):
+    lines = (
+        b"# no {command}\n\n  \necho {} {x} $((1 + 2)) 'a  b' # {}\nfor i in 1 2; do echo $i; done\r\n"
+        b"cd /; pwd\nprintf caf\xe9\nexec sh -c 'echo $0 $MALLEABLE_JOB' deep"
+    )
+    (tmp_path / "some list.txt").write_bytes(lines)
+    expected = b"{} {x} 3 a  b\n1\n2\n/\ncaf\xe9deep some list\n"
+    for words, source in ((["some list.txt"], b""), (["--job", "some list"], lines)):
+        command = [*COMMAND, "run", *words, "--keep-order"]
+        done = subprocess.run(command, cwd=tmp_path, input=source, capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr
+    with journal_of(tmp_path) as journal:
+        assert [job.tasks for run in (1, 2) for job in journal.jobs(run)] == [5, 5]
+    failed = run(tmp_path, "run", lines="true\nexit 3 # {}\necho a >&2; false\n")
+    assert failed.returncode == 3 and "commands 1" in failed.stdout
+    parts = run(tmp_path, "run", "-0", "--keep-order", lines="echo a\necho b\0# no\0echo c")
+    assert shown_by(parts) == "a\nb\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "expected"),
+    [
+        (["echo {} .", "--each", "-1", "a b", "{}", "c*"], None, "-1 .\na b .\n{} .\nc* .\n"),
+        (["printf '<%s>\\n' {}", "-0"], "a\nb\0-c\0", "<a\nb>\n<-c>\n"),
+        (["echo {} .", "-n", "2"], "1\n2\n3\n", "1 2 .\n3 .\n"),
+        (["echo", "--job", "e", "-n", "2"], "1\n2 2\n3\n", "1 2 2\n3\n"),
+        (
+            ["printf '<%s>' {} | cat; echo \"$# {}\"", "-n", "2"],
+            "a b\nc\nd\n",
+            "<a b><c>2 a b c\n<d>1 d\n",
+        ),
+        (
+            ["echo {2}{a} {{a}}", "--columns"],
+            'a,b\n"x, ""y""",1\n"z\nz",2\n',
+            '1x, "y" {a}\n2z\nz {a}\n',
+        ),
+        (["echo {2} {1.}", "--columns"], "a.b\tc d\n", "c d a\n"),
+        (
+            ["echo $seed {sample}; echo $1 '{{3}}'", "--columns"],
+            "sample,seed\na,1\n",
+            "1 a\na {3}\n",
+        ),
+    ],
+)
+def test_values_of_a_command(tmp_path, words, lines, expected):
+    assert shown_by(run(tmp_path, "run", *words, "--keep-order", lines=lines)) == expected
+    again = run(tmp_path, "run", "--resume", "--json", "-")
+    assert again.returncode == 0 and json.loads(again.stdout)["jobs"][0]["failed"] == 0
+
+
 JOBS = """
 [[job]]
 name = "first"
@@ -75,7 +130,7 @@ weight = 2
 
 def test_failed_tasks_and_running_them_again(tmp_path):
     (tmp_path / "jobs.toml").write_text(JOBS)
-    done = run(tmp_path, "run", "--slots", "2", "--json", "-")
+    done = run(tmp_path, "run", "jobs.toml", "--slots", "2", "--json", "-")
     assert done.returncode == 3, done.stderr
     counts = {job["name"]: (job["done"], job["failed"]) for job in json.loads(done.stdout)["jobs"]}
     assert counts == {"first": (4, 1), "then": (0, 1), "other": (3, 0)}
@@ -99,9 +154,15 @@ def test_failed_tasks_and_running_them_again(tmp_path):
     ("words", "lines", "status", "message"),
     [
         (["none.toml"], None, 1, "none.toml"),
-        (["--job", "a"], "", 2, "needs a COMMAND"),
+        (["--job", "a"], "", 1, "standard input: empty"),
+        (["--job", "a"], "# none\n\n", 1, "no command"),
+        (["--columns"], "a\n", 2, "needs a COMMAND"),
+        (["echo {a}", "--columns"], "a,b\n1\n", 1, "line 2: 1 values, and the first line has 2"),
+        (["echo {a}", "--columns", "-0"], "a,b\n1\n", 2, "one of them"),
+        (["echo {.}", "-n", "2"], "a\n", 1, "several values"),
+        (["echo {a}", "--columns", "-n", "2"], "a,b\n1,2\n", 1, "no names"),
+        (["jobs.toml", "--job", "a"], None, 2, "a file of jobs says it itself"),
         (["--job", "a", "true"], "", 1, "empty"),
-        (["--weight", "2"], None, 2, "goes with --job"),
         (["--resume", "--slots", "2"], None, 2, "without slots"),
         (["--resume"], None, 1, "no journal there"),
         (["--job", "a", "true", "--policy", "felx"], "1", 1, "felx"),
@@ -124,7 +185,7 @@ def test_dry_run(tmp_path):
         '[[job]]\nname = "a"\ncommand = "touch ran"\nover.range = 10\nseconds = 3\nmax_slots = 2\n'
         '[[job]]\nname = "b"\ncommand = "touch ran"\nseconds = 5\nafter = ["a"]\n'
     )
-    done = run(tmp_path, "run", "--dry-run", "--slots", "4", "--json", "-")
+    done = run(tmp_path, "run", "jobs.toml", "--dry-run", "--slots", "4", "--json", "-")
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)["jobs"]
     assert [job["end"] for job in plan] == pytest.approx([15.0, 20.0], rel=0.25)
@@ -174,7 +235,7 @@ def wait_for(path, lines, process):
 
 def test_killed_at_any_moment_nothing_is_lost_or_counted_twice(tmp_path):
     (tmp_path / "jobs.toml").write_text(COUNTED)
-    words, killed = ["run", "--slots", "4"], 0
+    words, killed = ["run", "jobs.toml", "--slots", "4"], 0
     for target in (0, 7, 19, 20, 44):
         process = subprocess.Popen(
             [*COMMAND, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -219,7 +280,7 @@ def test_interrupted(tmp_path, times):
         'over.range = 9\nenvironment = {MALLEABLE_LIVE_TEST = "1"}\n'
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", PATIENT, "run", "--slots", "2"],
+        [sys.executable, "-c", PATIENT, "run", "jobs.toml", "--slots", "2"],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(tmp_path / "ran", 5, process)
@@ -259,7 +320,7 @@ def test_a_program_has_a_history(tmp_path):
     toml = '[[job]]\nname = "x"\nprogram = "a"\ncommand = "true"\n'
     toml += '[[job]]\nname = "y"\nprogram = "a"\ncommand = "true"\nuser = "somebody"\n'
     (tmp_path / "jobs.toml").write_text(toml)
-    plan = run(tmp_path, "run", "--dry-run", "--json", "-")
+    plan = run(tmp_path, "run", "jobs.toml", "--dry-run", "--json", "-")
     own, other = json.loads(plan.stdout)["jobs"]
     assert own["seconds"] == pytest.approx(seconds, rel=0.1)
     assert other["seconds"] is None or other["late"] - other["early"] > own["late"] - own["early"]
@@ -272,10 +333,10 @@ def test_memory_is_a_second_cap(tmp_path):
         '[[job]]\ncommand = "echo + >>log; sleep 0.05; echo - >>log; true {}"\nover.range = 6\n'
         'memory = "4K"\n'
     )
-    done = run(tmp_path, "run", "--slots", "4", "--memory", "1K")
+    done = run(tmp_path, "run", "jobs.toml", "--slots", "4", "--memory", "1K")
     assert done.returncode == 1
     assert "job[0].memory = 4,096: there are 1,024 bytes" in done.stderr
-    assert run(tmp_path, "run", "--slots", "4", "--memory", "9K").returncode == 0
+    assert run(tmp_path, "run", "jobs.toml", "--slots", "4", "--memory", "9K").returncode == 0
     at_once = [0]
     for sign in (tmp_path / "log").read_text().split():
         at_once.append(at_once[-1] + (1 if sign == "+" else -1))

@@ -195,7 +195,7 @@ def test_names_of_jobs_are_no_paths(tmp_path):
     )
     (tmp_path / "jobs.toml").write_text(tables)
     before = set(tmp_path.iterdir())
-    assert run(tmp_path, "run", "--slots", "4").returncode == 0
+    assert run(tmp_path, "run", "jobs.toml", "--slots", "4").returncode == 0
     assert set(tmp_path.iterdir()) - before == {tmp_path / ".malleable"}
     folders = set()
     for place, name in enumerate(names):

@@ -46,7 +46,7 @@ def escapes(text):
 
 
 def test_a_line_where_standard_error_is_a_terminal(folder):
-    text, status, _ = shown([*COMMAND, "run", "--slots", "2"], folder, columns=40)
+    text, status, _ = shown([*COMMAND, "run", "jobs.toml", "--slots", "2"], folder, columns=40)
     assert status == 0
     lines = re.findall(r"\r([^\r\x1b]+)\x1b\[K", text)
     assert any(re.search(r"\d of 7 done, [12] running", line) for line in lines)
@@ -54,7 +54,7 @@ def test_a_line_where_standard_error_is_a_terminal(folder):
     assert re.search(r"\d s left", text)
     assert escapes(text) == []
     quiet = subprocess.run(
-        [*COMMAND, "run", "--slots", "9"], cwd=folder, capture_output=True, check=True
+        [*COMMAND, "run", "jobs.toml", "--slots", "9"], cwd=folder, capture_output=True, check=True
     )
     assert quiet.stderr == b""
 
@@ -71,7 +71,7 @@ def test_another_process_watches(folder):
         text.replace("sleep 0.6", "until [ -e go ]; do sleep 0.1; done")
     )
     with subprocess.Popen(
-        [*COMMAND, "run", "--slots", "2"], cwd=folder, stdout=subprocess.DEVNULL
+        [*COMMAND, "run", "jobs.toml", "--slots", "2"], cwd=folder, stdout=subprocess.DEVNULL
     ) as run:
         until(lambda: begun(folder / ".malleable/journal.sqlite"))
         text, status, seen = shown(

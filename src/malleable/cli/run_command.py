@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import math
 import os
 import re
@@ -39,7 +40,14 @@ from malleable.live.engines.process.local import Local
 from malleable.live.failures import failures
 from malleable.live.guard import Guard
 from malleable.live.history import known_history
-from malleable.live.jobs_file import Job, check_memory, check_minima, parse_jobs, read_rows
+from malleable.live.jobs_file import (
+    Job,
+    check_memory,
+    check_minima,
+    parse_jobs,
+    read_rows,
+    table_rows,
+)
 from malleable.live.journal import Expected, Journal
 from malleable.live.ledger import Progress, last_end
 from malleable.live.loop import Loop
@@ -66,7 +74,16 @@ from malleable.view.text import (
 _NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # tasks that did not end well in the table at the end
-_OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots", "backups")
+_OF_JOB = (
+    "per_task",
+    "retries",
+    "timeout",
+    "weight",
+    "deadline",
+    "min_slots",
+    "max_slots",
+    "backups",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,8 +120,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def source_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that name the jobs."""
     add = adder(parser)
-    add("file FILE|COMMAND", "a file of jobs (default: jobs.toml), or a command", nargs="?")
-    add("--job NAME", "run one job of this name: COMMAND for each line of standard input")
+    told = "a file of commands, one a line (default: standard input); a file of jobs (.toml); or a command, "
+    add("file FILE|COMMAND", f"{told}which runs for each line of standard input", nargs="?")
+    add(
+        "--each VALUE", "run COMMAND for these values (default: lines of standard input)", nargs="*"
+    )
+    add(
+        "-0 --null", "standard input has NUL between values or commands, as from find -print0", bool
+    )
+    parser._has_negative_number_optionals.clear()  # -0 is an option, and -1 is still a value
+    told = "standard input is CSV or TSV: {1} {2} ... and, with names in its first line, {name}"
+    add("--columns", told, bool)
+    add("-n --per-task N", "how many values COMMAND gets at once, as with xargs (default: 1)", int)
+    add("--job NAME", "the name of the job (default: that of the program or of the file)")
     parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False)
 
 
@@ -126,51 +154,101 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     """Tables of jobs, as a file has them, and the folder that names of files are relative to."""
     of_job = {
         key: value
-        for key in (*_OF_JOB, "seconds")
+        for key in ("job", *_OF_JOB, "seconds")
         if (value := getattr(asked, key, None)) is not None
     }
-    if asked.job is None:
+    is_file = names_file(asked)
+    if is_file and asked.file.endswith(".toml"):
         for key in of_job:
-            asked.usage(f"--{key.replace('_', '-')}: goes with --job; a file says it itself")
-        source = asked.file or "jobs.toml"
-        try:
-            return read_rows(source), str(Path(source).parent.absolute())
-        except FileNotFoundError:
-            if asked.file and not Path(source).suffix:
-                told = f"no such file; --job NAME {source} runs it as a command for each line of standard input"
-                raise ValueError(f"{source}: {told}") from None
-            raise
-    if not asked.file:
-        asked.usage("--job NAME: needs a COMMAND")
-    if sys.stdin is None or sys.stdin.isatty():
-        told = "the values of a command are lines of standard input, and a terminal has none"
-        raise ValueError(f"{told}: printf '%s\\n' a b c | malleable run ...")
-    data = os.fsdecode(sys.stdin.buffer.read(MAX_SIZE + 1))
+            asked.usage(f"--{key.replace('_', '-')}: a file of jobs says it itself")
+        return read_rows(asked.file), str(Path(asked.file).parent.absolute())
+    name = of_job.pop("job", "")
+    if is_file or asked.file is None:
+        row = {"name": name or Path(asked.file or "commands").stem, "commands": _commands(asked)}
+    else:
+        row = {"name": name or _program(asked.file), "command": asked.file, "over": _over(asked)}
+    return [row | of_job], os.getcwd()  # noqa: PTH109
+
+
+def _commands(asked: argparse.Namespace) -> list[str]:
+    """Whole commands, one a line."""
+    for key in ("each", "columns", "per_task"):
+        if getattr(asked, key):
+            asked.usage(f"--{key.replace('_', '-')}: needs a COMMAND, before it")
+    lines = _parts(_input(asked), asked.null)
+    found = [line for line in lines if line.strip() and line[0] != "#"]
+    if not found:
+        raise ValueError(f"{asked.file or 'standard input'}: no command; nothing to run")
+    return found
+
+
+def names_file(asked: argparse.Namespace) -> bool:
+    """Whether the argument names a file: of jobs, or of commands. A program that is there is a command."""
+    text = asked.file
+    if text is None or asked.each is not None:
+        return False
+    if text.endswith(".toml"):
+        return True
+    if Path(text).exists():
+        return not os.access(text, os.X_OK) or Path(text).is_dir()
+    if asked.job is None and not ({" ", "{"} & set(text)):
+        told = (
+            f"no such file; --job NAME {text} runs it as a command for each line of standard input"
+        )
+        raise ValueError(f"{text}: {told}")
+    return False
+
+
+def _program(command: str) -> str:
+    words = command.split()
+    return Path(words[0]).name.replace("{}", "") if words else ""
+
+
+def _over(asked: argparse.Namespace) -> Any:
+    """The values of a command, as a file of jobs has them."""
+    if [asked.each is not None, asked.null, asked.columns].count(True) > 1:
+        asked.usage("--each, -0, --columns: one of them says what the values are")
+    if asked.columns:
+        return {"columns": table_rows(_input(asked), "standard input")}
+    return _parts(_input(asked), asked.null) if asked.each is None else asked.each
+
+
+def _input(asked: argparse.Namespace) -> str:
+    """The text of the file, or of standard input."""
+    where = "standard input"
+    if names_file(asked):
+        where = asked.file
+        with Path(where).open("rb") as file:
+            data = file.read(MAX_SIZE + 1)
+    elif sys.stdin is None or sys.stdin.isatty():
+        told = "commands or values are lines of standard input, and a terminal has none"
+        how = "malleable run commands.txt, or malleable run 'gzip {}' --each *.txt"
+        if asked.file and Path(asked.file).exists():  # a program
+            how = f"malleable run < {asked.file} runs the lines of that file"
+        raise ValueError(f"{told}: {how}")
+    else:
+        data = sys.stdin.buffer.read(MAX_SIZE + 1)
     if len(data) > MAX_SIZE:
-        raise ValueError("standard input: too large; write a file of jobs over lines")
-    lines = [line.removesuffix("\r") for line in data.removesuffix("\n").split("\n")]
+        raise ValueError(f"{where}: too large; write a file of jobs over lines")
     if not data:
-        raise ValueError("standard input: empty; nothing to run")
-    rows = [{"name": asked.job, "command": asked.file, "over": lines, **of_job}]
-    return rows, os.getcwd()  # noqa: PTH109
+        raise ValueError(f"{where}: empty; nothing to run")
+    return os.fsdecode(data.removeprefix(codecs.BOM_UTF8))
 
 
-def name_command(asked: argparse.Namespace) -> None:
-    """A command instead of a file is a job with the name of its program."""
-    text = asked.file or ""
-    is_text = not text.endswith(".toml") and (" " in text.strip() or "{" in text)
-    if asked.job is None and is_text and not Path(text).exists():
-        asked.job = Path(text.split()[0]).name.replace("{}", "") or "job"
+def _parts(text: str, null: bool) -> list[str]:
+    """Its lines, or what stands between NULs."""
+    if null:
+        return text.removesuffix("\0").split("\0")
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Run the jobs of FILE, or COMMAND for each line ({}) of standard input."""
-    name_command(asked)
+    """Run the commands or the jobs of FILE, or COMMAND for each line ({}) of standard input."""
     asked.output = "stream" if asked.keep_order else asked.output
     again = asked.resume or asked.rerun_failed
     if asked.joblog:
         check_targets({"--joblog": asked.joblog}, asked.force or again)
-    outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
+    outputs = Outputs(asked, inputs=[asked.file if names_file(asked) else None])
     if asked.engine and not re.fullmatch("hyperqueue(:.+)?", asked.engine):
         raise ValueError(f"--engine {asked.engine}: expected hyperqueue or hyperqueue:FOLDER")
     own_memory = math.inf if asked.engine else machine_memory()

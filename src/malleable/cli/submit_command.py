@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import job_arguments, name_command, rows_of, source_arguments
+from malleable.cli.run_command import job_arguments, names_file, rows_of, source_arguments
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.terminal import adder
 from malleable.domain import check_slots
@@ -33,12 +33,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Hand the jobs of FILE over to Slurm, or with --job a COMMAND for each line of standard input. Each job
-    becomes an array. If a job says that it comes after another job, Slurm starts it after that job. Then
+    """Hand the commands or the jobs of FILE over to Slurm, or a COMMAND for each line of standard input. Each
+    job becomes an array. If a job says that it comes after another job, Slurm starts it after that job. Then
     malleable govern slurm puts the arrays in order; malleable status and logs show what becomes of the jobs.
     """
-    outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
-    name_command(asked)
+    outputs = Outputs(asked, inputs=[asked.file if names_file(asked) else None])
     rows, base = rows_of(asked)
     jobs = parse_jobs(rows, base)
     cpus = check_slots(asked.cpus, "cpus")

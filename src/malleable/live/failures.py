@@ -73,7 +73,10 @@ def _last_lines(path: str, most: int) -> list[str]:
 def value_text(value: Any) -> str:
     """A value of a task as its author wrote it, or quoted for a shell if it is not UTF-8; empty: none."""
     if isinstance(value, Mapping):
-        return " ".join(f"{name}={value_text(each)}" for name, each in value.items())
+        names = [name for name in value if not name.isdecimal()] or value
+        return " ".join(f"{name}={value_text(value[name])}" for name in names)
+    if isinstance(value, list):
+        return " ".join(map(value_text, value))
     text = "" if value is None else str(value)
     return quoted(text) if any("\ud800" <= c <= "\udfff" for c in text) else text
 
@@ -87,7 +90,7 @@ def _command(job: Job, number: int, attempt: int) -> str:
         names = ("JOB", "NUMBER", "ATTEMPT")
         variables |= {_OWN + name: str(each) for name, each in zip(names, own, strict=True)}
     words = [f"{name}={quoted(value)}" for name, value in variables.items()]
-    if job.template(number)[0].shell:
+    if job.is_shell(number):
         before = f"export {' '.join(words)}; " if words else ""
         line = f"({before}{line})"
     else:

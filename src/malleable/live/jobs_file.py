@@ -1,13 +1,14 @@
 """Jobs to run: what a file of jobs or the command line says, checked before anything starts.
 
-A job is a command template over values (`malleable.live.templates`), and what the scheduler needs to
-know of it. Tasks are made from it when they start, so that a job of a million lines takes the memory
-of its values.
+A job is a command template over values (`malleable.live.templates`), or a list of whole commands, which a
+shell gets as they are, and what the scheduler needs to know of it. Tasks are made from it when they start, so
+that a job of a million lines takes the memory of its values.
 """
 
 from __future__ import annotations
 
 import glob
+import io
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +27,10 @@ from malleable.domain import (
     near,
     shown,
 )
+from malleable.files.csv import csv_rows
 from malleable.files.reading import Source, open_text, parse_seconds, parse_size, telling_of
 from malleable.live.recorded import JobRow
+from malleable.live.shell_text import OF_COLUMNS, ShellText, quoted
 from malleable.live.templates import Template
 
 if sys.version_info >= (3, 11):
@@ -52,9 +55,9 @@ class Job:
     command : Template
         One task for each of `values`.
     values : sequence
-        Texts, mappings of texts by name, or None for a task without a value.
-    commands : sequence of Template
-        Instead: one task each.
+        Texts, mappings of texts by name, lists of texts, or None for a task without a value.
+    commands : sequence
+        Instead: one task each, a text for a shell or a list of arguments.
     weight, min_slots, max_slots, user, program
         As in job tables.
     deadline : float
@@ -75,6 +78,8 @@ class Job:
         Variables beside those of the run.
     backups : bool
         Whether its tasks may run twice at once.
+    per_task : int
+        Values of a task.
     held : str
         `PAUSED` or `CANCELLED` by somebody while it ran, else empty.
     """
@@ -82,7 +87,7 @@ class Job:
     name: str
     command: Template | None = None
     values: Sequence[Any] = (None,)
-    commands: Sequence[Template] = ()
+    commands: Sequence[str | list[str]] = ()
     weight: float = 1.0
     deadline: float = float("inf")
     min_slots: int = 0
@@ -97,6 +102,7 @@ class Job:
     folder: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     backups: bool = False
+    per_task: int = 1
     held: str = ""
 
     def __len__(self) -> int:
@@ -107,22 +113,25 @@ class Job:
         """What its task times are remembered as."""
         return self.program or self.name
 
-    def template(self, number: int) -> tuple[Template, Any]:
-        """The command of one task, by its number from 0, and its value."""
-        if self.commands:
-            return self.commands[number], None
-        assert self.command is not None
-        return self.command, self.values[number]
+    def is_shell(self, number: int) -> bool:
+        """Whether a shell runs a task."""
+        return self.command.shell if self.command else isinstance(self.commands[number], str)
 
     def arguments(self, number: int) -> list[str]:
-        """The arguments of one task."""
-        command, value = self.template(number)
-        return command.arguments(value, number)
+        """The arguments of one task, by its number from 0."""
+        if self.command:
+            return self.command.arguments(self.values[number], number)
+        own = self.commands[number]
+        return ["/bin/sh", "-c", own] if isinstance(own, str) else own
 
     def shown(self, number: int) -> str:
         """The command of one task for people, as its author wrote it; a shell reads it."""
-        command, value = self.template(number)
-        return command.shown(value, number)
+        if self.command:
+            return self.command.shown(self.values[number], number)
+        own = self.commands[number]
+        if isinstance(own, str) and own.isprintable() and ShellText(own).whole:
+            return own
+        return " ".join(map(quoted, self.arguments(number)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +165,76 @@ class Matrix(Sequence[Mapping[str, str]]):
             at, place = divmod(at, len(values))
             found[name] = values[place]
         return dict(reversed(found.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Sequence[Mapping[str, str]]):
+    """Rows of a table, by the numbers of its columns from 1 and by their names, if they have any."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        row = self.rows[index]
+        return {
+            **dict(zip(self.names, row, strict=False)),
+            **dict(zip(_numbers(row), row, strict=True)),
+        }
+
+
+def _numbers(row: Sequence[str]) -> list[str]:
+    return [str(k) for k, _ in enumerate(row, 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Several(Sequence[Sequence[str]]):
+    """So many values a task; the last one has those that are left."""
+
+    values: Sequence[str]
+    each: int
+
+    def __len__(self) -> int:
+        return (len(self.values) + self.each - 1) // self.each
+
+    def __getitem__(self, index: Any) -> Any:
+        at = range(len(self))[index]
+        return [
+            self.values[k] for k in range(len(self.values))[at * self.each : (at + 1) * self.each]
+        ]
+
+
+def table_rows(text: str, where: str) -> list[list[str]]:
+    """Rows of CSV, or of TSV if the first line has a tab; ValueError for rows of different lengths."""
+    tabs = "\t" in text.partition("\n")[0]
+    found: list[list[str]] = []
+    lines = io.StringIO(text, newline="")
+    with telling_of(where), csv_rows(lines, True, "\t" if tabs else ",") as rows:
+        for row in filter(None, rows):
+            if found and len(row) != len(found[0]):
+                told = f"{len(row)} values, and the first line has {len(found[0])}"
+                raise ValueError(f"line {rows.line_num}: {told}")
+            found.append(row)
+    return found
+
+
+def _columns(name: str, given: Any, folder: Path) -> Rows:
+    """A table, from a file or row by row."""
+    if isinstance(given, str):
+        with open_text(folder / _text(name, given)) as (text, where):
+            given = table_rows(text.read(), where)
+    return Rows((), [_texts(f"{name}[{k}]", row) for k, row in enumerate(given)])
+
+
+def _headed(rows: Rows, command: Any) -> Rows:
+    """With names from the first row, if the command has a field with a name."""
+    texts = [command] if isinstance(command, str) else command
+    fields = (field[1] for text in texts for field in OF_COLUMNS.finditer(text))
+    if all(name is None or name.isdecimal() for name in fields):
+        return rows
+    return Rows(rows.rows[0], rows.rows[1:]) if rows.rows else rows
 
 
 def _text(name: str, value: Any) -> str:
@@ -233,6 +312,7 @@ def _values(name: str, over: Any, folder: Path) -> Sequence[Any]:
 
 
 _OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
+    "columns": _columns,
     "files": _files,
     "range": lambda name, given, _: _range(name, given),
     "lines": _lines,
@@ -241,13 +321,28 @@ _OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
 }
 
 
-def _command(name: str, value: Any, names: Sequence[str], valued: bool = True) -> Template:
+def _command(name: str, value: Any, *of_values: Any) -> Template:
     if not isinstance(value, str):
         value = _texts(name, value)
     try:
-        return Template(value, names, valued)
+        return Template(value, *of_values)
     except ValueError as error:
         raise ValueError(str(error).replace("command", name, 1)) from None
+
+
+def _whole_commands(name: str, given: Any) -> list[Any]:
+    """Texts and lists of arguments, none of them empty."""
+    if not isinstance(given, list):
+        raise ValueError(f"{name} = {shown(given)}: expected a list")
+    for k, each in enumerate(given):
+        if isinstance(each, str) and "\0" not in each and not each.isspace() and each:
+            continue  # a million of them, quickly
+        words = (
+            [_text(f"{name}[{k}]", each)] if isinstance(each, str) else _texts(f"{name}[{k}]", each)
+        )
+        if not words or not words[0].strip():
+            raise ValueError(f"{name}[{k}]: empty")
+    return given
 
 
 def _seconds(name: str, value: Any) -> float:
@@ -301,6 +396,7 @@ _CHECKS: Mapping[str, Any] = {
     "folder": _text,
     "environment": _environment,
     "backups": _flag,
+    "per_task": lambda name, value: check_whole(name, value, 1, 10**6),
 }
 _KEYS = ("name", "command", "commands", "over", *_CHECKS)
 
@@ -331,6 +427,10 @@ def _frozen(values: Sequence[Any]) -> dict[str, Any]:
         return {"range": [numbers.start, numbers[-1], numbers.step]}
     if isinstance(values, Matrix):
         return {"matrix": {name: _frozen(own) for name, own in values.columns.items()}}
+    if isinstance(values, Rows):
+        return {"columns": [*filter(None, [values.names]), *values.rows]}
+    if isinstance(values, Several):
+        return _frozen(values.values)
     return {"values": list(values)}
 
 
@@ -387,16 +487,18 @@ def _job(row: Any, place: int, folder: Path) -> Job:
     if "commands" in row:
         if "over" in row:
             raise ValueError(f"{where}.over: goes with command, not with commands")
-        given = row["commands"]
-        if not isinstance(given, list):
-            raise ValueError(f"{where}.commands = {shown(given)}: expected a list")
-        commands = [
-            _command(f"{where}.commands[{k}]", each, (), False) for k, each in enumerate(given)
-        ]
+        commands = _whole_commands(f"{where}.commands", row["commands"])
         return Job(name, values=(), commands=commands, **checked)
-    values = _values(f"{where}.over", row["over"], folder) if "over" in row else (None,)
-    names = tuple(values[0]) if isinstance(values, Matrix) and len(values) else ()
-    command = _command(f"{where}.command", row["command"], names, "over" in row)
+    values: Any = _values(f"{where}.over", row["over"], folder) if "over" in row else (None,)
+    if isinstance(values, Rows):
+        values = _headed(values, row["command"])
+    names = tuple(values[0]) if isinstance(values, (Matrix, Rows)) and len(values) else ()
+    several = checked.get("per_task", 1) > 1
+    if several:
+        if names or "over" not in row:
+            raise ValueError(f"{where}.per_task: goes with values that have no names")
+        values = Several(values, checked["per_task"])
+    command = _command(f"{where}.command", row["command"], names, "over" in row, several)
     return Job(name, command, values, **checked)
 
 
@@ -446,7 +548,7 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     Parameters
     ----------
     rows : sequence of mapping
-        ``name command commands over weight deadline min_slots max_slots memory user program after
+        ``name command commands over per_task weight deadline min_slots max_slots memory user program after
         retries timeout seconds folder environment backups``; one of ``command`` and ``commands`` is needed.
     folder : path
         Names of files are relative to it.

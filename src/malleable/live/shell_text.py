@@ -10,9 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_INNER = r"([A-Za-z_][A-Za-z0-9_]*)?(//|/\.|/|\.|#)?"
-FIELD = re.compile(rf"(?<!\$)(?:\{{{_INNER}\}}|\{{(\{{{_INNER}\}})\}})")
+
+def _field(name: str) -> re.Pattern[str]:
+    inner = rf"({name})?(//|/\.|/|\.|#)?"
+    return re.compile(rf"(?<!\$)(?:\{{{inner}\}}|\{{(\{{{inner}\}})\}})")
+
+
+FIELD = _field("[A-Za-z_][A-Za-z0-9_]*")
 """``{name how}``, groups 1 and 2; the same within two braces is the text of group 3. ``${name}`` is none."""
+OF_COLUMNS = _field("[A-Za-z_][A-Za-z0-9_]*|[1-9][0-9]{0,3}")
+"""The same where values have numbers, too."""
 
 _ODD = r"`|\$\(|\$\[|\$\{[^{}]*(?=\{)"
 _WORD = r"[\w./,:=+@-]+"
@@ -55,7 +62,7 @@ class ShellText:
         Whether it has a comment.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, fields: re.Pattern[str] = FIELD) -> None:
         self.parts: list[str | tuple[re.Match[str], str]] = []
         self.odd, self.quote, self.commented = "", "", False
         self.variables: set[str] = set()
@@ -63,7 +70,7 @@ class ShellText:
         self._back: str | None = None  # quotes around a backquote that is open
         self._first, kind, at = True, None, 0
         while at < len(text):
-            field = FIELD.match(text, at)
+            field = fields.match(text, at)
             first = not field and not self.quote and self._first and _FIRST.match(text, at)
             found = field or first or _QUOTES[self.quote].match(text, at)
             assert found
@@ -98,6 +105,11 @@ class ShellText:
                 self.quote = ""
             elif sign == ")" and self._around:
                 self.quote = self._around.pop()
+
+    @property
+    def whole(self) -> bool:
+        """Whether it may stand in parentheses: no comment, quote or backslash takes what follows it."""
+        return not (self.commented or self.quote or self.parts[-1:] == ["\\"])
 
     @property
     def fields(self) -> list[tuple[re.Match[str], str]]:

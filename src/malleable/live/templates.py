@@ -3,7 +3,8 @@
 ``{}`` the value, ``{.}`` without its last suffix, ``{/}`` its file name, ``{//}`` its folder, ``{/.}``
 the file name without suffix, ``{#}`` the task's number from 1; ``{name}`` and ``{name.}`` (``{name/}``
 ...) for values by name. ``{{name}}`` is the text ``{name}``; all other braces stand for themselves. A template
-without any field gets the value at its end.
+without any field gets the value at its end. Values of columns have numbers, too: ``{1}``. Where a task has
+several values, ``{}`` stands for all of them, each an argument.
 
 A command that is a list becomes the arguments as they are. Text that has nothing for a shell to do becomes
 arguments at its blanks. All other text goes to ``/bin/sh -c``, with values as parameters: ``{}`` stands for
@@ -14,11 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from os.path import splitext
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from malleable.domain import near
-from malleable.live.shell_text import FIELD, ShellText, quoted
+from malleable.live.shell_text import FIELD, OF_COLUMNS, ShellText, quoted
 
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~{}\n")  # anywhere in the text
 _FIRST = frozenset("=%!")  # in its first word
@@ -56,6 +58,8 @@ class Template:
         Names of values; none: there is one value without a name.
     valued : bool
         Whether there are values at all.
+    several : bool
+        Whether a task has several values without names.
 
     Raises
     ------
@@ -65,17 +69,19 @@ class Template:
     """
 
     def __init__(
-        self, command: str | Sequence[str], names: Sequence[str] = (), valued: bool = True
+        self,
+        command: str | Sequence[str],
+        names: Sequence[str] = (),
+        valued: bool = True,
+        several: bool = False,
     ) -> None:
-        parts: list[str] = [command] if isinstance(command, str) else list(command)
-        if not parts or not parts[0].strip():
-            raise ValueError("command: empty")
-        if "\0" in "".join(parts):
-            raise ValueError("command: has a NUL character")
-        self.names = tuple(names)
-        self._own: list[_Key] = [(name, None) for name in names] or [("", None)] * valued
+        parts = _checked(command)
+        self.names, self._several = tuple(names), several
+        numbers = [name for name in names if name.isdecimal()]
+        self._field = OF_COLUMNS if numbers else FIELD
+        self._own: list[_Key] = [(name, None) for name in numbers or names] or [("", None)] * valued
         append = not self._fields(parts, valued) and valued and not names
-        self.shell = isinstance(command, str) and _needs_shell(command)
+        self.shell = isinstance(command, str) and _needs_shell(self._field.sub("a", command))
         if self.shell:
             self._read(parts[0], append)
             return
@@ -85,27 +91,36 @@ class Template:
 
     def _read(self, text: str, append: bool) -> None:
         """Text for a shell, and the values that are its parameters."""
-        found = ShellText(text)
+        found = ShellText(text, self._field)
         if append and found.variables.isdisjoint(_WHOLE):
             if found.odd or not found.open:
                 at = '"$1"' if found.odd else "{}"
                 _refuse(f"no field says where the value goes; write {at} in that place")
             found = ShellText(f"{text} {{}}")
         self._check_quotes(found)
-        self._params = list(dict.fromkeys([*self._own, *(_key(each) for each, _ in found.fields)]))
+        self._text, self._used = found, self._variables(found)
+        used = ((name, None) for name in self._used)
+        fields = (_key(each) for each, _ in found.fields)
+        self._params = list(dict.fromkeys([*self._own, *used, *fields]))
         number = {key: k for k, key in enumerate(self._params, 1)}
 
         def put(field: re.Match[str], quote: str) -> str:
+            if self._several:
+                return "$*" if quote else '"$@"'
             at = number[_key(field)]
             return f"${{{at}}}" if quote else f'"${at}"' if at < 10 else f'"${{{at}}}"'
 
-        self._text, self._used = found, [name for name in self.names if name in found.variables]
-        for name in self._used:
+        values = "".join(f"{name}=${{{number[name, None]}}}; " for name in self._used)
+        plain = self._field.sub(lambda it: it[3] or it[0], text)
+        self._line = values + (found.filled(put) if found.fields else plain)
+
+    def _variables(self, found: ShellText) -> list[str]:
+        """Names of values that the text uses as variables; $1 is a parameter anyway."""
+        used = [name for name in self.names if name in found.variables and not name.isdecimal()]
+        for name in used:
             if not _OWN_NAME.fullmatch(name):
                 _refuse(f"${name}: shells use names in large letters themselves; write {{{name}}}")
-        values = "".join(f"{name}=${{{number[name, None]}}}; " for name in self._used)
-        line = found.filled(put) if found.fields else FIELD.sub(lambda it: it[3] or it[0], text)
-        self._line = values + line
+        return used
 
     def _check_quotes(self, found: ShellText) -> None:
         """Refuses fields where a shell would not put the value alone."""
@@ -126,7 +141,7 @@ class Template:
 
     def _fields(self, parts: Sequence[str], valued: bool) -> list[re.Match[str]]:
         """All that are no text; ValueError for one that has no value."""
-        found = (match for part in parts for match in FIELD.finditer(part))
+        found = (match for part in parts for match in self._field.finditer(part))
         fields = [match for match in found if not match[3]]
         for field in fields:
             self._check(field, valued)
@@ -137,6 +152,10 @@ class Template:
 
     def _check(self, field: re.Match[str], valued: bool) -> None:
         name = field[1]
+        if self._several and (field[1] or field[2]):
+            _refuse(
+                f"{field[0]}: a task has several values (per_task), and {{}} stands for all of them"
+            )
         if name and name not in self.names:
             known = ", ".join(f"{{{known}}}" for known in self.names) or "{}" * valued or "none"
             raise ValueError(
@@ -152,8 +171,13 @@ class Template:
                 f"command: {field[0]}, but there are no values (over); {{{field[0]}}} is the text {field[0]}"
             )
 
-    def arguments(self, value: str | Mapping[str, str] | None, number: int) -> list[str]:
+    def arguments(self, value: Any, number: int) -> list[str]:
         """The arguments of one task, the program first; ``number`` from 0."""
+        if self._several:
+            if self.shell:
+                return ["/bin/sh", "-c", self._line, "sh", *value]
+            words = (value if word == "{}" else [self._joined(word, value)] for word in self._words)
+            return list(chain.from_iterable(words))
         values: Mapping[str, str] = value if isinstance(value, Mapping) else {"": value or ""}
 
         def text_of(key: _Key) -> str:
@@ -161,28 +185,46 @@ class Template:
 
         if self.shell:
             return ["/bin/sh", "-c", self._line, "sh", *map(text_of, self._params)]
-        return [FIELD.sub(lambda it: it[3] or text_of(_key(it)), word) for word in self._words]
+        return [
+            self._field.sub(lambda it: it[3] or text_of(_key(it)), word) for word in self._words
+        ]
 
-    def shown(self, value: str | Mapping[str, str] | None, number: int) -> str:
+    def _joined(self, word: str, values: Sequence[str]) -> str:
+        return self._field.sub(lambda it: it[3] or " ".join(values), word)
+
+    def shown(self, value: Any, number: int) -> str:
         """The command of one task as it was written, on one line, with values that a shell reads back."""
         words = self.arguments(value, number)
         if not self.shell:
             return " ".join(map(quoted, words))
-        values = dict(zip(self._params, words[4:], strict=True))
+        several = words[4:] if self._several else None
+        values = {} if several else dict(zip(self._params, words[4:], strict=True))
 
         def put(field: re.Match[str], quote: str) -> str:
-            text = values[_key(field)]
+            if several and not quote:
+                return " ".join(map(quoted, several))
+            text = " ".join(several) if several else values[_key(field)]
             if quote and text.isprintable() and _IN_DOUBLE.fullmatch(text):
                 return text
             return f'"{quoted(text)}"' if quote else quoted(text)
 
         given = [f"{name}={quoted(values[name, None])}; " for name in self._used]
         if not self._text.variables.isdisjoint(_WHOLE) and self._own:
-            given.append(f"set -- {' '.join(quoted(values[key]) for key in self._own)}; ")
+            own = several or [values[key] for key in self._own]
+            given.append(f"set -- {' '.join(map(quoted, own))}; ")
         line = "".join(given) + self._text.filled(put)
         if line.isprintable() and not self._text.commented:
             return line
         return " ".join(map(quoted, words))
+
+
+def _checked(command: str | Sequence[str]) -> list[str]:
+    parts: list[str] = [command] if isinstance(command, str) else list(command)
+    if not parts or not parts[0].strip():
+        raise ValueError("command: empty")
+    if "\0" in "".join(parts):
+        raise ValueError("command: has a NUL character")
+    return parts
 
 
 def _key(field: re.Match[str]) -> _Key:
@@ -237,7 +279,6 @@ def _out_of_quotes(found: ShellText) -> tuple[str, bool]:
 
 
 def _needs_shell(text: str) -> bool:
-    """Whether there is something in it that a shell has to do."""
-    plain = FIELD.sub("a", text)
-    first = plain.split(None, 1)[0]
-    return first in _WORDS or not _SHELL.isdisjoint(plain) or not _FIRST.isdisjoint(first)
+    """Whether there is something in it that a shell has to do; in place of its fields there is a letter."""
+    first = text.split(None, 1)[0]
+    return first in _WORDS or not _SHELL.isdisjoint(text) or not _FIRST.isdisjoint(first)
