@@ -46,7 +46,7 @@ def made(works, slots, seconds, status=lambda key: 0, kill=True, memory=math.inf
     engine = FakeEngine(slots, rng, took, status, **faults)
     engine.abilities, engine.grace = Abilities(kill=kill), 0.2
     settled, left = [], []
-    decider = SchedulerDecider(slots, "fair", memory=memory)
+    decider = SchedulerDecider(slots, "fair", room={"memory": memory})
     gains = decider.gains
     decider.gains = lambda running, now: [
         _LEAST * age / 2.0 if gain > 0.0 else 0.0
@@ -263,7 +263,7 @@ def test_a_backup_task_leaves_the_slot_of_its_own_jobs_maximum_to_a_task_that_wa
 
 
 def test_memory_holds_and_goes_to_tasks_that_wait():
-    job = work("a", 4, memory=4.0)
+    job = work("a", 4, needs={"memory": 4.0})
     loop, engine = made([job], 8, {"0.3.0": 60.0, "0.3.1": 50.0, "1.0.0": 9.0}, memory=10.0)
     most = []
 
@@ -273,7 +273,7 @@ def test_memory_holds_and_goes_to_tasks_that_wait():
 
     go(loop, look, until=8.0)
     assert (job.running, job.beside) == (1, 1)
-    loop.add(work("b", 1, memory=6.0))
+    loop.add(work("b", 1, needs={"memory": 6.0}))
     for _ in range(4):
         loop.step()
         look()

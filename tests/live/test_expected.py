@@ -87,8 +87,8 @@ def test_a_paused_job_ends_nobody_knows_when():
 
 
 def test_memory_that_others_have_now_is_free_some_day():
-    works = [work(18, memory=2.0), work(18, memory=5.0)]
-    decider = begun(works, memory=8.0)
+    works = [work(18, needs={"memory": 2.0}), work(18, needs={"memory": 5.0})]
+    decider = begun(works, room={"memory": 8.0})
     works[0].running = 4  # and no room for any of the other job
     works[0].next += 4
     decider.changed(0)
@@ -99,8 +99,8 @@ def test_memory_that_others_have_now_is_free_some_day():
 
 def test_memory_bounds_how_many_run_at_once():
     """Four fit, and run; forty of 2 s last twenty seconds more on eight slots."""
-    own = work(50, memory=2.0)
-    decider = begun([own], slots=8, memory=8.0)
+    own = work(50, needs={"memory": 2.0})
+    decider = begun([own], slots=8, room={"memory": 8.0})
     own.running, own.next = 4, own.next + 4
     decider.changed(0)
     assert decider.expected({}, 10.0)[0].at == pytest.approx(31.0, abs=2.5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malleable.live.jobs_file import Matrix, Range, check_memory, parse_jobs, read_rows
+from malleable.live.jobs_file import Matrix, Range, check_room, parse_jobs, read_rows
 
 
 def one(**row):
@@ -83,8 +83,8 @@ def test_a_file(tmp_path):
 def test_memory_of_a_task():
     jobs = parse_jobs([one(memory="2G"), one(name="b", memory=5)])
     assert [job.memory for job in jobs] == [2 << 30, 5.0]
-    check_memory(jobs, float(2 << 30))
+    check_room(jobs, {"memory": float(2 << 30)})
     with pytest.raises(
         ValueError, match=r"job\[0\]\.memory = 2,147,483,648: there are 1,000 bytes"
     ):
-        check_memory(jobs, 1000.0)
+        check_room(jobs, {"memory": 1000.0})

@@ -38,7 +38,7 @@ def made(
     settled = Counter()
     loop = Loop(
         engine,
-        SchedulerDecider(slots, policy, memory=memory),
+        SchedulerDecider(slots, policy, room={"memory": memory}),
         journal,
         1,
         clock=engine.clock,
@@ -257,16 +257,16 @@ def test_short_jobs_come_first_once_their_tasks_are_known():
 @pytest.mark.parametrize("policy", ["flex", "fair", "fifo"])
 def test_memory_is_a_second_cap(policy):
     works = [
-        work("big", 12, memory=6.0),
-        work("small", 30, memory=2.5, max_slots=3),
+        work("big", 12, needs={"memory": 6.0}),
+        work("small", 30, needs={"memory": 2.5}, max_slots=3),
         work("free", 20),
-        work("alone", 2, memory=10.0),
+        work("alone", 2, needs={"memory": 10.0}),
     ]
     loop, engine, _ = made(works, slots=8, memory=10.0, policy=policy)
     most = Counter()
 
     def look():
-        used = sum(job.running * job.memory for job in works)
+        used = sum(job.running * job.needs.get("memory", 0.0) for job in works)
         assert used <= 10.0
         most["used"] = max(most["used"], used)
         for job in works:
@@ -282,8 +282,8 @@ def test_memory_is_a_second_cap(policy):
 
 def test_slots_that_memory_leaves_over_are_given_to_others_at_once():
     works = [
-        work("a", 4, memory=6.0, weight=9.0),
-        work("b", 4, memory=6.0, weight=8.0),
+        work("a", 4, needs={"memory": 6.0}, weight=9.0),
+        work("b", 4, needs={"memory": 6.0}, weight=8.0),
         work("c", 40),
     ]
     loop, engine, _ = made(works, slots=4, memory=10.0)

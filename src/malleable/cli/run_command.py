@@ -42,8 +42,8 @@ from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.jobs_file import (
     Job,
-    check_memory,
     check_minima,
+    check_room,
     parse_jobs,
     read_rows,
     table_rows,
@@ -55,6 +55,7 @@ from malleable.live.machine import machine_memory, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder
 from malleable.live.protocol import Engine
+from malleable.live.resources import Resources, resource_names
 from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.status import run_status
 from malleable.view.live import (
@@ -101,6 +102,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume", "go on with the last run of the journal", bool)
     add("--rerun-failed", "go on with the last run, and run failed tasks again", bool)
     add("--durable", "the journal survives a loss of power, too (default: only a kill)", bool)
+    told = "what tasks hold while they run: gpu=0,1,2,3 or gpu=4; each task one, unless a file of jobs says "
+    add("--resource NAME=NAMES", f"{told}how many (default: nothing)", action="append")
     add("--memory SIZE", "memory for all tasks together (default: that of this machine)", size)
     told = "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
     add("--engine NAME", f"{told}server; default: on this machine)")
@@ -133,7 +136,7 @@ def source_arguments(parser: argparse.ArgumentParser) -> None:
     add("--columns", told, bool)
     add("-n --per-task N", "how many values COMMAND gets at once, as with xargs (default: 1)", int)
     add("--job NAME", "the name of the job (default: that of the program or of the file)")
-    parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False)
+    parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False, resource=None)
 
 
 def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._ArgumentGroup:
@@ -164,9 +167,12 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
         return read_rows(asked.file), str(Path(asked.file).parent.absolute())
     name = of_job.pop("job", "")
     if is_file or asked.file is None:
-        row = {"name": name or Path(asked.file or "commands").stem, "commands": _commands(asked)}
+        name = name or Path(asked.file or "commands").stem
+        row: dict[str, Any] = {"name": name, "commands": _commands(asked)}
     else:
         row = {"name": name or _program(asked.file), "command": asked.file, "over": _over(asked)}
+    if asked.resource:
+        row["resources"] = {text.partition("=")[0]: 1 for text in asked.resource}
     return [row | of_job], os.getcwd()  # noqa: PTH109
 
 
@@ -253,26 +259,35 @@ def run(asked: argparse.Namespace) -> int:
         raise ValueError(f"--engine {asked.engine}: expected hyperqueue or hyperqueue:FOLDER")
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
-    return (_go_on if again else _begin)(asked, memory, outputs)
+    if asked.resource and asked.engine:
+        asked.usage("--resource: of this machine, not with --engine")
+    things = Resources(dict(map(_resource, asked.resource or ())))
+    asked.holds = {"memory": memory, **things.room}
+    return (_go_on if again else _begin)(asked, things, outputs)
 
 
-def _begin(asked: argparse.Namespace, memory: float, outputs: Outputs) -> int:
+def _resource(text: str) -> tuple[str, list[str]]:
+    name, _, given = text.partition("=")
+    return name, resource_names(name, int(given) if given.isdecimal() else given.split(","))
+
+
+def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     """A new run, or what it would be."""
     rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
-    check_memory(jobs, memory)
+    check_room(jobs, asked.holds)
     slots = processors() if asked.slots is None else check_slots(asked.slots)
     check_minima(jobs, slots)
     how = asked.objective or "sum:response", asked.policy or "auto"
-    _decider(slots, how)  # which refuses what it does not know
+    _decider(slots, how, {})  # which refuses what it does not know
     if asked.dry_run:
-        return _show_plan(jobs, slots, how, asked.journal, outputs)
+        return _show_plan(jobs, slots, how, asked, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
         begun = CommandRun.begin(journal, jobs, rows, slots, *how, **_options(asked))
-        return _go(begun, memory, asked, outputs)
+        return _go(begun, things, asked, outputs)
 
 
-def _go_on(asked: argparse.Namespace, memory: float, outputs: Outputs) -> int:
+def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     """Go on with the last run of a journal."""
     for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
         if getattr(asked, name) not in (None, False):
@@ -283,8 +298,8 @@ def _go_on(asked: argparse.Namespace, memory: float, outputs: Outputs) -> int:
         if journal.run().status == "done" and not asked.rerun_failed:
             return _tell_again(journal, outputs)
         begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
-        check_memory(begun.jobs, memory)
-        return _go(begun, memory, asked, outputs)
+        check_room(begun.jobs, asked.holds)
+        return _go(begun, things, asked, outputs)
 
 
 def _options(asked: argparse.Namespace) -> dict[str, Any]:
@@ -293,8 +308,9 @@ def _options(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_plan(
-    jobs: list[Job], slots: int, how: tuple[str, str], journal: str, outputs: Outputs
+    jobs: list[Job], slots: int, how: tuple[str, str], asked: argparse.Namespace, outputs: Outputs
 ) -> int:
+    journal = asked.journal
     place = {job.name: row for row, job in enumerate(jobs)}
     known = Journal(journal, write=False) if Path(journal).exists() else None
     with known or nullcontext():
@@ -304,7 +320,7 @@ def _show_plan(
         after = [place[name] for name in job.after]
         if len(job):
             coming[row] = work_of(job, after), [p for p in after if len(jobs[p])]
-    decider = _decider(slots, how, history=history)
+    decider = _decider(slots, how, asked.holds, history=history)
     found = decider.expected(coming, 0.0)
     expected = [found.get(row, Expected(row, 0.0, 0.0, 0.0)) for row in range(len(jobs))]
     end = last_end(expected, 0.0)
@@ -315,13 +331,13 @@ def _show_plan(
 
 
 def _decider(
-    slots: int, how: tuple[str, str], memory: float = math.inf, local: bool = True, **options: Any
+    slots: int, how: tuple[str, str], room: dict[str, float], local: bool = True, **options: Any
 ) -> SchedulerDecider:
     """Of a run with this objective and policy; ``local``: its tasks share this machine's processors."""
     if local:
         machine = processors()
         options |= {"machine": machine, "processors": "own" if slots <= machine else "beyond"}
-    return SchedulerDecider(slots, how[1], how[0], memory, **options)
+    return SchedulerDecider(slots, how[1], how[0], room, **options)
 
 
 class _Interrupts:
@@ -393,15 +409,15 @@ def _engine(name: str | None, slots: int) -> Engine:
         return engines.HyperQueue(slots, name.partition(":")[2] or None)
 
 
-def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
+def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
     engine = _engine(asked.engine, run.slots)
     halted, wanted = False, Wanted()
     with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
-        how: dict[str, Any] = {"progress": progress, "guard": begun.guard}
+        how: dict[str, Any] = {"progress": progress, "guard": begun.guard, "resources": things}
         history = known_history(begun.journal, begun.guard)
         of_run = run.objective, run.policy
-        decider = _decider(run.slots, of_run, memory, not asked.engine, history=history)
+        decider = _decider(run.slots, of_run, asked.holds, not asked.engine, history=history)
         decider.guard = begun.guard
         try:
             loop = begun.loop(engine, decider, **how)

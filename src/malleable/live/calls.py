@@ -30,6 +30,7 @@ from malleable.live.journal import Expected, JobRow, Journal
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.protocol import CallEngine, Event, RemoteValue, Task, WithdrawingEngine
+from malleable.live.resources import Resources
 
 Asked: TypeAlias = int | Callable[[], object]
 """A job may have more calls; or whatever is to be done."""
@@ -123,6 +124,8 @@ class CallRun:
         Objective and policy, for the journal.
     resume : bool
         Whether the last run of the journal goes on, if it is not done.
+    resources : Resources, optional
+        As for `Loop`.
     """
 
     def __init__(
@@ -132,6 +135,7 @@ class CallRun:
         journal: Journal | None = None,
         described: tuple[str, str] = ("", ""),
         resume: bool = False,
+        resources: Resources | None = None,
     ) -> None:
         self.engine, self.journal = engine, journal
         self._decider, self._slots = decider, max(1, engine.slots)
@@ -158,6 +162,7 @@ class CallRun:
             settled=self._settled,
             dropped=self._dropped,
             rested=self._rested,
+            resources=resources,
         )
         self.jobs: dict[str, CallJob] = {}
         self._lock = threading.Lock()

@@ -1,8 +1,9 @@
 """The decisions of a live run: the scheduler, told what happens to a run's jobs.
 
 The scheduler learns what tasks take. It is told how each task ended where somebody hears of that, and counts
-otherwise. Tasks are counted in the slots that they take. A job whose tasks say their memory may hold so many
-slots as there is memory for. A call costs what the scheduler takes, and O(1) for each job that changed.
+otherwise. Tasks are counted in the slots that they take. A job whose tasks say what they need (memory,
+resources) may hold so many slots as there is room for. A call costs what the scheduler takes, and O(1) for each
+job that changed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,8 +43,9 @@ class SchedulerDecider:
         Of the engine.
     policy, objective, **options
         As for `malleable.Scheduler`.
-    memory : float
-        Bytes that tasks which run may have together, as far as jobs say what theirs take.
+    room : mapping
+        What tasks that run may hold together, as far as jobs say what theirs need: bytes of ``memory``, and so
+        many of a resource; without a limit of what is not named.
     users : sequence of mapping
         As for `malleable.Cluster`.
     processors : str
@@ -60,7 +63,7 @@ class SchedulerDecider:
         slots: int,
         policy: str = "auto",
         objective: str = "sum:response",
-        memory: float = math.inf,
+        room: Mapping[str, float] = MappingProxyType({}),
         users: Sequence[Mapping[str, Any]] = (),
         counted: bool = False,
         processors: str = "unknown",
@@ -79,10 +82,10 @@ class SchedulerDecider:
         self._window = 0, 0.0, -math.inf  # both when it began, and when that was
         self.guard = Guard()
         self._counted = counted
-        self._memory = self._free = memory
+        self._room = self._free = dict(room)
         self.behind = False
         self._works: dict[int, Work] = {}  # by row; jobs that are here
-        self._limited: set[int] = set()  # of these, jobs whose tasks say their memory
+        self._limited: set[int] = set()  # of these, jobs whose tasks say what they need
         self._id_of: dict[int, int] = {}
         self._row_of: dict[int, int] = {}
         self._first: dict[int, tuple[int, int]] = {}  # tasks that had ended, and failed, before
@@ -98,8 +101,8 @@ class SchedulerDecider:
         """Slots that tasks which wait would take."""
         return 0 if work.cancelled else work.waiting * work.width
 
-    def _limit(self, work: Work, free: float) -> int:
-        """Slots that a job may have at most now, with so much memory for more of its tasks; slots of attempts
+    def _limit(self, work: Work, free: Mapping[str, float]) -> int:
+        """Slots that a job may have at most now, with so much room for more of its tasks; slots of attempts
         beside its tasks are not counted."""
         running = work.running * work.width
         if work.paused:
@@ -107,14 +110,12 @@ class SchedulerDecider:
         most = max(work.max_slots or MOST_SLOTS, work.min_slots)
         if work.max_slots:
             most = max(most - work.beside * work.width, 0)
-        if work.memory > 0.0:
-            most = min(most, running + int(min(free // work.memory, MOST_SLOTS)) * work.width)
-        return most
+        return min(most, running + _fit(work, free) * work.width) if work.needs else most
 
     def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
         """Jobs may run from now on."""
         self._works |= zip(rows, works, strict=True)
-        self._limited |= {row for row, work in zip(rows, works, strict=True) if work.memory > 0.0}
+        self._limited |= {row for row, work in zip(rows, works, strict=True) if work.needs}
         self._first |= {
             row: (work.done, work.failed) for row, work in zip(rows, works, strict=True)
         }
@@ -171,14 +172,17 @@ class SchedulerDecider:
         self._most.pop(row, None)
         self.changed(row)
 
-    def _used(self, row: int) -> float:
-        """Bytes of all attempts at tasks of a job."""
-        work = self._works[row]
-        return (work.running + work.beside) * work.memory
+    def _left_of_room(self) -> dict[str, float]:
+        """What no attempt at a task holds."""
+        free = dict(self._room)
+        for work in (self._works[row] for row in self._limited):
+            for name in work.needs.keys() & free.keys():
+                free[name] -= (work.running + work.beside) * work.needs[name]
+        return {name: max(0.0, left) for name, left in free.items()}
 
-    def _look_at_memory(self) -> None:
-        """Jobs that say their memory may have as many tasks as there is memory for."""
-        free = max(0.0, self._memory - sum(map(self._used, self._limited)))
+    def _look_at_room(self) -> None:
+        """Jobs that say what they need may have as many tasks as there is room for."""
+        free = self._left_of_room()
         if free != self._free:
             self._free = free
             self._changed |= self._limited
@@ -225,7 +229,7 @@ class SchedulerDecider:
     def _report_changes(self, now: float) -> None:
         self._tell_ended(now)
         if self._limited:
-            self._look_at_memory()
+            self._look_at_room()
         if not self._changed:
             return
         rows = sorted(self._changed)
@@ -336,10 +340,17 @@ class SchedulerDecider:
                 found[row] = Expected(row, seconds=seconds, spread=spread)
         return found
 
+    def _beside(self, work: Work) -> dict[str, float]:
+        """The room that a job would have, if all others held nothing."""
+        needs = work.needs
+        return {
+            name: all_ - work.running * needs.get(name, 0.0) for name, all_ in self._room.items()
+        }
+
     def _trial(
         self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
     ) -> tuple[Scheduler, dict[int, int]]:
-        """A scheduler that knows also what comes, and the memory that will be free some day; ids by row."""
+        """A scheduler that knows also what comes, and the room that there will be some day; ids by row."""
         scheduler, ids = self._scheduler, dict(self._id_of)
         limited = sorted(row for row in self._limited if not self._works[row].paused)
         if coming or limited:
@@ -347,8 +358,7 @@ class SchedulerDecider:
             scheduler.decide(now)  # so that all jobs speak for those to come
         if limited:
             works = [self._works[row] for row in limited]
-            rest = [self._memory - work.running * work.memory for work in works]
-            most = [max(1, self._limit(*each)) for each in zip(works, rest, strict=True)]
+            most = [max(1, self._limit(work, self._beside(work))) for work in works]
             scheduler.update([ids[row] for row in limited], max_slots=most, now=now)
         if coming:
             ids |= self._add_coming(scheduler, coming, now)
@@ -365,7 +375,7 @@ class SchedulerDecider:
         after = [[place[row] for row in own if row in place] for own in waits]
         here = [[self._id_of[row] for row in own if row in self._id_of] for own in waits]
         table = self._table(works, now, after=after)
-        most = [max(1, self._limit(work, self._memory)) for work in works]
+        most = [max(1, self._limit(work, self._room)) for work in works]
         numbers = scheduler.add(table, now, max_slots=most, parents=here).tolist()
         paused = [number for number, work in zip(numbers, works, strict=True) if work.paused]
         scheduler.update(paused, max_slots=[0] * len(paused), now=now)
@@ -380,7 +390,7 @@ class SchedulerDecider:
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
         """How many tasks of which jobs start now, in order; they count as running.
 
-        Each job may have as many as fit into the memory that is free, all together may be more: what does
+        Each job may have as many as fit into the room that is free, all together may be more: what does
         not fit stays ``behind``.
         """
         self._report_changes(now)
@@ -389,11 +399,12 @@ class SchedulerDecider:
         self.behind = False
         if not self._limited:
             return counts
-        left, found = self._free, []
+        left, found = dict(self._free), []
         for row, count in counts:
-            size = self._works[row].memory
-            fits = min(count, int(left // size)) if size > 0.0 else count
-            left -= fits * size
+            work = self._works[row]
+            fits = min(count, _fit(work, left))
+            for name in work.needs.keys() & left.keys():
+                left[name] -= fits * work.needs[name]
             if fits < count:
                 self.behind = True
                 self._changed.add(row)
@@ -420,25 +431,24 @@ class SchedulerDecider:
     def has_room(self, row: int) -> bool:
         """Whether the limits of a job leave room for one more attempt at one of its tasks."""
         work = self._works[row]
-        free = max(0.0, self._memory - sum(map(self._used, self._limited)))
-        short = work.memory > 0.0 and self._memory_is_waited_for()
-        return not short and self._limit(work, free) > work.running * work.width
+        short = work.needs and self._room_is_waited_for()
+        return not short and self._limit(work, self._left_of_room()) > work.running * work.width
 
-    def _memory_is_waited_for(self) -> bool:
-        """Whether a task waits that says its memory."""
+    def _room_is_waited_for(self) -> bool:
+        """Whether a task waits that says what it needs."""
         works = (self._works[row] for row in self._limited)
         return any(work.waiting and not work.paused for work in works)
 
     def in_the_way(self, rows: Iterable[int]) -> set[int]:
-        """Jobs whose backup tasks hold what a task that waits needs, whatever slots are free: memory, or a slot
+        """Jobs whose backup tasks hold what a task that waits needs, whatever slots are free: room, or a slot
         of its own job's maximum."""
         works = {row: self._works[row] for row in rows if row in self._works}
         waits = {row for row, work in works.items() if work.waiting and not work.paused}
-        short = self._memory_is_waited_for()
+        short = self._room_is_waited_for()
         return {
             row
             for row, work in works.items()
-            if (short and work.memory > 0.0)
+            if (short and work.needs)
             or (row in waits and work.running + work.beside >= (work.max_slots or MOST_SLOTS))
         }
 
@@ -448,6 +458,12 @@ class SchedulerDecider:
         for row in list(self._works):
             self.gone(row, now)
         return self._scheduler.history
+
+
+def _fit(work: Work, free: Mapping[str, float]) -> int:
+    """More tasks of a job for which there is room."""
+    most = (free[name] // need for name, need in work.needs.items() if need and name in free)
+    return int(min(most, default=MOST_SLOTS)) if work.needs else MOST_SLOTS
 
 
 _TIMES = ("at", "early", "late")

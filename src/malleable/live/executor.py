@@ -34,12 +34,14 @@ from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import Expected, Journal
 from malleable.live.machine import processors
 from malleable.live.protocol import CallEngine
+from malleable.live.resources import Resources, resource_names
 from malleable.names import ClusterPolicy, ObjectiveName
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _SETTINGS = (
     "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups",
+    "resources",
 )  # fmt: skip
 _CALLS = "calls"  # the job of calls that are submitted to the pool itself
 
@@ -260,6 +262,9 @@ class Executor(futures.Executor):
     resume : bool
         True: the last run of the journal goes on, if not all of it was done. If the last run has made a call
         of the same job, the same place in it, function and arguments, the call has this result at once.
+    resources : mapping, optional
+        Named things of this machine, and their names or how many there are: ``{"gpu": [0, 1]}``. Jobs say
+        how many of them each of their calls holds. No two calls hold the same one.
     engine : CallEngine, optional
         Runs the calls elsewhere: ``mb.engines.Dask(client)`` or ``mb.engines.Ray()``. The engine says how
         many ``slots`` there are and how workers start. An engine belongs to one pool, which closes it.
@@ -318,8 +323,10 @@ class Executor(futures.Executor):
         durable: bool = False,
         resume: bool = False,
         engine: CallEngine | None = None,
+        resources: Mapping[str, int | Sequence[Any]] | None = None,
     ) -> None:
-        own = {"slots": slots, "mp_context": mp_context, "initializer": initializer}
+        own: dict[str, Any] = {"slots": slots, "mp_context": mp_context, "initializer": initializer}
+        own["resources"] = resources
         _check_workers(threads, engine, own | {"max_tasks_per_child": max_tasks_per_child})
         if journal is None and (resume or durable):
             raise ValueError("resume, durable: need a journal")
@@ -333,7 +340,10 @@ class Executor(futures.Executor):
         self._how = (initializer, tuple(initargs))
         self._context, self._max_calls = mp_context, max_tasks_per_child
         self._described = (objective, policy)
-        made = partial(SchedulerDecider, max(1, self._slots), policy, objective)
+        names = {key: resource_names(key, each) for key, each in (resources or {}).items()}
+        self._resources = Resources(names) if names else None
+        self._room = self._resources.room if self._resources else {}
+        made = partial(SchedulerDecider, max(1, self._slots), policy, objective, self._room)
         made()  # which refuses what it does not know
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         history = known_history(self._journal, Guard(_log.warning))
@@ -396,7 +406,8 @@ class Executor(futures.Executor):
         if _exiting.is_set():
             raise RuntimeError(late)
         engine = self._engine or self._made_engine()
-        run = CallRun(engine, self._decider, self._journal, self._described, self._resume)
+        of_run = self._journal, self._described, self._resume, self._resources
+        run = CallRun(engine, self._decider, *of_run)
         _runs.add(run)
         if _exiting.is_set():  # since then; `_end_all` may have missed this run
             run.shutdown(wait=True)
@@ -446,6 +457,10 @@ class Executor(futures.Executor):
         backups : bool
             True: if a call will probably run for long, and no other call wants a free slot, the call is made a
             second time in this slot. The first of the two to return counts, and the other one is ended [False].
+        resources : mapping
+            How many of each resource of the pool a call holds while it runs, as ``{"gpu": 1}`` [none]. The call
+            finds their names in ``os.environ["MALLEABLE_GPU"]``, and for ``gpu`` in ``CUDA_VISIBLE_DEVICES``,
+            unless it runs in a thread.
 
         Raises
         ------
@@ -461,6 +476,11 @@ class Executor(futures.Executor):
         for k, parent in enumerate(parents):
             if not isinstance(parent, ExecutorJob) or parent._pool is not self:
                 raise ValueError(f"after[{k}]: no job of this pool")
+        found["needs"] = found.pop("resources", {})
+        for key, count in found["needs"].items():
+            if count > self._room.get(key, 0):
+                there = f"the pool has {self._room.get(key, 0):.0f}"
+                raise ValueError(f"resources = {{{key!r}: {count}}}: {there}")
         run = self._begun()
         if found.get("backups") and not run.engine.abilities.kill:
             kind = type(run.engine).__name__

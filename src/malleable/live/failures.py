@@ -86,8 +86,8 @@ def _command(job: Job, number: int, attempt: int) -> str:
     line = job.shown(number)
     variables = dict(job.environment)
     if _OWN in line:
-        own = job.name, number, attempt
-        names = ("JOB", "NUMBER", "ATTEMPT")
+        own = job.name, number, attempt, 0
+        names = ("JOB", "NUMBER", "ATTEMPT", "SLOT")
         variables |= {_OWN + name: str(each) for name, each in zip(names, own, strict=True)}
     words = [f"{name}={quoted(value)}" for name, value in variables.items()]
     if job.is_shell(number):

@@ -80,6 +80,8 @@ class Job:
         Whether its tasks may run twice at once.
     per_task : int
         Values of a task.
+    resources : mapping
+        How many of each resource a task holds.
     held : str
         `PAUSED` or `CANCELLED` by somebody while it ran, else empty.
     """
@@ -103,6 +105,7 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     backups: bool = False
     per_task: int = 1
+    resources: Mapping[str, int] = field(default_factory=dict)
     held: str = ""
 
     def __len__(self) -> int:
@@ -112,6 +115,11 @@ class Job:
     def called(self) -> str:
         """What its task times are remembered as."""
         return self.program or self.name
+
+    @property
+    def needs(self) -> dict[str, float]:
+        """What a task holds while it runs, memory among it."""
+        return {**self.resources, **({"memory": self.memory} if self.memory else {})}
 
     def is_shell(self, number: int) -> bool:
         """Whether a shell runs a task."""
@@ -372,6 +380,12 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
+def _resources(name: str, value: Any) -> dict[str, int]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} = {shown(value)}: expected names with numbers")
+    return {key: check_whole(f"{name}.{key}", each, 1, 10**6) for key, each in value.items()}
+
+
 def _environment(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError(f"{name} = {shown(value)}: expected names with texts")
@@ -396,6 +410,7 @@ _CHECKS: Mapping[str, Any] = {
     "folder": _text,
     "environment": _environment,
     "backups": _flag,
+    "resources": _resources,
     "per_task": lambda name, value: check_whole(name, value, 1, 10**6),
 }
 _KEYS = ("name", "command", "commands", "over", *_CHECKS)
@@ -548,8 +563,9 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     Parameters
     ----------
     rows : sequence of mapping
-        ``name command commands over per_task weight deadline min_slots max_slots memory user program after
-        retries timeout seconds folder environment backups``; one of ``command`` and ``commands`` is needed.
+        ``name command commands over per_task weight deadline min_slots max_slots memory user program
+        after retries timeout seconds folder environment backups resources``; one of ``command`` and
+        ``commands`` is needed.
     folder : path
         Names of files are relative to it.
 
@@ -577,13 +593,16 @@ def check_minima(jobs: Sequence[Job], slots: int) -> None:
             )
 
 
-def check_memory(jobs: Sequence[Job], memory: float) -> None:
-    """ValueError for a job of which no task would ever fit into so many bytes."""
+def check_room(jobs: Sequence[Job], room: Mapping[str, float]) -> None:
+    """ValueError for a job of which no task would ever have the memory or the resources that it needs."""
     for k, job in enumerate(jobs):
-        if job.memory > memory:
-            raise ValueError(
-                f"job[{k}].memory = {job.memory:,.0f}: there are {memory:,.0f} bytes for all tasks"
-            )
+        for name, need in job.needs.items():
+            where, there = f"job[{k}].resources.{name} = {need}", f"{room.get(name, 0):,.0f}"
+            if need > room.get(name, 0) and name == "memory":
+                told = f"there are {there} bytes for all tasks"
+                raise ValueError(f"job[{k}].memory = {need:,.0f}: {told}")
+            if need > room.get(name, 0):
+                raise ValueError(f"{where}: the run has {there}; --resource {name}=... says which")
 
 
 def read_rows(source: Source) -> list[dict[str, Any]]:

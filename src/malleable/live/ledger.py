@@ -76,6 +76,8 @@ class Work:
         Which slots it competes for, where an engine has several pools.
     backups : bool
         Whether its tasks may run twice at once.
+    needs : mapping
+        What a task holds while it runs: bytes of ``memory``, and so many of a resource.
     """
 
     name: str
@@ -90,7 +92,7 @@ class Work:
     after: Sequence[int] = ()
     retries: int = 0
     seconds: float = 0.0
-    memory: float = 0.0
+    needs: Mapping[str, float] = field(default_factory=dict)
     arrival: float = math.nan
     width: int = 1
     place: str = ""

@@ -27,6 +27,7 @@ from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.ledger import LOOK, Ledger, Work
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
 from malleable.live.recorded import IN_VAIN, LOST_AGAIN
+from malleable.live.resources import Resources, packed_holding
 from malleable.live.tries import Tried
 
 _PACE = 0.25  # seconds over which the pace of ends is averaged
@@ -70,6 +71,8 @@ class Loop(Ledger):
         Called with (row, number) for each task that was handed over and waits again; whether it is wanted.
     short : callable, optional
         Called with the engine's reason when a task could not start for want of something.
+    resources : Resources, optional
+        What tasks of jobs with needs hold.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Loop(Ledger):
         left: Callable[[int, int, Event], object] = lambda row, number, event: None,
         rested: Callable[[int, int], bool] = lambda row, number: True,
         short: Callable[[str], object] = lambda text: None,
+        resources: Resources | None = None,
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
@@ -91,6 +95,7 @@ class Loop(Ledger):
         self.engine = engine
         self._epoch, self._settled, self._left = epoch, settled, left
         self._rested, self._short = rested, short
+        self._resources = resources
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
         # Backup tasks that have not ended: beside which attempt.
@@ -220,6 +225,7 @@ class Loop(Ledger):
         self._slot += 1
         flight = Flight(row, number, tries.made, self.now, self._slot)
         made.key, made.slot = f"{row}.{number}.{tries.made}", self._slot
+        self._take(made, work)
         tries.made += 1
         self._flying[made.key] = flight
         self._backups.begin(made.key, flight, key)
@@ -244,6 +250,8 @@ class Loop(Ledger):
     def _share(self, work: Work) -> int:
         """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
         able = self.engine.abilities
+        if work.needs:
+            return 1
         fit = min(able.together, able.grain / max(work.recent, 1e-9))
         return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
@@ -272,12 +280,21 @@ class Loop(Ledger):
                 work.fail("cancelled")
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
+            self._take(made, work)
             self._flying[made.key] = Flight(row, number, attempt, now, self._slot)
             tasks.append(made)
         if tasks:
             self._held[self._slot] = len(tasks)
             work.running += 1
         return tasks
+
+    def _take(self, made: Task, work: Work) -> None:
+        """A task that starts holds its resources, and knows which."""
+        if self._resources and work.needs:
+            held = self._resources.take(made.key, work.needs)
+            made.environment = {**made.environment, **held}
+            if self.engine.abilities.calls == "pickled":
+                made.call = packed_holding(held, made.call)
 
     def _let_go(self, slot: int, work: Work) -> bool:
         """A slot has one task less to do; whether it is free."""
@@ -306,6 +323,8 @@ class Loop(Ledger):
             flight = self._flying.pop(event.key, None)
             if flight is None:
                 continue  # told twice, or never ours
+            if self._resources:
+                self._resources.give_back(event.key)
             flight = flight._replace(since=began)
             heard.add(flight.row)
             good = event.kind == "ended" and event.status == 0

@@ -36,7 +36,7 @@ _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 def work_of(job: Job, after: Sequence[int], **more: Any) -> Work:
     """A job as the loop has it."""
     kept = (
-        "weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory", "seconds", "backups",
+        "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups", "needs",
     )  # fmt: skip
     more |= {name: getattr(job, name) for name in kept}
     return Work(job.name, len(job), program=job.called, after=after, **more)

@@ -1,7 +1,8 @@
 """Commands made of a template and a value, or several by name.
 
 ``{}`` the value, ``{.}`` without its last suffix, ``{/}`` its file name, ``{//}`` its folder, ``{/.}``
-the file name without suffix, ``{#}`` the task's number from 1; ``{name}`` and ``{name.}`` (``{name/}``
+the file name without suffix, ``{#}`` the task's number from 1, ``{%}`` the number of its slot
+from 0, which a shell knows when the task starts; ``{name}`` and ``{name.}`` (``{name/}``
 ...) for values by name. ``{{name}}`` is the text ``{name}``; all other braces stand for themselves. A template
 without any field gets the value at its end. Values of columns have numbers, too: ``{1}``. Where a task has
 several values, ``{}`` stands for all of them, each an argument.
@@ -80,8 +81,9 @@ class Template:
         numbers = [name for name in names if name.isdecimal()]
         self._field = OF_COLUMNS if numbers else FIELD
         self._own: list[_Key] = [(name, None) for name in numbers or names] or [("", None)] * valued
+        self._listed = not isinstance(command, str)
         append = not self._fields(parts, valued) and valued and not names
-        self.shell = isinstance(command, str) and _needs_shell(self._field.sub("a", command))
+        self.shell = isinstance(command, str) and _needs_shell(self._field.sub(_plain, command))
         if self.shell:
             self._read(parts[0], append)
             return
@@ -100,11 +102,13 @@ class Template:
         self._check_quotes(found)
         self._text, self._used = found, self._variables(found)
         used = ((name, None) for name in self._used)
-        fields = (_key(each) for each, _ in found.fields)
+        fields = (_key(each) for each, _ in found.fields if each[2] != "%")
         self._params = list(dict.fromkeys([*self._own, *used, *fields]))
         number = {key: k for k, key in enumerate(self._params, 1)}
 
         def put(field: re.Match[str], quote: str) -> str:
+            if field[2] == "%":
+                return _slot(quote)
             if self._several:
                 return "$*" if quote else '"$@"'
             at = number[_key(field)]
@@ -152,6 +156,10 @@ class Template:
 
     def _check(self, field: re.Match[str], valued: bool) -> None:
         name = field[1]
+        if field[2] == "%":
+            if self._listed:
+                _refuse("{%}: goes with a text for a shell, not with a list of arguments")
+            return
         if self._several and (field[1] or field[2]):
             _refuse(
                 f"{field[0]}: a task has several values (per_task), and {{}} stands for all of them"
@@ -201,6 +209,8 @@ class Template:
         values = {} if several else dict(zip(self._params, words[4:], strict=True))
 
         def put(field: re.Match[str], quote: str) -> str:
+            if field[2] == "%":
+                return _slot(quote)
             if several and not quote:
                 return " ".join(map(quoted, several))
             text = " ".join(several) if several else values[_key(field)]
@@ -216,6 +226,15 @@ class Template:
         if line.isprintable() and not self._text.commented:
             return line
         return " ".join(map(quoted, words))
+
+
+def _slot(quote: str) -> str:
+    return "${MALLEABLE_SLOT}" if quote else '"$MALLEABLE_SLOT"'
+
+
+def _plain(field: re.Match[str]) -> str:
+    """What a field is for who asks whether a text needs a shell: a letter, or a variable of one."""
+    return "$" if field[2] == "%" else "a"
 
 
 def _checked(command: str | Sequence[str]) -> list[str]:

@@ -57,6 +57,7 @@ GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
 PAUSE = 0.01  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
+SLOT = b"MALLEABLE_SLOT"
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -210,10 +211,12 @@ class Nanny:
     def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
         self.loop = loop
         self.slots, self.token = slots, token
+        # Numbers of slots that are free below the highest one so far.
+        self.free: list[int] = []
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        self.running: dict[int, tuple[str, float]] = {}  # by pid the key, and when it began
+        self.running: dict[int, tuple[str, float, int]] = {}  # by pid: key, when it began, slot
         self.late: set[str] = set()
         # Pids of commands that have ended since the last look for orphans.
         self.over: set[int] = set()
@@ -238,7 +241,8 @@ class Nanny:
         try:
             os.chdir(folder)  # each time: it may have been removed
             self.folders.add(folder)
-            mark = {MARK: f"{self.token}:{key}".encode()}
+            slot = self.free[0] if self.free else len(self.running)
+            mark = {MARK: f"{self.token}:{key}".encode(), SLOT: b"%d" % slot}
             environment = {**self.environment, **own, **mark}
             pid = spawn(argv, environment, streams)
         except (OSError, ValueError) as error:
@@ -247,7 +251,9 @@ class Nanny:
         now = time.monotonic()
         self.over.discard(pid)  # the number is new: nothing of the old one is left
         self.pid_of[key] = pid
-        self.running[pid] = key, now
+        if self.free:
+            heapq.heappop(self.free)
+        self.running[pid] = key, now, slot
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
@@ -306,7 +312,8 @@ class Nanny:
             self.look = True
             if task is not None:
                 self.over.add(pid)
-                key, since = task
+                key, since, slot = task
+                heapq.heappush(self.free, slot)
                 del self.pid_of[key]
                 late = key in self.late
                 self.late.discard(key)
