@@ -147,6 +147,11 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return std::pair(found->value, found->lower_bound);
   }
 
+  // Ids of jobs that wait for more slots than there are, told once each.
+  Integers take_oversized() {
+    const Turn turn(busy_);
+    return to_numpy(epoch_.take_oversized());
+  }
   // Whether the last decision's plan is what a loop does that decides again.
   bool looped() const {
     const Turn turn(busy_);
@@ -175,18 +180,19 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
 void bind_epoch(py::module_& module) {
   bind_job_loop<PyEpoch>(module)
-      .def(
-          py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
-                      bool gang, double hysteresis, std::optional<std::uint64_t> effort,
-                      double period, std::optional<double> predictable) {
-            return std::make_unique<PyEpoch>(
-                slots, EpochOptions{aggregate_of(is_max), kind_of(kind),
-                                    policy_code<EpochPolicy>(Model::kJobs, policy),
-                                    gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort,
-                                    period, predictable});
-          }),
-          py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
-          py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("predictable"))
+      .def(py::init([](std::int64_t slots, bool is_max, std::int64_t kind,
+                       const std::string& policy, const std::string& min_mode, double hysteresis,
+                       std::optional<std::uint64_t> effort, double period,
+                       std::optional<double> predictable) {
+             return std::make_unique<PyEpoch>(
+                 slots,
+                 EpochOptions{aggregate_of(is_max), kind_of(kind),
+                              policy_code<EpochPolicy>(Model::kJobs, policy), min_mode_of(min_mode),
+                              hysteresis, effort, period, predictable});
+           }),
+           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"),
+           py::arg("min_mode"), py::arg("hysteresis"), py::arg("effort"), py::arg("period"),
+           py::arg("predictable"))
       .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert(),
            py::arg("program").noconvert(), py::arg("dated"))
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert(),
@@ -198,6 +204,7 @@ void bind_epoch(py::module_& module) {
       .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
       .def("told", &PyEpoch::told, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
+      .def("take_oversized", &PyEpoch::take_oversized)
       .def_property_readonly("rule", &PyEpoch::rule)
       .def_property_readonly("period", &PyEpoch::period)
       .def_property_readonly("looped", &PyEpoch::looped);

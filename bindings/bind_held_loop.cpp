@@ -17,13 +17,14 @@ using Doubles = Array<double>;
 using Codes = Array<std::uint8_t>;
 
 EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::string& policy,
-                        bool gang, double hysteresis, std::optional<std::uint64_t> effort,
+                        const std::string& min_mode, double hysteresis,
+                        std::optional<std::uint64_t> effort,
                         std::optional<double> predictable = std::nullopt) {
   EpochOptions options;
   if (kinds.size() == 1) options.kind = kinds.front();
   options.aggregate = aggregate_of(is_max);
   options.policy = policy_code<EpochPolicy>(Model::kJobs, policy);
-  options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
+  options.min_mode = min_mode_of(min_mode);
   options.hysteresis = hysteresis;
   options.effort = effort;
   options.predictable = predictable;
@@ -32,10 +33,10 @@ EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::str
 
 py::dict plan_held(const Jobs& jobs, std::int64_t slots, double now, const Penalties& penalties,
                    const Codes& kinds, std::uintptr_t custom, bool is_max,
-                   const std::string& policy, std::optional<std::uint64_t> effort, bool gang,
-                   double period) {
+                   const std::string& policy, std::optional<std::uint64_t> effort,
+                   const std::string& min_mode, double period) {
   const auto codes = kinds_of(kinds);
-  HeldPlanRequest request{options_of(is_max, codes, policy, gang, 0.0, effort),
+  HeldPlanRequest request{options_of(is_max, codes, policy, min_mode, 0.0, effort),
                           slots,
                           now,
                           codes,
@@ -54,14 +55,14 @@ py::dict plan_held(const Jobs& jobs, std::int64_t slots, double now, const Penal
 class PyHeldLoop {
  public:
   PyHeldLoop(std::shared_ptr<Jobs> jobs, const std::optional<Doubles>& believed, const Codes& kinds,
-             std::int64_t slots, bool is_max, const std::string& policy, bool gang,
-             double hysteresis, std::optional<std::uint64_t> effort, double period, bool told,
-             std::optional<double> predictable)
+             std::int64_t slots, bool is_max, const std::string& policy,
+             const std::string& min_mode, double hysteresis, std::optional<std::uint64_t> effort,
+             double period, bool told, std::optional<double> predictable)
       : jobs_(std::move(jobs)),
         kinds_(kinds_of(kinds)),
-        loop_(
-            Epoch(slots, options_of(is_max, kinds_, policy, gang, hysteresis, effort, predictable)),
-            {.period = period, .told = told}) {
+        loop_(Epoch(slots,
+                    options_of(is_max, kinds_, policy, min_mode, hysteresis, effort, predictable)),
+              {.period = period, .told = told}) {
     if (believed) believed_.assign(view(*believed).begin(), view(*believed).end());
     loop_.feed(*jobs_, believed_, kinds_);
     loop_.set_poll(poll_signals);
@@ -108,14 +109,14 @@ class PyHeldLoop {
 void bind_held_loop(py::module_& module) {
   module.def("plan_held", &plan_held, py::arg("jobs"), py::arg("slots"), py::arg("now"),
              py::arg("penalties"), py::arg("kinds").noconvert(), py::arg("custom"),
-             py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("gang"),
+             py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("min_mode"),
              py::arg("period"));
   py::class_<PyHeldLoop>(module, "HeldLoop")
       .def(py::init<std::shared_ptr<Jobs>, const std::optional<Doubles>&, const Codes&,
-                    std::int64_t, bool, const std::string&, bool, double,
+                    std::int64_t, bool, const std::string&, const std::string&, double,
                     std::optional<std::uint64_t>, double, bool, std::optional<double>>(),
            py::arg("jobs"), py::arg("believed").noconvert(), py::arg("kinds").noconvert(),
-           py::arg("slots"), py::arg("is_max"), py::arg("policy"), py::arg("gang"),
+           py::arg("slots"), py::arg("is_max"), py::arg("policy"), py::arg("min_mode"),
            py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("told"),
            py::arg("predictable"))
       .def("advance", &PyHeldLoop::advance, py::arg("until"))

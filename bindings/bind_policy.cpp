@@ -38,10 +38,10 @@ class Lease {
 
 py::dict plan(const Jobs& table, std::int64_t slots, double now, const Penalties& penalties,
               bool is_max, const std::string& policy, std::uint64_t effort, double budget,
-              bool gang, const py::object& progress) {
+              const std::string& min_mode, const py::object& progress) {
   Planner::Request request{policy_code<EpochPolicy>(Model::kJobs, policy),
                            aggregate_of(is_max),
-                           gang ? MinMode::kGang : MinMode::kGuarantee,
+                           min_mode_of(min_mode),
                            slots,
                            now,
                            {effort, budget}};
@@ -103,7 +103,7 @@ void bind_policy(py::module_& module) {
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;
   module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"), py::arg("penalties"),
              py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("budget"),
-             py::arg("gang"), py::arg("progress") = py::none());
+             py::arg("min_mode"), py::arg("progress") = py::none());
 }
 
 }  // namespace malleable::bindings

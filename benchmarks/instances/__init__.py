@@ -4,7 +4,8 @@ Each module says at its top what it has: `speed` (what kernels, epochs and simul
 papers' generators), `loops` (jobs and flows that come while somebody decides), `events` (many worlds for
 loops that ask at every event), `tables` (large, with deadlines), `clusters` (tasks on nodes), `workflows`
 (DAGs of real traces), `research` (files of research), `samples` (workflows for Snakemake), `gpus` (measured
-speed-ups), `sleeps` (live runs).
+speed-ups), `sleeps` (live runs), `hpc`
+(rigid and malleable jobs of MPI programs).
 Generators draw with NumPy's default generator (PCG64) from the seed alone, so an instance is the same wherever
 it is drawn with the same NumPy. All names are found here: ``from benchmarks.instances import held_jobs``.
 """
@@ -12,6 +13,7 @@ it is drawn with the same NumPy. All names are found here: ``from benchmarks.ins
 from benchmarks.instances.clusters import *  # noqa: F403
 from benchmarks.instances.events import *  # noqa: F403
 from benchmarks.instances.gpus import *  # noqa: F403
+from benchmarks.instances.hpc import *  # noqa: F403
 from benchmarks.instances.loops import *  # noqa: F403
 from benchmarks.instances.research import *  # noqa: F403
 from benchmarks.instances.samples import *  # noqa: F403

@@ -47,6 +47,7 @@ cdef extern from "malleable/malleable.h" nogil:
         const double *speedup
         const int64_t *rate_offset
         const double *rate
+        const int64_t *min_mode
         const uint8_t *kind
         int64_t flows
         const int64_t *job_offset

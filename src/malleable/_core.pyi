@@ -140,6 +140,8 @@ class Jobs(_Table):
     def rate_offset(self) -> _Integers: ...
     @property
     def rate(self) -> _Floats: ...
+    @property
+    def min_mode(self) -> _Integers: ...
 
 class Flows(_Table):
     @property
@@ -441,7 +443,7 @@ class Epoch:
         is_max: bool,
         kind: int,
         policy: str,
-        gang: bool,
+        min_mode: str,
         hysteresis: float,
         effort: int | None,
         period: float,
@@ -487,6 +489,7 @@ class Epoch:
         self, version: int, rows: _Integers
     ) -> tuple[_Floats, _Floats, _Integers, _Integers, _Floats, float]: ...
     def order(self, version: int) -> _Integers: ...
+    def take_oversized(self) -> _Integers: ...
     def told(self, version: int) -> _Floats: ...
     def assess(self, version: int) -> tuple[float, float] | None: ...
 
@@ -499,7 +502,7 @@ class HeldLoop:
         slots: int,
         is_max: bool,
         policy: str,
-        gang: bool,
+        min_mode: str,
         hysteresis: float,
         effort: int | None,
         period: float,
@@ -563,7 +566,7 @@ def plan(
     jobs: Jobs,
     slots: int,
     now: float,
-    gang: bool,
+    min_mode: str,
     penalties: Penalties,
     is_max: bool,
     policy: str,
@@ -581,7 +584,7 @@ def plan_held(
     is_max: bool,
     policy: str,
     effort: int | None,
-    gang: bool,
+    min_mode: str,
     period: float,
 ) -> dict[str, Any]: ...
 

@@ -103,7 +103,8 @@ def plan(
         at any time.
     min_mode : str
         ``guarantee``: a job has its minimum while it has work; ``gang``: a job has no slots or at least its
-        minimum.
+        minimum; ``start``: a job waits until it gets its minimum, and then never has less. With ``start``
+        the plan is that of a loop, as with a period. Jobs may have modes of their own (`malleable.Jobs`).
     penalty : numba cfunc or function, optional
         For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion and
         never NaN. A penalty that is infinite from some time on is a strict deadline.

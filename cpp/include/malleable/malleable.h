@@ -132,6 +132,7 @@ typedef struct malleable_jobs {
    * They have the places from rate_offset[j] to before rate_offset[j + 1] in `rate`. */
   const int64_t* rate_offset;
   const double* rate;
+  const int64_t* min_mode; /* that of the options; 0: guarantee, 2: start; see `min_mode` there */
   const uint8_t* kind; /* the kind of the objective; a malleable_kind; of flows: for each flow */
   /* Epochs of flows. Flow f has the jobs from job_offset[f] to before job_offset[f + 1]; this
    * column is needed. Job i waits for other jobs of its flow: their rows have the places from
@@ -243,7 +244,7 @@ typedef struct malleable_epoch_options {
                           * tries after its fixed orders; of flows: no plan is made; the same */
   double hysteresis;     /* 0; of jobs and flows */
   malleable_penalty penalty;    /* none; of the jobs and flows of kind custom */
-  const char* min_mode;         /* guarantee; of jobs: guarantee or gang */
+  const char* min_mode;         /* guarantee; of jobs: guarantee, gang or start */
   const double* ready_fraction; /* 1; of flows */
   double task_work;      /* 1; of flows: the work of a task, for jobs whose work is not known */
   int64_t shuffle_slots; /* 0; tandem: the slots of the second station */

@@ -72,13 +72,6 @@ Goal goal_of(const char* objective) {
                               "': expected sum: or max: and one of " + known);
 }
 
-MinMode min_mode_of(const char* name) {
-  const std::string_view mode = text_or(name, "guarantee");
-  if (mode == "guarantee") return MinMode::kGuarantee;
-  if (mode == "gang") return MinMode::kGang;
-  throw std::invalid_argument("min_mode = '" + std::string(mode) + "': expected guarantee or gang");
-}
-
 std::optional<std::uint64_t> effort_of(const std::int64_t* effort) {
   if (effort == nullptr) return std::nullopt;
   if (*effort < 0) throw_count("effort", *effort, std::numeric_limits<std::int64_t>::max());

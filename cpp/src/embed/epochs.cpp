@@ -28,6 +28,7 @@ constexpr Member kMembers[] = {REAL(work),
                                {"exponent", &malleable_jobs::speedup},
                                WHOLE(rate_offset),
                                REAL(rate),
+                               WHOLE(min_mode),
                                WHOLE(job_offset),
                                WHOLE(parent_offset, 0.0),
                                WHOLE(parent),
@@ -229,7 +230,8 @@ Epochs* of_jobs(std::int64_t slots, const malleable_epoch_options& o) {
   auto* made = new Owned<Epochs, Epoch>(
       slots, EpochOptions{goal.aggregate, goal.kind,
                           policy_code<EpochPolicy>(Model::kJobs, text_or(o.policy, "flex")),
-                          min_mode_of(o.min_mode), o.hysteresis, effort_of(o.effort)});
+                          min_mode_of(text_or(o.min_mode, "guarantee")), o.hysteresis,
+                          effort_of(o.effort)});
   made->made.set_penalty(o.penalty);
   return made;
 }

@@ -6,13 +6,14 @@
 #include "malleable/model/error.hpp"
 #include "malleable/model/large_pages.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/problem.hpp"
 
 namespace malleable {
 
 void JobColumns::clear() {
   TermColumns::clear();
   work.clear();
-  for (auto* column : {&min_slots, &max_slots}) column->clear();
+  for (auto* column : {&min_slots, &max_slots, &min_mode}) column->clear();
   speedup.clear();
 }
 
@@ -26,7 +27,8 @@ JobColumns JobColumns::of(const JobsView& jobs) {
           copy(jobs.work),
           copy(jobs.min_slots),
           copy(jobs.max_slots),
-          {copy(jobs.speedup.exponent), copy(jobs.speedup.offset), copy(jobs.speedup.rate)}};
+          {copy(jobs.speedup.exponent), copy(jobs.speedup.offset), copy(jobs.speedup.rate)},
+          copy(jobs.min_mode)};
 }
 
 void validate(const JobsView& jobs) {
@@ -38,6 +40,13 @@ void validate(const JobsView& jobs) {
   validate(jobs.speedup, n, "work");
   check_counts("min_slots", jobs.min_slots, 0, kMostSlots, "must be at least 0 and at most 2^50");
   check_counts("max_slots", jobs.max_slots, 1, kAllSlots, "must be at least 1");
+  if (!jobs.min_mode.empty()) check_length("min_mode", jobs.min_mode.size(), n, "work");
+  for (std::size_t j = 0; j < jobs.min_mode.size(); ++j) {
+    const std::int64_t mode = jobs.min_mode[j];
+    if (mode == std::int64_t{0} || mode == static_cast<std::int64_t>(MinMode::kStart)) continue;
+    throw FieldError("min_mode", j, static_cast<long long>(mode),
+                     "must be 0 (guarantee) or 2 (start)");
+  }
   for (std::size_t j = 0; j < n; ++j) {
     if (jobs.min_slots[j] > jobs.max_slots[j]) {
       throw FieldError(
@@ -76,6 +85,7 @@ Jobs Jobs::take(std::span<const std::int64_t> rows) const {
     taken.min_slots.push_back(from.min_slots[row]);
     taken.max_slots.push_back(from.max_slots[row]);
     if (from.speedup.given()) taken.speedup.add(from.speedup, row);
+    if (!from.min_mode.empty()) taken.min_mode.push_back(from.min_mode[row]);
   }
   return of_valid(std::move(taken));
 }

@@ -2,8 +2,18 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 
 namespace malleable {
+
+MinMode min_mode_of(std::string_view name) {
+  if (name == "guarantee") return MinMode::kGuarantee;
+  if (name == "gang") return MinMode::kGang;
+  if (name == "start") return MinMode::kStart;
+  throw std::invalid_argument("min_mode = '" + std::string(name) +
+                              "': expected guarantee, gang or start");
+}
 
 void scale_minima(std::span<double> minima, double slots) {
   __extension__ using Wide = unsigned __int128;
@@ -34,7 +44,7 @@ void Problem::build(std::span<const double> remaining, std::span<const double> e
   const std::size_t n = remaining.size();
   now = time;
   slots = static_cast<double>(slot_count);
-  gang = mode == MinMode::kGang;
+  gang = mode != MinMode::kGuarantee;  // a start condition allows less than a gang does
   minima_scaled = beyond_reach = false;
   work.assign(remaining.begin(), remaining.end());
   idle_end.assign(ended.begin(), ended.end());

@@ -33,8 +33,23 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
   }
   if (options.predictable) Promised::check(options);
   at_.look_up();
+  if (options.min_mode == MinMode::kStart) begin_start();
   // Where shares tie, the oldest is first.
   at_.options.stable |= at_.shares != Shares::kByOrder;
+}
+
+// From now on.
+void Epoch::begin_start() {
+  Start::check(at_.options);
+  start_ = std::make_unique<Start>(at_.slots, at_.options);
+  keys_.reset();
+  for (std::size_t row = 0; row < size(); ++row) start_->come(at_, row);
+}
+
+void Epoch::expect_nobody() { start_ ? start_->expect_nobody() : periodic_.expect_nobody(); }
+
+std::vector<std::int64_t> Epoch::take_oversized() {
+  return start_ ? start_->take_oversized() : std::vector<std::int64_t>();
 }
 
 void Epoch::check_clock(double now, double period) {
@@ -49,6 +64,8 @@ void Epoch::check_kind(Kind own, std::size_t j, const JobsView& jobs) const {
   const char* wrong = kind.custom && !at_.custom ? "needs a penalty function"
                       : at_.options.predictable && !kind.steady
                           ? "ends are told for response, completion, stretch and lateness"
+                      : kind.custom && (starts() || !jobs.min_mode.empty())
+                          ? "goes without jobs that wait to start"
                           : nullptr;
   if (wrong == nullptr) return;
   throw std::invalid_argument("kind[" + std::to_string(j) + "] = " + kind.name + ": " + wrong);
@@ -60,10 +77,26 @@ void Epoch::refresh(std::size_t row) {
   if (keys_) keys_->changed(at_, row);
 }
 
+// Whether jobs begin to wait with these.
+bool Epoch::check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const {
+  const bool given = std::find(jobs.min_mode.begin(), jobs.min_mode.end(),
+                               static_cast<std::int64_t>(MinMode::kStart)) != jobs.min_mode.end();
+  if (!given && !start_) return false;
+  Start::check(at_.options);
+  if (!programs.empty() || !programs_.empty()) {
+    throw std::invalid_argument("program: goes without jobs that wait to start");
+  }
+  if (at_.jobs.count(Kind::kCustom) > 0) {
+    throw std::invalid_argument("min_mode: jobs of kind custom do not wait to start");
+  }
+  return !start_;
+}
+
 std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
                         std::span<const std::int64_t> programs) {
   SpeedupColumns spare;
   Programs::check(given, programs);
+  const bool begins = check_start(given, programs);
   const JobsView jobs = programs_.learnt(given, programs, at_.slots, spare);
   if (!kinds.empty() && kinds.size() != jobs.size()) {
     throw std::invalid_argument("kind has " + counted(kinds.size(), "entry", "entries") +
@@ -74,7 +107,8 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   }
   const std::size_t first = at_.jobs.rows();
   const std::int64_t first_id = at_.jobs.next_id();
-  at_.jobs.append(jobs, kinds, at_.options.kind, at_.now);
+  if (begins) begin_start();
+  at_.jobs.append(jobs, kinds, at_.options.kind, at_.now, at_.options.min_mode);
   const std::size_t rows = at_.jobs.rows();
   programs_.come(at_.jobs, jobs.size(), programs);
   at_.grants.grow(rows);
@@ -83,6 +117,7 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   for (std::size_t row = first; row < rows; ++row) {
     periodic_.come(at_, row);
     at_.coming.add(at_.jobs.id[row]);
+    if (start_) start_->come(at_, row);
     refresh(row);
   }
   if (jobs.size() > 0) ++version_;
@@ -121,6 +156,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     const std::size_t row = rows[k];
     const bool had_work = jobs.work[row] > 0.0;
     changed |= jobs.change(row, changes, k);
+    if (start_) start_->change(at_, row);
     if (limits || had_work != (jobs.work[row] > 0.0)) {
       refresh(row);
     } else if (keys_) {
@@ -134,15 +170,18 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
 void Epoch::finish(std::span<const std::int64_t> ids) {
   for (const Index row : at_.jobs.rows_of(ids)) periodic_.finish(at_, row);
   if (at_.options.predictable) promised_.finish(ids);
+  if (start_) start_->leave(at_.jobs.rows_of(ids), true);
   remove(ids);
 }
 
 void Epoch::remove(std::span<const std::int64_t> ids) {
+  if (start_) start_->leave(at_.jobs.rows_of(ids), false);
   at_.jobs.remove(ids, at_.options.stable, [this](const RowsGone& gone) {
     at_.grants.close(gone);
     instance_.of.close(gone);
     periodic_.close(gone);
     programs_.close(gone);
+    if (start_) start_->close(gone);
     if (keys_) keys_->close(gone);
   });
   for (const std::int64_t id : ids) at_.coming.remove(id);
@@ -208,7 +247,7 @@ void Epoch::decide_at(double now, double held) {
   held_anew_.clear();
   at_.jobs.sum_minima();
   at_.grants.begin();
-  choose_key_rule(at_, keys_);
+  if (!start_) choose_key_rule(at_, keys_);
   by_key_ = false;
   choose();
   at_.grants.end([this](Index row) {
@@ -219,7 +258,11 @@ void Epoch::decide_at(double now, double held) {
 
 // The first rule that can decide.
 void Epoch::choose() {
-  if (at_.slots == 0) {
+  if (start_) {
+    rule_ = "start";
+    start_->decide(at_);
+    if (at_.slots == 0) decide_nothing();
+  } else if (at_.slots == 0) {
     rule_ = "no slots";
     decide_nothing();
   } else if (at_.period > 0.0) {
@@ -241,11 +284,14 @@ void Epoch::choose() {
 }
 
 std::vector<std::int64_t> Epoch::order() {
-  return held() ? periodic_.order(at_, instance_) : std::vector<std::int64_t>();
+  if (!held()) return {};
+  return start_ ? start_->order(at_) : periodic_.order(at_, instance_);
 }
 
 void Epoch::recall() {
-  if (held()) {
+  if (start_) {
+    instance_.of.build(at_, at_.jobs.work);
+  } else if (held()) {
     periodic_.recall(at_, instance_);
   } else if (by_key_) {
     instance_.recall(at_, keys_->keys());
@@ -257,9 +303,10 @@ void Epoch::recall() {
 void Epoch::check_looped() const {
   if (!looped()) return;
   throw std::invalid_argument(
-      held() ? "period = " + std::to_string(at_.period) +
-                   ": what follows a decision that is held depends on its loop"
-             : "predictable: what follows a decision that tells ends depends on its loop");
+      held()   ? "period = " + std::to_string(at_.period) +
+                     ": what follows a decision that is held depends on its loop"
+      : start_ ? "min_mode = start: what follows a decision depends on its loop"
+               : "predictable: what follows a decision that tells ends depends on its loop");
 }
 
 Plan Epoch::plan() {
@@ -279,6 +326,11 @@ void Epoch::state(State& s) {
   key_rule_state(s, keys_);
   instance_.state(s, at_, !by_key_);
   if (at_.options.predictable) s(promised_);
+  bool starts = start_ != nullptr;
+  s(starts);
+  if (!starts) return;
+  if (s.reading()) start_ = std::make_unique<Start>();
+  start_->state(s, at_);
 }
 
 }  // namespace malleable

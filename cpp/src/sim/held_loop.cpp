@@ -33,6 +33,7 @@ JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   some.min_slots = part(jobs.min_slots);
   some.max_slots = part(jobs.max_slots);
   some.speedup = {part(jobs.speedup.exponent), offsets(jobs.speedup.offset), jobs.speedup.rate};
+  some.min_mode = part(jobs.min_mode);
   return some;
 }
 

@@ -25,7 +25,11 @@ Plan plan_of(const HeldLoop& loop, const JobsView& jobs, std::span<const double>
              bool quick) {
   const std::size_t n = jobs.size();
   Problem problem;
-  problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now, epoch.min_mode);
+  const MinMode mode = jobs.min_mode.empty() ? epoch.min_mode : MinMode::kStart;
+  problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now, mode);
+  for (std::size_t j = 0; j < jobs.min_mode.size(); ++j) {  // a guarantee may be scaled
+    if (jobs.min_mode[j] == std::int64_t{0}) problem.low[j] = 0.0;
+  }
   if (find_policy(epoch.policy).promises.ignores_minima) problem.drop_minima();
   // The bounds take every job for linear, a slot for the most that one does. It would then end
   // earlier, and its minimum with it.
@@ -99,7 +103,8 @@ Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanR
   };
   HeldLoop best = looped(true);
   // Only prices of slot-periods look at jobs to come.
-  if (request.epoch.policy == EpochPolicy::kFlex && request.epoch.aggregate == Aggregate::kSum) {
+  if (period > 0.0 && request.epoch.policy == EpochPolicy::kFlex &&
+      request.epoch.aggregate == Aggregate::kSum) {
     HeldLoop alone = looped(false);
     if (value(alone) < value(best)) best = std::move(alone);
   }

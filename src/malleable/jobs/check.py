@@ -66,11 +66,13 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
     most = np.where(has_work, np.minimum(jobs.max_slots, plan.capacity), kept)
     refuse((given < 0) | (given > most), "its maximum is {}", most)
     due = np.where(has_work | plan.live, jobs.min_slots, 0)
+    starting = jobs.starting(plan.min_mode)
+    refuse(starting & (given > 0) & (given < due), "it starts on {}", due)
     heeds = not policy_of("jobs", plan.policy).ignores_minima
     if heeds and plan.min_mode == "gang":
         refuse((given > 0) & (given < due), "its gang needs {}", due)
     elif heeds and sum(due.tolist()) <= plan.capacity:
-        refuse(given < due, "its minimum is {}", due)
+        refuse(~starting & (given < due), "its minimum is {}", due)
     # Pieces show the same from now on, but for those that are over before the clock moves.
     now = pieces.start <= plan.now
     shown = np.zeros(len(jobs), dtype=np.int64)
@@ -118,8 +120,9 @@ def check_schedule(plan: Schedule) -> None:
         pieces.fail("a piece that starts before now")
     has_work = jobs.work > 0
     heeds = not policy_of("jobs", plan.policy).ignores_minima
-    gangs = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.capacity)
-    hopeless = gangs | (plan.capacity == 0)
+    starting = jobs.starting(plan.min_mode)
+    at_once = starting | ((plan.min_mode == "gang") & heeds)
+    hopeless = (at_once & (jobs.min_slots > plan.capacity)) | (plan.capacity == 0)
     pieces.refuse(has_work & ~hopeless & ~np.isfinite(plan.completion), lambda _: "never ends")
     runs = np.isfinite(plan.completion) & has_work
     done, last = pieces.done, pieces.last
@@ -168,11 +171,8 @@ def check_schedule(plan: Schedule) -> None:
         )
 
     refuse((held.until > held.time) & (held.slots > maxima[held.job]), "its maximum is", maxima)
-    if heeds:
-        late = pieces.first > plan.now + blur
-        _check_minima(
-            plan, np.where(has_work, jobs.min_slots, 0), runs & late, pieces, held, refuse
-        )
+    minima = np.where(has_work & (starting | heeds), jobs.min_slots, 0)
+    _check_minima(plan, minima, runs & (pieces.first > plan.now + blur), pieces, held, refuse)
 
 
 def _check_minima(
@@ -183,13 +183,23 @@ def _check_minima(
     held: Held,
     refuse: Callable[..., None],
 ) -> None:
-    """No gang below its size; a guarantee, scaled where it must be, holds from now until a job ends."""
+    """No gang below its size, no job below the minimum on which it started.
+
+    A guarantee, scaled where it must be, holds from now until a job ends.
+    """
     far = 4 * np.spacing(np.abs(held.time)) + _SAME * np.abs(held.time - plan.now)
     real = held.until - held.time > far
     if plan.min_mode == "gang":
         refuse(real & (held.slots > 0) & (held.slots < minima[held.job]), "its gang needs", minima)
         return
-    if sum(int(m) for m in minima) > plan.capacity:
+    starting = plan.jobs.starting(plan.min_mode)
+    refuse(real & starting[held.job] & (held.slots < minima[held.job]), "it started on", minima)
+    fits = sum(int(m) for m in minima) <= plan.capacity
+    if (
+        starting.any()
+    ):  # guarantees get what minima of started jobs leave, which depends on the loop
+        minima = np.where(starting, 0, minima if fits else 0)
+    elif not fits:
         minima = _scaled_minima(minima, plan.capacity, plan.looped)
     refuse(real & (held.slots < minima[held.job]), "its minimum is", minima)
     # A job that is too short for the clock has no piece that could be late.

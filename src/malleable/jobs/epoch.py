@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from malleable import _core
 from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
 from malleable.domain import WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.epoch import AssessedDecision, PlannedEpoch
+from malleable.lines import counted
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
 from malleable.names import JobPolicy, ObjectiveName
@@ -156,7 +158,10 @@ class Epoch(PlannedEpoch):
         slots move only when the gain is worth it. 0: slots move freely. Otherwise from 1e-12 to 1e12.
     min_mode : str
         What the minimum of a job means. ``guarantee``: the job has at least this many slots while it has
-        work. ``gang``: the job has at least this many slots, or none.
+        work. ``gang``: the job has at least this many slots, or none. ``start``: the job waits with no slots
+        until it gets this many, and never has less after that; a job whose minimum is its maximum is rigid.
+        If slots leave so that the minima of what runs do not fit, the job that started last stops, keeps
+        the work it has done, and waits again. Jobs may have modes of their own (`add`).
     effort : int, optional
         FLEX. None: FLEX takes the order that belongs to the objective, and makes no plan. A number: each
         decision makes a plan, as `malleable.plan` does with this effort.
@@ -233,7 +238,7 @@ class Epoch(PlannedEpoch):
             goal.is_max,
             int(goal.kinds[0]),
             policy,
-            min_mode == "gang",
+            min_mode,
             check_amount("hysteresis", hysteresis, WEIGHT),
             None if effort is None else check_effort(effort),
             check_amount("period", period, WEIGHT),
@@ -252,6 +257,7 @@ class Epoch(PlannedEpoch):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
         speedup: float | Sequence[Any] | None = None,
+        min_mode: str | Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
@@ -268,7 +274,7 @@ class Epoch(PlannedEpoch):
         arrival : array_like or float, optional
             When each job came [s], not after the next decision. By default (also for a table that was made
             without it) the time of the last decision, or of the first one if there was none yet.
-        min_slots, max_slots, weight, deadline, sla, speedup
+        min_slots, max_slots, weight, deadline, sla, speedup, min_mode
             As in `malleable.Jobs`.
         size : array_like, optional
             Original work [slot-seconds] of jobs that have run already; by default their work.
@@ -307,12 +313,12 @@ class Epoch(PlannedEpoch):
             raise ValueError(
                 "program: speedup= is given, too; it is learnt for jobs that have a program"
             )
-        if sla is None and speedup is None:
+        if sla is None and speedup is None and min_mode is None:
             try:
                 return self._core.add(columns, codes, named, dated)
             except TypeError:  # not plain columns
                 pass
-        return self._core.add(job_columns(columns, sla, speedup), codes, named, dated)
+        return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, named, dated)
 
     @property
     def rule(self) -> str:
@@ -320,8 +326,9 @@ class Epoch(PlannedEpoch):
 
         ``smith``, ``apparent cost`` and ``level`` go by a key for each job, which is kept up to date as jobs
         change. ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision. ``period`` and
-        ``promised`` wrap other rules: the decision is held for a period, or tells ends. ``no slots``: there
-        were none. ``none``: there was no decision.
+        ``promised`` wrap other rules: the decision is held for a period, or tells ends. ``start`` also wraps
+        other rules: jobs wait until they get their minimum. ``no slots``: there were none. ``none``: there
+        was no decision.
 
         Examples
         --------
@@ -420,7 +427,15 @@ class Epoch(PlannedEpoch):
         capacity = None if slots is None else check_slots(slots, least=0)
         held = None if period is None else check_amount("period", period, WEIGHT)
         version, ids, given, changed, overloaded = self._core.decide(moment, capacity, held)
+        self._warn_of_oversized()
         return Decision(moment, ids, given, changed, overloaded, self, version, None, None, None)
+
+    def _warn_of_oversized(self) -> None:
+        """Once for each job that waits for more slots than there are."""
+        if never := self._core.take_oversized().tolist():
+            jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
+            more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"
+            warnings.warn(more, UserWarning, stacklevel=3)
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()

@@ -41,8 +41,8 @@ class Plan(BasePlan):
     status : str
         ``ok``, ``minima_scaled`` (guaranteed minima added up to more than the slots), ``truncated``
         (the budget cut the search short), ``unmet`` (a strict deadline is missed, and nothing proves
-        that it must be) or ``infeasible`` (no schedule meets all strict deadlines, or a gang is larger
-        than the cluster).
+        that it must be) or ``infeasible`` (no schedule meets all strict deadlines, or a job never runs
+        because its minimum is larger than the cluster).
     met : ndarray of bool, shape (J,)
         Which jobs meet their deadline and cost less than infinity; a job without a deadline meets it. If
         strict deadlines cannot all be met, the plan meets as many as the search found, by weight.
@@ -60,8 +60,8 @@ class Plan(BasePlan):
         For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots
         at once.
     looped : bool
-        True if a loop decides again and again: with a period, or with the epoch's ``predictable``. If
-        guaranteed minima do not fit, each decision scales them for the jobs that are left.
+        True if a loop decides again and again: with a period, if jobs wait to start, or with the epoch's
+        ``predictable``. If guaranteed minima do not fit, each decision scales them for the jobs that are left.
     live : bool
         True for the plan of an epoch's decision: jobs without work end now rather than at their arrival,
         and keep ``slots`` until they are removed.
@@ -134,13 +134,14 @@ def plan_jobs(
     asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
     late = f"after now = {asked.now}; take a snapshot with jobs.at(now)"
     refuse("arrival", jobs.arrival, jobs.arrival > asked.now, late)
-    if held > 0.0:
+    looped = held > 0.0 or bool(jobs.starting(min_mode).any())
+    if looped:
         own = penalty.address if isinstance(penalty, Penalty) else 0
-        result, seconds = _plan_held(jobs, asked, goal, held, effort, min_mode == "gang", own)
+        result, seconds = _plan_held(jobs, asked, goal, held, effort, min_mode, own)
     else:
-        result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
+        result, seconds = asked.run(_core.plan, jobs, min_mode, progress)
     paid = asked.penalties.of_jobs(result["completion"])
-    told = {"min_mode": min_mode, "period": held, "looped": held > 0.0, "live": False}
+    told = {"min_mode": min_mode, "period": held, "looped": looped, "live": False}
     return Plan(result, goal, seconds, jobs=jobs, penalty=paid, **asked.told(), **told)
 
 
@@ -150,12 +151,12 @@ def _plan_held(
     goal: Objective,
     period: float,
     effort: int | None,
-    gang: bool,
+    min_mode: str,
     own: int,
 ) -> tuple[dict[str, Any], float]:
     """What an epoch does that is asked every ``period`` seconds, and the seconds that this took."""
     if asked.budget < math.inf:
-        raise ValueError("budget: a plan with a period does not search; leave it out")
+        raise ValueError("budget: the plan of a loop does not search; leave it out")
     began = time.perf_counter()
     result = _core.plan_held(
         jobs,
@@ -167,7 +168,7 @@ def _plan_held(
         asked.is_max,
         asked.policy,
         None if effort is None else asked.effort,
-        gang,
+        min_mode,
         period,
     )
     return result, time.perf_counter() - began

@@ -81,7 +81,7 @@ def run(
         Objective of ``flex``, as for `malleable.plan`, except for ``custom``.
     told : bool
         Whether the policy knows the period. False shows what it costs if a loop does not say its period.
-    min_mode : {"guarantee", "gang"}
+    min_mode : {"guarantee", "gang", "start"}
         As for `malleable.Epoch`.
     hysteresis, effort, predictable
         As for `malleable.Epoch`; for ``flex`` only.
@@ -147,7 +147,7 @@ def run(
         count,
         goal.is_max,
         policy,
-        min_mode == "gang",
+        min_mode,
         calm if own else 0.0,
         check_effort(effort) if own and effort is not None else None,
         held,

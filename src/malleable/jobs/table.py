@@ -101,6 +101,27 @@ def speedup_columns(speedup: Any, count: int) -> dict[str, Any]:
     return columns
 
 
+MIN_MODES = ("guarantee", "gang", "start")
+"""What minima mean; the places are the core's numbers."""
+_OWN_MODES = ("guarantee", "start")
+
+
+def check_min_mode(min_mode: str) -> None:
+    """ValueError unless the mode is known."""
+    checked_choice("min_mode", min_mode, MIN_MODES)
+
+
+def mode_columns(min_mode: Any, count: int) -> dict[str, Any]:
+    """What minima of jobs mean, as the core reads it: one word for all jobs, or one for each."""
+    if min_mode is None:
+        return {}
+    words = [min_mode] * count if isinstance(min_mode, str) else min_mode
+    check_length("min_mode", words, count, "work")
+    for row, word in enumerate(words):
+        checked_choice(f"min_mode[{row}]", word, _OWN_MODES)
+    return {"min_mode": np.array([MIN_MODES.index(word) for word in words], dtype=np.int64)}
+
+
 def _has_nan(values: Any) -> bool:
     array = np.asarray(values)
     return array.dtype.kind == "f" and bool(np.isnan(array).any())
@@ -219,6 +240,9 @@ class Jobs(CoreTable, _core.Jobs):
         ``work`` is the seconds that the job takes on one slot. A list that falls is an error. If the job may
         leave slots idle, give its running maximum (``np.maximum.accumulate``); otherwise let ``max_slots``
         end before the rates fall.
+    min_mode : str or sequence of str, optional
+        What the minimum of each job means: ``guarantee`` or ``start``, as for `Epoch`. One word counts for
+        all jobs. None: what the call says that takes the table.
     name : sequence of str, optional
         Names of the jobs; each name may occur once. By default ``job0``, ``job1``, ...
     user : sequence of str, optional
@@ -272,6 +296,7 @@ class Jobs(CoreTable, _core.Jobs):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
         speedup: float | Sequence[Any] | None = None,
+        min_mode: str | Sequence[str] | None = None,
         name: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
@@ -286,8 +311,8 @@ class Jobs(CoreTable, _core.Jobs):
             "deadline": deadline,
             "size": size,
         }
-        if sla is not None or speedup is not None:
-            columns = job_columns(columns, sla, speedup)
+        if sla is not None or speedup is not None or min_mode is not None:
+            columns = job_columns(columns, sla, speedup, min_mode)
         if not self._hold_plain(columns):
             self._hold(job_columns(columns))
         self._label = self._name = self.user = None
@@ -348,8 +373,27 @@ class Jobs(CoreTable, _core.Jobs):
 
     def _columns(self) -> dict[str, Any]:
         columns = super()._columns()
-        linear = [field for field in ("exponent", "rate_offset", "rate") if not len(columns[field])]
-        return columns | dict.fromkeys(linear)
+        columns["min_mode"] = self._modes
+        optional = ("exponent", "rate_offset", "rate", "min_mode")
+        return columns | dict.fromkeys(field for field in optional if not len(columns[field]))
+
+    @property
+    def _modes(self) -> Integers:
+        """The core's numbers of what minima mean; empty: nobody said."""
+        modes: Integers = _core.Jobs.min_mode.__get__(self)
+        return modes
+
+    @property
+    def min_mode(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """What the minimum of each job means. None: what the call says that takes the table."""
+        return tuple(MIN_MODES[code] for code in self._modes.tolist()) or None
+
+    def starting(self, min_mode: str) -> npt.NDArray[np.bool_]:
+        """Which jobs wait until they get their minimum, if this is the mode of the others. O(J)."""
+        if not len(self._modes):
+            return np.full(len(self), min_mode == "start")
+        waits: npt.NDArray[np.bool_] = self._modes == MIN_MODES.index("start")
+        return waits
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -382,14 +426,18 @@ class Jobs(CoreTable, _core.Jobs):
 
 
 def job_columns(
-    columns: Mapping[str, Any], sla: Sequence[SlaSteps | None] | None = None, speedup: Any = None
+    columns: Mapping[str, Any],
+    sla: Sequence[SlaSteps | None] | None = None,
+    speedup: Any = None,
+    min_mode: Any = None,
 ) -> dict[str, Any]:
     """A job table's columns of any kind as the core reads them."""
     columns = {field: without_nan(field, values) for field, values in columns.items()}
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
     steps = {} if sla is None else flat_sla(sla, len(work))
-    return {"work": work, **others, **steps, **speedup_columns(speedup, len(work))}
+    more = speedup_columns(speedup, len(work)) | mode_columns(min_mode, len(work))
+    return {"work": work, **others, **steps, **more}
 
 
 def steps_of(offset: Integers, time: Floats, penalty: Floats) -> list[list[tuple[float, float]]]:
@@ -416,11 +464,3 @@ def flat_sla(
             row = int(np.searchsorted(offset, place, side="right")) - 1
             raise ValueError(f"sla[{row}] = {shown(step)}: not a (time, penalty) pair") from None
     return {"sla_offset": offset, "sla_time": times, "sla_penalty": penalties}
-
-
-MIN_MODES = ("guarantee", "gang")
-
-
-def check_min_mode(min_mode: str) -> None:
-    """ValueError unless the mode is known."""
-    checked_choice("min_mode", min_mode, MIN_MODES)

@@ -43,10 +43,10 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
     waiting_line = [row for row in plan.order.tolist() if has_work[row]]
     place = {row: f"place {k} of {len(waiting_line)}" for k, row in enumerate(waiting_line, 1)}
     promises = policy_of("jobs", plan.policy)
-    guaranteed = plan.min_mode == "guarantee" and not promises.ignores_minima
+    starting = jobs.starting(plan.min_mode)
+    guaranteed = plan.min_mode == "guarantee" and not (promises.ignores_minima or starting.any())
     wanted = sum(jobs.min_slots[has_work].tolist())
     scaled = guaranteed and wanted > plan.capacity
-    how = _How(promises, plan.min_mode == "gang", scaled, jobs.speedup is not None)
     first = np.searchsorted(steps.job, np.arange(len(jobs) + 1)).tolist()
     for row in chosen:
         own = steps.between(first[row], first[row + 1])
@@ -69,6 +69,10 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
                 plan.capacity,
                 plan.period,
             )
+            at_once = bool(starting[row]) or (
+                plan.min_mode == "gang" and not promises.ignores_minima
+            )
+            how = _How(promises, at_once, scaled, jobs.speedup is not None)
             reason = _reason(task, how, now, place[row])
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
             story += f"; ends at {clock.text(completion)} s"
@@ -92,7 +96,10 @@ def held_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> 
     for k, (job, slots) in enumerate(zip(ids.tolist(), decision.slots[rows].tolist(), strict=True)):
         place = f"place {at[k] + 1} of {len(line)}" if len(line) and line[at[k]] == job else "last"
         task = _Task(int(low[k]), int(high[k]), float(left[k]), epoch.slots, period)
-        how = _How(promises, epoch._min_mode == "gang", scaled, bool(rate[k] != slots))
+        at_once = epoch._min_mode == "start" or (
+            epoch._min_mode == "gang" and not promises.ignores_minima
+        )
+        how = _How(promises, at_once, scaled, bool(rate[k] != slots))
         story = f"{counted(slots, 'slot')} now ({_reason(task, how, slots, place)})"
         rest = float(left[k] - period * rate[k])
         if rest > 1e-9 * left[k]:
@@ -140,7 +147,7 @@ class _How(NamedTuple):
     """How slots are given: what the policy promises, and what holds for all jobs."""
 
     promises: Policy
-    gang: bool
+    at_once: bool
     scaled: bool
     curved: bool
 
@@ -156,9 +163,9 @@ def _reason(task: _Task, how: _How, now: int, place: str) -> str:
     if how.scaled:
         return f"its minimum of {task.low:,}, scaled to what there is"
     if now == 0:
-        gang = how.gang and task.low > 1 and not promises.ignores_minima
-        return f"waits for {task.low:,} at once, {place}" if gang else f"waits, {place}"
-    if now == task.low and not promises.ignores_minima:
+        whole = how.at_once and task.low > 1
+        return f"waits for {task.low:,} at once, {place}" if whole else f"waits, {place}"
+    if now == task.low and (how.at_once or not promises.ignores_minima):
         return f"its minimum; {share} is less" if promises.shares else f"its minimum, {place}"
     return share if promises.shares else _part(how, place)
 

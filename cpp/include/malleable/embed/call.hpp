@@ -177,7 +177,6 @@ struct Goal {
   Kind kind;
 };
 Goal goal_of(const char* objective);
-MinMode min_mode_of(const char* name);
 std::optional<std::uint64_t> effort_of(const std::int64_t* effort);
 void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds);
 

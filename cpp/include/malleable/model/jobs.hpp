@@ -16,6 +16,8 @@ struct JobsView : TermsView {
   std::span<const double> work;
   std::span<const std::int64_t> min_slots, max_slots;
   SpeedupView speedup = {};
+  // MinMode of each, guarantee or start; empty: of all as whoever takes the table says.
+  std::span<const std::int64_t> min_mode = {};
 
   std::size_t size() const { return work.size(); }
 };
@@ -29,10 +31,11 @@ struct JobColumns : TermColumns {
   std::vector<double> work;
   std::vector<std::int64_t> min_slots, max_slots;
   SpeedupColumns speedup;
+  std::vector<std::int64_t> min_mode;
 
   static JobColumns of(const JobsView& jobs);
 
-  JobsView view() const { return {terms(), work, min_slots, max_slots, speedup.view()}; }
+  JobsView view() const { return {terms(), work, min_slots, max_slots, speedup.view(), min_mode}; }
   void clear();
 
   template <typename Self, typename Visit>
@@ -43,6 +46,7 @@ struct JobColumns : TermColumns {
     visit("max_slots", self.max_slots, rows, true);
     TermColumns::each(self, rows, visit);
     SpeedupColumns::each(self.speedup, rows, visit);
+    visit("min_mode", self.min_mode, rows, true);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace malleable {
@@ -14,7 +15,11 @@ using Index = std::uint32_t;  // position of a job in its table, or of a job in 
 inline constexpr Index kNone = ~Index{0};  // no job, no row, no place
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-enum class MinMode : std::uint8_t { kGuarantee, kGang };
+// What a minimum means: slots that a job always has; none or at least so many; none until it gets
+// so many, and never less after that. The numbers are those of a table's column.
+enum class MinMode : std::uint8_t { kGuarantee, kGang, kStart };
+// Throws std::invalid_argument for a name that is none.
+MinMode min_mode_of(std::string_view name);
 
 // Slot counts are doubles with integer values (exact up to 2^50), so that kernels need no
 // conversions. A job without work has low = 0. Times inside kernels count from `now`.

@@ -4,7 +4,9 @@
 // decide. Which rule it is follows from the objective, the policy and what the table holds, anew at
 // every decision: a key a job where there is one (epoch/key_rule), equal shares (epoch/equal_rule),
 // else an instance of all jobs (epoch/instance_rule). A decision that is held for a period, or that
-// tells ends, is made by what wraps these (epoch/periodic, epoch/promised).
+// tells ends, is made by what wraps these (epoch/periodic, epoch/promised). While some jobs wait
+// until they get their minimum, all this is done within, for the jobs that have started
+// (epoch/start).
 //
 // A job of which nothing is left keeps max(1, min_slots) slots, before all others and as far as
 // minima leave them, until it is removed; value, bound and plan count it as ending now. Jobs may
@@ -24,6 +26,7 @@
 #include "malleable/policy/epoch/periodic.hpp"
 #include "malleable/policy/epoch/programs.hpp"
 #include "malleable/policy/epoch/promised.hpp"
+#include "malleable/policy/epoch/start.hpp"
 
 namespace malleable {
 
@@ -34,7 +37,9 @@ class alignas(kLine) Epoch {
   void set_penalty(CustomPenalty custom) { at_.custom = custom; }
   // Decisions with a period count on jobs to come as they came before, unless told that nobody
   // will. No part of the state.
-  void expect_nobody() { periodic_.expect_nobody(); }
+  void expect_nobody();
+  // Minima count, whatever the policy. No part of the state.
+  void heed_minima() { at_.ignores_minima = false; }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
@@ -75,6 +80,8 @@ class alignas(kLine) Epoch {
   static void check_clock(double now, double period);
   std::span<const std::int64_t> ids() const { return at_.jobs.id; }
   std::span<const std::int64_t> given() const { return at_.grants.given(); }
+  // Of a job that is there.
+  std::int64_t slots_of(std::int64_t id) const { return at_.grants[at_.jobs.find(id)]; }
   std::span<const std::uint8_t> changed() const { return at_.grants.changed(); }
   // Which rule made the last decision.
   const char* rule() const { return rule_; }
@@ -85,7 +92,9 @@ class alignas(kLine) Epoch {
   const EpochOptions& options() const { return at_.options; }
   CustomPenalty penalty() const { return at_.custom; }
   // Jobs keep coming that need more whole slot-periods than there are.
-  bool overloaded() const { return periodic_.overloaded(at_); }
+  bool overloaded() const { return start_ ? start_->overloaded() : periodic_.overloaded(at_); }
+  // Ids of jobs that wait for more slots than there are, told once each.
+  std::vector<std::int64_t> take_oversized();
   // Ids of the jobs that could use more slots than the last decision gave them, in the order in
   // which slots that become free before the next one should go to them: up to max_slots each, first
   // those that are still there at its end. Nobody without a period. The state must not have changed
@@ -109,7 +118,9 @@ class alignas(kLine) Epoch {
   // Whether slots are held, so that what is left of jobs is as `periodic` has it.
   bool held() const { return at_.period > 0.0 && at_.slots > 0; }
   // Whether what follows the last decision is what a loop does.
-  bool looped() const { return held() || (at_.options.predictable && at_.slots > 0); }
+  bool looped() const { return held() || ((start_ || at_.options.predictable) && at_.slots > 0); }
+  // Some jobs wait until they get their minimum.
+  bool starts() const { return start_ != nullptr; }
   // The jobs that plan() saw.
   JobsView planned_jobs() const {
     return instance_.of.jobs(at_, held() ? periodic_.left() : std::span(at_.jobs.work));
@@ -128,6 +139,8 @@ class alignas(kLine) Epoch {
   void check_kind(Kind kind, std::size_t j, const JobsView& jobs) const;
   void check_come(double now) const;
   void check_looped() const;
+  bool check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const;
+  void begin_start();
   void refresh(std::size_t row);
   void choose();
   void decide_nothing();
@@ -135,6 +148,7 @@ class alignas(kLine) Epoch {
   Scene at_;
   std::uint64_t version_ = 0, decided_ = 0;  // now, and after the last decision
   std::unique_ptr<KeyRule> keys_;            // none: no key can decide
+  std::unique_ptr<Start> start_;             // none: no job waits for its minimum
   EqualRule equal_;
   InstanceRule instance_;
   Periodic periodic_;

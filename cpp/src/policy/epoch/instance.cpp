@@ -10,7 +10,8 @@ JobsView Instance::jobs(const Scene& at, std::span<const double> left) const {
           left,
           jobs.min_slots,
           jobs.max_slots,
-          speedup_.view()};
+          speedup_.view(),
+          jobs.min_mode};
 }
 
 std::span<const Kind> Instance::kinds(const Scene& at) const {

@@ -28,8 +28,8 @@ void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_ma
 
 }  // namespace
 
-void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise,
-                      double now) {
+void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise, double now,
+                      MinMode mode) {
   const auto add = [](auto& column, const auto& values) {
     column.insert(column.end(), values.begin(), values.end());
   };
@@ -42,6 +42,11 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
   add(min_slots, jobs.min_slots);
   add(max_slots, jobs.max_slots);
   arrival.resize(work.size(), now);  // if not told
+  if (!min_mode.empty() || !jobs.min_mode.empty()) {
+    min_mode.resize(id.size(), static_cast<std::int64_t>(mode));
+    add(min_mode, jobs.min_mode);
+    min_mode.resize(work.size(), static_cast<std::int64_t>(mode));
+  }
   for (auto* column : {&low, &room}) column->resize(work.size(), 0.0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     kind.push_back(kinds.empty() ? otherwise : kinds[j]);
@@ -159,6 +164,7 @@ void JobTable::close(const RowsGone& gone) {
   for (auto* column : {&id, &min_slots, &max_slots}) gone(*column);
   gone(sla);
   gone(kind);
+  if (!min_mode.empty()) gone(min_mode);
   if (exponent.empty()) return;
   gone(exponent);
   gone(rates);
@@ -166,6 +172,7 @@ void JobTable::close(const RowsGone& gone) {
 
 void JobTable::state(State& s) {
   s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
+  s(min_mode);
   s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
   if (!s.reading()) return;
   pages_.clear();

@@ -59,7 +59,8 @@ class JobTable {
   std::vector<std::int64_t> id, min_slots, max_slots;
   std::vector<double> work, size, arrival, weight, deadline;
   std::vector<Kind> kind;
-  std::vector<HeldSteps::Range> sla;  // of `steps`
+  std::vector<HeldSteps::Range> sla;   // of `steps`
+  std::vector<std::int64_t> min_mode;  // MinMode; empty: nobody has one of its own
   // Of all jobs while some speed-ups are not linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
@@ -89,7 +90,9 @@ class JobTable {
 
   // Valid jobs, with a kind each (empty: `otherwise`); the new rows are the last ones. If nobody
   // told arrivals (an empty column), they arrive `now`, at the last decision (-infinity: none).
-  void append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise, double now);
+  // Who has no mode of a minimum of its own while others have has `mode`.
+  void append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise, double now,
+              MinMode mode = MinMode::kGuarantee);
   // At the first decision; whether nobody told when the job arrives.
   bool arrive(std::size_t row, double now);
   // Throws before anything changes; the rows, valid until the next call.

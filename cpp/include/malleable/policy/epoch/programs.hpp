@@ -23,6 +23,7 @@ class Programs {
   // Of the jobs that came last.
   void come(const JobTable& jobs, std::size_t count, std::span<const std::int64_t> programs);
   void close(const RowsGone& gone);
+  bool empty() const { return program_.empty(); }
   // What jobs did until `now` with the slots of the last decision; and after a decision.
   void observe(Scene& at, double now);
   void note(const JobTable& jobs) {

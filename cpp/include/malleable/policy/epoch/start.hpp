@@ -1,0 +1,98 @@
+// Jobs that wait with nothing until they get their minimum, and never have less after that
+// (MinMode::kStart): a wrapper of any rule that shares.
+//
+// What runs keeps its minimum; jobs above it may shrink to it. Jobs that wait start in an order
+// that ages (start_line). An epoch within, which knows nothing of those that wait, shares the slots
+// among the others by the objective's rule. Jobs with a guarantee are in it from the first moment.
+// If the slots become fewer than the minima of what runs, the job that started last stops, keeps
+// what it has done, and waits again; guarantees get what the minima of started jobs leave.
+//
+// The order: by the seconds that a job takes on its minimum over its weight (sums), shorter for
+// deadlines that come near (apparent cost); by penalties (maxima); by arrival (policies that do not
+// follow the objective). For sums it ages by 1 / (1 + wait / D)^2, D being the time that all work
+// which was there when the job came takes on all slots. A job that has waited k D goes before all
+// others. Where most work is rigid, k is little above 1, as wide jobs starve otherwise; it grows
+// with the share of the work that can shrink, where slots are found anyway.
+//
+// O(J) beside the epoch within, O(J log J) at most, where many start at once.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/policy/epoch/scene.hpp"
+#include "malleable/policy/epoch/start_line.hpp"
+
+namespace malleable {
+
+class Epoch;
+
+class Start {
+ public:
+  Start();
+  Start(std::int64_t slots, const EpochOptions& options);
+  ~Start();
+
+  // Throws for options with which no job waits for its minimum.
+  static void check(const EpochOptions& options);
+
+  // A new row, the last one; a row that changed; jobs that leave, before their rows do; rows that
+  // leave.
+  void come(const Scene& at, std::size_t row);
+  void change(const Scene& at, std::size_t row);
+  void leave(std::span<const Index> rows, bool ended);
+  void close(const RowsGone& gone);
+
+  void decide(Scene& at);
+  // Ids of jobs whose minimum was found to be more than the slots; each is told once.
+  std::vector<std::int64_t> take_oversized() { return std::exchange(oversized_, {}); }
+  // Ids as in Epoch::order(): of those that run.
+  std::vector<std::int64_t> order(const Scene& at);
+  bool overloaded() const;
+  void expect_nobody();
+
+  void state(State& s, const Scene& at);
+
+ private:
+  static constexpr std::int64_t kNobody = -1;
+
+  bool starts(const Scene& at, std::size_t row) const;
+  double least(const Scene& at, std::size_t row) const;
+  double seconds(const Scene& at, std::size_t row) const;
+  bool runs(std::size_t row) const { return inner_id_[row] != kNobody; }
+  void stop_beyond(const Scene& at);
+  void add(const Scene& at, std::span<const Index> rows);
+  JobsView gather(const Scene& at, std::span<const Index> rows);
+  void tell_changes(const Scene& at);
+  void look(const Scene& at);
+  void meet(const Scene& at);
+  void line_up(const Scene& at);
+  void grow(const Scene& at, double free);
+  double key(const Scene& at, std::size_t row, double wait) const;
+  void scale_guarantees(const Scene& at);
+
+  std::unique_ptr<Epoch> inner_;
+  // By row: the id within, or kNobody; the number of the start; D [s], negative before the first
+  // decision; whether it was told that it does not fit.
+  std::vector<std::int64_t> inner_id_, turn_;
+  std::vector<double> ahead_;
+  std::vector<std::uint8_t> told_;
+  std::int64_t turns_ = 0;
+  bool scaled_ = false;              // guarantees within are less than they should be
+  std::vector<std::int64_t> dirty_;  // ids that changed
+  std::vector<std::int64_t> oversized_;
+  std::vector<double> pace_;  // [s] by row: what a unit of work takes on the minimum
+  // Of one decision: what is there, on minima; slots; seconds.
+  double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0, mean_ = 0.0;
+  StartLine line_;
+  TermColumns terms_;
+  std::vector<double> work_;
+  std::vector<std::int64_t> min_, max_, ids_;
+  SpeedupColumns speedup_;
+  std::vector<Kind> kinds_;
+  std::vector<Index> rows_;
+};
+
+}  // namespace malleable
