@@ -56,6 +56,28 @@ Array<T> copy(std::span<const T> values) {
   return to_numpy(std::vector<T>(values.begin(), values.end()));
 }
 
+// A member of rows: one entry for each, or two where it has two.
+template <typename Row, typename T>
+auto column_of(std::span<const Row> rows, T Row::* member) {
+  const auto entries = [&](const Row& row) {
+    if constexpr (std::is_scalar_v<T>) {
+      return std::span<const T, 1>(&(row.*member), 1);
+    } else {
+      return std::span(row.*member);
+    }
+  };
+  using Value = typename decltype(entries(rows[0]))::value_type;
+  using Entry = std::conditional_t<std::is_enum_v<Value>, std::uint8_t, Value>;
+  std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(rows.size())};
+  if constexpr (!std::is_scalar_v<T>) shape.push_back(2);
+  Array<Entry> made(shape);
+  Entry* at = made.mutable_data();
+  for (const Row& row : rows) {
+    for (const Value value : entries(row)) *at++ = static_cast<Entry>(value);
+  }
+  return made;
+}
+
 inline Array<std::int64_t> to_numpy(const std::vector<std::uint32_t>& values) {
   return to_numpy(std::vector<std::int64_t>(values.begin(), values.end()));
 }

@@ -45,11 +45,6 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return ids;
   }
 
-  void set_penalty(std::uintptr_t custom) {
-    const Turn turn(busy_);
-    epoch_.set_penalty(reinterpret_cast<CustomPenalty>(custom));
-  }
-
   // (version, ids, slots, changed, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
@@ -72,21 +67,21 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   // Of the decision that has this version: (plan, the jobs that it is about,
   // penalties, codes of their kinds or the one of all)
   py::tuple plan(std::uint64_t version) {
-    const Turn turn(busy_);
-    must_be(version, "plan");
-    Plan plan;
-    std::vector<double> paid;
-    {
-      py::gil_scoped_release release;
-      plan = epoch_.looped() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
-      paid.resize(plan.completion.size());
-      for (std::size_t j = 0; j < paid.size(); ++j) {
-        paid[j] = epoch_.planned_penalties()(j, plan.completion[j]);
-      }
-    }
-    auto jobs = std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
-    return py::make_tuple(plan_dict(std::move(plan)), std::move(jobs), to_numpy(std::move(paid)),
-                          codes_of(epoch_.planned_kinds()));
+    return alone(
+        [&] {
+          must_be(version, "plan");
+          Plan plan = epoch_.looped() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
+          std::vector<double> paid;
+          for (std::size_t j = 0; j < plan.completion.size(); ++j) {
+            paid.push_back(epoch_.planned_penalties()(j, plan.completion[j]));
+          }
+          return std::pair(std::move(plan), std::move(paid));
+        },
+        [&](auto& made) {
+          auto jobs = std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
+          return py::make_tuple(plan_dict(std::move(made.first)), std::move(jobs),
+                                to_numpy(std::move(made.second)), codes_of(epoch_.planned_kinds()));
+        });
   }
 
   // Of the decision that has this version, some rows: work left, what their slots do together,
@@ -115,14 +110,10 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   }
 
   Integers order(std::uint64_t version) {
-    const Turn turn(busy_);
-    must_be(version, "order");
-    std::vector<std::int64_t> ids;
-    {
-      py::gil_scoped_release release;
-      ids = epoch_.order();
-    }
-    return to_numpy(std::move(ids));
+    return to_numpy(alone([&] {
+      must_be(version, "order");
+      return epoch_.order();
+    }));
   }
 
   py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
@@ -138,41 +129,23 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
   // (value, lower bound); None if there are too many jobs
   std::optional<std::pair<double, double>> assess(std::uint64_t version) {
-    const Turn turn(busy_);
-    must_be(version, "value");
-    py::gil_scoped_release release;
-    const std::optional<Epoch::Assessment> found =
-        epoch_.looped() ? assess_decided(epoch_, poll_signals) : epoch_.assess();
-    if (!found) return std::nullopt;
-    return std::pair(found->value, found->lower_bound);
+    return alone([&]() -> std::optional<std::pair<double, double>> {
+      must_be(version, "value");
+      const std::optional<Epoch::Assessment> found =
+          epoch_.looped() ? assess_decided(epoch_, poll_signals) : epoch_.assess();
+      if (!found) return std::nullopt;
+      return std::pair(found->value, found->lower_bound);
+    });
   }
 
   // Ids of jobs that wait for more slots than there are, told once each.
   Integers take_oversized() {
-    const Turn turn(busy_);
-    return to_numpy(epoch_.take_oversized());
-  }
-  // Whether the last decision's plan is what a loop does that decides again.
-  bool looped() const {
-    const Turn turn(busy_);
-    return epoch_.looped();
-  }
-  std::string rule() const {
-    const Turn turn(busy_);
-    return epoch_.rule();
+    return to_numpy(alone([&] { return epoch_.take_oversized(); }));
   }
   // [s] For how long the last decision is held.
   double period() const {
     const Turn turn(busy_);
     return epoch_.held() ? epoch_.period() : 0.0;
-  }
-
- private:
-  void must_be(std::uint64_t version, const char* wanted) const {
-    if (version == epoch_.version()) return;
-    throw std::runtime_error(
-        std::string("the epoch has moved on since this decision; ask for the ") + wanted +
-        " first");
   }
 };
 
@@ -205,9 +178,8 @@ void bind_epoch(py::module_& module) {
       .def("told", &PyEpoch::told, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def("take_oversized", &PyEpoch::take_oversized)
-      .def_property_readonly("rule", &PyEpoch::rule)
       .def_property_readonly("period", &PyEpoch::period)
-      .def_property_readonly("looped", &PyEpoch::looped);
+      .def_property_readonly("looped", &PyEpoch::ask<&Epoch::looped>);
 }
 
 }  // namespace malleable::bindings

@@ -36,11 +36,6 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
   static constexpr const char* kName = "FlowEpoch";
   static auto blank() { return std::make_unique<PyFlowEpoch>(1, 1.0, FlowEpochOptions{}); }
 
-  void set_penalty(std::uintptr_t address) {
-    const Turn turn(busy_);
-    epoch_.set_custom(reinterpret_cast<CustomPenalty>(address));
-  }
-
   // (ids of flows, ids of jobs)
   py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind,
                 const std::optional<Integers>& tasks, const std::optional<Integers>& continues,
@@ -73,37 +68,31 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
 
   // (version, ids, slots, changed, ready, ended, order, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
-    const Turn turn(busy_);
-    const FlowEpoch::Decision* made = nullptr;
-    {
-      py::gil_scoped_release release;
-      made = &epoch_.decide(now, slots, period);
-    }
-    return py::make_tuple(epoch_.version(), copy(std::span<const std::int64_t>(made->ids)),
-                          copy(std::span<const std::int64_t>(made->slots)), bools(made->changed),
-                          bools(made->ready), copy(std::span<const std::int64_t>(made->ended)),
-                          copy(std::span<const std::int64_t>(made->order)), made->overloaded);
+    return alone([&]() -> const auto& { return epoch_.decide(now, slots, period); },
+                 [&](const FlowEpoch::Decision& made) {
+                   const auto whole = [](std::span<const std::int64_t> column) {
+                     return copy(column);
+                   };
+                   return py::make_tuple(epoch_.version(), whole(made.ids), whole(made.slots),
+                                         bools(made.changed), bools(made.ready), whole(made.ended),
+                                         whole(made.order), made.overloaded);
+                 });
   }
 
   // Of the decision that has this version: (plan, the flows that it is about, their ids, names of
   // their jobs, codes of their kinds, penalties)
   py::tuple plan(std::uint64_t version) {
-    const Turn turn(busy_);
-    if (version != epoch_.version()) {
-      throw std::runtime_error(
-          "the epoch has moved on since this decision; ask for the plan first");
-    }
     FlowPlan plan;
-    FlowEpoch::Table table;
+    SeenFlows seen;
     std::vector<double> penalty;
-    {
-      py::gil_scoped_release release;
-      epoch_.plan(table, plan, penalty);
-    }
+    alone([&] {
+      must_be(version, "plan");
+      epoch_.plan(seen, plan, penalty);
+    });
     return py::make_tuple(flow_plan_dict(std::move(plan)),
-                          std::make_shared<Flows>(Flows::of_valid(std::move(table.flows))),
-                          to_numpy(std::move(table.id)), std::move(table.name),
-                          codes_of(table.kind), to_numpy(std::move(penalty)));
+                          std::make_shared<Flows>(Flows::of_valid(std::move(seen.flows))),
+                          to_numpy(std::move(seen.id)), std::move(seen.name), codes_of(seen.kind),
+                          to_numpy(std::move(penalty)));
   }
 };
 

@@ -38,18 +38,19 @@ class PyOverlapEpoch : public BoundEpoch<PyOverlapEpoch, OverlapEpoch> {
   py::tuple decide(double now, const std::optional<std::pair<std::int64_t, std::int64_t>>& slots,
                    std::optional<double> period) {
     using Row = OverlapEpoch::Service;
-    const Turn turn(busy_);
-    std::span<const Row> made;
-    {
-      py::gil_scoped_release release;
-      made = slots ? epoch_.decide(now, slots->first, slots->second, period)
-                   : epoch_.decide(now, {}, {}, period);
-    }
-    return py::make_tuple(
-        columns_of(made, &Row::id), columns_of(made, &Row::map_slots, &Row::shuffle_slots),
-        columns_of(made, &Row::changed), columns_of(made, &Row::map, &Row::shuffle),
-        py::make_tuple(copy(epoch_.order(true)), copy(epoch_.order(false))), epoch_.overloaded(),
-        columns_of(made, &Row::map_bound, &Row::shuffle_bound));
+    using enum OverlapEpoch::Station;
+    return alone(
+        [&] {
+          return slots ? epoch_.decide(now, slots->first, slots->second, period)
+                       : epoch_.decide(now, {}, {}, period);
+        },
+        [&](std::span<const Row> made) {
+          return py::make_tuple(
+              column_of(made, &Row::id), column_of(made, &Row::slots),
+              column_of(made, &Row::changed), column_of(made, &Row::share),
+              py::make_tuple(copy(epoch_.order(kMapping)), copy(epoch_.order(kShuffling))),
+              epoch_.overloaded(), column_of(made, &Row::bound));
+        });
   }
 };
 
@@ -114,8 +115,11 @@ void bind_overlap(py::module_& module) {
       .def(py::init([](const std::string& policy, bool conserving, bool bounce,
                        std::int64_t map_slots, std::int64_t shuffle_slots, double period) {
              return std::make_unique<PyOverlapEpoch>(
-                 OverlapEpochOptions{policy_code<OverlapPolicy>(Model::kTandem, policy), conserving,
-                                     bounce, map_slots, shuffle_slots, period});
+                 OverlapEpochOptions{policy_code<OverlapPolicy>(Model::kTandem, policy),
+                                     conserving,
+                                     bounce,
+                                     {map_slots, shuffle_slots},
+                                     period});
            }),
            py::arg("policy"), py::arg("conserving"), py::arg("bounce"), py::arg("map_slots"),
            py::arg("shuffle_slots"), py::arg("period"))

@@ -166,26 +166,10 @@ class PyScheduler {
       const py::gil_scoped_release release;
       rows = scheduler_->decide(now);
     }
-    const auto count = static_cast<py::ssize_t>(rows.size());
-    Integers ids(count), slots({count, py::ssize_t{2}});
-    Array<bool> changed(count);
-    Array<std::uint8_t> bound({count, py::ssize_t{2}});
-    Doubles key(count);
-    auto *ids_at = ids.mutable_data(), *slots_at = slots.mutable_data();
-    auto* changed_at = changed.mutable_data();
-    auto* bound_at = bound.mutable_data();
-    auto* key_at = key.mutable_data();
-    for (py::ssize_t k = 0; k < count; ++k) {
-      const Scheduler::Row& row = rows[static_cast<std::size_t>(k)];
-      ids_at[k] = row.id;
-      changed_at[k] = row.changed;
-      key_at[k] = row.key;
-      for (const Phase p : {kMap, kReduce}) {
-        slots_at[2 * k + p] = row.slots[p];
-        bound_at[2 * k + p] = static_cast<std::uint8_t>(row.bound[p]);
-      }
-    }
-    return py::make_tuple(ids, slots, changed, bound, key);
+    using Row = Scheduler::Row;
+    return py::make_tuple(column_of(rows, &Row::id), column_of(rows, &Row::slots),
+                          column_of(rows, &Row::changed), column_of(rows, &Row::bound),
+                          column_of(rows, &Row::key));
   }
 
   py::tuple assign(double now, const Integers& maps, const Integers& reduces) {

@@ -96,16 +96,14 @@ class PySlottedEpoch : public BoundEpoch<PySlottedEpoch, SlottedEpoch> {
   // (ids, machines held, changed, map tasks, reduce tasks, order, overloaded, bounds)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     using Row = SlottedEpoch::Grant;
-    const Turn turn(busy_);
-    std::span<const Row> made;
-    {
-      py::gil_scoped_release release;
-      made = epoch_.decide(now, slots, period);
-    }
-    return py::make_tuple(columns_of(made, &Row::id), columns_of(made, &Row::slots),
-                          columns_of(made, &Row::changed), columns_of(made, &Row::maps),
-                          columns_of(made, &Row::reduces), copy(epoch_.order()),
-                          epoch_.overloaded(), columns_of(made, &Row::bound));
+    return alone([&] { return epoch_.decide(now, slots, period); },
+                 [&](std::span<const Row> made) {
+                   return py::make_tuple(column_of(made, &Row::id), column_of(made, &Row::slots),
+                                         column_of(made, &Row::changed),
+                                         column_of(made, &Row::maps),
+                                         column_of(made, &Row::reduces), copy(epoch_.order()),
+                                         epoch_.overloaded(), column_of(made, &Row::bound));
+                 });
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ using Wholes = Column<std::int64_t>;
 
 // `Py` derives from this, has its name for Python (kName) and makes one that will be read into
 // (blank).
-template <typename Py, typename Object>
+template <typename Py, typename Epoch>
 class BoundEpoch {
  public:
+  using Object = Epoch;
   template <typename... Arguments>
   explicit BoundEpoch(Arguments&&... arguments) : epoch_(std::forward<Arguments>(arguments)...) {}
 
@@ -50,13 +52,16 @@ class BoundEpoch {
     alone([&] { epoch_.remove(jobs.get()); });
   }
 
-  auto slots() const {
+  // What the epoch says of itself.
+  template <auto method>
+  auto ask() const {
     const Turn turn(busy_);
-    return epoch_.slots();
+    return (epoch_.*method)();
   }
-  std::size_t size() const {
+  // What jobs of kind custom pay.
+  void set_penalty(std::uintptr_t address) {
     const Turn turn(busy_);
-    return epoch_.size();
+    epoch_.set_penalty(reinterpret_cast<CustomPenalty>(address));
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
 
@@ -75,6 +80,22 @@ class BoundEpoch {
     const py::gil_scoped_release release;
     return call();
   }
+  // The same, and then tells what came of it, still alone.
+  template <typename Call, typename Tell>
+  auto alone(const Call& call, const Tell& tell) {
+    const Turn turn(busy_);
+    auto&& made = [&]() -> decltype(auto) {
+      const py::gil_scoped_release release;
+      return call();
+    }();
+    return tell(made);
+  }
+  void must_be(std::uint64_t version, const char* wanted) const {
+    if (version == epoch_.version()) return;
+    throw std::runtime_error(
+        std::string("the epoch has moved on since this decision; ask for the ") + wanted +
+        " first");
+  }
 
   Object epoch_;
   Busy busy_;
@@ -84,13 +105,15 @@ class BoundEpoch {
 // What is the same for all; the rest is chained to it.
 template <typename Py>
 py::class_<Py> bind_loop(py::module_& module) {
+  using Object = typename Py::Object;
   py::class_<Py> bound(module, Py::kName);
   bind_state(bound);
   bound.def("finish", &Py::finish, py::arg("ids"))
       .def("decide", &Py::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
-      .def_property_readonly("slots", &Py::slots)
+      .def_property_readonly("slots", &Py::template ask<&Object::slots>)
+      .def_property_readonly("rule", &Py::template ask<&Object::rule>)
       .def_property_readonly("handle", &Py::handle)
-      .def("__len__", &Py::size);
+      .def("__len__", &Py::template ask<&Object::size>);
   return bound;
 }
 // Of epochs whose changes name jobs alone.
@@ -100,22 +123,6 @@ py::class_<Py> bind_job_loop(py::module_& module) {
   bound.def("update", &Py::update, py::arg("ids"), py::arg("columns"))
       .def("remove", &Py::remove, py::arg("ids"));
   return bound;
-}
-
-// Members of the rows of a decision, as an array: one a row, or two.
-template <typename Row, typename T, typename... Same>
-auto columns_of(std::span<const Row> rows, T Row::* first, Same Row::*... others) {
-  using Entry = std::conditional_t<std::is_enum_v<T>, std::uint8_t, T>;
-  const auto count = static_cast<py::ssize_t>(rows.size());
-  std::vector<py::ssize_t> shape{count};
-  if (sizeof...(others) > 0) shape.push_back(1 + sizeof...(others));
-  Array<Entry> made(shape);
-  Entry* at = made.mutable_data();
-  for (const Row& row : rows) {
-    *at++ = static_cast<Entry>(row.*first);
-    ((*at++ = static_cast<Entry>(row.*others)), ...);
-  }
-  return made;
 }
 
 }  // namespace malleable::bindings

@@ -141,7 +141,7 @@ struct Sequence {
     }
     CHECK(used <= slots);
     if (slots == 0 || !bytes.chance(100)) return;
-    FlowEpoch::Table table;
+    SeenFlows table;
     FlowPlan plan;
     std::vector<double> penalty;
     epoch.plan(table, plan, penalty);

@@ -130,24 +130,23 @@ struct Sequence {
     const auto before = std::exchange(held, {});
     for (std::size_t k = 0; k < services.size(); ++k) {
       const auto& s = services[k];
-      CHECK(s.id == same[k].id && s.map == same[k].map && s.shuffle == same[k].shuffle);
-      CHECK(s.map_slots == same[k].map_slots && s.shuffle_slots == same[k].shuffle_slots);
+      CHECK(s.id == same[k].id && s.share == same[k].share && s.slots == same[k].slots);
       const auto known = most.find(s.id);
       CHECK(known != most.end());
       if (known == most.end()) return;
       const auto then =
           before.contains(s.id) ? before.at(s.id) : std::pair<std::int64_t, std::int64_t>();
-      const std::pair slots(s.map_slots, s.shuffle_slots);
+      const std::pair slots(s.slots[0], s.slots[1]);
       CHECK(held.emplace(s.id, slots).second);
       CHECK_EQUAL(s.changed, slots != then);
-      CHECK(s.map >= 0.0 && s.map <= 1.0 && s.shuffle >= 0.0 && s.shuffle <= 1.0);
-      CHECK(s.map_slots >= 0 && static_cast<double>(s.map_slots) <= known->second.map);
-      CHECK(s.shuffle_slots >= 0 && static_cast<double>(s.shuffle_slots) <= known->second.shuffle);
-      CHECK(s.map_slots <= map_slots && s.shuffle_slots <= shuffle_slots);
-      map += s.map;
-      shuffle += s.shuffle;
-      maps += s.map_slots;
-      shuffles += s.shuffle_slots;
+      CHECK(s.share[0] >= 0.0 && s.share[0] <= 1.0 && s.share[1] >= 0.0 && s.share[1] <= 1.0);
+      CHECK(s.slots[0] >= 0 && static_cast<double>(s.slots[0]) <= known->second.map);
+      CHECK(s.slots[1] >= 0 && static_cast<double>(s.slots[1]) <= known->second.shuffle);
+      CHECK(s.slots[0] <= map_slots && s.slots[1] <= shuffle_slots);
+      map += s.share[0];
+      shuffle += s.share[1];
+      maps += s.slots[0];
+      shuffles += s.slots[1];
       CHECK(maps <= map_slots && shuffles <= shuffle_slots);
     }
     for (const auto& [id, slots] : before) {

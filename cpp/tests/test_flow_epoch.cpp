@@ -120,7 +120,7 @@ struct Calls {
     CHECK_EQUAL(used, std::min(slots, able));
     CHECK_EQUAL(held, std::min(slots, out));
     if (slots == 0 || !chance(random, 0.5)) return;
-    FlowEpoch::Table table;
+    SeenFlows table;
     FlowPlan plan;
     std::vector<double> penalty;
     epoch.plan(table, plan, penalty);

@@ -75,8 +75,8 @@ void compare(OverlapPolicy policy, bool conserving, bool estimated, bool bounce,
         at[1] += service.shuffle;
       }
       for (const auto& service : epoch.decide(now, 10, 10)) {
-        if (service.map + service.shuffle == 0.0) continue;  // it ran until now
-        found[service.id] = {service.map, service.shuffle};
+        if (service.share[0] + service.share[1] == 0.0) continue;  // it ran until now
+        found[service.id] = {service.share[0], service.share[1]};
       }
       CHECK(!errs_alike || found.size() == expected.size());
       for (const auto& [id, share] : expected) {
@@ -118,7 +118,7 @@ TEST(limits) {
   std::vector<std::int64_t> ids(4);
   epoch.add(arrival, {map, shuffle, {}, most, {}}, ids);
   std::map<std::int64_t, std::int64_t> slots;
-  for (const auto& service : epoch.decide(0.0, 10, 7)) slots[service.id] = service.map_slots;
+  for (const auto& service : epoch.decide(0.0, 10, 7)) slots[service.id] = service.slots[0];
   // Equal ranks 4 and 4 go by arrival, 3 and 3 as well: jobs 1, 2, 0, 3.
   CHECK_EQUAL(slots[ids[1]], 3);
   CHECK_EQUAL(slots[ids[2]], 4);
@@ -144,9 +144,9 @@ TEST(slots_add_up) {
     double wanted = 0.0, share = 0.0;
     for (const double m : most) wanted += m;
     for (const auto& service : epoch.decide(0.0, slots, slots)) {
-      maps += service.map_slots;
-      shuffles += service.shuffle_slots;
-      share += service.shuffle;
+      maps += service.slots[0];
+      shuffles += service.slots[1];
+      share += service.share[1];
     }
     CHECK_EQUAL(maps, std::min(slots, static_cast<std::int64_t>(wanted)));
     CHECK_EQUAL(shuffles, std::min(slots, static_cast<std::int64_t>(std::ceil(
@@ -183,9 +183,9 @@ TEST(limits_on_very_many_slots) {
     for (const auto& service : epoch.decide(0.0, slots, slots)) {
       const auto j =
           static_cast<std::size_t>(std::find(ids.begin(), ids.end(), service.id) - ids.begin());
-      CHECK(static_cast<double>(service.map_slots) <= most[j]);
-      CHECK(service.map_slots >= 0);
-      maps += service.map_slots;
+      CHECK(static_cast<double>(service.slots[0]) <= most[j]);
+      CHECK(service.slots[0] >= 0);
+      maps += service.slots[0];
     }
     CHECK(maps <= slots);
   });

@@ -150,6 +150,31 @@ class BaseEpoch(Kept):
 
     _repr_html_ = as_html
 
+    @property
+    def rule(self) -> str:
+        """The rule that made the last decision. It follows from the objective, the policy and the jobs.
+
+        Of jobs: ``smith``, ``apparent cost`` and ``level`` go by a key for each job, which is kept up to date
+        as jobs change. ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision.
+        ``period`` and ``promised`` wrap other rules: the decision is held for a period, or tells ends. ``start``
+        also wraps other rules: jobs wait until they get their minimum. ``no slots``: there were none.
+        ``none``: there was no decision.
+
+        Of flows: ``order`` takes the best of several orders of flows, ``planned`` plans at every decision,
+        ``fifo`` and ``fair`` are the plain rules. Other epochs have one rule, which is called as the policy.
+
+        Examples
+        --------
+        >>> import malleable as mb
+        >>> epoch = mb.Epoch(10, "sum:tardiness")
+        >>> ids = epoch.add([40.0, 8.0], deadline=[10.0, 5.0])
+        >>> decision = epoch.decide(now=0.0)
+        >>> epoch.rule
+        'apparent cost'
+        """
+        name: str = self._core.rule
+        return name
+
     def _add(self, columns: dict[str, Any]) -> Integers:
         """New jobs, as many as the first column says."""
         ids: Integers

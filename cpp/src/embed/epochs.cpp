@@ -203,12 +203,13 @@ void decide(OverlapEpoch& of, double now, const std::int64_t* slots, double peri
   tell(&to.rows, made.size());
   put_each(to.ids, made, &Row::id);
   put_each(to.changed, made, &Row::changed);
-  put_pairs(to.given, made, &Row::map_slots, &Row::shuffle_slots);
-  put_pairs(to.share, made, &Row::map, &Row::shuffle);
-  put_pairs(to.bound, made, &Row::map_bound, &Row::shuffle_bound);
-  put_order(to, of.order(true), of.overloaded());
-  put(to.shuffle_order, of.order(false));
-  tell(&to.shuffle_ordered, of.order(false).size());
+  put_each(to.given, made, &Row::slots);
+  put_each(to.share, made, &Row::share);
+  put_each(to.bound, made, &Row::bound);
+  put_order(to, of.order(OverlapEpoch::kMapping), of.overloaded());
+  const auto shuffle_order = of.order(OverlapEpoch::kShuffling);
+  put(to.shuffle_order, shuffle_order);
+  tell(&to.shuffle_ordered, shuffle_order.size());
 }
 void decide(SlottedEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
@@ -244,15 +245,16 @@ Epochs* of_flows(std::int64_t slots, const malleable_epoch_options& o) {
   how.take_policy(text_or(o.policy, "flowflex"));
   auto* made = new Owned<Epochs, FlowEpoch>(slots, o.task_work == 0.0 ? 1.0 : o.task_work, how);
   made->objective = {goal.kind};
-  made->made.set_custom(o.penalty);
+  made->made.set_penalty(o.penalty);
   return made;
 }
 Epochs* of_tandem(std::int64_t slots, const malleable_epoch_options& o) {
   const Policy& row = find_policy(Model::kTandem, text_or(o.policy, "max-srpt"));
   if (!row.promises.in_loop) throw_other_family(row);
-  return new Owned<Epochs, OverlapEpoch>(
-      OverlapEpochOptions{std::get<OverlapPolicy>(row.code), o.idle == 0 || !row.promises.may_idle,
-                          o.bounce != 0, slots, o.shuffle_slots});
+  return new Owned<Epochs, OverlapEpoch>(OverlapEpochOptions{std::get<OverlapPolicy>(row.code),
+                                                             o.idle == 0 || !row.promises.may_idle,
+                                                             o.bounce != 0,
+                                                             {slots, o.shuffle_slots}});
 }
 Epochs* of_slotted(std::int64_t slots, const malleable_epoch_options& o) {
   return new Owned<Epochs, SlottedEpoch>(slots, o.slot_seconds == 0.0 ? 1.0 : o.slot_seconds,

@@ -289,15 +289,11 @@ int malleable_scheduler_decide(malleable_scheduler* scheduler, double now,
     const auto made = of.scheduler.decide(now);
     tell(&to.rows, made.size());
     put_order(to, {}, false);
-    put_each(to.ids, made, [](const Row& row) { return row.id; });
-    put_each(to.changed, made, [](const Row& row) { return row.changed; });
-    put_each(to.key, made, [](const Row& row) { return row.key; });
-    put_pairs(
-        to.given, made, [](const Row& row) { return row.slots[kMap]; },
-        [](const Row& row) { return row.slots[kReduce]; });
-    put_pairs(
-        to.bound, made, [](const Row& row) { return row.bound[kMap]; },
-        [](const Row& row) { return row.bound[kReduce]; });
+    put_each(to.ids, made, &Row::id);
+    put_each(to.changed, made, &Row::changed);
+    put_each(to.key, made, &Row::key);
+    put_each(to.given, made, &Row::slots);
+    put_each(to.bound, made, &Row::bound);
   });
 }
 
@@ -316,10 +312,10 @@ int malleable_scheduler_assign(malleable_scheduler* scheduler, double now,
                      malleable_starts& to = with_room("starts", starts, most);
                      const auto made = of.assign(now, free);
                      tell(&to.rows, made.size());
-                     put_each(to.ids, made, [](const Start& start) { return start.id; });
-                     put_each(to.phase, made, [](const Start& start) { return start.phase; });
-                     put_each(to.task, made, [](const Start& start) { return start.task; });
-                     put_each(to.node, made, [](const Start& start) { return start.node; });
+                     put_each(to.ids, made, &Start::id);
+                     put_each(to.phase, made, &Start::phase);
+                     put_each(to.task, made, &Start::task);
+                     put_each(to.node, made, &Start::node);
                    });
 }
 
@@ -352,9 +348,10 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
   return with(scheduler, [&](PolicyAndScheduler& of) {
     const auto rows = of.scheduler.rows_of(needed("ids", ids, length("count", count)));
     const auto both = [&](auto* wanted, auto PhaseState::* what) {
-      put_pairs(
-          wanted, rows, [&](Index row) { return of.scheduler.state().phase(row, kMap).*what; },
-          [&](Index row) { return of.scheduler.state().phase(row, kReduce).*what; });
+      put_each(wanted, rows, [&](Index row) {
+        const ClusterState& at = of.scheduler.state();
+        return std::array{at.phase(row, kMap).*what, at.phase(row, kReduce).*what};
+      });
     };
     both(waiting, &PhaseState::waiting);
     both(running, &PhaseState::running);

@@ -485,50 +485,43 @@ void ClusterFlow::set_order(Side& side, std::span<const Index> places) {
   for (const Index at : places) side.order.push_back(side.flows[at]);
 }
 
-// The flows as malleable jobs.
-void ClusterFlow::relax(const ClusterState& state, std::span<const double> work,
-                        std::span<const double> high, std::int64_t slots) {
-  relaxed_.now = state.now;
-  relaxed_.slots = static_cast<double>(slots);
-  relaxed_.work.assign(work.begin(), work.end());
-  relaxed_.high.assign(high.begin(), high.end());
-  relaxed_.low.assign(work.size(), 0.0);
-  relaxed_.idle_end.assign(work.size(), state.now);
-  placed_.resize(work.size());
+// The best of flow_order's orders, of flows as jobs or by the lists that they make.
+void ClusterFlow::choose_order(Side& side, bool listed) {
+  placed_.resize(side.flows.size());
+  flow_order_.decide({as_jobs_, rows_.penalties, options_.aggregate,
+                      listed ? &rows_.problem : nullptr, warm_, 0.0, planned_orders_},
+                     placed_);
+  set_order(side, placed_);
 }
 
-// The best of flow_order's orders by the lists that they make, the last decision's among them, and
-// with an effort a plan's.
+// By lists, the last decision's order among those that are tried, and with an effort a plan's.
 void ClusterFlow::compare_lists(const ClusterState& state, Side& side, std::int64_t slots) {
   rows_.build(*this, state, side.flows, slots);
-  lists_.begin(rows_.problem);
   places_before(side);
-  relax(state, rows_.problem.volume, rows_.problem.volume, slots);
+  as_jobs_.begin(state.now, slots);
   for (std::size_t k = 0; k < side.flows.size(); ++k) {
-    relaxed_.high[k] =
-        std::min(rows_.problem.slots, rows_.problem.volume[k] / rows_.problem.alone[k]);
+    const double volume = rows_.problem.volume[k];
+    as_jobs_.add(volume, volume / rows_.problem.alone[k]);
   }
-  const FlowOrder::Exact exact = [this](std::span<const Index> order, const Penalties& penalties,
-                                        Aggregate aggregate) {
-    return lists_.value(order, penalties, aggregate);
-  };
   planned_orders_.clear();
   if (options_.effort > 0) {
     make_plan(side);
     side.flowflex.orders(side.plan, planned_orders_);
   }
-  flow_order_.decide(relaxed_, rows_.penalties, options_.aggregate, warm_, planned_orders_, 0.0,
-                     exact, placed_);
-  set_order(side, placed_);
+  choose_order(side, true);
   for (const Index number : side.flows) line_up(flows_[number]);
 }
 
 // Many flows in order, whatever they pay.
 void ClusterFlow::relaxed_order(const ClusterState& state, Side& side, std::int64_t slots) {
   rows_.study(*this, state, side.flows);
-  relax(state, side.front.work(), side.front.high(), slots);
-  flow_order_.decide(relaxed_, rows_.penalties, options_.aggregate, {}, {}, 0.0, {}, placed_);
-  set_order(side, placed_);
+  as_jobs_.begin(state.now, slots);
+  for (std::size_t k = 0; k < side.flows.size(); ++k) {
+    as_jobs_.add(side.front.work()[k], side.front.high()[k]);
+  }
+  warm_.clear();
+  planned_orders_.clear();
+  choose_order(side, false);
 }
 
 // Jobs of a flow that is in the problem, the longest path first.

@@ -16,39 +16,26 @@ constexpr double kFewExponents[] = {0.0, 0.4, 0.8};
 
 }  // namespace
 
-double FlowOrder::value(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-                        std::span<const Index> order) {
-  if (*exact_) return (*exact_)(order, penalties, aggregate);
-  completion_.resize(flows.size());
-  packing_.run(flows, order, completion_);
-  for (double& end : completion_) end += flows.now;
-  return evaluate(penalties, aggregate, completion_);
+double FlowOrder::value(std::span<const Index> order) {
+  if (listed_) return lists_.value(order, *penalties_, aggregate_);
+  completion_.resize(flows_->size());
+  packing_.run(*flows_, order, completion_);
+  for (double& end : completion_) end += flows_->now;
+  return evaluate(*penalties_, aggregate_, completion_);
 }
 
 // Keeps the order on trial if it is the best so far.
-void FlowOrder::consider(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-                         std::span<Index> order) {
-  const double tried = value(flows, penalties, aggregate, trial_);
+void FlowOrder::consider() {
+  const double tried = value(trial_);
   if (tried >= best_) return;
   best_ = tried;
-  std::copy(trial_.begin(), trial_.end(), order.begin());
-}
-
-// Of so many flows that a sample of them says which order is best.
-void FlowOrder::front_order(const Problem& flows, const Penalties& penalties,
-                            std::span<Index> order) {
-  const std::size_t n = flows.size();
-  front_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    front_.set(j, flows.work[j], flows.high[j], penalties.slope()[j], flows.slots, 0.0);
-  }
-  trial_.resize(n);
-  sorter_.sort(front_.keys(front_.exponent(flows.slots)), trial_);
-  consider(flows, penalties, Aggregate::kSum, order);
+  std::copy(trial_.begin(), trial_.end(), order_.begin());
 }
 
 // What Smith's keys are made of.
-void FlowOrder::study(const Problem& flows, const Penalties& penalties) {
+void FlowOrder::study() {
+  const FlowsAsJobs& flows = *flows_;
+  const Penalties& penalties = *penalties_;
   const std::size_t n = flows.size();
   earliest_.resize(n);
   earliest_completions(flows, earliest_);
@@ -73,86 +60,84 @@ void FlowOrder::study(const Problem& flows, const Penalties& penalties) {
   }
 }
 
-void FlowOrder::try_keys(const Problem& flows, const Penalties& penalties, double exponent,
-                         double patience, std::span<Index> order) {
-  for (std::size_t j = 0; j < flows.size(); ++j) {
+void FlowOrder::try_keys(double exponent, double patience) {
+  for (std::size_t j = 0; j < key_.size(); ++j) {
     key_[j] = ratio_[j] + exponent * narrow_[j] + wait_[j] / patience;
   }
   sorter_.sort(key_, trial_);
-  consider(flows, penalties, Aggregate::kSum, order);
+  consider();
 }
 
-void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
-                           std::span<Index> order) {
+void FlowOrder::sum_orders() {
+  const FlowsAsJobs& flows = *flows_;
   const std::size_t n = flows.size();
-  if (penalties.linear() && !*exact_ && n > FlowFront::kSample) {
-    front_order(flows, penalties, order);
-    return;
-  }
-  trial_.resize(n);
-  study(flows, penalties);
-  if (penalties.linear()) {
-    for (const double exponent : FlowFront::kExponents) {
-      try_keys(flows, penalties, exponent, kInfinity, order);
+  if (penalties_->linear() && !listed_ && n > FlowFront::kSample) {
+    // So many flows that a sample of them says which order is best.
+    front_.resize(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      front_.set(j, flows.work[j], flows.high[j], penalties_->slope()[j], flows.slots, 0.0);
     }
+    sorter_.sort(front_.keys(front_.exponent(flows.slots)), trial_);
+    consider();
     return;
   }
-  orders_.study(flows, penalties, earliest_);
+  study();
+  if (penalties_->linear()) {
+    for (const double exponent : FlowFront::kExponents) try_keys(exponent, kInfinity);
+    return;
+  }
+  orders_.study(flows, *penalties_, earliest_);
   bool steps = true;
-  for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);
+  for (std::size_t j = 0; steps && j < n; ++j) steps = penalties_->steps(j);
   for (const OrderRule rule : {OrderRule::kLeastSlack, OrderRule::kOnTimeSet}) {
     if (rule == OrderRule::kOnTimeSet && !steps) continue;
-    orders_.apply(rule, flows, penalties, earliest_, trial_);
-    consider(flows, penalties, Aggregate::kSum, order);
+    orders_.apply(rule, flows, *penalties_, earliest_, trial_);
+    consider();
   }
   const std::span<const double> all = kAllPatience, few = kFewPatience;
   for (const double exponent : kFewExponents) {
-    for (const double patience : *exact_ ? all : few) {
-      try_keys(flows, penalties, exponent, patience, order);
-    }
+    for (const double patience : listed_ ? all : few) try_keys(exponent, patience);
   }
 }
 
 // The flows' deadlines at the best level: least slack first, then by due times.
-void FlowOrder::max_orders(const Problem& flows, const Penalties& penalties,
-                           std::span<Index> order) {
-  const std::size_t n = flows.size();
-  trial_.resize(n);
-  const double level = flex_.own_order(flows, penalties, Aggregate::kMax, trial_);
+void FlowOrder::max_orders() {
+  const double level = flex_.own_order(*flows_, *penalties_, Aggregate::kMax, trial_);
   due_order_.assign(trial_.begin(), trial_.end());
-  for (auto* column : {&earliest_, &key_}) column->resize(n);
-  earliest_completions(flows, earliest_);
-  ForcedWork::deadlines(flows, penalties, level, 1.0, key_);
-  for (std::size_t j = 0; j < n; ++j) key_[j] -= earliest_[j];
+  for (auto* column : {&earliest_, &key_}) column->resize(flows_->size());
+  earliest_completions(*flows_, earliest_);
+  ForcedWork::deadlines(*flows_, *penalties_, level, 1.0, key_);
+  for (std::size_t j = 0; j < key_.size(); ++j) key_[j] -= earliest_[j];
   sorter_.sort(key_, trial_);
-  consider(flows, penalties, Aggregate::kMax, order);
+  consider();
   trial_.swap(due_order_);
-  consider(flows, penalties, Aggregate::kMax, order);
+  consider();
 }
 
-void FlowOrder::decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-                       std::span<const Index> kept, std::span<const std::vector<Index>> planned,
-                       double hysteresis, const Exact& exact, std::span<Index> order) {
-  exact_ = &exact;
-  if (study_deadlines(flows, penalties, strict_)) {
-    decide(flows, strict_.finite(), Aggregate::kSum, kept, planned, hysteresis, exact, order);
-    return;
-  }
+void FlowOrder::decide(const Choice& choice, std::span<Index> order) {
+  const bool strict = study_deadlines(choice.flows, choice.penalties, strict_);
+  flows_ = &choice.flows;
+  penalties_ = strict ? &strict_.finite() : &choice.penalties;
+  aggregate_ = strict ? Aggregate::kSum : choice.aggregate;
+  listed_ = choice.listed != nullptr;
+  if (listed_) lists_.begin(*choice.listed);
+  order_ = order;
   best_ = kInfinity;
+  trial_.resize(order.size());
   std::iota(order.begin(), order.end(), Index{0});
-  if (aggregate == Aggregate::kSum) {
-    sum_orders(flows, penalties, order);
+  if (aggregate_ == Aggregate::kSum) {
+    sum_orders();
   } else {
-    max_orders(flows, penalties, order);
+    max_orders();
   }
-  for (const std::vector<Index>& other : planned) {
+  for (const std::vector<Index>& other : choice.planned) {
     trial_.assign(other.begin(), other.end());
-    consider(flows, penalties, aggregate, order);
+    consider();
   }
-  if (kept.empty()) return;
-  const double before = value(flows, penalties, aggregate, kept);
-  if (before < best_ || (hysteresis > 0.0 && before - best_ <= hysteresis * std::fabs(best_))) {
-    std::copy(kept.begin(), kept.end(), order.begin());
+  if (choice.kept.empty()) return;
+  const double before = value(choice.kept), most = choice.hysteresis * std::fabs(best_);
+  if (before < best_ || (choice.hysteresis > 0.0 && before - best_ <= most)) {
+    std::copy(choice.kept.begin(), choice.kept.end(), order.begin());
   }
 }
 

@@ -11,6 +11,7 @@
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/length.hpp"
 #include "malleable/model/tolerance.hpp"
+#include "malleable/policy/registry.hpp"
 
 namespace malleable {
 namespace {
@@ -38,6 +39,9 @@ void check_most_slots(const char* field, std::span<const double> values) {
   }
 }
 
+constexpr auto kMapping = OverlapEpoch::kMapping, kShuffling = OverlapEpoch::kShuffling;
+constexpr OverlapEpoch::Station kStations[] = {kMapping, kShuffling};
+
 }  // namespace
 
 double OverlapEpoch::Parts::extend(double quota) {
@@ -56,19 +60,21 @@ double OverlapEpoch::Parts::add(Row row, double quota, double most, Bound bound)
 
 OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
     : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {
-  check_station(0, options.map_slots);
-  check_station(1, options.shuffle_slots);
-  set_period(options.period);
+  for (const Station at : kStations) check_station(at, options.slots[at]);
+  held_.set(options.period);
 }
 
-void OverlapEpoch::set_period(double period) {
-  check_amount("period", period, kWeightRange);
-  options_.period = period;
+const char* OverlapEpoch::rule() const {
+  for (const Policy& row : all_policies()) {
+    const auto* policy = std::get_if<OverlapPolicy>(&row.code);
+    if (policy != nullptr && *policy == options_.policy) return row.name;
+  }
+  return "";
 }
 
 bool OverlapEpoch::overloaded() const {
-  return period_ > 0.0 && (load_[0].overloaded(static_cast<double>(options_.map_slots)) ||
-                           load_[1].overloaded(static_cast<double>(options_.shuffle_slots)));
+  return held_.overloaded(options_.slots[kMapping], kMapping) ||
+         held_.overloaded(options_.slots[kShuffling], kShuffling);
 }
 
 void OverlapEpoch::Columns::check(bool anew) const {
@@ -87,27 +93,20 @@ void OverlapEpoch::Columns::check(bool anew) const {
 // For what is derived of all rows.
 void OverlapEpoch::make_room() {
   const std::size_t rows = jobs_.rows();
-  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) column->resize(rows, kInfinity);
-  for (auto* column : {&map_rank_, &shuffle_rank_}) column->resize(rows);
-  service_at_.resize(rows, 0);
-}
-
-// A job comes while decisions are held.
-void OverlapEpoch::count_arrival(const Job& job) {
-  if (!(period_ > 0.0)) return;
-  for (const bool map : {true, false}) {
-    const auto slots = static_cast<double>(map ? options_.map_slots : options_.shuffle_slots);
-    const double work = slots * (map ? job.map : job.shuffle);
-    load_[map ? 0 : 1].arrive(period_ * slot_periods(work, period_));
+  for (StationState& station : stations_) {
+    station.first.resize(rows, kInfinity);
+    station.rank.resize(rows);
   }
+  imbalance_.resize(rows, kInfinity);
+  service_at_.resize(rows, 0);
 }
 
 void OverlapEpoch::write(Row row, const Columns& columns, std::size_t k) {
   Job& job = jobs_[row];
-  overwrite(job.map, columns.map, k);
-  overwrite(job.shuffle, columns.shuffle, k);
-  overwrite(job.most_map, columns.max_map_slots, k);
-  overwrite(job.most_shuffle, columns.max_shuffle_slots, k);
+  overwrite(job.left[kMapping], columns.map, k);
+  overwrite(job.left[kShuffling], columns.shuffle, k);
+  overwrite(job.most[kMapping], columns.max_map_slots, k);
+  overwrite(job.most[kShuffling], columns.max_shuffle_slots, k);
   overwrite(job.ready, columns.ready, k);
   job.ready_given |= !columns.ready.empty();
 }
@@ -117,13 +116,15 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
   jobs_.add(arrival, columns, ids, [&](Row row, std::size_t k) {
     write(row, columns, k);
     Job& job = jobs_[row];
-    job.map_size = job.map;
-    job.shuffle_size = job.shuffle;
-    job.shuffle_heavy = job.map_size < job.shuffle_size;
-    job.arrival = arrival.empty() ? now_ : arrival[k];
+    job.size = job.left;
+    job.shuffle_heavy = job.size[kMapping] < job.size[kShuffling];
+    job.arrival = arrival.empty() ? held_.now() : arrival[k];
     job.sequence = sequence_++;
     latest_arrival_ = std::max(latest_arrival_, job.arrival);
-    count_arrival(job);
+    const double period = held_.period();
+    for (const Station at : kStations) {
+      if (period > 0.0) held_.come(period * slot_periods(slots_at(at) * job.left[at], period), at);
+    }
     make_room();
     refresh(row);
   });
@@ -138,34 +139,38 @@ void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
 
 void OverlapEpoch::remove(std::span<const std::int64_t> ids) {
   jobs_.remove(ids, [this](Row row) {
-    map_first_[row] = shuffle_first_[row] = imbalance_[row] = kInfinity;
+    for (StationState& station : stations_) station.first[row] = kInfinity;
+    imbalance_[row] = kInfinity;
   });
   latest_stale_ = true;
 }
 
 void OverlapEpoch::refresh(Row row) {
   Job& job = jobs_[row];
+  const auto [map, shuffle] = job.left;
+  const auto [map_size, shuffle_size] = job.size;
   if (!job.ready_given) {
-    const double ahead =
-        job.map > 0.0 ? job.shuffle - job.map * (job.shuffle_size / job.map_size) : job.shuffle;
-    job.ready = ahead > kUnseen * job.shuffle_size ? ahead : 0.0;
+    const double ahead = map > 0.0 ? shuffle - map * (shuffle_size / map_size) : shuffle;
+    job.ready = ahead > kUnseen * shuffle_size ? ahead : 0.0;
   }
-  const bool maps = job.map != 0.0, shuffles = job.shuffle != 0.0;
+  const bool maps = map != 0.0, shuffles = shuffle != 0.0;
   // More may be ready than an estimate knows of.
   const bool waits = job.ready > 0.0 || (shuffles && !maps);
-  const double slack = kRounding * (job.map_size + job.shuffle_size);
-  const auto left = [&](double work, double size) {
-    return work == 0.0 ? 0.0 : seen_left(work, size, options_.bounce, slack);
+  const double slack = kRounding * (map_size + shuffle_size);
+  const auto left = [&](Station at) {
+    return job.left[at] == 0.0 ? 0.0
+                               : seen_left(job.left[at], job.size[at], options_.bounce, slack);
   };
-  const Seen seen{left(job.map, job.map_size), left(job.shuffle, job.shuffle_size)};
-  map_rank_[row] = map_rank(options_.policy, seen, job.shuffle_heavy, job.sequence);
-  shuffle_rank_[row] = shuffle_rank(options_.policy, seen, job.shuffle_heavy, job.sequence);
-  if (options_.policy == OverlapPolicy::kFcfs) {
-    map_rank_[row].first = shuffle_rank_[row].first = job.arrival;
+  const Seen seen{left(kMapping), left(kShuffling)};
+  Both<OverlapRank> rank{map_rank(options_.policy, seen, job.shuffle_heavy, job.sequence),
+                         shuffle_rank(options_.policy, seen, job.shuffle_heavy, job.sequence)};
+  for (const Station at : kStations) {
+    if (options_.policy == OverlapPolicy::kFcfs) rank[at].first = job.arrival;
+    const bool stands = at == kMapping ? maps : waits;
+    stations_[at].rank[row] = rank[at];
+    stations_[at].first[row] = stands ? rank[at].first : kInfinity;
   }
-  map_first_[row] = maps ? map_rank_[row].first : kInfinity;
-  shuffle_first_[row] = waits ? shuffle_rank_[row].first : kInfinity;
-  imbalance_[row] = maps || shuffles ? imbalance_of(job.map_size, job.shuffle_size) : kInfinity;
+  imbalance_[row] = maps || shuffles ? imbalance_of(map_size, shuffle_size) : kInfinity;
 }
 
 double OverlapEpoch::beta() const {
@@ -174,17 +179,16 @@ double OverlapEpoch::beta() const {
   return least;
 }
 
-void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<OverlapRank>& rank) {
-  line_first_ = &first;
-  line_rank_ = &rank;
+void OverlapEpoch::line_up(const StationState& of) {
+  lined_up_ = &of;
   for (Line& line : line_) {
     line.heap.clear();
     line.best = line.taken = kNone;
     line.count = 0;
     line.gathered = false;
   }
-  const double* const value = first.data();
-  const auto rows = static_cast<Row>(first.size());
+  const double* const value = of.first.data();
+  const auto rows = static_cast<Row>(of.first.size());
   double least[2] = {kInfinity, kInfinity};
   std::size_t count[2] = {0, 0};
   for (Row row = 0; row < rows; ++row) {
@@ -193,7 +197,7 @@ void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<O
     ++count[c];
     if (value[row] > least[c]) continue;
     Row& best = line_[c].best;
-    if (value[row] < least[c] || rank[row] < rank[best]) best = row;
+    if (value[row] < least[c] || of.rank[row] < of.rank[best]) best = row;
     least[c] = value[row];
   }
   for (const std::size_t c : {0, 1}) line_[c].count = count[c];
@@ -205,9 +209,9 @@ OverlapEpoch::Row OverlapEpoch::head(std::size_t group) {
   if (line.count == 0) return kNone;
   if (line.best != kNone) return line.best;
   if (!line.gathered) {
-    for (Row row = 0; row < line_first_->size(); ++row) {
-      if ((*line_first_)[row] < kInfinity && class_of(row) == group && row != line.taken) {
-        line.heap.push_back({(*line_rank_)[row], row});
+    for (Row row = 0; row < lined_up_->first.size(); ++row) {
+      if (lined_up_->first[row] < kInfinity && class_of(row) == group && row != line.taken) {
+        line.heap.push_back({lined_up_->rank[row], row});
       }
     }
     std::make_heap(line.heap.begin(), line.heap.end());
@@ -228,41 +232,28 @@ void OverlapEpoch::drop_head(std::size_t group) {
   --line.count;
 }
 
-double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
-  quota = map_[group].extend(quota);
-  while (quota > kCount) {
-    const Row row = head(group);
-    if (row == kNone) break;
-    drop_head(group);
-    double most = jobs_[row].most_map / slots;
-    Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
-    if (cap(row, true, slots, most)) bound = Bound::kPeriod;
-    quota = map_[group].add(row, quota, std::min(1.0, most), bound);
-  }
-  return quota;
-}
-
-double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots) {
-  Parts& parts = shuffle_[group];
-  std::vector<Flow>& flow = flow_[group];
+double OverlapEpoch::fill(Station at, std::size_t group, double quota) {
+  const StationState& station = stations_[at];
+  Parts& parts = stations_[at].parts[group];
+  std::vector<Flow>& flow = flow_[group];  // there are none yet while maps are served
   quota = parts.extend(quota);
-  while (quota > kCount && (lends_ || parts.parts.empty())) {
+  while (quota > kCount && (at == kMapping || lends_ || parts.parts.empty())) {
     Row row = head(group);
     const bool flows =
-        !flow.empty() && (row == kNone || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
+        !flow.empty() && (row == kNone || station.rank[flow.back().row] < station.rank[row]);
     if (flows) row = flow.back().row;
     if (row == kNone) break;
-    double most = jobs_[row].most_shuffle / slots;
+    double most = jobs_[row].most[at] / slots_at(at);
     Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
     most = std::min(1.0, most);
     if (flows) {
       if (flow.back().rate < most) bound = Bound::kProgress;
       // Slots that are held are whole ones.
-      if (period_ == 0.0) most = std::min(most, flow.back().rate);
-      if (cap(row, false, slots, most)) bound = Bound::kProgress;
+      if (!held_.any()) most = std::min(most, flow.back().rate);
+      if (cap(row, at, most)) bound = Bound::kProgress;
       flow.pop_back();
     } else {
-      if (cap(row, false, slots, most)) bound = Bound::kPeriod;
+      if (cap(row, at, most)) bound = Bound::kPeriod;
       drop_head(group);
     }
     quota = parts.add(row, quota, most, bound);
@@ -271,46 +262,41 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
 }
 
 // Each class its part, then what is left over to whoever can use it.
-void OverlapEpoch::share(bool map, double heavy, double slots) {
+void OverlapEpoch::share(Station at, double heavy) {
   const std::size_t groups = split_ ? 2 : 1;
   double left = 0.0;
   for (std::size_t c = 0; c < groups; ++c) {
-    const double quota = !split_ ? 1.0 : (c == 0) == map ? heavy : 1.0 - heavy;
-    left += map ? fill_map(c, quota, slots) : fill_shuffle(c, quota, slots);
+    left += fill(at, c, !split_ ? 1.0 : c == at ? heavy : 1.0 - heavy);
   }
-  for (std::size_t c = 0; c < groups && lends_ && left > 0.0; ++c) {
-    left = map ? fill_map(c, left, slots) : fill_shuffle(c, left, slots);
-  }
+  for (std::size_t c = 0; c < groups && lends_ && left > 0.0; ++c) left = fill(at, c, left);
 }
 
 OverlapEpoch::Service& OverlapEpoch::service_of(Row row) {
   if (service_at_[row] == 0) {
-    service_.push_back({jobs_.id_of(row), 0.0, 0.0, 0, 0, false, Bound::kOrder, Bound::kOrder});
+    service_.push_back({jobs_.id_of(row)});
     service_at_[row] = static_cast<std::uint32_t>(service_.size());
   }
   return service_[service_at_[row] - 1];
 }
 
 // Largest remainder; equal ones by order. The sum is rounded up, so that what flows slowly flows.
-void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool map) {
-  const double all = static_cast<double>(slots);
+void OverlapEpoch::to_slots(Station at) {
+  const std::int64_t slots = options_.slots[at];
   double sum = 0.0;
   std::int64_t given = 0;
   remainder_.clear();
-  for (const Parts& group : groups) {
+  for (const Parts& group : stations_[at].parts) {
     for (const Part& part : group.parts) {
       if (part.share <= 0.0) continue;
       Service& service = service_of(part.row);
-      (map ? service.map : service.shuffle) = part.share;
-      (map ? service.map_bound : service.shuffle_bound) =
-          part.share < part.most ? Bound::kRest : part.bound;
+      service.share[at] = part.share;
+      service.bound[at] = part.share < part.most ? Bound::kRest : part.bound;
       // A share of many slots is a slot off by rounding: neither the job's most nor all may grow.
-      const Job& job = jobs_[part.row];
-      const double wanted = std::min(part.share * all, map ? job.most_map : job.most_shuffle);
+      const double wanted = std::min(part.share * slots_at(at), jobs_[part.row].most[at]);
       const double whole =
           std::min(std::floor(wanted + kCount), static_cast<double>(slots - given));
-      (map ? service.map_slots : service.shuffle_slots) = static_cast<std::int64_t>(whole);
-      given += static_cast<std::int64_t>(whole);
+      service.slots[at] = static_cast<std::int64_t>(whole);
+      given += service.slots[at];
       sum += wanted;
       if (wanted - whole > kCount) {
         remainder_.push_back({wanted - whole, service_at_[part.row] - 1});
@@ -321,76 +307,69 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
   std::sort(remainder_.begin(), remainder_.end(), [](const Remainder& a, const Remainder& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.service < b.service;
   });
-  for (const Remainder& next : remainder_) {
-    if (given >= total) break;
-    ++(map ? service_[next.service].map_slots : service_[next.service].shuffle_slots);
-    ++given;
+  for (std::size_t k = 0; k < remainder_.size() && given < total; ++k, ++given) {
+    ++service_[remainder_[k].service].slots[at];
   }
 }
 
 // What a job can do at a station within the period, in slot-seconds. Of a phase that has overrun
 // its estimate a part of what was done counts as left.
-double OverlapEpoch::usable(Row row, bool map, double slots) const {
+double OverlapEpoch::usable(Row row, Station at) const {
   const Job& job = jobs_[row];
-  const double seconds = map ? job.map : job.shuffle, size = map ? job.map_size : job.shuffle_size;
-  double left = seconds >= 0.0 ? seconds : still_left(size - seconds);
-  if (!map && job.map != 0.0) {
-    const double share = service_at_[row] == 0 ? 0.0 : service_[service_at_[row] - 1].map;
-    const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
-    const double comes = std::min(share * ratio * period_, std::max(0.0, left - job.ready));
+  double left = job.left[at] >= 0.0 ? job.left[at] : still_left(job.size[at] - job.left[at]);
+  if (at == kShuffling && job.left[kMapping] != 0.0) {
+    const double maps =
+        service_at_[row] == 0 ? 0.0 : service_[service_at_[row] - 1].share[kMapping];
+    const double comes =
+        std::min(maps * job.ratio() * held_.period(), std::max(0.0, left - job.ready));
     left = job.ready + comes;
   }
-  return left * slots;
+  return left * slots_at(at);
 }
 
 // Cuts what a job may have of a station (a share) to whole slot-periods; whether that cut it.
-bool OverlapEpoch::cap(Row row, bool map, double slots, double& most) const {
-  if (period_ == 0.0) return false;
-  const double whole = std::floor(std::min(1.0, most) * slots + kCount);
-  const double capped = cap_at_period(usable(row, map, slots), period_, 1.0, whole) / slots;
+bool OverlapEpoch::cap(Row row, Station at, double& most) const {
+  if (!held_.any()) return false;
+  const double whole = std::floor(most * slots_at(at) + kCount);
+  const double capped = cap_at_period(usable(row, at), held_.period(), 1.0, whole) / slots_at(at);
   return std::exchange(most, capped) > capped;
 }
 
 // Slots that are left over go to jobs that end a phase earlier by them. Shares are what is held.
-void OverlapEpoch::hand_out_rest(bool map, double slots) {
-  if (period_ == 0.0) return;
-  Parts(&groups)[2] = map ? map_ : shuffle_;
-  std::vector<Part*> parts;
+void OverlapEpoch::hand_out_rest(Station at) {
+  if (!held_.any()) return;
+  rest_parts_.clear();
   for (auto* column : {&rest_.work, &rest_.high, &held_slots_}) column->clear();
-  for (Parts& group : groups) {
+  for (Parts& group : stations_[at].parts) {
     for (Part& part : group.parts) {
-      const Job& job = jobs_[part.row];
       if (part.share <= 0.0) continue;
-      const Service& service = service_of(part.row);
-      const bool flows = part.bound == Bound::kProgress;
-      parts.push_back(&part);
-      rest_.work.push_back(flows ? 0.0 : usable(part.row, map, slots));
-      rest_.high.push_back(std::min(slots, map ? job.most_map : job.most_shuffle));
-      held_slots_.push_back(static_cast<double>(map ? service.map_slots : service.shuffle_slots));
+      rest_parts_.push_back(&part);
+      rest_.work.push_back(part.bound == Bound::kProgress ? 0.0 : usable(part.row, at));
+      rest_.high.push_back(std::min(slots_at(at), jobs_[part.row].most[at]));
+      held_slots_.push_back(static_cast<double>(service_of(part.row).slots[at]));
     }
   }
-  rest_.low.assign(parts.size(), 0.0);
-  rest_.slots = slots;
-  if (lends_) left_over_.hand_out(rest_, period_, {}, held_slots_);
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    Service& service = service_of(parts[k]->row);
-    (map ? service.map_slots : service.shuffle_slots) = static_cast<std::int64_t>(held_slots_[k]);
-    (map ? service.map : service.shuffle) = parts[k]->share = held_slots_[k] / slots;
+  rest_.low.assign(rest_parts_.size(), 0.0);
+  rest_.slots = slots_at(at);
+  if (lends_) left_over_.hand_out(rest_, held_.period(), {}, held_slots_);
+  for (std::size_t k = 0; k < rest_parts_.size(); ++k) {
+    Service& service = service_of(rest_parts_[k]->row);
+    service.slots[at] = static_cast<std::int64_t>(held_slots_[k]);
+    service.share[at] = rest_parts_[k]->share = held_slots_[k] / slots_at(at);
   }
 }
 
 // Everybody who waits at a station, by rank.
-void OverlapEpoch::order_all(bool map) {
-  std::vector<std::int64_t>& turn = turn_[map ? 0 : 1];
+void OverlapEpoch::order_all(Station at) {
+  auto& [first, rank, parts, turn] = stations_[at];
   turn.clear();
-  if (period_ == 0.0) return;
-  const std::vector<double>& first = map ? map_first_ : shuffle_first_;
-  const std::vector<OverlapRank>& rank = map ? map_rank_ : shuffle_rank_;
+  if (!held_.any()) return;
   by_rank_.clear();
   for (Row row = 0; row < first.size(); ++row) {
     if (first[row] < kInfinity) by_rank_.push_back(row);
   }
-  std::sort(by_rank_.begin(), by_rank_.end(), [&](Row a, Row b) { return rank[a] < rank[b]; });
+  std::sort(by_rank_.begin(), by_rank_.end(),
+            [&ranks = rank](Row a, Row b) { return ranks[a] < ranks[b]; });
   for (const Row row : by_rank_) turn.push_back(jobs_.id_of(row));
 }
 
@@ -403,94 +382,82 @@ void OverlapEpoch::find_latest() {
 }
 
 // What is put down when a decision begins.
-void OverlapEpoch::begin_decision(double now, std::int64_t map_slots, std::int64_t shuffle_slots,
-                                  double period) {
-  if (period_ > 0.0) {
-    for (PeriodHistory& load : load_) load.pass(now - now_);
-  }
-  for (Row row = 0; now_ == -kInfinity && row < jobs_.rows(); ++row) {
+void OverlapEpoch::begin_decision(double now, const Both<std::int64_t>& slots, double period) {
+  for (Row row = 0; held_.now() == -kInfinity && row < jobs_.rows(); ++row) {
     if (!jobs_.has(row) || jobs_[row].arrival > -kInfinity) continue;
     jobs_[row].arrival = latest_arrival_ = now;
     refresh(row);
   }
-  now_ = now;
-  period_ = period;
-  options_.map_slots = map_slots;
-  options_.shuffle_slots = shuffle_slots;
+  held_.begin(now, period);
+  options_.slots = slots;
   for (std::size_t c = 0; c < 2; ++c) {
-    map_[c].parts.clear();
-    shuffle_[c].parts.clear();
+    for (StationState& station : stations_) station.parts[c].parts.clear();
     flow_[c].clear();
   }
   service_.clear();
 }
 
 // A station serves who waits for it.
-void OverlapEpoch::serve(bool map, double heavy) {
-  const std::int64_t slots = map ? options_.map_slots : options_.shuffle_slots;
-  if (slots == 0) return;
-  line_up(map ? map_first_ : shuffle_first_, map ? map_rank_ : shuffle_rank_);
-  share(map, heavy, static_cast<double>(slots));
-  to_slots(map ? map_ : shuffle_, slots, map);
-  hand_out_rest(map, static_cast<double>(slots));
+void OverlapEpoch::serve(Station at, double heavy) {
+  if (options_.slots[at] == 0) return;
+  line_up(stations_[at]);
+  share(at, heavy);
+  to_slots(at);
+  hand_out_rest(at);
 }
 
 // Jobs that map now and have nothing ready: what they map flows into the shuffle station.
 void OverlapEpoch::line_up_flows() {
   for (std::size_t c = 0; c < 2; ++c) {
-    for (const Part& part : map_[c].parts) {
-      const Job& job = jobs_[part.row];
-      if (shuffle_first_[part.row] < kInfinity) continue;  // stands in line itself
-      const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
-      const double rate = part.share * ratio;
+    for (const Part& part : stations_[kMapping].parts[c].parts) {
+      if (stations_[kShuffling].first[part.row] < kInfinity) continue;  // stands in line itself
+      const double rate = part.share * jobs_[part.row].ratio();
       // As printed, the first job keeps others from shuffling even if it has nothing itself.
       if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
     }
-    std::sort(flow_[c].begin(), flow_[c].end(), [this](const Flow& a, const Flow& b) {
-      return shuffle_rank_[b.row] < shuffle_rank_[a.row];
-    });
+    const std::vector<OverlapRank>& rank = stations_[kShuffling].rank;
+    std::sort(flow_[c].begin(), flow_[c].end(),
+              [&](const Flow& a, const Flow& b) { return rank[b.row] < rank[a.row]; });
   }
 }
 
 std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     double now, std::optional<std::int64_t> new_map_slots,
     std::optional<std::int64_t> new_shuffle_slots, std::optional<double> period) {
-  check_now(now, now_);
-  if (period) check_amount("period", *period, kWeightRange);
-  const std::int64_t map_slots = new_map_slots.value_or(options_.map_slots);
-  const std::int64_t shuffle_slots = new_shuffle_slots.value_or(options_.shuffle_slots);
-  check_station(0, map_slots);
-  check_station(1, shuffle_slots);
+  check_now(now, held_.now());
+  const double held = held_.wanted(period);
+  const Both<std::int64_t> slots{new_map_slots.value_or(options_.slots[kMapping]),
+                                 new_shuffle_slots.value_or(options_.slots[kShuffling])};
+  for (const Station at : kStations) check_station(at, slots[at]);
   if (latest_arrival_ > now && latest_stale_) find_latest();
   if (latest_arrival_ > now) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));
   }
-  begin_decision(now, map_slots, shuffle_slots, period.value_or(options_.period));
+  begin_decision(now, slots, held);
   const double heavy = split_ ? split_share(beta()) : 1.0;
   lends_ = options_.conserving || (split_ && heavy == 1.0);  // see sim/tandem
-  serve(true, heavy);
+  serve(kMapping, heavy);
   line_up_flows();
-  serve(false, heavy);
-  for (const bool map : {true, false}) order_all(map);
+  serve(kShuffling, heavy);
+  for (const Station at : kStations) order_all(at);
   return told();
 }
 
 // Of a job that gets nothing of a station.
-Bound OverlapEpoch::bound_of(Row row, const Service& service, bool map) const {
-  const Job& job = jobs_[row];
-  const bool feeds = service.map > 0.0 && job.shuffle_size > 0.0;  // what it maps could be shuffled
-  const bool waits = map ? map_first_[row] < kInfinity : shuffle_first_[row] < kInfinity || feeds;
-  if (!waits) return Bound::kNothing;
-  return (map ? options_.map_slots : options_.shuffle_slots) > 0 ? Bound::kOrder : Bound::kNoSlots;
+Bound OverlapEpoch::bound_of(Row row, const Service& service, Station at) const {
+  // What it maps could be shuffled.
+  const bool feeds =
+      at == kShuffling && service.share[kMapping] > 0.0 && jobs_[row].size[kShuffling] > 0.0;
+  if (stations_[at].first[row] == kInfinity && !feeds) return Bound::kNothing;
+  return options_.slots[at] > 0 ? Bound::kOrder : Bound::kNoSlots;
 }
 
 // The services, and those that lost their slots behind them.
 std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
   jobs_.held.begin();
   for (Service& service : service_) {
-    service.changed =
-        jobs_.held.name(JobIds::row_of(service.id), {service.map_slots, service.shuffle_slots});
+    service.changed = jobs_.held.name(JobIds::row_of(service.id), service.slots);
   }
   jobs_.held.name_rest([](Row) { return HeldSlots<2>::Slots{}; },
                        [this](Row row, const HeldSlots<2>::Slots&, bool changed) {
@@ -498,19 +465,18 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
                        });
   for (Service& service : service_) {
     const Row row = JobIds::row_of(service.id);
-    if (service.map <= 0.0) service.map_bound = bound_of(row, service, true);
-    if (service.shuffle <= 0.0) service.shuffle_bound = bound_of(row, service, false);
+    for (const Station at : kStations) {
+      if (service.share[at] <= 0.0) service.bound[at] = bound_of(row, service, at);
+    }
     service_at_[row] = 0;
   }
   return service_;
 }
 
 void OverlapEpoch::state(State& s) {
-  s(options_, jobs_, now_, sequence_, period_, load_[0], load_[1]);
+  s(options_, jobs_, held_, sequence_);
   if (!s.reading()) return;
   split_ = options_.policy == OverlapPolicy::kSplitSrpt;
-  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) column->clear();
-  service_at_.clear();
   make_room();
   for (Row row = 0; row < jobs_.rows(); ++row) {
     if (jobs_.has(row)) refresh(row);

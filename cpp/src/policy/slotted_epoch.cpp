@@ -38,20 +38,20 @@ SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::s
       policy_name_(policy),
       policy_(make_slotted_policy(policy, false)) {
   check_slots(slots);
-  set_period(period);
+  held_.set(period);
   check_amount("slot_seconds", slot_seconds, kRateRange);
 }
 
-void SlottedEpoch::set_period(double period) {
-  check_amount("period", period, kWeightRange);
-  period_ = period;
+// Machines that run tasks of one job for whole periods.
+void SlottedEpoch::count_arrival(const SlottedJob& job) {
+  if (!held_.any()) return;
+  const double whole = std::max(1.0, held_slots());
+  const double machines = slot_periods(job.map_left, whole) + slot_periods(job.reduce_left, whole);
+  held_.come(whole * slot_seconds_ * machines);
 }
 
-// In slots of machines that run tasks of one job for whole periods.
-void SlottedEpoch::count_arrival(const SlottedJob& job) {
-  if (!(held_for_ > 0.0)) return;
-  const double whole = std::max(1.0, std::floor(held_for_ / slot_seconds_ + kCount));
-  load_.arrive(whole * (slot_periods(job.map_left, whole) + slot_periods(job.reduce_left, whole)));
+double SlottedEpoch::held_slots() const {
+  return std::floor(held_.period() / slot_seconds_ + kCount);
 }
 
 std::int64_t SlottedEpoch::slot_of(double now) const {
@@ -192,22 +192,20 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
                                                           std::optional<std::int64_t> slots,
                                                           std::optional<double> period) {
   if (slots) check_slots(*slots);
-  if (period) check_amount("period", *period, kWeightRange);
+  const double wanted = held_.wanted(period);
   check_now(now, now_);
   if (!in_reach(now, now))
     throw FieldError("now", now, "more than 2^50 slots after the first call");
-  const bool same = slots.value_or(slots_) == slots_ && period.value_or(period_) == held_for_;
-  if (stands_ && same && now == decided_) return again();
-  if (held_for_ > 0.0) load_.pass((now - decided_) / slot_seconds_);
-  decided_ = now;
+  const bool same = slots.value_or(slots_) == slots_ && wanted == held_.period();
+  if (stands_ && same && now == held_.now()) return again();
+  held_.begin(now, wanted);
   hear(now);
   const std::int64_t slot = slot_of(now);
   tell(slot - 1);
   slots_ = slots.value_or(slots_);
   grants_.clear();
   std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
-  held_for_ = period.value_or(period_);
-  const double whole = std::floor(held_for_ / slot_seconds_ + kCount);  // slots
+  const double whole = held_slots();
   if (slots_ > 0) {
     policy_->decide(cap(whole), slots_, idle, told_ < slot, grants_);
     told_ = slot;
@@ -215,7 +213,7 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
   idle = hand_out_rest(whole, idle);
   order_.clear();
-  if (held_for_ > 0.0) line_up();
+  if (held_.any()) line_up();
   shown_.clear();
   jobs_.held.begin();
   for (const SlottedGrant& grant : grants_) {
@@ -251,8 +249,8 @@ void SlottedEpoch::state(State& s) {
   s(policy_name_);
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
-  s(slots_, slot_seconds_, period_, jobs_, map_task_, origin_, now_, sequence_, running_, told_,
-    held_for_, decided_, load_, stands_, shown_, order_);
+  s(slots_, slot_seconds_, held_, jobs_, map_task_, origin_, now_, sequence_, running_, told_,
+    stands_, shown_, order_);
 }
 
 }  // namespace malleable

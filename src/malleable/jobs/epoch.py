@@ -320,27 +320,6 @@ class Epoch(PlannedEpoch):
                 pass
         return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, named, dated)
 
-    @property
-    def rule(self) -> str:
-        """The rule that made the last decision. It follows from the objective, the policy and the jobs.
-
-        ``smith``, ``apparent cost`` and ``level`` go by a key for each job, which is kept up to date as jobs
-        change. ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision. ``period`` and
-        ``promised`` wrap other rules: the decision is held for a period, or tells ends. ``start`` also wraps
-        other rules: jobs wait until they get their minimum. ``no slots``: there were none. ``none``: there
-        was no decision.
-
-        Examples
-        --------
-        >>> import malleable as mb
-        >>> epoch = mb.Epoch(10, "sum:tardiness")
-        >>> ids = epoch.add([40.0, 8.0], deadline=[10.0, 5.0])
-        >>> decision = epoch.decide(now=0.0)
-        >>> epoch.rule
-        'apparent cost'
-        """
-        return self._core.rule
-
     def rates(self, program: int, most: int) -> Floats:
         """How fast 1, 2, ... slots of a job of the program are together, as learnt so far.
 

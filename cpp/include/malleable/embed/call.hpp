@@ -143,20 +143,17 @@ void put(T* wanted, const Values& values) {
   if (count > 2) wanted[2] = values[2];
   if (count > 3) wanted[3] = values[3];
 }
-// One entry of each row.
+// Of each row one entry, or two.
 template <typename T, typename Rows, typename Entry>
 void put_each(T* wanted, const Rows& rows, const Entry& entry) {
-  if (wanted == nullptr) return;
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    wanted[k] = static_cast<T>(std::invoke(entry, rows[k]));
-}
-// Two.
-template <typename T, typename Rows, typename First, typename Second>
-void put_pairs(T* wanted, const Rows& rows, const First& first, const Second& second) {
-  if (wanted == nullptr) return;
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    wanted[2 * k] = static_cast<T>(std::invoke(first, rows[k]));
-    wanted[2 * k + 1] = static_cast<T>(std::invoke(second, rows[k]));
+  for (std::size_t k = 0; wanted != nullptr && k < rows.size(); ++k) {
+    const auto& value = std::invoke(entry, rows[k]);
+    if constexpr (std::is_scalar_v<std::remove_cvref_t<decltype(value)>>) {
+      wanted[k] = static_cast<T>(value);
+    } else {
+      for (std::size_t side = 0; side < 2; ++side)
+        wanted[2 * k + side] = static_cast<T>(value[side]);
+    }
   }
 }
 inline void tell(std::int64_t* wanted, std::size_t count) {

@@ -30,7 +30,6 @@
 
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/flow_front.hpp"
-#include "malleable/policy/flow_lists.hpp"
 #include "malleable/policy/flow_order.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/user_shares.hpp"
@@ -145,11 +144,10 @@ class ClusterFlow final : public ClusterPolicy {
   double usable(Index job) const;
   void order_flows(const ClusterState& state, Side& side, std::int64_t slots);
   void make_plan(Side& side);
+  void choose_order(Side& side, bool listed);
   void begin_plan(const ClusterState& state, Side& side, std::int64_t slots);
   void places_before(const Side& side);
   void set_order(Side& side, std::span<const Index> places);
-  void relax(const ClusterState& state, std::span<const double> work, std::span<const double> high,
-             std::int64_t slots);
   void compare_lists(const ClusterState& state, Side& side, std::int64_t slots);
   void relaxed_order(const ClusterState& state, Side& side, std::int64_t slots);
   void line_up(Flow& flow);
@@ -182,9 +180,8 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<Index> warm_, placed_;  // places: of the last order, and of the new one
   std::vector<Index> looked_at_;      // flows, in this decision
   std::vector<std::vector<Index>> planned_orders_;
-  FlowLists lists_;
   FlowOrder flow_order_;
-  Problem relaxed_;
+  FlowsAsJobs as_jobs_;
 };
 
 }  // namespace malleable

@@ -47,7 +47,6 @@ class FlowFront {
 
   std::span<const double> work() const { return work_; }
   std::span<const double> high() const { return high_; }
-  std::span<const double> room() const { return room_; }
 
   // The cheapest exponent, the first of equal ones; not without flows.
   double exponent(double slots);

@@ -13,7 +13,8 @@
 // priority_orders, malleable_packing, and forced_work by way of flex. O(F log F) an order.
 #pragma once
 
-#include <functional>
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -21,33 +22,61 @@
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/policy/flex.hpp"
 #include "malleable/policy/flow_front.hpp"
+#include "malleable/policy/flow_lists.hpp"
 
 namespace malleable {
 
+// Flows as jobs.
+struct FlowsAsJobs : Problem {
+  void begin(double time, std::int64_t slot_count) {
+    now = time;
+    slots = static_cast<double>(slot_count);
+    for (auto* column : {&work, &high, &low, &idle_end}) column->clear();
+  }
+  // What is left of a flow, above 0, and its mean parallelism.
+  void add(double left, double wide) {
+    work.push_back(left);
+    high.push_back(std::min(slots, wide));
+    low.push_back(0.0);
+    idle_end.push_back(now);
+  }
+};
+
 class FlowOrder {
  public:
-  // The value of an order, for those who know more than the flows as jobs; empty: they are packed.
-  using Exact = std::function<double(std::span<const Index>, const Penalties&, Aggregate)>;
-  // `flows`: the flows as jobs, all with work. `kept`: the order of the last decision, which stays
-  // where it is better than all others, or worse by no more than the share `hysteresis`, if that is
-  // above 0; all flows, or empty. `planned`: others to compare, say a whole plan's. Fills
-  // `order`.
-  void decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-              std::span<const Index> kept, std::span<const std::vector<Index>> planned,
-              double hysteresis, const Exact& exact, std::span<Index> order);
+  struct Choice {
+    const FlowsAsJobs& flows;
+    const Penalties& penalties;
+    Aggregate aggregate;
+    // The flows with their jobs, if orders are compared by the lists that they make; null: flows as
+    // jobs are packed.
+    const FlowProblem* listed = nullptr;
+    // The order of the last decision, which stays where it is better than all others, or worse by
+    // no more than the share `hysteresis`, if that is above 0; all flows, or empty.
+    std::span<const Index> kept = {};
+    double hysteresis = 0.0;
+    std::span<const std::vector<Index>> planned = {};  // others to compare, say a whole plan's
+  };
+  // Fills `order`.
+  void decide(const Choice& choice, std::span<Index> order);
 
  private:
-  void sum_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
-  void study(const Problem& flows, const Penalties& penalties);
-  void try_keys(const Problem& flows, const Penalties& penalties, double exponent, double patience,
-                std::span<Index> order);
-  void front_order(const Problem& flows, const Penalties& penalties, std::span<Index> order);
-  void max_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
-  void consider(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-                std::span<Index> order);
-  double value(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-               std::span<const Index> order);
+  void sum_orders();
+  void study();
+  void try_keys(double exponent, double patience);
+  void max_orders();
+  void consider();
+  double value(std::span<const Index> order);
 
+  // Of the decision at hand.
+  const FlowsAsJobs* flows_ = nullptr;
+  const Penalties* penalties_ = nullptr;
+  Aggregate aggregate_ = Aggregate::kSum;
+  bool listed_ = false;
+  std::span<Index> order_;
+  double best_ = 0.0;  // value of `order_`
+
+  FlowLists lists_;
   PriorityOrders orders_;
   MalleablePacking packing_;
   FlowFront front_;
@@ -57,8 +86,6 @@ class FlowOrder {
   std::vector<double> earliest_, completion_;
   std::vector<double> ratio_, narrow_, wait_, key_;  // of Smith's key: logarithms; waits in units
   std::vector<Index> trial_, due_order_;
-  double best_ = 0.0;  // value of `order`
-  const Exact* exact_ = nullptr;
 };
 
 }  // namespace malleable

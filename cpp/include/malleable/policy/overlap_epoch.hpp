@@ -16,6 +16,7 @@
 // Warm, it allocates nothing. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,9 +27,9 @@
 #include "malleable/model/bound.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
+#include "malleable/policy/epoch/held.hpp"
 #include "malleable/policy/epoch/table.hpp"
 #include "malleable/policy/overlap.hpp"
-#include "malleable/policy/period_history.hpp"
 
 namespace malleable {
 
@@ -36,14 +37,18 @@ struct OverlapEpochOptions {
   OverlapPolicy policy = OverlapPolicy::kMaxSrpt;
   bool conserving = true;  // as printed otherwise: see sim/tandem
   bool bounce = false;     // overrun estimates bounce
-  std::int64_t map_slots = 1, shuffle_slots = 1;
+  std::array<std::int64_t, 2> slots{1, 1};
   double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 
-  void state(State& s) { s(policy, conserving, bounce, map_slots, shuffle_slots, period); }
+  void state(State& s) { s(policy, conserving, bounce, slots); }
 };
 
 class OverlapEpoch {
  public:
+  enum Station : std::size_t { kMapping, kShuffling };
+  template <typename T>
+  using Both = std::array<T, 2>;  // by station
+
   explicit OverlapEpoch(const OverlapEpochOptions& options);
 
   // Equally long columns. Map work 0: the phase has ended; below 0: an estimate is overrun by as
@@ -79,10 +84,10 @@ class OverlapEpoch {
   // A share is a part of its station. `changed`: the slots, since the decision before.
   struct Service {
     std::int64_t id;
-    double map, shuffle;
-    std::int64_t map_slots, shuffle_slots;
-    bool changed;
-    Bound map_bound, shuffle_bound;
+    Both<double> share{};
+    Both<std::int64_t> slots{};
+    bool changed = false;
+    Both<Bound> bound{Bound::kOrder, Bound::kOrder};
   };
   // In the order of their ranks at the map station, then those that only shuffle, then those that
   // lost all their slots. Valid until the next call. Capacities that are given hold from now on; 0
@@ -94,32 +99,31 @@ class OverlapEpoch {
                                   std::optional<double> period = {});
   // Of the last decision, if it had a period: by station, the jobs that could use a slot which
   // becomes free, by rank.
-  std::span<const std::int64_t> order(bool map) const { return turn_[map ? 0 : 1]; }
+  std::span<const std::int64_t> order(Station at) const { return stations_[at].turn; }
   // Jobs keep coming that need more whole slot-periods of a station than there are.
   bool overloaded() const;
-  // Of decisions that do not say theirs.
-  void set_period(double period);
 
   std::size_t size() const { return jobs_.size(); }
   std::pair<std::int64_t, std::int64_t> slots() const {
-    return {options_.map_slots, options_.shuffle_slots};
+    return {options_.slots[kMapping], options_.slots[kShuffling]};
   }
+  const char* rule() const;  // the policy's name
 
   void state(State& s);
 
  private:
   using Row = Index;
   struct Job {
-    double map = 0.0, shuffle = 0.0, ready = 0.0;
-    double map_size = 0.0, shuffle_size = 0.0, arrival = 0.0;
-    double most_map = kInfinity, most_shuffle = kInfinity;
+    Both<double> left{}, size{}, most{kInfinity, kInfinity};
+    double ready = 0.0, arrival = 0.0;
     std::int64_t sequence = 0;
     bool shuffle_heavy = false, ready_given = false;
 
     void state(State& s) {
-      s(map, shuffle, ready, map_size, shuffle_size, arrival, most_map, most_shuffle, sequence);
-      s(shuffle_heavy, ready_given);
+      s(left, size, most, ready, arrival, sequence, shuffle_heavy, ready_given);
     }
+    // Shuffle work for each unit of map work.
+    double ratio() const { return size[kMapping] > 0.0 ? size[kShuffling] / size[kMapping] : 0.0; }
   };
   // Jobs of one station and class in order: the first is found in one pass, a heap of the others is
   // built only if they are asked for.
@@ -146,54 +150,56 @@ class OverlapEpoch {
     double add(Row row, double quota, double most, Bound bound);
   };
 
+  struct Flow {
+    Row row;
+    double rate;  // of its shuffle work, as a share of that station
+  };
+  struct StationState {
+    // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
+    std::vector<double> first;
+    std::vector<OverlapRank> rank;
+    Both<Parts> parts;  // by class
+    std::vector<std::int64_t> turn;
+  };
+
   void write(Row row, const Columns& columns, std::size_t k);
   void make_room();
-  void count_arrival(const Job& job);
-  void begin_decision(double now, std::int64_t map_slots, std::int64_t shuffle_slots,
-                      double period);
-  void serve(bool map, double heavy);
+  void begin_decision(double now, const Both<std::int64_t>& slots, double period);
+  void serve(Station at, double heavy);
   void line_up_flows();
   void find_latest();
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
   double beta() const;
-  void line_up(const std::vector<double>& first, const std::vector<OverlapRank>& rank);
+  void line_up(const StationState& of);
   Row head(std::size_t group);
   void drop_head(std::size_t group);
-  // Hand up to `quota` of a station down the line of a class; what is left over is returned.
-  double fill_map(std::size_t group, double quota, double slots);
-  double fill_shuffle(std::size_t group, double quota, double slots);
-  double usable(Row row, bool map, double slots) const;
-  bool cap(Row row, bool map, double slots, double& most) const;
-  void hand_out_rest(bool map, double slots);
-  void order_all(bool map);
-  void share(bool map, double heavy, double slots);
-  void to_slots(const Parts (&groups)[2], std::int64_t slots, bool map);
+  // Hands up to `quota` of a station down the line of a class; what is left over is returned.
+  double fill(Station at, std::size_t group, double quota);
+  double usable(Row row, Station at) const;
+  bool cap(Row row, Station at, double& most) const;
+  void hand_out_rest(Station at);
+  void order_all(Station at);
+  void share(Station at, double heavy);
+  void to_slots(Station at);
   Service& service_of(Row row);
-  Bound bound_of(Row row, const Service& service, bool map) const;
+  Bound bound_of(Row row, const Service& service, Station at) const;
   std::span<const Service> told();
+  double slots_at(Station at) const { return static_cast<double>(options_.slots[at]); }
 
   OverlapEpochOptions options_;
   EpochTable<Job, 2> jobs_;
-  double now_ = -kInfinity;  // of the last decision
-  double period_ = 0.0;      // of the decision at hand
+  Held held_;
   bool split_;
   bool lends_ = true;  // what is left over at a station, in the decision at hand
-  // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
-  std::vector<double> map_first_, shuffle_first_, imbalance_;
-  std::vector<OverlapRank> map_rank_, shuffle_rank_;
+  Both<StationState> stations_;
+  std::vector<double> imbalance_;
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -kInfinity;
   bool latest_stale_ = false;  // it may be of a job that was removed
 
   Line line_[2];
-  const std::vector<double>* line_first_ = nullptr;
-  const std::vector<OverlapRank>* line_rank_ = nullptr;
-  Parts map_[2], shuffle_[2];
-  struct Flow {
-    Row row;
-    double rate;  // of its shuffle work, as a share of that station
-  };
+  const StationState* lined_up_ = nullptr;
   std::vector<Flow> flow_[2];  // mapping with nothing ready, the last in rank first
   std::vector<std::uint32_t> service_at_;
   std::vector<Service> service_;
@@ -203,12 +209,11 @@ class OverlapEpoch {
   };
   std::vector<Remainder> remainder_;
   // For a period.
-  PeriodHistory load_[2];
   Problem rest_;
-  std::vector<double> held_slots_, value_;
+  std::vector<double> held_slots_;
+  std::vector<Part*> rest_parts_;
   LeftOverSlots left_over_;
   std::vector<Row> by_rank_;
-  std::vector<std::int64_t> turn_[2];
 };
 
 }  // namespace malleable

@@ -22,8 +22,8 @@
 #include "malleable/model/bound.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
+#include "malleable/policy/epoch/held.hpp"
 #include "malleable/policy/epoch/table.hpp"
-#include "malleable/policy/period_history.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
@@ -86,14 +86,11 @@ class SlottedEpoch {
   // the policy gave machines, then the oldest.
   std::span<const std::int64_t> order() const { return order_; }
   // Jobs keep coming that need more machines for whole periods than there are.
-  bool overloaded() const {
-    return held_for_ > 0.0 && load_.overloaded(static_cast<double>(slots_));
-  }
-  // Of decisions that do not say theirs.
-  void set_period(double period);
+  bool overloaded() const { return held_.overloaded(slots_); }
 
   std::size_t size() const { return jobs_.size(); }
   std::int64_t slots() const { return slots_; }
+  const char* rule() const { return policy_name_.c_str(); }
 
   void state(State& s);
 
@@ -109,6 +106,7 @@ class SlottedEpoch {
   void line_up();
   std::span<const Grant> again();
   void count_arrival(const SlottedJob& job);
+  double held_slots() const;  // whole slots of time for which a decision holds
   void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
             std::int64_t idle);
 
@@ -120,10 +118,8 @@ class SlottedEpoch {
   std::vector<double> map_task_;  // slots that a waiting map task counts for
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
-  double period_;  // of decisions that do not say
+  Held held_;
   // For a period.
-  double held_for_ = 0.0, decided_ = 0.0;  // the last decision, and when it was made
-  PeriodHistory load_;
   std::vector<SlottedJob> capped_;
   Problem rest_;
   std::vector<double> machines_;

@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
-#include "malleable/model/flow_table.hpp"
+#include "malleable/policy/epoch/flow_table.hpp"
+#include "malleable/policy/epoch/held.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 
@@ -27,56 +27,42 @@ struct FlowEpochOptions {
 
   // The method or the baseline of this name.
   void take_policy(std::string_view name);
-  void state(State& s) {
-    s(aggregate, method, baseline, effort, hysteresis, ready_fraction, period);
-  }
+  void state(State& s) { s(aggregate, method, baseline, effort, hysteresis, ready_fraction); }
 };
 
 struct FlowScene {
+  using Flow = FlowTable::Flow;
+  using Job = FlowTable::Job;
+
   FlowEpochOptions options;
   FlowTable table;
   std::int64_t slots = 0;
-  double now = -kInfinity;  // of the last decision
-  double period = 0.0;      // of the decision at hand
+  Held held;
 
-  bool waits(const FlowTable::Flow& flow) const { return flow.arrival > now; }
+  bool waits(const Flow& flow) const { return flow.arrival > held.now(); }
   // The most that a job may have by itself. Where there are no slots, what a single one would mean.
-  double room(std::size_t row) const;
+  double room(const Job& job) const {
+    return static_cast<double>(std::min(job.max_slots, std::max<std::int64_t>(slots, 1)));
+  }
   // Of a job that has outlived its estimate a part of the work done so far counts as left.
-  double left(std::size_t row) const;
-
-  void state(State& s) { s(options, table, slots, now, period); }
-};
-
-class FlowStudy {
- public:
-  struct View {
-    double volume = 0.0, alone = 0.0;  // FlowProblem's
-    Index queued = 0;                  // jobs in its queue
-    Index held = 0;                    // ready jobs whose work has run out
-  };
-  std::vector<View> views;  // by row of the flow
-  // By row of the job: work and maximum (of both phases where they are joined: the second is a part
-  // of the first), the longest path from its start on.
-  std::vector<double> work, high, path;
-  std::vector<Index> pending, second;  // parents that have not ended; its second phase
-  std::vector<Index> queue;            // by flow, jobs that can run, the longest path first
-  std::vector<std::uint8_t> ready;
-
-  std::vector<Index> touched;  // rows of flows that are to be looked at again
-  void touch_all(const FlowScene& at);
-  void refresh(const FlowScene& at);
+  double left(const Job& job) const;
   // Whether a second phase is a part of the first one.
-  bool is_joined(const FlowScene& at, const FlowTable::Flow& flow, std::size_t row) const;
+  static bool is_joined(const Flow& flow, const Job& job) {
+    return job.pending > 0 && job.follows != kNone &&
+           flow.jobs[job.follows].second == static_cast<Index>(&job - flow.jobs.data());
+  }
+  // Brings flows up to date that were touched.
+  void study();
+
+  void state(State& s) { s(options, table, slots, held); }
 
  private:
-  void study(const FlowScene& at, const FlowTable::Flow& flow, View& view);
-  void refresh_jobs(const FlowScene& at, const FlowTable::Flow& flow);
-  void find_paths(const FlowScene& at, const FlowTable::Flow& flow);
-  void join_phases(const FlowScene& at, const FlowTable::Flow& flow);
+  void study(Flow& flow);
+  void study_jobs(Flow& flow) const;
+  void join_phases(Flow& flow) const;
+  static void find_paths(Flow& flow);
 
   std::vector<double> head_;
-  std::vector<std::uint8_t> marked_;
 };
 
 }  // namespace malleable

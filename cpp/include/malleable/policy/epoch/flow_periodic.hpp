@@ -1,0 +1,48 @@
+// A decision over flows that is held for a period: what waits for a job starts at the next decision
+// at the earliest, so a flow takes as many periods as its longest path. Jobs that cannot wait for
+// a period without making their flow end later go first, in the order of flows; then the others,
+// the less slack the earlier; each up to whole slot-periods (kernel slot_periods). Left-over slots
+// go where flows end within the period, then where jobs do. O(jobs + parents + R log R) beside the
+// order of flows, R jobs being ready.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/slot_periods.hpp"
+#include "malleable/policy/epoch/flow_instance.hpp"
+#include "malleable/policy/epoch/flow_shares.hpp"
+
+namespace malleable {
+
+class FlowPeriodic {
+ public:
+  // By an order of flows, which the instance has if it goes by values. `turns`: ids of ready jobs,
+  // as they should get slots that become free.
+  void serve(FlowShares& to, const FlowInstance& of, std::span<const Index> order,
+             std::vector<std::int64_t>& turns);
+
+ private:
+  using Flow = FlowTable::Flow;
+  using Job = FlowTable::Job;
+  // A ready job: how many periods it can wait before its flow ends later, and what it can use
+  // fully.
+  struct Ready {
+    const Flow* flow;
+    Job* job;
+    double slack, most, worth;
+  };
+
+  double count_periods(const Flow& flow, double period);
+  void line_up(FlowScene& at, const FlowInstance& of, std::span<const Index> order);
+  void hand_out_rest(FlowShares& to);
+
+  std::vector<Ready> line_;
+  std::vector<double> periods_;  // by place in the flow: from the job's start to the flow's end
+  Problem rest_;
+  std::vector<double> slots_, value_;
+  LeftOverSlots left_over_;
+};
+
+}  // namespace malleable

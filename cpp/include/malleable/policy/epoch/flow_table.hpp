@@ -1,0 +1,158 @@
+// Flows that come, change and leave, and their jobs: the table behind an epoch over flows.
+//
+// Flows stand in the order in which they came, each with its jobs, so that ids, which are never
+// used twice, rise along them and a flow or a job is found by bisection. A flow that has left is
+// gone at once. What is derived of a flow (flow_study) stands beside what callers say, and a flow
+// of which something has changed says so. O(1) a row that is added; a call that makes flows leave
+// moves the others, O(flows).
+//
+// The work of a job may be a guess, so many tasks times the work that a task is taken to need
+// (FlowFlex, section 5.2), until an update says better.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "malleable/model/flow_problem.hpp"
+#include "malleable/model/named_rows.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/state.hpp"
+
+namespace malleable {
+
+enum class JobStage : std::uint8_t { kOpen, kFinished, kRemoved };
+
+class FlowTable {
+ public:
+  struct Job {
+    // What every decision looks at stands together.
+    double share = 0.0;      // of slots, while a decision is made
+    std::int64_t given = 0;  // slots
+    JobStage stage = JobStage::kOpen;
+    bool ready = false;         // derived, as is what comes last
+    Index follows;              // the place of the job whose second phase it is, or kNone
+    double work, whole;         // whole: when it came
+    double tasks, first_tasks;  // of which the work is a guess; 0: it is known
+    std::int64_t max_slots;
+    Index first_parent, parents;  // in Flow::parent: the first, how many
+    double attained = 0.0;        // slot-seconds, by decisions
+    // Work and maximum (of both phases where they are joined: the second is a part of the first),
+    // the longest path from its start on; parents that have not ended; its second phase.
+    double left = 0.0, high = 0.0, path = 0.0;
+    Index pending = 0, second = kNone;
+
+    bool open() const { return stage == JobStage::kOpen; }
+    void state(State& s) {
+      s(work, whole, tasks, first_tasks, max_slots, follows, first_parent, parents, stage, given,
+        attained);
+    }
+  };
+  struct Flow {
+    std::int64_t id, first_id;  // of its first job; the others follow
+    std::size_t first;          // row of its first job among those of all flows
+    double arrival, weight, deadline, size;
+    Kind kind;
+    Index open = 0;  // jobs that have not ended
+    std::vector<Job> jobs = {};
+    std::vector<Index> parent = {}, topological = {};  // places; parents first
+    std::vector<std::string> name = {};                // of jobs, or empty
+    std::vector<double> sla_time = {}, sla_penalty = {};
+    bool leaves = false, touched = true;  // touched: what is derived is not up to date
+    // Derived: as FlowProblem has them; ready jobs whose work has run out; jobs that can run, the
+    // longest path first.
+    double volume = 0.0, alone = 0.0;
+    Index held = 0;
+    std::vector<Index> queue = {};
+
+    std::span<const Index> parents_of(const Job& job) const {
+      return std::span(parent).subspan(job.first_parent, job.parents);
+    }
+    std::int64_t id_of(const Job& job) const { return first_id + (&job - jobs.data()); }
+    void state(State& s) {
+      s(id, first_id, first, arrival, weight, deadline, size, kind, open, jobs, parent,
+        topological);
+      s(name, sla_time, sla_penalty);
+    }
+  };
+
+  // What is added beside the valid table `flows` (model/flows.hpp). Per flow: `kind`, one or one
+  // for all. Per job, or empty: `tasks`, 0 where the work is known; `continues`, the row of the job
+  // whose second phase it is, or -1; `name`.
+  struct Additions {
+    FlowsView flows;
+    std::span<const Kind> kind;
+    std::span<const std::int64_t> tasks, continues;
+    std::vector<std::string> name;
+    bool dated = true;  // else the flows arrive at the last decision, or at the first one
+  };
+
+  // Empty columns: as it was. One entry per id otherwise.
+  struct Changes {
+    std::span<const double> work;
+    std::span<const std::int64_t> tasks, max_slots;
+    std::span<const double> weight, deadline;  // of flows, as are the steps
+    SlaView sla;
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t jobs, std::size_t flows, Visit&& visit) {
+      visit("work", self.work, jobs, true);
+      visit("tasks", self.tasks, jobs, true);
+      visit("max_slots", self.max_slots, jobs, true);
+      visit("weight", self.weight, flows, true);
+      visit("deadline", self.deadline, flows, true);
+      SlaColumns::each(self.sla, flows + 1, visit);
+    }
+  };
+
+  // Each of these throws std::invalid_argument before anything changes. `now`: of the last
+  // decision, or -infinity.
+  void add(Additions&& added, bool custom, double now);
+  void update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
+              const Changes& changes);
+  void finish(std::span<const std::int64_t> jobs);
+  // Jobs with all that wait for them, and whole flows.
+  void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
+  void set_task_work(double task_work);
+
+  // At the first decision: flows whose arrival nobody told.
+  void arrive(double now);
+  // Flows of which nothing is left to do leave; their ids.
+  void drop_ended(std::vector<std::int64_t>& ended);
+  void touch_all() {
+    for (Flow& flow : flows_) flow.touched = true;
+  }
+
+  std::span<Flow> flows() { return flows_; }
+  std::span<const Flow> flows() const { return flows_; }
+  std::size_t size() const { return flows_.size(); }
+  std::size_t open_jobs() const { return open_; }
+  std::int64_t next_flow() const { return next_flow_; }
+  std::int64_t next_job() const { return next_job_; }
+  Index find_flow(std::int64_t id) const;  // its row, or kNone
+
+  void state(State& s) { s(task_work_, flows_, open_, rows_, next_flow_, next_job_); }
+
+ private:
+  void check_additions(const Additions& added, bool custom) const;
+  void check_changes(std::span<const Index> flows, const Changes& changes) const;
+  Index find_job(std::int64_t id) const;
+  std::span<const Index> open_rows(std::span<const std::int64_t> ids);
+  std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
+  // The flow of a job's row, in which something changes.
+  Flow& touch(std::size_t row);
+  void end(Flow& flow, Job& job, JobStage how);
+  void remove_behind(Flow& flow);
+  void drop_leaving();
+
+  double task_work_ = 1.0;
+  std::vector<Flow> flows_;
+  std::size_t open_ = 0, rows_ = 0;  // jobs
+  std::int64_t next_flow_ = 0, next_job_ = 0;
+  NamedRows named_jobs_, named_flows_;
+  FlowProblem sorted_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,101 @@
+#include "malleable/policy/epoch/flow_periodic.hpp"
+
+#include <algorithm>
+
+namespace malleable {
+namespace {
+
+// Whether a flow ends within the period if its jobs get what they can use.
+bool ends_now(const FlowTable::Flow& flow, double period) {
+  std::size_t ends = 0;
+  for (const Index place : flow.queue) {
+    const FlowTable::Job& job = flow.jobs[place];
+    if (slot_periods(job.left, period) <= job.high) ends += job.second == kNone ? 1 : 2;
+  }
+  return ends == flow.open;
+}
+
+// What a second is worth at which a flow ends earlier; only of those that end within the period.
+double worth_of(const FlowScene& at, const FlowInstance& of, Index row) {
+  const auto known = std::lower_bound(of.rows.begin(), of.rows.end(), row);
+  const double period = at.held.period();
+  if (known == of.rows.end() || *known != row || !ends_now(at.table.flows()[row], period))
+    return 0.0;
+  const auto k = static_cast<std::size_t>(known - of.rows.begin());
+  const double now = at.held.now(), rise = of.penalties(k, now + period) - of.penalties(k, now);
+  return rise < kInfinity ? rise : 0.0;
+}
+
+}  // namespace
+
+// Whole periods from the start of each job to the end of its flow, if nothing else runs; the most.
+double FlowPeriodic::count_periods(const Flow& flow, double period) {
+  double longest = 0.0;
+  periods_.assign(flow.jobs.size(), 0.0);
+  for (std::size_t at = flow.jobs.size(); at-- > 0;) {
+    const Index place = flow.topological[at];
+    const Job& job = flow.jobs[place];
+    if (job.open()) periods_[place] += slot_periods(job.left, period * job.high);
+    longest = std::max(longest, periods_[place]);
+    for (const Index above : flow.parents_of(job)) {
+      periods_[above] = std::max(periods_[above], periods_[place]);
+    }
+  }
+  return longest;
+}
+
+// Baselines know no paths, and nothing of what flows pay.
+void FlowPeriodic::line_up(FlowScene& at, const FlowInstance& of, std::span<const Index> order) {
+  const bool studies = !at.options.baseline;
+  const bool sums = studies && at.options.aggregate == Aggregate::kSum;
+  const double period = at.held.period();
+  line_.clear();
+  for (const Index row : order) {
+    Flow& flow = at.table.flows()[row];
+    if (at.waits(flow)) continue;
+    const double longest = studies ? count_periods(flow, period) : 0.0;
+    const double worth = sums ? worth_of(at, of, row) : 0.0;
+    for (const Index place : flow.queue) {
+      Job& job = flow.jobs[place];
+      line_.push_back({&flow, &job, studies ? longest - periods_[place] : 0.0,
+                       cap_at_period(job.left, period, 0.0, job.high), worth});
+    }
+  }
+  std::stable_sort(line_.begin(), line_.end(),
+                   [](const Ready& a, const Ready& b) { return a.slack < b.slack; });
+}
+
+// Left-over slots: where flows end earlier, then where jobs do, then to any job that may have more.
+void FlowPeriodic::hand_out_rest(FlowShares& to) {
+  const FlowEpochOptions& options = to.at.options;
+  if (!options.baseline && options.aggregate == Aggregate::kSum) {
+    const std::size_t n = line_.size();
+    for (auto* column : {&rest_.work, &rest_.high, &slots_, &value_}) column->resize(n);
+    double used = 0.0;
+    for (std::size_t k = 0; k < n; ++k) {
+      rest_.work[k] = line_[k].job->left;
+      rest_.high[k] = line_[k].job->high;
+      slots_[k] = line_[k].job->share;
+      value_[k] = line_[k].worth;
+      used += slots_[k];
+    }
+    rest_.low.assign(n, 0.0);
+    rest_.slots = used + to.free;
+    const double period = to.at.held.period();
+    left_over_.hand_out(rest_, period, value_, slots_);
+    to.free = left_over_.hand_out(rest_, period, {}, slots_);
+    for (std::size_t k = 0; k < n; ++k) line_[k].job->share = slots_[k];
+  }
+  for (const Ready& ready : line_) to.hand(*ready.job, ready.job->high);
+}
+
+void FlowPeriodic::serve(FlowShares& to, const FlowInstance& of, std::span<const Index> order,
+                         std::vector<std::int64_t>& turns) {
+  line_up(to.at, of, order);
+  for (const Ready& ready : line_) to.hand(*ready.job, ready.most);
+  if (to.free > 0.0) hand_out_rest(to);
+  for (const Ready& ready : line_) turns.push_back(ready.flow->id_of(*ready.job));
+  to.split_phases();
+}
+
+}  // namespace malleable

@@ -1,0 +1,83 @@
+#include "malleable/kernel/key_sort.hpp"
+#include "malleable/kernel/slot_periods.hpp"
+#include "malleable/kernel/waterline.hpp"
+#include "malleable/policy/epoch/flow_rule.hpp"
+
+namespace malleable {
+namespace {
+
+// Whose work has run out has at least its slot. With a period equal shares are of what jobs can use
+// fully; then comes what these leave over, and who has the least is first in turn.
+class FlowFair final : public FlowRule {
+ public:
+  const char* name() const override { return "fair"; }
+  bool by_order() const override { return false; }
+  void order(const FlowScene&, FlowInstance&, std::span<const std::int64_t>,
+             std::vector<Index>&) override {}
+  void serve(FlowShares& to, std::span<const Index>, std::vector<std::int64_t>& turns) override {
+    to.hold();
+    list_ready(to.at);
+    const std::size_t n = ready_.size();
+    problem_.work.assign(n, 1.0);
+    problem_.idle_end.assign(n, to.at.held.now());
+    poured_.assign(n, 0.0);
+    waterline_.allocate(problem_, {}, poured_);
+    if (to.at.held.any()) raise(to.at.held.period(), turns);
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto [flow, job] = ready_[k];
+      job->share = poured_[k] - (job->second == kNone ? 0.0 : flow->jobs[job->second].share);
+    }
+    to.split_phases();
+  }
+
+ private:
+  void list_ready(FlowScene& at);
+  void raise(double period, std::vector<std::int64_t>& turns);
+
+  struct Ready {
+    const FlowTable::Flow* flow;
+    FlowTable::Job* job;
+  };
+  std::vector<Ready> ready_;
+  std::vector<double> poured_;
+  std::vector<Index> sorted_;
+  Problem problem_;
+  Waterline waterline_;
+  LeftOverSlots left_over_;
+  KeySort sorter_;
+};
+
+// Jobs that are ready, and what they may have.
+void FlowFair::list_ready(FlowScene& at) {
+  ready_.clear();
+  problem_.slots = static_cast<double>(at.slots);
+  problem_.low.clear();
+  problem_.high.clear();
+  for (FlowTable::Flow& flow : at.table.flows()) {
+    if (at.waits(flow)) continue;
+    for (FlowTable::Job& job : flow.jobs) {
+      if (!job.ready || FlowScene::is_joined(flow, job)) continue;
+      ready_.push_back({&flow, &job});
+      problem_.low.push_back(job.share + (job.second == kNone ? 0.0 : flow.jobs[job.second].share));
+      problem_.high.push_back(
+          at.held.any() ? cap_at_period(job.left, at.held.period(), 1.0, job.high) : job.high);
+    }
+  }
+}
+
+void FlowFair::raise(double period, std::vector<std::int64_t>& turns) {
+  for (std::size_t k = 0; k < ready_.size(); ++k) {
+    problem_.work[k] = ready_[k].job->left;
+    problem_.high[k] = ready_[k].job->high;
+  }
+  left_over_.hand_out(problem_, period, {}, poured_);
+  sorted_.resize(ready_.size());
+  sorter_.sort(poured_, sorted_);
+  for (const Index k : sorted_) turns.push_back(ready_[k].flow->id_of(*ready_[k].job));
+}
+
+}  // namespace
+
+std::unique_ptr<FlowRule> flow_rule_fair() { return std::make_unique<FlowFair>(); }
+
+}  // namespace malleable

@@ -1,0 +1,44 @@
+#include <optional>
+
+#include "malleable/policy/epoch/flow_rule.hpp"
+
+namespace malleable {
+namespace {
+
+class FlowPlanned final : public FlowRule {
+ public:
+  const char* name() const override { return "planned"; }
+  void order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
+             std::vector<Index>& rows) override {
+    plan_.reset();
+    if (at.slots == 0) return;
+    of.build_all(at);
+    of.places_of(last, warm_);
+    of.plan(at, warm_, at.options.hysteresis, plan_.emplace());
+    rows.assign(plan_->order.begin(), plan_->order.end());
+  }
+  // The plan's slots.
+  void serve(FlowShares& to, std::span<const Index> order, std::vector<std::int64_t>&) override {
+    wanted_.clear();
+    std::size_t next = 0;
+    for (const FlowTable::Flow& flow : to.at.table.flows()) {
+      for (const FlowTable::Job& job : flow.jobs) {
+        wanted_.push_back(job.stage == JobStage::kRemoved ? 0 : plan_->allocation[next++]);
+      }
+    }
+    serve_down(to, order, wanted_);
+  }
+  const FlowPlan* planned() const override { return plan_ ? &*plan_ : nullptr; }
+  void state(State& s) override { s(plan_); }
+
+ private:
+  std::optional<FlowPlan> plan_;
+  std::vector<Index> warm_;
+  std::vector<std::int64_t> wanted_;
+};
+
+}  // namespace
+
+std::unique_ptr<FlowRule> flow_rule_planned() { return std::make_unique<FlowPlanned>(); }
+
+}  // namespace malleable

@@ -1,0 +1,292 @@
+#include "malleable/policy/epoch/flow_table.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "malleable/model/domain.hpp"
+#include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
+#include "malleable/policy/epoch/table.hpp"
+
+namespace malleable {
+namespace {
+
+void check_entries(const char* field, std::size_t entries, std::size_t wanted, const char* of) {
+  if (entries == 0 || entries == wanted) return;
+  throw std::invalid_argument(std::string(field) + " has " + std::to_string(entries) +
+                              " entries but there are " + std::to_string(wanted) + " " + of);
+}
+
+void check_tasks(std::span<const std::int64_t> tasks, double task_work) {
+  for (std::size_t k = 0; k < tasks.size(); ++k) {
+    const auto count = static_cast<long long>(tasks[k]);
+    if (count < 0) throw FieldError("tasks", k, count, "must be at least 0");
+    const double guess = static_cast<double>(count) * task_work;
+    if (count > 0 && !kWorkRange.holds(guess)) {
+      throw FieldError("tasks", k, count,
+                       "with task_work = " + shown(task_work) + " that is work " + shown(guess) +
+                           ", which " + kWorkRange.text);
+    }
+  }
+}
+
+// Each names a job that this one waits for, and none is named twice.
+void check_continues(const FlowsView& flows, std::span<const std::int64_t> continues) {
+  std::vector<std::uint8_t> taken(continues.size(), 0);
+  for (std::size_t i = 0; i < continues.size(); ++i) {
+    const std::int64_t first = continues[i];
+    if (first == -1) continue;
+    const auto begin = flows.parent.begin();
+    if (std::find(begin + flows.parent_offset[i], begin + flows.parent_offset[i + 1], first) ==
+        begin + flows.parent_offset[i + 1]) {
+      throw FieldError("continues", i, static_cast<long long>(first),
+                       "the job does not wait for that one");
+    }
+    if (taken[static_cast<std::size_t>(first)]++) {
+      throw FieldError("continues", i, static_cast<long long>(first),
+                       "more than one job continues it");
+    }
+  }
+}
+
+}  // namespace
+
+void FlowTable::check_additions(const Additions& added, bool custom) const {
+  const FlowsView& flows = added.flows;
+  const std::size_t f = flows.flows(), n = flows.jobs();
+  if (added.kind.size() != 1 && added.kind.size() != f) {
+    throw std::invalid_argument("kind has " + std::to_string(added.kind.size()) +
+                                " entries but there are " + std::to_string(f) + " flows");
+  }
+  check_entries("tasks", added.tasks.size(), n, "jobs");
+  check_entries("continues", added.continues.size(), n, "jobs");
+  check_entries("name", added.name.size(), n, "jobs");
+  check_tasks(added.tasks, task_work_);
+  check_continues(flows, added.continues);
+  const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
+  for (std::size_t j = 0; j < f; ++j) {
+    const Kind kind = kind_of(j);
+    if (info(kind).needs_deadline) check_needed_deadline(kind, j, flows.deadline[j]);
+    if (info(kind).custom && !custom) {
+      throw std::invalid_argument("kind custom needs a function");
+    }
+  }
+}
+
+void FlowTable::arrive(double now) {
+  for (Flow& flow : flows_) flow.arrival = flow.arrival > -kInfinity ? flow.arrival : now;
+}
+
+void FlowTable::add(Additions&& added, bool custom, double now) {
+  check_additions(added, custom);
+  const FlowsView& flows = added.flows;
+  sorted_.build(flows, 1, 0.0);
+  for (std::size_t j = 0; j < flows.flows(); ++j) {
+    const auto begin = static_cast<std::size_t>(flows.job_offset[j]);
+    const auto end = static_cast<std::size_t>(flows.job_offset[j + 1]);
+    const auto place_of = [&](auto row) {
+      return static_cast<Index>(row) - static_cast<Index>(begin);
+    };
+    Flow& flow = flows_.emplace_back(
+        Flow{next_flow_++, next_job_, rows_, added.dated ? flows.arrival[j] : now, flows.weight[j],
+             flows.deadline[j], flows.original[j], added.kind[added.kind.size() == 1 ? 0 : j]});
+    const SlaView::Steps steps = flows.sla.of(j);
+    flow.sla_time.assign(steps.time.begin(), steps.time.end());
+    flow.sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
+    flow.jobs.reserve(end - begin);
+    for (std::size_t i = begin; i < end; ++i) {
+      const double guessed = added.tasks.empty() ? 0.0 : static_cast<double>(added.tasks[i]);
+      const double takes = guessed > 0.0 ? guessed * task_work_ : flows.work[i];
+      // What a flow weighs for stretch includes what is guessed.
+      flow.size += takes - flows.work[i];
+      const std::int64_t before = added.continues.empty() ? -1 : added.continues[i];
+      const auto first = static_cast<Index>(flow.parent.size());
+      for (std::int64_t e = flows.parent_offset[i]; e < flows.parent_offset[i + 1]; ++e) {
+        flow.parent.push_back(place_of(flows.parent[static_cast<std::size_t>(e)]));
+      }
+      flow.jobs.push_back({.follows = before < 0 ? kNone : place_of(before),
+                           .work = takes,
+                           .whole = takes,
+                           .tasks = guessed,
+                           .first_tasks = guessed,
+                           .max_slots = flows.max_slots[i],
+                           .first_parent = first,
+                           .parents = static_cast<Index>(flow.parent.size()) - first});
+      flow.topological.push_back(place_of(sorted_.topological[i]));
+      if (!added.name.empty()) flow.name.push_back(std::move(added.name[i]));
+    }
+    flow.size = std::max(0.0, flow.size);
+    flow.open = static_cast<Index>(flow.jobs.size());
+    next_job_ += flow.open;
+    rows_ += flow.open;
+    open_ += flow.open;
+  }
+}
+
+Index FlowTable::find_flow(std::int64_t id) const {
+  const auto at = std::lower_bound(flows_.begin(), flows_.end(), id,
+                                   [](const Flow& flow, std::int64_t x) { return flow.id < x; });
+  return at == flows_.end() || at->id != id ? kNone : static_cast<Index>(at - flows_.begin());
+}
+
+Index FlowTable::find_job(std::int64_t id) const {
+  auto after = std::upper_bound(flows_.begin(), flows_.end(), id,
+                                [](std::int64_t x, const Flow& flow) { return x < flow.first_id; });
+  if (after == flows_.begin()) return kNone;
+  const Flow& flow = *--after;
+  const auto place = static_cast<std::size_t>(id - flow.first_id);
+  if (place >= flow.jobs.size() || !flow.jobs[place].open()) return kNone;
+  return static_cast<Index>(flow.first + place);
+}
+
+FlowTable::Flow& FlowTable::touch(std::size_t row) {
+  const auto after =
+      std::upper_bound(flows_.begin(), flows_.end(), row,
+                       [](std::size_t x, const Flow& flow) { return x < flow.first; });
+  Flow& flow = *(after - 1);
+  flow.touched = true;
+  return flow;
+}
+
+std::span<const Index> FlowTable::open_rows(std::span<const std::int64_t> ids) {
+  return named_jobs_.of(
+      ids, rows_, [this](std::int64_t id) { return find_job(id); }, "ids",
+      "no such job, or it has ended");
+}
+
+std::span<const Index> FlowTable::flow_rows(std::span<const std::int64_t> ids) {
+  return named_flows_.of(
+      ids, flows_.size(), [this](std::int64_t id) { return find_flow(id); }, "flows",
+      "no such flow");
+}
+
+void FlowTable::check_changes(std::span<const Index> flows, const Changes& changes) const {
+  check_amounts("work", changes.work, kLeftRange);
+  check_tasks(changes.tasks, task_work_);
+  for (std::size_t k = 0; k < changes.max_slots.size(); ++k) {
+    if (changes.max_slots[k] >= 1) continue;
+    throw FieldError("max_slots", k, static_cast<long long>(changes.max_slots[k]),
+                     "must be at least 1");
+  }
+  check_amounts("weight", changes.weight, kWeightRange);
+  check_deadlines(changes.deadline);
+  for (std::size_t k = 0; k < changes.deadline.size(); ++k) {
+    const Kind kind = flows_[flows[k]].kind;
+    if (info(kind).needs_deadline) check_needed_deadline(kind, k, changes.deadline[k]);
+  }
+  if (changes.sla.given()) validate(changes.sla, flows.size(), "flows");
+}
+
+void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
+                       const Changes& changes) {
+  check_lengths(changes, jobs.size(), flows.size());
+  const std::span<const Index> rows = open_rows(jobs), of_flows = flow_rows(flows);
+  check_changes(of_flows, changes);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    Flow& flow = touch(rows[k]);
+    Job& job = flow.jobs[rows[k] - flow.first];
+    if (!changes.work.empty()) {
+      job.work = left_of(changes.work[k]);
+      job.tasks = 0.0;
+    }
+    if (!changes.tasks.empty()) {
+      job.tasks = static_cast<double>(changes.tasks[k]);
+      if (job.tasks > 0.0) job.work = job.tasks * task_work_;
+    }
+    overwrite(job.max_slots, changes.max_slots, k);
+  }
+  for (std::size_t k = 0; k < of_flows.size(); ++k) {
+    Flow& flow = flows_[of_flows[k]];
+    overwrite(flow.weight, changes.weight, k);
+    overwrite(flow.deadline, changes.deadline, k);
+    if (!changes.sla.given()) continue;
+    const SlaView::Steps steps = changes.sla.of(k);
+    flow.sla_time.assign(steps.time.begin(), steps.time.end());
+    flow.sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
+  }
+}
+
+void FlowTable::end(Flow& flow, Job& job, JobStage how) {
+  job.stage = how;
+  job.work = job.tasks = 0.0;
+  --flow.open;
+  --open_;
+}
+
+void FlowTable::finish(std::span<const std::int64_t> jobs) {
+  for (const Index row : open_rows(jobs)) {
+    Flow& flow = touch(row);
+    end(flow, flow.jobs[row - flow.first], JobStage::kFinished);
+  }
+}
+
+// Jobs that wait for removed ones.
+void FlowTable::remove_behind(Flow& flow) {
+  for (const Index place : flow.topological) {
+    Job& job = flow.jobs[place];
+    const auto parents = flow.parents_of(job);
+    if (job.open() && std::any_of(parents.begin(), parents.end(), [&](Index above) {
+          return flow.jobs[above].stage == JobStage::kRemoved;
+        })) {
+      end(flow, job, JobStage::kRemoved);
+    }
+  }
+}
+
+void FlowTable::remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows) {
+  const std::span<const Index> rows = open_rows(jobs), whole = flow_rows(flows);
+  for (const Index row : rows) {
+    Flow& flow = touch(row);
+    end(flow, flow.jobs[row - flow.first], JobStage::kRemoved);
+  }
+  for (const Index row : rows) remove_behind(touch(row));
+  for (const Index flow : whole) {
+    flows_[flow].leaves = true;
+    open_ -= flows_[flow].open;
+  }
+  drop_leaving();
+}
+
+void FlowTable::drop_ended(std::vector<std::int64_t>& ended) {
+  ended.clear();
+  for (Flow& flow : flows_) {
+    flow.leaves = flow.open == 0;
+    if (flow.leaves) ended.push_back(flow.id);
+  }
+  drop_leaving();
+}
+
+void FlowTable::drop_leaving() {
+  if (std::erase_if(flows_, [](const Flow& flow) { return flow.leaves; }) == 0) return;
+  rows_ = 0;
+  for (Flow& flow : flows_) {
+    flow.first = rows_;
+    rows_ += flow.jobs.size();
+  }
+}
+
+void FlowTable::set_task_work(double task_work) {
+  check_amount("task_work", task_work, kRateRange);
+  for (const Flow& flow : flows_) {
+    for (const Job& job : flow.jobs) {
+      if (job.tasks == 0.0) continue;
+      for (const double count : {job.tasks, job.first_tasks}) {
+        if (count == 0.0 || kWorkRange.holds(count * task_work)) continue;
+        throw FieldError("task_work", task_work,
+                         "the work of job " + std::to_string(flow.id_of(job)) + " would be " +
+                             shown(count * task_work) + ", which " + kWorkRange.text);
+      }
+    }
+  }
+  task_work_ = task_work;
+  for (Flow& flow : flows_) {
+    for (Job& job : flow.jobs) {
+      if (job.tasks == 0.0) continue;
+      flow.touched = true;
+      job.work = job.tasks * task_work;
+      if (job.first_tasks > 0.0) job.whole = job.first_tasks * task_work;
+    }
+  }
+}
+
+}  // namespace malleable
