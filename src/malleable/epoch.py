@@ -156,9 +156,9 @@ class BaseEpoch(Kept):
 
         Of jobs: ``smith``, ``apparent cost`` and ``level`` go by a key for each job, which is kept up to date
         as jobs change. ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision.
-        ``period`` and ``promised`` wrap other rules: the decision is held for a period, or tells ends. ``start``
-        also wraps other rules: jobs wait until they get their minimum. ``no slots``: there were none.
-        ``none``: there was no decision.
+        ``period`` and ``promised`` wrap other rules: the decision is held for a period, or tells ends.
+        ``start`` also wraps other rules: jobs wait until they get their minimum. ``no slots``: there were
+        none. ``none``: there was no decision.
 
         Of flows: ``order`` takes the best of several orders of flows, ``planned`` plans at every decision,
         ``fifo`` and ``fair`` are the plain rules. Other epochs have one rule, which is called as the policy.

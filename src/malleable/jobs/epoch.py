@@ -13,9 +13,9 @@ from malleable import _core
 from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
 from malleable.domain import WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.epoch import AssessedDecision, PlannedEpoch
-from malleable.lines import counted
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
+from malleable.lines import counted
 from malleable.names import JobPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike
 from malleable.traces.arrow_columns import is_frame
