@@ -205,3 +205,40 @@ def test_what_a_killed_run_left_is_replaced_and_nothing_else(tmp_path):
     with pytest.raises(ValueError, match="is no folder"):
         Control(tmp_path / "journal", lambda it: "")
     assert folder.read_text() == "mine"
+
+
+def test_more_work_and_other_slots(going, capfd, tmp_path):
+    process, jobs, _ = going
+    (tmp_path / "more.txt").write_text("echo $MALLEABLE_SLOT >> slots\n" * 3)
+    assert main(["add", "more.txt", "--weight", "1e9"]) == 0
+    assert main(["add", "more.txt", "--weight", "1e9"]) == 0
+    assert main(["add", "touch {}", "--job", "late", "--each", "x y", "--weight", "1e9"]) == 0
+    said = capfd.readouterr().out
+    assert "added to run 1: more (3 tasks)" in said and "more-2 (3 tasks)" in said
+    until(lambda: jobs()["late"].left == jobs()["more-2"].left == 0)
+    assert (tmp_path / "x y").exists() and jobs()["more"].done == 3
+    assert main(["set", "--slots", "5"]) == 0 and "5 slots" in capfd.readouterr().out
+    until(lambda: sum(job.running for job in jobs().values()) == 5)
+    assert main(["set", "--slots", "1"]) == 1
+    assert "min_slots = 2: above the 1 slots" in capfd.readouterr().err
+    assert main(["set", "--slots", "3"]) == 0
+    until(lambda: sum(job.running for job in jobs().values()) == 3)
+    assert main(["add", "nothing {x}", "--each", "a"]) == 1
+    (tmp_path / "c.toml").write_text(
+        '[[job]]\nname = "d"\ncommand = "true"\nafter = ["more"]\nweight = 1e9\n'
+    )
+    assert main(["add", "c.toml"]) == 0
+    until(lambda: jobs()["d"].done == 1)
+    assert main(["run", "more.txt"]) == 1
+    assert "another run writes to it" in (told := capfd.readouterr().err) and "--journal" in told
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    again = subprocess.Popen(
+        [*MALLEABLE, "run", "--resume", "-q", "-j", "4"], stdout=subprocess.DEVNULL
+    )
+    try:
+        until(lambda: sum(job.running for job in jobs().values()) == 4)
+        assert (jobs()["d"].done, jobs()["late"].done) == (1, 1)
+    finally:
+        again.kill()
+        again.wait()

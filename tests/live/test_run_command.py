@@ -107,6 +107,28 @@ def test_values_of_a_command(tmp_path, words, lines, expected):
     assert again.returncode == 0 and json.loads(again.stdout)["jobs"][0]["failed"] == 0
 
 
+def test_an_edited_file_goes_on(tmp_path):
+    lines = [f"echo {k} >> ran" for k in (1, 1, 2, 3)]
+    commands = tmp_path / "commands.txt"
+    commands.write_text("\n".join([*lines, "echo bad >> ran; false"]))
+    assert run(tmp_path, "run", "commands.txt", "-j", "1").returncode == 3
+    commands.write_text(
+        "\n".join(["echo new >> ran", lines[3], *lines[:2], "echo bad >> ran", lines[0]])
+    )
+    done = run(tmp_path, "run", "--resume", "commands.txt", "-j", "1", "--json", "-")
+    assert done.returncode == 0 and "3 of 6 tasks were done in run 1" in done.stderr
+    assert json.loads(done.stdout)["jobs"][0]["done"] == 6
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert ran == {"1": 3, "2": 1, "3": 1, "bad": 2, "new": 1}
+    again = run(tmp_path, "run", "--resume", "commands.txt")  # all is done
+    assert again.returncode == 0 and "6 of 6 tasks" in again.stderr
+    assert len((tmp_path / "ran").read_text().split()) == 8
+    stopped = run(tmp_path, "run", "--halt", "now,done=1", "-j", "1", "commands.txt")
+    assert stopped.returncode == 0 and "halted" in stopped.stderr
+    anew = run(tmp_path, "run", "commands.txt", "-j", "1")
+    assert "run 4 of the same jobs was not finished" in anew.stderr
+
+
 JOBS = """
 [[job]]
 name = "first"
@@ -163,7 +185,7 @@ def test_failed_tasks_and_running_them_again(tmp_path):
         (["echo {a}", "--columns", "-n", "2"], "a,b\n1,2\n", 1, "no names"),
         (["jobs.toml", "--job", "a"], None, 2, "a file of jobs says it itself"),
         (["--job", "a", "true"], "", 1, "empty"),
-        (["--resume", "--slots", "2"], None, 2, "without slots"),
+        (["--resume", "--policy", "fair"], None, 2, "without policy"),
         (["--resume"], None, 1, "no journal there"),
         (["--job", "a", "true", "--policy", "felx"], "1", 1, "felx"),
         (["--job", "a", "true", "--objective", "sum:x"], "1", 1, "objective"),

@@ -23,7 +23,7 @@ _TOLD = {
         "End a job of a run: no more tasks of the job start, running tasks are ended, and jobs that come "
         "after the job are skipped."
     ),
-    "set": "Change settings of a job of a run, from now on.",
+    "set": "Change settings of a job of a run, or the slots of the whole run, from now on.",
 }
 
 
@@ -34,9 +34,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         f"{_TOLD[verb]} The run must still go on: it is the run that writes to the journal."
     )
     add = adder(parser)
-    add("job JOB", "name of the job")
     if verb == "set":
-        add("settings KEY=VALUE", f"any of {', '.join(SETTINGS)}; KEY=none: no limit", nargs="+")
+        add("job JOB", "name of the job", nargs="?")
+        add("settings KEY=VALUE", f"any of {', '.join(SETTINGS)}; KEY=none: no limit", nargs="*")
+        add("-j --slots N", "how many tasks of the whole run run at once (default: as before)", int)
+    else:
+        add("job JOB", "name of the job")
     add("--journal FILE", "journal of the run", default=JOURNAL)
     parser.set_defaults(verb=verb)
 
@@ -56,8 +59,15 @@ def _setting(text: str, usage: Any) -> tuple[str, float | int | None]:
 
 def run(asked: argparse.Namespace) -> int:
     """Give the order to the run, and print its answer."""
+    journal = Path(asked.journal)
+    if asked.verb == "set" and asked.slots is not None:
+        show(order(journal, {"do": "slots", "slots": asked.slots}))
+        if asked.job is None:
+            return 0
+    if asked.job is None:
+        asked.usage("set: needs a JOB, or --slots N")
     what: dict[str, Any] = {"do": asked.verb, "job": asked.job}
     if asked.verb == "set":
         what["settings"] = dict(_setting(text, asked.usage) for text in asked.settings)
-    show(order(Path(asked.journal), what))
+    show(order(journal, what))
     return 0

@@ -48,7 +48,7 @@ from malleable.live.jobs_file import (
     read_rows,
     table_rows,
 )
-from malleable.live.journal import Expected, Journal
+from malleable.live.journal import Expected, Journal, Run
 from malleable.live.ledger import Progress, last_end
 from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, processors
@@ -99,7 +99,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--objective", f"{OBJECTIVE} (default: sum:response)")
     add("--policy", "how slots are given (default: auto)")
     add("--journal FILE", "where to record what happens", default=JOURNAL)
-    add("--resume", "go on with the last run of the journal", bool)
+    told = "go on with the last run of the journal; with FILE or COMMAND: run what they say now, but no task "
+    add("--resume", f"{told}that is done", bool)
     add("--rerun-failed", "go on with the last run, and run failed tasks again", bool)
     add("--durable", "the journal survives a loss of power, too (default: only a kill)", bool)
     told = "what tasks hold while they run: gpu=0,1,2,3 or gpu=4; each task one, unless a file of jobs says "
@@ -251,7 +252,7 @@ def _parts(text: str, null: bool) -> list[str]:
 def run(asked: argparse.Namespace) -> int:
     """Run the commands or the jobs of FILE, or COMMAND for each line ({}) of standard input."""
     asked.output = "stream" if asked.keep_order else asked.output
-    again = asked.resume or asked.rerun_failed
+    again = (asked.resume and asked.file is None) or asked.rerun_failed
     if asked.joblog:
         check_targets({"--joblog": asked.joblog}, asked.force or again)
     outputs = Outputs(asked, inputs=[asked.file if names_file(asked) else None])
@@ -283,13 +284,37 @@ def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
     if asked.dry_run:
         return _show_plan(jobs, slots, how, asked, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
-        begun = CommandRun.begin(journal, jobs, rows, slots, *how, **_options(asked))
+        before = _before(journal, jobs, asked.resume)
+        begun = CommandRun.begin(journal, jobs, rows, slots, *how, before, **_options(asked))
+        if before:
+            _tell_before(begun, before)
         return _go(begun, things, asked, outputs)
+
+
+def _before(journal: Journal, jobs: list[Job], resume: bool) -> Run | None:
+    """The run that a new one goes on with; says that one could, if it was not finished."""
+    if not journal.has_runs():
+        return None
+    last = journal.run()
+    if last.kind != "commands" or resume:
+        return last if last.kind == "commands" else None
+    names = [str(job.described.get("name")) for job in journal.jobs(last.id)]
+    if last.status != "done" and set(names) & {job.name for job in jobs}:
+        note(
+            f"run {last.id} of the same jobs was not finished; this one begins anew, --resume would go on"
+        )
+    return None
+
+
+def _tell_before(begun: CommandRun, before: Run) -> None:
+    tasks = sum(map(len, begun.jobs))
+    told = f"{begun.done_before:,} of {tasks:,} tasks were done in run {before.id}"
+    note(f"{told}; malleable logs --run {before.id} shows their output")
 
 
 def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     """Go on with the last run of a journal."""
-    for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
+    for name in ("file", "job", "objective", "policy", "dry_run"):
         if getattr(asked, name) not in (None, False):
             asked.usage(f"--resume: a run goes on as it was begun, without {name}")
     if not os.path.lexists(asked.journal):  # nothing is made where there is nothing to go on with
@@ -299,6 +324,9 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
             return _tell_again(journal, outputs)
         begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
         check_room(begun.jobs, asked.holds)
+        if asked.slots is not None:
+            check_minima(begun.jobs, check_slots(asked.slots))
+            begun.resize(asked.slots)
         return _go(begun, things, asked, outputs)
 
 

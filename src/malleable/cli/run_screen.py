@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -225,7 +224,7 @@ class JobLog:
     def __init__(self, path: str, jobs: Sequence[Job], folders: Sequence[str]) -> None:
         self._file: TextIO = Path(path).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
         self._jobs, self._folders, self._path = jobs, folders, path
-        self._first = list(accumulate(map(len, jobs), initial=0))  # number of each job's first task
+        self._first = [0]  # number of each job's first task; there may come more jobs
         with naming(path):
             if not self._file.tell():
                 self._file.write("\t".join(_HEADS.split()) + "\n")
@@ -238,6 +237,8 @@ class JobLog:
         received = 0
         with suppress(OSError):  # empty ones are removed
             received = os.stat(stream_of(self._folders[row], number, attempt, SUFFIXES[0])).st_size  # noqa: PTH116
+        while len(self._first) <= row:
+            self._first.append(self._first[-1] + len(self._jobs[len(self._first) - 1]))
         status = _NOT_FOUND if event.kind == "refused" else event.status
         cells = (
             self._first[row] + number + 1, ":", f"{time.time() - event.seconds:.3f}",
@@ -267,7 +268,7 @@ class Shown:
         over: Collection[tuple[int, int]] | None,
     ) -> None:
         self._folders, self._screen, self._over = folders, screen, over
-        self._sizes = [len(job) for job in jobs]
+        self._jobs = jobs
         self._ended: dict[
             tuple[int, int], int
         ] = {}  # attempts, -1: none; of what waits for its turn
@@ -280,9 +281,9 @@ class Shown:
             self._show(row, number, attempt)
             return
         self._ended[row, number] = attempt
-        while self._row < len(self._sizes):
+        while self._row < len(self._jobs):
             at = self._row, self._number
-            if self._number == self._sizes[self._row]:
+            if self._number == len(self._jobs[self._row]):
                 self._row, self._number = self._row + 1, 0
             elif at in self._ended:
                 self._number += 1

@@ -172,6 +172,11 @@ class SchedulerDecider:
         self._most.pop(row, None)
         self.changed(row)
 
+    @property
+    def room(self) -> Mapping[str, float]:
+        """What tasks that run may hold together."""
+        return self._room
+
     def _left_of_room(self) -> dict[str, float]:
         """What no attempt at a task holds."""
         free = dict(self._room)
@@ -189,6 +194,7 @@ class SchedulerDecider:
 
     def resize(self, slots: int, now: float) -> None:
         """The engine has so many slots from now on."""
+        self._slots = slots
         self._scheduler.set_slots([0], slots, now=now)
 
     def close(self) -> None:

@@ -584,6 +584,13 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     return jobs
 
 
+def more_jobs(rows: Sequence[Any], folder: str, present: Sequence[Job]) -> list[Job]:
+    """Jobs of tables beside those that are there; ValueError as of `parse_jobs`."""
+    jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows, len(present))]
+    _check_order([*present, *jobs])
+    return jobs
+
+
 def check_minima(jobs: Sequence[Job], slots: int) -> None:
     """ValueError for a job that is guaranteed more slots than there are."""
     for k, job in enumerate(jobs):

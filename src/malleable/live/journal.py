@@ -101,9 +101,12 @@ class Journal(JournalFile):
         self._do("release begun")
         return row.lastrowid
 
-    def describe(self, run: int, jobs: Iterable[JobRow], slots: int | None = None) -> None:
-        """All jobs of a run, of which those are written that are others than before; its slots, if given."""
-        for row, job in enumerate(jobs):
+    def describe(
+        self, run: int, jobs: Iterable[JobRow], slots: int | None = None, first: int = 0
+    ) -> None:
+        """Jobs of a run from a first one on, of which those are written that are others than before; its
+        slots, if given."""
+        for row, job in enumerate(jobs, first):
             told = job.tasks, json.dumps(job.described)
             if self._told.get((run, row)) != told:
                 self._do(

@@ -89,7 +89,8 @@ class JournalFile:
             try:
                 self._lock = take_lock(self._lock_path(), str(os.getpid()))
             except BlockingIOError as owner:
-                told = f"{self.path}: another run writes to it (process {owner})"
+                told = f"{self.path}: another run writes to it (process {owner}); "
+                told += "--journal FILE gives this one a journal of its own"
                 raise JournalError(told) from None
             self._new.unlink(missing_ok=True)  # of a run that was killed while it made one
         self._look_at_files(False)

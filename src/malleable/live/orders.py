@@ -1,4 +1,4 @@
-"""Orders to a run from another terminal: pause, resume, cancel or set a job.
+"""Orders to a run from another terminal: pause, resume, cancel or set a job, more jobs, other slots.
 
 What was ordered is in the journal before it is done: a run that goes on in another session keeps to it, and
 ``status`` shows it.
@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
-from malleable.domain import near, shown
+from malleable.domain import check_slots, near, shown
 from malleable.lines import printable
 from malleable.live.decider import SchedulerDecider
-from malleable.live.jobs_file import CANCELLED, PAUSED, checked_settings
+from malleable.live.engines.process.local import Local
+from malleable.live.jobs_file import (
+    CANCELLED,
+    PAUSED,
+    check_minima,
+    check_room,
+    checked_settings,
+    more_jobs,
+)
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.run import CommandRun
@@ -24,13 +33,18 @@ _UNSET = {"deadline": math.inf, "max_slots": None}  # what may be none, and what
 
 
 def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[str, Any]) -> str:
-    """Do what an order says: ``do`` (of `VERBS`), ``job``, and for ``set`` ``settings`` by name.
+    """Do what an order says: ``do`` (of `VERBS`), ``job``, and for ``set`` ``settings`` by name; or
+    "add" with ``rows`` and ``folder``, or "slots" with ``slots``.
 
     Raises
     ------
     ValueError
         There is no such job or setting, or the job has ended; nothing has changed.
     """
+    if order.get("do") == "add":
+        return _add(run, loop, decider, order)
+    if order.get("do") == "slots":
+        return _resize(run, loop, decider, order.get("slots"))
     verb, name = order.get("do"), order.get("job")
     names = [job.name for job in run.jobs]
     if verb not in VERBS:
@@ -54,6 +68,32 @@ def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         return f"{printable(work.name)} goes on"
     running = f"; its {work.running:,} running tasks end by themselves" if work.running else ""
     return f"{printable(work.name)} is paused{running}"
+
+
+def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[str, Any]) -> str:
+    rows = [dict(row) for row in order.get("rows", ())]
+    names = {job.name for job in run.jobs}
+    if len(rows) == 1 and rows[0].get("name") in names:
+        name = rows[0]["name"]
+        rows[0]["name"] = next(n for n in (f"{name}-{k}" for k in count(2)) if n not in names)
+    jobs = more_jobs(rows, str(order.get("folder", "")), run.jobs)
+    check_room(jobs, decider.room)
+    check_minima(jobs, run.run.slots)
+    run.add(loop, jobs, rows)
+    loop.decide_soon()
+    told = ", ".join(f"{printable(job.name)} ({len(job):,} tasks)" for job in jobs)
+    return f"added to run {run.number}: {told}"
+
+
+def _resize(run: CommandRun, loop: Loop, decider: SchedulerDecider, slots: Any) -> str:
+    if not isinstance(loop.engine, Local):
+        raise ValueError("slots: only on this machine")
+    check_minima(run.jobs, check_slots(slots))
+    run.resize(slots)
+    loop.engine.resize(slots)
+    decider.resize(slots, loop.now)
+    loop.decide_soon()
+    return f"run {run.number} has {slots:,} slots"
 
 
 def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, settings: Any) -> str:

@@ -12,6 +12,7 @@ import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,27 @@ def work_of(job: Job, after: Sequence[int], **more: Any) -> Work:
     return Work(job.name, len(job), program=job.called, after=after, **more)
 
 
+def _key(job: Job, number: int) -> bytes:
+    """By which a task is known again: its job's name, and its command with its value."""
+    text = "\0".join([job.name, *job.arguments(number)])
+    return blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
+
+
+def _done_before(journal: Journal, before: Run, jobs: Sequence[Job]) -> list[Attempt]:
+    """The attempts that did tasks of these jobs in another run; one of two same tasks does not do the other."""
+    known = recalled_jobs(journal, before)
+    done: dict[bytes, list[Attempt]] = {}
+    for good in (tried.good for tried in journal.tried(before.id) if tried.good):
+        done.setdefault(_key(known[good.job], good.task), []).append(good)
+    found = []
+    for row, job in enumerate(jobs):
+        for number in range(len(job)):
+            if same := done.get(_key(job, number)):
+                good = same.pop()
+                found.append(good._replace(job=row, task=number, attempt=0, backup_of=None))
+    return found
+
+
 class CommandRun:
     """One run.
 
@@ -64,7 +86,7 @@ class CommandRun:
         self,
         journal: Journal,
         run: Run,
-        jobs: Sequence[Job],
+        jobs: list[Job],
         again: bool = False,
         guard: Guard | None = None,
         keep: bool = True,
@@ -78,12 +100,11 @@ class CommandRun:
         self.hearers: dict[str, Callable[[int, int, Event | None], object]] = {}
         # Job and number of tasks that earlier sessions ended, if somebody wants to know.
         self.earlier: set[tuple[int, int]] | None = None
+        self.done_before = 0  # tasks, by the run that this one goes on with
         self._works: Sequence[Work] = ()
         self._again = again
         self.outputs = own_output_folder(journal, run)
-        self.folders = [
-            str(self.outputs / job_folder(row, job.name)) for row, job in enumerate(jobs)
-        ]
+        self.folders = [self._folder(row) for row in range(len(jobs))]
         self.start = journal.enter(self.number)
         journal.commit()
 
@@ -91,17 +112,26 @@ class CommandRun:
     def begin(
         cls,
         journal: Journal,
-        jobs: Sequence[Job],
+        jobs: list[Job],
         rows: Sequence[Mapping[str, Any]],
         slots: int,
         objective: str,
         policy: str,
+        before: Run | None = None,
         **options: Any,
     ) -> CommandRun:
-        """A new run of jobs, and of the tables that they were made of; from now on the journal has them."""
+        """A new run of jobs, and of the tables that they were made of; from now on the journal has them.
+
+        ``before``: a run that this one goes on with; what that one has done is done.
+        """
         number = journal.begin(slots, objective, policy, recorded(jobs, rows))
+        done = _done_before(journal, before, jobs) if before else []
+        if before:
+            journal.record(number, before.lasted, done)
         journal.commit()
-        return cls(journal, journal.run(number), jobs, **options)
+        found = cls(journal, journal.run(number), jobs, **options)
+        found.done_before = len(done)
+        return found
 
     @classmethod
     def resume(cls, journal: Journal, **options: Any) -> CommandRun:
@@ -119,16 +149,34 @@ class CommandRun:
         of_run |= {"dropped": self._skipped, "left": self._ended_beside, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
-        self._add_jobs(loop)
+        self._add_jobs(loop, 0)
         self._recall_tasks(loop, decider)
         for row, job in enumerate(self.jobs):
             if job.held == CANCELLED and not self._again:
                 loop.cancel(row)
         return loop
 
-    def _add_jobs(self, loop: Loop) -> None:
+    def add(self, loop: Loop, jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> None:
+        """More jobs, while the run goes on."""
+        first = len(self.jobs)
+        self.journal.describe(self.number, recorded(jobs, rows), first=first)
+        self.journal.commit()
+        self.jobs += jobs
+        self.folders += [self._folder(row) for row in range(first, len(self.jobs))]
+        self._add_jobs(loop, first)
+
+    def resize(self, slots: int) -> None:
+        """So many slots from now on."""
+        self.journal.describe(self.number, (), slots)
+        self.journal.commit()
+        self.run = self.run._replace(slots=slots)
+
+    def _folder(self, row: int) -> str:
+        return str(self.outputs / job_folder(row, self.jobs[row].name))
+
+    def _add_jobs(self, loop: Loop, first: int) -> None:
         place = {job.name: row for row, job in enumerate(self.jobs)}
-        for row, job in enumerate(self.jobs):
+        for row, job in enumerate(self.jobs[first:], first):
             work = self._work(row, job, [place[name] for name in job.after])
             own_folder(Path(self.folders[row]))
             loop.add(work)

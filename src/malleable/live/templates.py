@@ -148,7 +148,10 @@ class Template:
         found = (match for part in parts for match in self._field.finditer(part))
         fields = [match for match in found if not match[3]]
         for field in fields:
-            self._check(field, valued)
+            if field[2] != "%":
+                self._check(field, valued)
+            elif self._listed:
+                _refuse("{%}: goes with a text for a shell, not with a list of arguments")
         odd = next(filter(None, map(_DOLLAR.search, parts)), None) if valued else None
         if odd:
             _refuse(f"{odd[0]}: a field has no dollar; write {odd[0][1:]}")
@@ -156,10 +159,6 @@ class Template:
 
     def _check(self, field: re.Match[str], valued: bool) -> None:
         name = field[1]
-        if field[2] == "%":
-            if self._listed:
-                _refuse("{%}: goes with a text for a shell, not with a list of arguments")
-            return
         if self._several and (field[1] or field[2]):
             _refuse(
                 f"{field[0]}: a task has several values (per_task), and {{}} stands for all of them"

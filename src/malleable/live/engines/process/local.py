@@ -69,6 +69,11 @@ class Local:
         ours.setblocking(False)
         self._socket = ours
 
+    def resize(self, slots: int) -> None:
+        """So many slots from now on; what runs goes on."""
+        self.slots = self._all = slots
+        self._send([("slots", slots)])
+
     def _send(self, batch: list[tuple[Any, ...]]) -> None:
         """What the nanny does not take now is sent later: it may be stopped."""
         if batch:
