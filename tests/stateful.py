@@ -292,6 +292,7 @@ KINDS = [
     _epoch("epoch-hysteresis", 20, hysteresis=0.4),
     _epoch("epoch-tardiness-hysteresis", 20, "sum:tardiness", hysteresis=0.4),
     _epoch("epoch-gang", 20, "sum:stretch", min_mode="gang"),
+    _epoch("epoch-start", 20, "sum:stretch", min_mode="start"),
     _epoch("epoch-effort", 20, "sum:sla", effort=20),
     _epoch("epoch-max", 20, "max:lateness"),
     _epoch("epoch-fair", 20, policy="fair"),

@@ -38,7 +38,7 @@ def stays(epoch, now, **more):
 def options(draw):
     """An objective and the options of an epoch of jobs."""
     chosen = {"min_mode": draw(st.sampled_from(MIN_MODES))}
-    if draw(st.integers(0, 4)) == 0:
+    if chosen["min_mode"] != "start" and draw(st.integers(0, 4)) == 0:
         chosen["predictable"] = draw(st.sampled_from([0.0, 0.5, 4.0]))
         return draw(st.sampled_from(STEADY)), "flex", chosen
     policy = draw(st.sampled_from(POLICIES))
@@ -50,7 +50,7 @@ def options(draw):
 
 
 @st.composite
-def columns(draw, slots):
+def columns(draw, slots, programs=True):
     """New jobs: of known programs, with speed-ups, or neither."""
     count = draw(st.integers(1, 6))
 
@@ -67,7 +67,7 @@ def columns(draw, slots):
         "sla": [[(at, 1.0), (at + 5.0, 2.0)] for at in column(st.floats(1.0, 60.0))],
     }
     how = draw(st.integers(0, 3))
-    if how == 1:
+    if how == 1 and programs:
         table["program"] = column(st.integers(-1, 2))
     if how == 2:
         table["speedup"] = column(st.floats(0.3, 1.0))
@@ -81,7 +81,9 @@ def test_an_epoch_of_jobs(data):
     epoch = mb.Epoch(slots, objective, policy, **chosen)
     now, ids = 0.0, []
     for _ in range(data.draw(st.integers(1, 4), "steps")):
-        ids += epoch.add(**data.draw(columns(slots), "jobs"), arrival=now).tolist()
+        ids += epoch.add(
+            **data.draw(columns(slots, chosen["min_mode"] != "start"), "jobs"), arrival=now
+        ).tolist()
         if data.draw(st.booleans(), "ends"):
             epoch.finish([ids.pop(0)])
         left = data.draw(st.sampled_from([None, 0.0, 3.5]), "left")

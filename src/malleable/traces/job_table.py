@@ -321,7 +321,8 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
     ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup``
-    (p, or rates ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``) and ``user``, in any order. A blank cell means the default in
+    (p, or rates ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``) and
+    ``user``, in any order. A blank cell means the default in
     brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless
     they have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in
     CSV has an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see

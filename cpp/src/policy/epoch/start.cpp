@@ -17,8 +17,8 @@ namespace {
 constexpr double kPatience = 1.35, kSlack = 2.6, kEndless = 200.0;
 // Apparent cost looks ahead by so many times the mean seconds of those that wait.
 constexpr double kAhead = 2.0;
-// Steps of growth are at least this part of what a job has.
-constexpr double kStep = 0.125;
+// Steps of growth, in parts of what a job has: where slots are many, single ones tell no more.
+constexpr double kStep = 1.0;
 
 bool by_arrival(const Scene& at) { return !at.flex() && at.options.policy != EpochPolicy::kHeSrpt; }
 
