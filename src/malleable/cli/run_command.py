@@ -34,6 +34,7 @@ from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
 from malleable.files.writing import check_targets
 from malleable.live import engines
+from malleable.live.conditions import Conditions
 from malleable.live.control import Control
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
@@ -105,6 +106,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--durable", "the journal survives a loss of power, too (default: only a kill)", bool)
     told = "what tasks hold while they run: gpu=0,1,2,3 or gpu=4; each task one, unless a file of jobs says "
     add("--resource NAME=NAMES", f"{told}how many (default: nothing)", action="append")
+    told = "start no new task while less memory of this machine is free (default: start)"
+    add("--min-free-memory SIZE", told, size, dest="free")
+    told = "start no new task while the load of this machine is higher (default: start)"
+    add("--max-load X", told, float)
+    add("--delay S", "start a task no sooner than this time after another (default: 0)", duration)
     add("--memory SIZE", "memory for all tasks together (default: that of this machine)", size)
     told = "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
     add("--engine NAME", f"{told}server; default: on this machine)")
@@ -258,13 +264,21 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, inputs=[asked.file if names_file(asked) else None])
     if asked.engine and not re.fullmatch("hyperqueue(:.+)?", asked.engine):
         raise ValueError(f"--engine {asked.engine}: expected hyperqueue or hyperqueue:FOLDER")
+    things = _things(asked)
+    return (_go_on if again else _begin)(asked, things, outputs)
+
+
+def _things(asked: argparse.Namespace) -> Resources:
+    """What tasks may hold; all that there is, with the memory, is then in ``asked.holds``."""
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     if asked.resource and asked.engine:
         asked.usage("--resource: of this machine, not with --engine")
+    if asked.engine and (asked.free or asked.max_load):
+        asked.usage("--min-free-memory, --max-load: of this machine, not with --engine")
     things = Resources(dict(map(_resource, asked.resource or ())))
     asked.holds = {"memory": memory, **things.room}
-    return (_go_on if again else _begin)(asked, things, outputs)
+    return things
 
 
 def _resource(text: str) -> tuple[str, list[str]]:
@@ -443,6 +457,9 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
     halted, wanted = False, Wanted()
     with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard, "resources": things}
+        load = math.inf if asked.max_load is None else asked.max_load
+        conditions = Conditions(float(asked.free or 0), load, asked.delay or 0.0)
+        how["conditions"] = conditions if conditions.any else None
         history = known_history(begun.journal, begun.guard)
         of_run = run.objective, run.policy
         decider = _decider(run.slots, of_run, asked.holds, not asked.engine, history=history)

@@ -13,6 +13,7 @@ from malleable.cli.streams import note
 from malleable.cli.terminal import adder
 from malleable.live.failures import failures
 from malleable.live.journal import Journal
+from malleable.live.recorded import NOTHING_STARTS
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status
@@ -89,7 +90,8 @@ def run(asked: argparse.Namespace) -> int:
         title = f"run {status.number}, {status.status}: {wall_time(status.now)}"
         draw_run(attempts, path, outputs.force, names=names, title=title)
 
-    rule = [[f"auto: {status.rule}"]] if status.rule else []
+    held = status.rule.startswith(NOTHING_STARTS)
+    rule = [[status.rule if held else f"auto: {status.rule}"]] if status.rule else []
     return outputs.give(lambda: status_json(status), [status_table(status), *rule], plot=plot)
 
 

@@ -226,6 +226,7 @@ class Ledger:
         self._told = self._flown = -math.inf
         self.expected: dict[int, Expected] = {}
         self.rule = ""
+        self.held = ""  # why nothing starts
         self._reckoned, self._took = -math.inf, 0.0
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
@@ -408,7 +409,8 @@ class Ledger:
         if self._journal and self.now - self._flown >= LOOK:
             self.look_ahead()
             self._flown = self.now
-            self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), self.rule)
+            told = self.held or self.rule
+            self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), told)
             self._journal.commit()
 
     def look_ahead(self, least: float = LOOK) -> None:

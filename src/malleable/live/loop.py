@@ -21,12 +21,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
+from malleable.domain import MOST_SLOTS
 from malleable.live.backups import Backups, Flight
+from malleable.live.conditions import Conditions
 from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.ledger import LOOK, Ledger, Work
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
-from malleable.live.recorded import IN_VAIN, LOST_AGAIN
+from malleable.live.recorded import IN_VAIN, LOST_AGAIN, NOTHING_STARTS
 from malleable.live.resources import Resources, packed_holding
 from malleable.live.tries import Tried
 
@@ -73,6 +75,8 @@ class Loop(Ledger):
         Called with the engine's reason when a task could not start for want of something.
     resources : Resources, optional
         What tasks of jobs with needs hold.
+    conditions : Conditions, optional
+        What has to hold before a task starts.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Loop(Ledger):
         rested: Callable[[int, int], bool] = lambda row, number: True,
         short: Callable[[str], object] = lambda text: None,
         resources: Resources | None = None,
+        conditions: Conditions | None = None,
         **more: Any,
     ) -> None:
         super().__init__(decider, journal, run, **more)
@@ -96,6 +101,7 @@ class Loop(Ledger):
         self._epoch, self._settled, self._left = epoch, settled, left
         self._rested, self._short = rested, short
         self._resources = resources
+        self._conditions = conditions
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
         # Backup tasks that have not ended: beside which attempt.
@@ -154,6 +160,8 @@ class Loop(Ledger):
         self._record()
         if self._flying and not self.stopping:
             most = min(most, self._decided + self._epoch - self.now)
+        if self._conditions:
+            most = min(most, self._conditions.wait(self.now))
         events = self.engine.poll(max(0.0, most))
         self._hear(events)
         self._record()
@@ -161,11 +169,12 @@ class Loop(Ledger):
             self.tell()
 
     def _start(self) -> None:
-        ahead = int(self._pace * self.engine.abilities.ahead)
+        ahead = 0 if self._conditions else int(self._pace * self.engine.abilities.ahead)
         tasks: list[Task] = []
         again = True
         while again:  # each time there is a slot less, or a job that has nothing left to start
             free = self.engine.slots + ahead - len(self._held) - self._backups.slots
+            free = min(free, self._may_start() - len(tasks))
             if free <= 0:
                 break
             started, short = len(tasks), False
@@ -183,6 +192,15 @@ class Loop(Ledger):
             self._hand_over(tasks)
             self._backups.stir()
 
+    def _may_start(self) -> int:
+        """How many tasks the conditions of the run let start now."""
+        if not self._conditions:
+            return MOST_SLOTS
+        found = self._conditions.room(self.now)
+        why = self._conditions.why
+        self.held = f"{NOTHING_STARTS}: {why}" if why else ""
+        return found
+
     def _hand_over(self, tasks: Sequence[Task]) -> None:
         """Start tasks. What has no number that people see, such as a call, is not recorded before."""
         begun = []
@@ -194,11 +212,13 @@ class Loop(Ledger):
             self._journal.check_there()
             self._journal.record(self._run, self.now, begun)
             self._journal.commit()
+        if self._conditions:
+            self._conditions.started(self.now)
         self.engine.start(tasks)
 
     def _back_up(self) -> None:
         """End backup tasks whose slots are wanted, or begin some in slots that no task wants."""
-        if not self.engine.abilities.kill:
+        if not self.engine.abilities.kill or self._may_start() < MOST_SLOTS:
             return
         free = self.engine.slots - len(self._held) - self._backups.slots
         self._end_in_vain(self._backups.too_many(self.now, free))

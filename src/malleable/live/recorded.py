@@ -20,6 +20,10 @@ IN_VAIN = "in vain"
 """How an attempt ended that was ended while the other attempt of its task went on, or after that one."""
 
 
+NOTHING_STARTS = "no new task starts"
+"""How the rule of a run begins while conditions of the machine do not hold."""
+
+
 class JournalError(ValueError):
     """A journal that cannot be used, and why."""
 

@@ -9,9 +9,9 @@ It talks over one socket, in batches, each a length (8 bytes) and a marshalled l
 ``("start", key, argv, environment, folder, output, errors, seconds)``, ``("kill", key)``,
 ``("slots", slots)``, ``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``,
 ``("refused", key, text)``, ``("short", key, text)`` where the machine had no room for it, ``("gone", folder)``
-where there was a folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command gets
-SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are killed
-at once.
+where there was a folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command
+gets SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
+killed at once.
 
 Of more commands than there are slots some wait here for others to end. While any waits, the loop has
 nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
