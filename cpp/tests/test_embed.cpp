@@ -71,6 +71,41 @@ TEST(jobs_are_decided_as_by_the_object) {
   follow("max:stretch", "fair", options);
 }
 
+// One that says for itself that it has a guarantee, one that is too large, and one that starts.
+TEST(jobs_wait_until_they_get_their_minimum) {
+  auto options = sized<malleable_epoch_options>();
+  options.min_mode = "start";
+  malleable_epoch* epoch = nullptr;
+  OK(malleable_epoch_new(10, &options, &epoch));
+  const Reals work{100.0, 100.0, 100.0};
+  const Wholes low{6, 12, 5}, high{8, 20, 9}, mode{0, 2, 2};
+  auto jobs = sized<malleable_jobs>();
+  jobs.count = 3;
+  jobs.work = work.data();
+  jobs.min_slots = low.data();
+  jobs.max_slots = high.data();
+  jobs.min_mode = mode.data();
+  Wholes ids(3), given(3), never(3);
+  OK(malleable_epoch_add(epoch, &jobs, ids.data(), nullptr));
+  malleable_decision decision = decision_of(3, ids.data(), given.data());
+  double value = 0.0, bound = 0.0;
+  decision.oversized = never.data();
+  decision.value = &value;
+  decision.lower_bound = &bound;
+  OK(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision));
+  CHECK((given == Wholes{8, 0, 0}));
+  CHECK_EQUAL(decision.oversized_rows, 1);
+  CHECK_EQUAL(never[0], ids[1]);
+  CHECK(value == kInfinity);
+  OK(malleable_epoch_remove(epoch, 1, never.data(), 0, nullptr));
+  const std::int64_t more = 13;
+  OK(malleable_epoch_decide(epoch, 1.0, &more, 0.0, &decision));
+  CHECK_EQUAL(decision.oversized_rows, 0);
+  CHECK_EQUAL(given[0] + given[1], 13);
+  CHECK(bound <= value && value < kInfinity);
+  malleable_epoch_free(epoch);
+}
+
 TEST(an_arrival_that_is_not_told_is_the_time_of_a_decision) {
   malleable_epoch* epoch = nullptr;
   OK(malleable_epoch_new(1, nullptr, &epoch));

@@ -159,6 +159,8 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t *reduces
         uint8_t *bound
         double *key
+        int64_t *oversized
+        int64_t oversized_rows
     ctypedef struct malleable_starts:
         int64_t bytes
         int64_t room

@@ -196,6 +196,6 @@ def start_rows(quick: bool) -> Iterator[Row]:
                 rule, hpc_jobs("lublin", share, seed, count=count), "wait"
             ),
             ours=("start",),
-            rivals=("EASY",),
+            rivals=("EASY", "first fit", "by work and wait"),
             seeds=(0,) if quick else (0, 2000, 4000),
         )

@@ -310,6 +310,9 @@ typedef struct malleable_decision {
   uint8_t* bound; /* slotted epochs; tandem epochs and schedulers, two entries for each row: why
                    * the job has no more slots, see malleable_bound_text */
   double* key;    /* schedulers: the job with the least key gets the next slot */
+  int64_t* oversized; /* epochs of jobs: ids of jobs with a start condition that need more slots
+                       * than there are; each is told once; it needs room for all rows */
+  int64_t oversized_rows; /* written: the number of ids in `oversized` */
 } malleable_decision;
 
 /* The tasks that an assignment starts. `room` must be at least the number of free slots. */

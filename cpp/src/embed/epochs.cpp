@@ -1,8 +1,11 @@
 // Epochs for C: one handle for all models. Columns come from the structure by the names that tables
 // of the core list (`each`).
+#include <limits>
+
 #include "malleable/embed/call.hpp"
 #include "malleable/model/flows.hpp"
 #include "malleable/policy/registry.hpp"
+#include "malleable/sim/held_plan.hpp"
 
 namespace malleable::embed {
 namespace {
@@ -178,8 +181,16 @@ void decide(Epoch& of, double now, const std::int64_t* slots, double period,
   put(to.given, of.given());
   put(to.changed, of.changed());
   put_order(to, to.order == nullptr ? std::vector<std::int64_t>() : of.order(), of.overloaded());
+  if (to.oversized != nullptr) {
+    const std::vector<std::int64_t> never = of.take_oversized();
+    put(to.oversized, never);
+    tell(&to.oversized_rows, never.size());
+  }
   if (to.value == nullptr && to.lower_bound == nullptr) return;
-  const Epoch::Assessment found = of.assess();
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  const Epoch::Assessment found =
+      of.looped() ? assess_decided(of).value_or(Epoch::Assessment{kUnknown, kUnknown})
+                  : of.assess();
   if (to.value != nullptr) *to.value = found.value;
   if (to.lower_bound != nullptr) *to.lower_bound = found.lower_bound;
 }
