@@ -180,7 +180,7 @@ plugins: develop
 	$(PYTHON) -m venv build/plugins
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	  > $$(build/plugins/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/develop.pth
-	build/plugins/bin/python -m pip --quiet install --upgrade 'snakemake>=9.10' scikit-learn joblib ray ./$(PLUGIN)
+	build/plugins/bin/python -m pip --quiet install --upgrade 'snakemake>=9.10' scikit-learn joblib ray pyspark ./$(PLUGIN)
 	build/plugins/bin/python -m pytest -n $(CORES) tests/plugins
 	build/plugins/bin/python -m pip --quiet install 'snakemake==9.10.*'  # the oldest that has plug-ins of this kind
 	build/plugins/bin/python -m pytest -n $(CORES) tests/plugins/test_snakemake.py

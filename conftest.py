@@ -32,6 +32,7 @@ EXTRAS = {
     "report": ("jinja2", "markupsafe"),
     "joblib": ("joblib",),
     "ray": ("ray",),
+    "spark": ("pyspark",),
 }
 LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}
 LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however busy the machine is

@@ -39,7 +39,7 @@ INSIDE = {
         ("history", "journal_file", "journal", "output"),
         ("ledger", "decider"),
         ("futures", "engines", "machine", "backups"),
-        ("loop", "slurm"),
+        ("loop", "slurm", "spark"),
         ("failures", "status", "run", "calls", "control", "orders"),
         ("executor",),
         ("joblib", "__init__"),

@@ -34,6 +34,7 @@ _NAMES = {
     "malleable.live.executor": "Executor",
     "malleable.live": "engines",
     "malleable.live.joblib": "joblib_backend",
+    "malleable.live.spark.govern": "govern_spark",
     "malleable.replications": "replicate Replications",
     "malleable.cluster.replay": "replay Replay",
     "malleable.embed": "get_include",

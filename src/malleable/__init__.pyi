@@ -45,6 +45,7 @@ from malleable.cluster.nodes import read_cluster as read_cluster
 from malleable.live.executor import Executor as Executor
 from malleable.live import engines as engines
 from malleable.live.joblib import joblib_backend as joblib_backend
+from malleable.live.spark.govern import govern_spark as govern_spark
 
 # compare
 from malleable.replications import replicate as replicate, Replications as Replications

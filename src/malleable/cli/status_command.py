@@ -47,7 +47,7 @@ def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
     if number is not None or last is None or not os.path.lexists(path):
         return last if number is None else None
     with Journal(path, write=False) as journal, Journal(last, write=False) as other:
-        if not journal.has_runs() or (commands and journal.run().kind == "arrays"):
+        if not journal.has_runs() or (commands and journal.run().kind in ("arrays", "stages")):
             return last
         run = journal.run()
         return None if journal.goes_on(run.id) or run.began > other.run().began else last

@@ -113,18 +113,43 @@ class SchedulerDecider:
         return min(most, running + _fit(work, free) * work.width) if work.needs else most
 
     def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
-        """Jobs may run from now on."""
+        """Jobs may run from now on; those of a flow once its jobs have ended that they are after."""
         self._works |= zip(rows, works, strict=True)
         self._limited |= {row for row, work in zip(rows, works, strict=True) if work.needs}
         self._first |= {
             row: (work.done, work.failed) for row, work in zip(rows, works, strict=True)
         }
-        numbers = self._scheduler.add(self._table(works, now), now).tolist()
+        waits = [[row for row in work.after if work.flow and row in self._works] for work in works]
+        numbers = self._add(self._scheduler, rows, works, waits, now)
         self._id_of |= zip(rows, numbers, strict=True)
         self._row_of |= zip(numbers, rows, strict=True)
-        self._changed.update(rows)
+        self._changed.update(row for row, own in zip(rows, waits, strict=True) if not own)
         for row in rows:
             self._ended += self._early.pop(row, ())
+
+    def _add(
+        self,
+        scheduler: Scheduler,
+        rows: Sequence[int],
+        works: Sequence[Work],
+        waits: Sequence[Sequence[int]],
+        now: float,
+        **more: Any,
+    ) -> list[int]:
+        """Adds jobs to a scheduler, with the rows that each waits for, of these or here; their ids."""
+        place = {row: k for k, row in enumerate(rows)}
+        if any(waits):
+            more["parents"] = [
+                [self._id_of[row] for row in own if row in self._id_of] for own in waits
+            ]
+        table = self._table(
+            works,
+            now,
+            after=[[place[row] for row in own if row in place] for own in waits],
+            flow=[work.flow or f"alone {k}" for k, work in enumerate(works)],
+        )
+        numbers: list[int] = scheduler.add(table, now, **more).tolist()
+        return numbers
 
     def _table(self, works: Sequence[Work], now: float, **more: Any) -> ClusterJobs:
         return ClusterJobs(
@@ -270,6 +295,7 @@ class SchedulerDecider:
             found["done"] = (np.array([work.done for work in works]) - first[:, 0]) * width
             found["failed"] = (np.array([work.failed for work in works]) - first[:, 1]) * width
             found["elapsed"] = np.array([work.elapsed for work in works]) * width
+            found["seconds"] = np.array([work.mean for work in works])
         return found
 
     def decide(self, now: float) -> list[Decided]:
@@ -375,14 +401,10 @@ class SchedulerDecider:
     ) -> dict[int, int]:
         """Adds jobs that are not here yet; their ids by row."""
         rows = list(coming)
-        place = {row: k for k, row in enumerate(rows)}
         works = [work for work, _ in coming.values()]
         waits = [list(parents) for _, parents in coming.values()]
-        after = [[place[row] for row in own if row in place] for own in waits]
-        here = [[self._id_of[row] for row in own if row in self._id_of] for own in waits]
-        table = self._table(works, now, after=after)
         most = [max(1, self._limit(work, self._room)) for work in works]
-        numbers = scheduler.add(table, now, max_slots=most, parents=here).tolist()
+        numbers = self._add(scheduler, rows, works, waits, now, max_slots=most)
         paused = [number for number, work in zip(numbers, works, strict=True) if work.paused]
         scheduler.update(paused, max_slots=[0] * len(paused), now=now)
         return dict(zip(rows, numbers, strict=True))

@@ -15,11 +15,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from malleable.live.guard import Guard
+from malleable.live.history import keep_history
 from malleable.live.jobs_file import parents_first
-from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
+from malleable.live.journal import Attempt, Decided, Expected, Flying, JobRow, Journal
 from malleable.live.protocol import Task
 from malleable.live.recorded import WORDS
 
@@ -78,6 +79,8 @@ class Work:
         Whether its tasks may run twice at once.
     needs : mapping
         What a task holds while it runs: bytes of ``memory``, and so many of a resource.
+    flow : str
+        Jobs of one flow that come together count as one; empty: it is alone.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Work:
     width: int = 1
     place: str = ""
     backups: bool = False
+    flow: str = ""
 
     next: int = 0  # the first task that was never started
     again: deque[int] = field(default_factory=deque)
@@ -107,8 +111,10 @@ class Work:
     backup_tasks: int = 0  # that began
     backups_won: int = 0  # that ended before the attempt beside them
     wasted_slot_seconds: float = 0.0  # of attempts that ended in vain
-    # Seconds that tasks which run have run, in all, where only counts are heard of.
+    # Where only counts are heard of: seconds that tasks which run have run, in all, and that those
+    # that ended well took in the mean, if that is seen.
     elapsed: float = 0.0
+    mean: float = math.nan
     done: int = 0
     failed: int = 0
     ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"
@@ -230,6 +236,7 @@ class Ledger:
         self._reckoned, self._took = -math.inf, 0.0
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
+        self._described = (-1, -1)  # jobs and their tasks, as the journal has them
 
     @property
     def now(self) -> float:
@@ -413,6 +420,32 @@ class Ledger:
             self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), told)
             self._journal.commit()
 
+    def _describe(self) -> None:
+        """Jobs and slots as they are now, for readers of the journal; of runs whose jobs come as they go on."""
+        told = len(self.jobs), sum(work.tasks for work in self.jobs)
+        if self._journal is None or told == self._described:
+            return
+        self._described = told
+        names = [work.name for work in self.jobs]
+        rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
+        self._journal.describe(self._run, rows, max(1, self.slots))
+
+    def _end_run(self, status: str, history: Callable[[], Mapping[str, Any] | None]) -> None:
+        """The last words of a run that is governed, and what it has shown of programs."""
+        journal = self._journal
+        if journal is None:
+            return
+
+        def learn() -> None:
+            learnt = history()
+            if learnt is not None:
+                keep_history(journal, learnt)
+
+        self._record()
+        self.guard("the history of programs", learn)
+        journal.record(self._run, self.now, status=status)
+        journal.commit()
+
     def look_ahead(self, least: float = LOOK) -> None:
         """Reckons `expected` anew, unless that was done in the last ``least`` seconds or so.
 
@@ -456,3 +489,15 @@ class Ledger:
             running = sum(own.tasks for own in self.flying())
             now = Progress(self.now, self.jobs, running, self.slots, self.expected)
             self.guard("the view of the run", lambda: view(now))
+
+
+def _row(work: Work, after: list[str]) -> JobRow:
+    """A job as the journal has it."""
+    most = work.max_slots and max(work.max_slots, work.min_slots)
+    row = {
+        "name": work.name, "weight": work.weight, "min_slots": work.min_slots, "user": work.user,
+        "program": work.program, "after": after,
+        "deadline": work.deadline if math.isfinite(work.deadline) else None,
+        "max_slots": most or None, "seconds": work.seconds or None,
+    }  # fmt: skip
+    return JobRow({key: value for key, value in row.items() if value is not None}, work.tasks)

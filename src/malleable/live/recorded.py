@@ -104,9 +104,9 @@ class Expected(NamedTuple):
 class Run(NamedTuple):
     """A run as it was begun.
 
-    ``kind``: what its tasks are: "commands", "calls" of a pool, "arrays" of a queue that is governed, or
-    "submitted" to a queue. ``status``: "running", "stopped" or "done". ``output`` is its folder below that of
-    the journal, empty: none so far.
+    ``kind``: what its tasks are: "commands", "calls" of a pool, "arrays" of a queue or "stages" of a Spark
+    that is governed, or "submitted" to a queue. ``status``: "running", "stopped" or "done". ``output`` is
+    its folder below that of the journal, empty: none so far.
     """
 
     id: int

@@ -126,7 +126,7 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
         flying = journal.flying(run.id) if live else {}
         held = journal.held(run.id) if live else {}
         expected = journal.expected(run.id)
-    if run.kind in ("calls", "arrays"):  # which tell their number a moment later
+    if run.kind in ("calls", "arrays", "stages"):  # which tell their number a moment later
         jobs = [
             replace(job, values=range(max(len(job), own.last + 1)))
             for job, own in zip(jobs, counted, strict=True)

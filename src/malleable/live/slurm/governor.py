@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
-from malleable.live.history import keep_history
-from malleable.live.journal import Attempt, Flying, JobRow, Journal
+from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.ledger import LOOK, Ledger, Work
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError
@@ -138,7 +137,6 @@ class Governor(Ledger):
         self._orders: dict[str, NiceOrder] = {}
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
         self._looked = self._came = -math.inf
-        self._told_jobs = (-1, -1)
         self._fresh = False
         # Row, first task, tasks, how many not well.
         self._gone: list[tuple[int, int, int, int]] = []
@@ -350,7 +348,7 @@ class Governor(Ledger):
             order = self._orders.setdefault(place, NiceOrder())
             moves |= self._plan(place, order)
             self._trouble(place, order.trouble and f"{place}: {order.trouble}")
-        self._keep_jobs()
+        self._describe()
         if self.apply:
             self._apply(moves)
 
@@ -469,16 +467,6 @@ class Governor(Ledger):
             self._journal.commit()
             self._restated = {}
 
-    def _keep_jobs(self) -> None:
-        if self._journal is None:
-            return
-        told = len(self.jobs), sum(work.tasks for work in self.jobs)
-        if told != self._told_jobs:
-            self._told_jobs = told
-            names = [work.name for work in self.jobs]
-            rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
-            self._journal.describe(self._run, rows, max(1, self.slots))
-
     def flying(self) -> list[Flying]:
         """What runs, by job, as last seen."""
         found: list[Flying] = []
@@ -491,35 +479,12 @@ class Governor(Ledger):
     def end(self, status: str) -> None:
         """The run's last words, and what its arrays' tasks took."""
         self._settle_jobs()  # those that the last look showed
-        if self._journal is None:
-            return
         seconds = lambda: self._places.seconds(self._row_of.values(), self.now)  # noqa: E731
         self._restated |= self.guard("the seconds of tasks", seconds) or {}
-        self._record()
-        self.guard("the history of programs", self._learn)
-        self._journal.record(self._run, self.now, status=status)
-        self._journal.commit()
-
-    def _learn(self) -> None:
-        assert self._journal
-        history = self._places.history(self.jobs, self.now)
-        if history is not None:
-            keep_history(self._journal, history)
+        self._end_run(status, lambda: self._places.history(self.jobs, self.now))
 
     @property
     def slots(self) -> int:
         """What governed arrays hold, and what is free for them."""
         places = {array.place for array in self.look.arrays.values()}
         return sum(self.look.slots(place) for place in places)
-
-
-def _row(work: Work, after: list[str]) -> JobRow:
-    """A job as the journal has it."""
-    most = work.max_slots and max(work.max_slots, work.min_slots)
-    row = {
-        "name": work.name, "weight": work.weight, "min_slots": work.min_slots, "user": work.user,
-        "program": work.program, "after": after,
-        "deadline": work.deadline if math.isfinite(work.deadline) else None,
-        "max_slots": most or None, "seconds": work.seconds or None,
-    }  # fmt: skip
-    return JobRow({key: value for key, value in row.items() if value is not None}, work.tasks)

@@ -1,0 +1,1 @@
+"""Jobs of a Spark context, governed: neither started nor ended here."""

@@ -1,0 +1,390 @@
+"""What a Spark context shows of its jobs, and the minima of its pools, by way of py4j.
+
+A call of the JVM costs a good part of a millisecond, so a look is six of them, whatever runs: the jobs that
+run and their stages, and both as JSON, as Spark's own REST service writes it; the slots; the names of all
+pools. A job costs two more when it is first seen, for what its stages wait for, and a stage two more when it
+is gone. O(stages).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from malleable.files.advice import library
+
+_MARK = "malleable.govern_spark"
+_POOL = "org.apache.spark.scheduler.Pool"
+_VALUE = "com.fasterxml.jackson.annotation.JsonIgnoreProperties$Value"
+_LARGE = ("details", "peakExecutorMetrics", "accumulatorUpdates", "killedTasksSummary")
+_UNTOLD = (
+    "NativeMethodAccessorImpl"  # what Spark says of where Python called it, where it does not know
+)
+_LIVE = ("ACTIVE", "PENDING")
+
+
+class Key(NamedTuple):
+    """A stage, and which attempt at it."""
+
+    stage: int
+    attempt: int
+
+
+@dataclass
+class Stage:
+    """A stage of a job as one look shows it.
+
+    Attributes
+    ----------
+    key : Key
+    job : int
+    name, program : str
+        What people call it, and what is the same for stages that do the same.
+    tasks, running, done : int
+    mean : float
+        Seconds of a task that ended well; NaN: none has.
+    after : tuple of Key
+        Stages of the job that have to end first, of those that are left.
+    waits : bool
+        Whether Spark has not begun it.
+    barrier : bool
+        Whether its tasks start all at once or not at all.
+    """
+
+    key: Key
+    job: int
+    name: str
+    program: str
+    tasks: int
+    running: int
+    done: int
+    mean: float
+    after: tuple[Key, ...]
+    waits: bool
+    barrier: bool
+
+    @property
+    def pending(self) -> int:
+        """Tasks that have not started."""
+        return max(0, self.tasks - self.running - self.done)
+
+
+@dataclass
+class Job:
+    """A job of Spark: its pool, when it was submitted [s since 1970], and its stages that are left."""
+
+    number: int
+    pool: str
+    submitted: float
+    stages: list[Stage] = field(default_factory=list)
+
+
+class Look(NamedTuple):
+    """How a context stands: tasks that can run at once, and jobs that run."""
+
+    slots: int
+    jobs: list[Job]
+
+
+@dataclass
+class _Pool:
+    """A pool in the JVM, and its minimum: by its owner, and now; ``named``: how a list of all shows it."""
+
+    java: Any
+    named: str
+    own: int
+    now: int
+
+
+class _Shape(NamedTuple):
+    """What is the same as long as a job runs: of its stages, which RDDs come from other stages, and whether
+    they are barriers; and the stages that RDDs are the results of."""
+
+    comes_from: Mapping[int, set[int]]
+    barriers: frozenset[int]
+    makes: dict[int, set[int]]
+
+
+def java_context(sc: Any) -> Any:
+    """The context in the JVM, behind a ``SparkContext`` or a ``SparkSession``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        There is none that can be reached.
+    """
+    if ".connect." in f"{type(sc).__module__}.":
+        raise ValueError(
+            "sc: a Spark Connect session has no JVM that can be reached; govern in the program that runs"
+            " the Connect server"
+        )
+    sc = getattr(sc, "sparkContext", sc)
+    if not hasattr(sc, "_jsc"):
+        library("pyspark", "govern_spark", "'malleable[spark]'")
+        raise TypeError(f"sc: expected a SparkContext or SparkSession, not {type(sc).__name__}")
+    if sc._jsc is None:
+        raise ValueError("sc: the context has been stopped")
+    mode = sc.getConf().get("spark.scheduler.mode", "FIFO")
+    if mode.upper() != "FAIR":
+        raise ValueError(
+            f"sc: spark.scheduler.mode is {mode}; start the context with"
+            " .config('spark.scheduler.mode', 'FAIR')"
+        )
+    return sc
+
+
+class Context:
+    """A context of Spark.
+
+    Parameters
+    ----------
+    sc : SparkContext or SparkSession
+
+    Raises
+    ------
+    TypeError, ValueError
+        It cannot be governed; nothing has been changed.
+    """
+
+    def __init__(self, sc: Any) -> None:
+        self._python = java_context(sc)
+        self._jvm = self._python._jvm
+        self._context = self._python._jsc.sc()
+        self._store = self._context.statusStore()
+        self._profile = self._context.resourceProfileManager().defaultResourceProfile()
+        self._known = self._context.taskScheduler().rootPool().schedulableNameToSchedulable()
+        self._field = self._jvm.java.lang.Class.forName(_POOL).getDeclaredField("minShare")
+        self._prepare_looks()
+        self._try_out()
+        self._shapes: dict[int, _Shape] = {}
+        self._pool_of: dict[int, str] = {}
+        self._pools: dict[str, _Pool] = {}
+
+    def _prepare_looks(self) -> None:
+        """What every look says again."""
+        java, v1 = self._jvm.java, self._jvm.org.apache.spark.status.api.v1
+        self._mapper = v1.JacksonMessageWriter().mapper()
+        classes = java.lang.Class.forName
+        names = self._python._gateway.new_array(self._jvm.java.lang.String, len(_LARGE))
+        for k, name in enumerate(_LARGE):
+            names[k] = name
+        loader = java.lang.Thread.currentThread().getContextClassLoader()
+        ignored = java.lang.Class.forName(_VALUE, True, loader)
+        method = next(
+            m
+            for m in ignored.getMethods()
+            if m.getName() == "forIgnoredProperties" and m.isVarArgs()
+        )
+        arguments = self._python._gateway.new_array(self._jvm.java.lang.Object, 1)
+        arguments[0] = names
+        stage = classes("org.apache.spark.status.api.v1.StageData")
+        self._mapper.configOverride(stage).setIgnorals(method.invoke(None, arguments))
+        self._running = java.util.ArrayList()
+        self._running.add(self._jvm.org.apache.spark.JobExecutionStatus.RUNNING)
+        self._live = java.util.ArrayList()
+        for name in _LIVE:
+            self._live.add(v1.StageStatus.valueOf(name))
+        self._all = java.util.ArrayList(), self._python._gateway.new_array(self._jvm.double, 0)
+
+    def _try_out(self) -> None:
+        """Set and read back the minimum of a pool that belongs to nobody."""
+        mode = self._context.taskScheduler().rootPool().schedulingMode()
+        pool = self._jvm.org.apache.spark.scheduler.Pool("malleable", mode, 0, 1)
+        try:
+            self._field.setAccessible(True)
+            self._field.setInt(pool, 7)
+            seen = pool.minShare()
+        except Exception as error:
+            told = str(error).strip().partition("\n")[0]
+            raise ValueError(
+                f"sc: this Spark does not let minShare of a pool be set: {told}"
+            ) from None
+        if seen != 7:
+            raise ValueError("sc: this Spark does not let minShare of a pool be set")
+
+    # One governor.
+
+    def claim(self, who: str) -> None:
+        """ValueError if somebody else governs it."""
+        owner = self._jvm.java.lang.System.getProperties().putIfAbsent(_MARK, who)
+        if owner is not None:
+            raise ValueError(f"sc: {owner} already governs this context")
+
+    def release(self) -> None:
+        """Nobody governs it any more."""
+        self._jvm.java.lang.System.clearProperty(_MARK)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to govern: it has been stopped, or its JVM is gone."""
+        process = getattr(self._python._gateway, "proc", None)
+        return self._python._jsc is None or (process is not None and process.poll() is not None)
+
+    # Of the thread that calls.
+
+    def local(self, name: str) -> str | None:
+        """A property of jobs that this thread submits."""
+        found: str | None = self._python.getLocalProperty(name)
+        return found
+
+    def set_local(self, name: str, value: str | None) -> None:
+        """Set it; None: it is none."""
+        self._python.setLocalProperty(name, value)
+
+    # Looks.
+
+    def _read(self, value: Any) -> Any:
+        return json.loads(self._mapper.writeValueAsString(value))
+
+    def look(self) -> Look:
+        """How it stands now."""
+        slots = self._context.maxNumConcurrentTasks(self._profile)
+        told = self._read(self._store.jobsList(self._running))
+        if not told:
+            return Look(slots, [])
+        there = self._known.toString()
+        for name in [name for name, pool in self._pools.items() if pool.named not in there]:
+            self.set_minimum(name, 0)  # somebody took it away; one of the same name may come
+            del self._pools[name]
+        none, quantiles = self._all
+        stages: dict[int, dict[str, Any]] = {}
+        for stage in self._read(self._store.stageList(self._live, False, False, quantiles, none)):
+            stages[stage["stageId"]] = stage
+        jobs, taken = [], set[int]()
+        for job in sorted(told, key=lambda job: job["jobId"]):
+            own = {k: stages[k] for k in sorted(job["stageIds"]) if k in stages and k not in taken}
+            taken |= own.keys()
+            found = self._job(job, own)
+            if found.stages:
+                jobs.append(found)
+        for known in (self._shapes, self._pool_of):
+            for number in known.keys() - {job["jobId"] for job in told}:
+                del known[number]
+        return Look(slots, jobs)
+
+    def _job(self, job: Mapping[str, Any], stages: Mapping[int, Mapping[str, Any]]) -> Job:
+        """A job with stages that run, or wait for these; those that Spark will skip are none of its work."""
+        number = job["jobId"]
+        active = {k for k, stage in stages.items() if stage["status"] == "ACTIVE"}
+        if active:
+            self._pool_of[number] = stages[min(active)]["schedulingPool"]
+        pool = self._pool_of.get(number, "default")
+        found = Job(number, pool, _moment(job["submissionTime"]))
+        parents, barriers = self._parents(number, stages)
+        left: set[int] = set()
+        label, places = _label(job, pool), sorted(job["stageIds"])
+        for k, stage in stages.items():  # a stage is numbered after those that it waits for
+            before = parents[k] & left
+            if k not in active and not before:
+                continue
+            left.add(k)
+            attempt = f".{stage['attemptId']}" if stage["attemptId"] else ""
+            found.stages.append(
+                Stage(
+                    Key(k, stage["attemptId"]),
+                    number,
+                    f"{label}, stage {k}{attempt}"[-200:],
+                    f"{label} {places.index(k)}"[-200:],
+                    stage["numTasks"],
+                    stage["numActiveTasks"],
+                    *_ended(stage),
+                    tuple(Key(p, stages[p]["attemptId"]) for p in sorted(before)),
+                    k not in active,
+                    k in barriers,
+                )
+            )
+        return found
+
+    def _parents(
+        self, job: int, stages: Mapping[int, Mapping[str, Any]]
+    ) -> tuple[dict[int, set[int]], frozenset[int]]:
+        """What stages of a job wait for, of these; and which are barriers."""
+        if job not in self._shapes:
+            comes_from, barriers = {}, set()
+            for graph in self._read(self._store.operationGraphForJob(job)):
+                number = int(graph["rootCluster"]["id"].rpartition("_")[2])
+                comes_from[number] = {edge["fromId"] for edge in graph["incomingEdges"]}
+                if graph["rootCluster"]["barrier"] or graph["rootCluster"]["barrierClusters"]:
+                    barriers.add(number)
+            self._shapes[job] = _Shape(comes_from, frozenset(barriers), {})
+        shape = self._shapes[job]
+        for k, stage in stages.items():
+            shape.makes.setdefault(stage["rddIds"][0], set()).add(k)
+        makers = {
+            k: set().union(*(shape.makes.get(rdd, ()) for rdd in shape.comes_from.get(k, ())))
+            for k in stages
+        }
+        return makers, shape.barriers
+
+    def ended(self, key: Key) -> tuple[int, float, bool] | None:
+        """Of a stage that is not there any more: tasks that ended well, their mean seconds, and whether
+        no others are wanted. None: Spark has forgotten it."""
+        try:
+            stage = self._read(self._store.lastStageAttempt(key.stage))
+        except Exception as error:
+            if type(error).__name__ != "Py4JJavaError":  # Java has not thrown it
+                raise
+            return None
+        if stage["attemptId"] != key.attempt:
+            return 0, math.nan, False
+        return *_ended(stage), stage["status"] in ("COMPLETE", "SKIPPED", "PENDING")
+
+    # Minima.
+
+    def _pool(self, name: str) -> _Pool | None:
+        """A pool; None: it is not there (yet)."""
+        if name not in self._pools:
+            found = self._context.getPoolForName(name)
+            if not found.isDefined():
+                return None
+            java = found.get()
+            own = java.minShare()
+            self._pools[name] = _Pool(java, f"{name}={java.toString()}", own, own)
+        return self._pools[name]
+
+    def own_minimum(self, name: str) -> int:
+        """What a pool has by its owner."""
+        pool = self._pool(name)
+        return pool.own if pool else 0
+
+    def set_minimum(self, name: str, tasks: int) -> None:
+        """Spark serves a pool first until so many of its tasks run; never fewer than its owner says."""
+        pool = self._pool(name)
+        wanted = max(pool.own, tasks) if pool else 0
+        if pool and pool.now != wanted:
+            self._field.setInt(pool.java, wanted)
+            pool.now = wanted
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Minima of pools that are others than their owners'."""
+        return {name: pool.now for name, pool in self._pools.items() if pool.now != pool.own}
+
+    def restore(self) -> None:
+        """All pools have what they had."""
+        for name in self.changed:
+            self.set_minimum(name, 0)
+
+
+def _ended(stage: Mapping[str, Any]) -> tuple[int, float]:
+    """Tasks of a stage that ended well, and their seconds in the mean."""
+    done = min(stage["numCompleteTasks"], stage["numTasks"])
+    parts = ("executorDeserializeTime", "executorRunTime", "resultSerializationTime")
+    took = sum(stage[part] for part in parts) / 1e3
+    return done, took / done if done else math.nan
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970 of Spark's ``2026-11-28T22:40:56.359GMT``."""
+    told = datetime.strptime(text.removesuffix("GMT"), "%Y-%m-%dT%H:%M:%S.%f")
+    return told.replace(tzinfo=timezone.utc).timestamp()
+
+
+def _label(job: Mapping[str, Any], pool: str) -> str:
+    """What people call a job: its description, where it was called, its group or its pool."""
+    told = (job.get("description"), job["name"], job.get("jobGroup"), pool)
+    return next((text for text in told if text and _UNTOLD not in text), pool)

@@ -1,0 +1,226 @@
+"""Jobs of a Spark context, governed: a ledger of what looks at the context show.
+
+Spark's FAIR scheduler starts the tasks: first of pools that hold fewer than their minimum. The governor looks
+at the jobs that run, tells our scheduler what it saw, and gives each pool as its minimum what that one gives
+to the stages of the pool. A Spark job is a flow, and its stages are the flow's jobs. Stages that wait count as
+work of their flow. Everything that was changed is set back at the end. A look costs O(stages) here, and what
+the scheduler takes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from malleable.live.decider import SchedulerDecider
+from malleable.live.journal import Attempt, Flying, Journal
+from malleable.live.ledger import Ledger, Work
+from malleable.live.spark.context import Context, Job, Key, Stage
+
+
+class Wishes(NamedTuple):
+    """What is wanted of a pool's jobs; ``deadline`` in seconds after ``since`` [s since 1970], else after a job
+    was submitted."""
+
+    weight: float = 1.0
+    deadline: float = math.inf
+    min_slots: int = 0
+    user: str = ""
+    name: str = ""
+    since: float = math.nan
+
+
+class Governor(Ledger):
+    """Jobs of a Spark, governed.
+
+    Parameters
+    ----------
+    spark : Context
+    decider : SchedulerDecider
+    wishes : callable
+        What is wanted of the jobs of a pool, by its name.
+    journal, run, progress, clock, start
+        As of `Ledger`.
+    """
+
+    def __init__(
+        self,
+        spark: Context,
+        decider: SchedulerDecider,
+        wishes: Callable[[str], Wishes] = lambda pool: Wishes(),
+        journal: Journal | None = None,
+        run: int = 0,
+        **options: Any,
+    ) -> None:
+        super().__init__(decider, journal, run, **options)
+        self.decider: SchedulerDecider = decider
+        self.spark, self._wishes = spark, wishes
+        self._epoch = time.time() - self.now  # of the run's clock, in seconds since 1970
+        self._slots = 0
+        self._row_of: dict[Key, int] = {}
+        self._stages: dict[int, Stage] = {}  # as last seen, by row; those that are left
+        self._pools: dict[int, str] = {}  # by row
+        self._busy: dict[int, float] = {}  # slot-seconds seen, by row
+        self._looked = math.nan
+        self.looks = 0
+
+    @property
+    def slots(self) -> int:
+        """Tasks that the context's executors run at once."""
+        return self._slots
+
+    @property
+    def busy(self) -> bool:
+        """Whether a stage was left when it last looked."""
+        return bool(self._stages)
+
+    def look(self) -> None:
+        """One pass: what runs, and what pools should have."""
+        seen = self.spark.look()
+        now, self.looks = self.now, self.looks + 1
+        if seen.slots != self._slots or self.looks == 1:
+            self._slots = seen.slots
+            self.decider.resize(self._slots, now)
+        passed = 0.0 if math.isnan(self._looked) else now - self._looked
+        for row, stage in self._stages.items():
+            self._busy[row] += passed * stage.running
+        self._looked = now
+        there: set[Key] = set()
+        for job in seen.jobs:
+            self._hear(job)
+            there.update(stage.key for stage in job.stages)
+        for key in self._row_of.keys() - there:
+            self._gone(key)
+        self._keep_floors()
+        self._settle_jobs()
+        self._describe()
+        self._decide()
+        self._share()
+        self._record()
+
+    def _hear(self, job: Job) -> None:
+        """A job that runs: its stages, those first that others wait for."""
+        wishes = self._wishes(job.pool)
+        for stage in job.stages:
+            row = self._row_of.get(stage.key)
+            if row is None:
+                row = self._come(job, stage, wishes)
+            elif self._pools[row] != job.pool:  # not known before it began
+                self._pools[row] = job.pool
+            work = self.jobs[row]
+            self._stages[row] = stage
+            if stage.waits:
+                continue
+            self._end(row, stage.done - work.done, stage.mean)
+            work.tasks = max(stage.tasks, work.done)
+            work.running, work.next = stage.running, work.tasks - stage.pending
+            work.elapsed = max(0.0, round(self._busy[row] - work.taken, 3))
+            self.decider.changed(row)
+
+    def _come(self, job: Job, stage: Stage, wishes: Wishes) -> int:
+        since = job.submitted if math.isnan(wishes.since) else wishes.since
+        arrival = min(self.now, max(0.0, since - self._epoch))
+        program = stage.program
+        if wishes.name:
+            program = f"{wishes.name} {program}"
+        row = self.add(
+            Work(
+                stage.name,
+                stage.tasks,
+                weight=wishes.weight,
+                deadline=arrival + wishes.deadline,
+                user=wishes.user,
+                program=program,
+                after=[self._row_of[key] for key in stage.after],
+                arrival=arrival,
+                flow=f"job {job.number}",
+            )
+        )
+        self._row_of[stage.key], self._pools[row], self._busy[row] = row, job.pool, 0.0
+        return row
+
+    def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
+        """Stages come with their flow; the scheduler knows which of them wait."""
+        return "free"
+
+    def _end(self, row: int, count: int, mean: float) -> None:
+        """So many tasks more have ended well; all of them took so long in the mean."""
+        work = self.jobs[row]
+        if count <= 0:
+            return
+        mean = 0.0 if math.isnan(mean) else mean
+        seconds = max(0.0, mean * (work.done + count) - work.taken) / count
+        began = max(0.0, self.now - seconds)
+        self._attempted += [
+            Attempt(row, work.done + k, 0, 0, began, seconds, how="counted") for k in range(count)
+        ]
+        work.done += count
+        work.taken, work.mean, work.last = mean * work.done, mean, self.now
+
+    def _gone(self, key: Key) -> None:
+        """A stage that is not there any more: it has ended, or was skipped, or its job was given up."""
+        row = self._row_of[key]
+        work = self.jobs[row]
+        done, mean, well = self.spark.ended(key) or (work.tasks, work.mean, True)
+        for known in (self._stages, self._pools, self._busy):
+            del known[row]
+        del self._row_of[key]
+        self._end(row, done - work.done, mean)
+        work.running, work.elapsed, work.next = 0, 0.0, work.done
+        self._touched.add(row)
+        self.decider.changed(row)
+        if well:
+            work.tasks = work.done
+            return
+        self._attempted += [
+            Attempt(row, task, 0, 1, self.now, how="cancelled")
+            for task in range(work.done, work.tasks)
+        ]
+        self.cancel(row)
+
+    # What should be.
+
+    def _keep_floors(self) -> None:
+        """What a pool is guaranteed, its first stages have."""
+        left: dict[str, int] = {}
+        for row, stage in self._stages.items():
+            if stage.waits:
+                continue
+            pool, work = self._pools[row], self.jobs[row]
+            if pool not in left:
+                left[pool] = max(self.spark.own_minimum(pool), self._wishes(pool).min_slots)
+            least = min(left[pool], stage.tasks - stage.done)
+            left[pool] -= least
+            if least != work.min_slots:
+                work.min_slots = least
+                self.decider.terms(row, self.now)
+
+    def _share(self) -> None:
+        """Pools have as their minima what their stages have; those of which none is left, what they had."""
+        slots: dict[str, int] = dict.fromkeys(self.spark.changed, 0)
+        for row, stage in self._stages.items():
+            if stage.waits:
+                continue
+            given = self.jobs[row].slots
+            if stage.barrier and given < stage.pending:
+                given = 0
+            slots[self._pools[row]] = slots.get(self._pools[row], 0) + given
+        for pool, given in slots.items():
+            self.spark.set_minimum(pool, given)
+
+    # What is kept.
+
+    def flying(self) -> list[Flying]:
+        """What runs, by job, as last seen."""
+        return [
+            Flying(row, stage.running, began, began)
+            for row, stage in self._stages.items()
+            if stage.running
+            for began in [self.now - self.jobs[row].elapsed / stage.running]
+        ]
+
+    def end(self, status: str) -> None:
+        """The run's last words."""
+        self._end_run(status, lambda: self.decider.history(self.now))
