@@ -111,7 +111,7 @@ class GovernedSpark:
         Parameters
         ----------
         name : str, optional
-            Name of the pool, for example of a job group or a user. By default a pool that nobody else
+            Name of the pool, for example of a job group or a user. By default a pool that no other block
             uses, as for one query. If the name is the same each time, task times are remembered for it.
         weight : float
             Weight of each of the pool's jobs in the objective [1].
