@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from malleable.files.advice import library
 
-_MARK = "malleable.govern_spark"
+_MARK = "malleable governor"
 _POOL = "org.apache.spark.scheduler.Pool"
 _VALUE = "com.fasterxml.jackson.annotation.JsonIgnoreProperties$Value"
 _LARGE = ("details", "peakExecutorMetrics", "accumulatorUpdates", "killedTasksSummary")
