@@ -19,7 +19,7 @@ constexpr Kind kClusterKinds[] = {Kind::kResponse, Kind::kCompletion, Kind::kStr
                                   Kind::kTardy,    Kind::kTardiness,  Kind::kLateness};
 
 constexpr std::string_view kOptions[] = {
-    "hysteresis",       "effort",  "at_least_one", "by_user",    "gang",
+    "hysteresis",       "effort",  "at_least_one", "by_user",    "min_mode",
     "pool_minimum",     "speedup", "slow_start",   "split_copy", "delay",
     "replicas",         "learn",   "prior",        "ageing",     "period",
     "processors",       "epoch",   "heartbeat",    "noise",      "straggler_share",
@@ -311,11 +311,11 @@ void fuzz(Bytes bytes) {
   options.seed = bytes.byte();
   const bool network = bytes.chance(80);
   options.trace = true;
-  World world = read_world(bytes, times, network, options.gang);
+  World world = read_world(bytes, times, network, options.start_together());
   validate(world.cluster());
   validate(world.jobs());
   if (refused([&] { validate_fit(world.cluster(), world.jobs()); })) return;
-  if (options.gang) {
+  if (options.start_together()) {
     // Gangs that never fit are refused by the border; so are those that nodes that left could hold.
     for (const Phase p : {kMap, kReduce}) {
       const std::int64_t first = world.slots[world.generic ? 0 : p][0];

@@ -65,7 +65,7 @@ COMMANDS: dict[str, dict[str, list[str] | None]] = {
         "--at": NUMBERS,
         "--now": NUMBERS,
         "--effort": ["0", "1", "5", "-1", "x"],
-        "--min-mode": ["gang", "guarantee"],
+        "--min-mode": ["gang", "guarantee", "start"],
         "--phase": ["map", "reduce"],
         "--explain": None,
     },

@@ -173,7 +173,7 @@ TEST(all_options_together) {
     options.speedup.p = chance(random, 0.5) ? 1.0 : 0.5;
     options.split_copy = chance(random, 0.5);
     options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
-    options.gang = chance(random, 0.3);
+    if (chance(random, 0.3)) options.min_mode = PhaseMinimum::kStart;
     options.learn = chance(random, 0.5);
     options.lose_output = chance(random, 0.8);
     options.seed = random();
@@ -182,8 +182,8 @@ TEST(all_options_together) {
     const std::vector<std::uint8_t> up{0, 0, 1, 1};
     const ClusterChanges changes{times, nodes, up};
     EpochOptions epoch;
-    if (options.gang) epoch.min_mode = MinMode::kGang;
-    ClusterEpoch flex(epoch, chance(random, 0.5) && !options.gang, false, 0.2);
+    if (options.start_together()) epoch.min_mode = MinMode::kGang;
+    ClusterEpoch flex(epoch, chance(random, 0.5) && !options.start_together(), false, 0.2);
     ClusterFifo fifo;
     ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0), larger(SrptKind::kMaxSrpt, 1.0),
         hesrpt(SrptKind::kHeSrpt, 0.5);
@@ -334,7 +334,7 @@ TEST(a_gang_after_many_heartbeats) {
     ClusterOptions options;
     options.epoch = 0.0;
     options.heartbeat = 1.0;
-    options.gang = true;
+    options.min_mode = PhaseMinimum::kStart;
     options.replicas = 1;
     options.delay = 5e5;
     options.seed = seed;

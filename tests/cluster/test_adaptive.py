@@ -91,7 +91,7 @@ def test_gangs_start_whole():
     # Two slots on two nodes; the gang holds the free one until the other job's task has ended.
     jobs = mb.ClusterJobs([1, 2], [10, 5], arrival=[0, 1], min_map_slots=[0, 2])
     cluster = mb.Cluster([{"map_slots": 1, "count": 2}])
-    result = mb.simulate(jobs, "adaptive", cluster=cluster, gang=True, epoch=0, rng=1)
+    result = mb.simulate(jobs, "adaptive", cluster=cluster, min_mode="start", epoch=0, rng=1)
     assert result.records["starting_time"].tolist() == [0, 10]
 
 

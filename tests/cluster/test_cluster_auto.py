@@ -132,7 +132,8 @@ def test_minima_are_kept():
 
 
 @pytest.mark.parametrize(
-    "options", [{"gang": True}, {"at_least_one": True}, {"pool_minimum": 0.5}, {"pools": True}]
+    "options",
+    [{"min_mode": "start"}, {"at_least_one": True}, {"pool_minimum": 0.5}, {"pools": True}],
 )
 def test_where_flowflex_cannot_do_it_stages_are_served(options):
     options = dict(options)

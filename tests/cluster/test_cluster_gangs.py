@@ -11,7 +11,7 @@ from tests.full import part
 
 
 def run(jobs, policy="fifo", nodes=({"map_slots": 1, "count": 2},), **options):
-    options = {"epoch": 0, "rng": 1, "gang": True, **options}
+    options = {"epoch": 0, "rng": 1, "min_mode": "start", **options}
     return mb.simulate(jobs, policy, cluster=mb.Cluster(list(nodes)), **options)
 
 
@@ -103,8 +103,8 @@ def test_a_policy_that_never_chooses_ends():
 def test_ageing_with_adaptive(policy):
     jobs = mb.generate_cluster_jobs(60, 3, gap=2.0, mean_maps=10)
     node = [{"map_slots": 3, "reduce_slots": 1, "count": 3}, {"map_slots": 1, "rate": 0.25}]
-    plain = run(jobs, policy, node, gang=False, ageing=0).summary[policy]
-    aged = run(jobs, policy, node, gang=False, ageing=20).summary[policy]
+    plain = run(jobs, policy, node, min_mode="guarantee", ageing=0).summary[policy]
+    aged = run(jobs, policy, node, min_mode="guarantee", ageing=20).summary[policy]
     assert aged["jobs"] == 60
     if policy == "adaptive":
         assert plain["jobs"] == 60
@@ -140,7 +140,9 @@ def test_gangs_keep_their_size_everywhere(data):
         "slow_start": data.draw(st.sampled_from([0.05, 0.5, 1])),
     }
     cluster = mb.Cluster([{**kind, "count": nodes}], changes=changes if lost else ())
-    result = mb.simulate(jobs, policy, cluster=cluster, rng=1, gang=True, trace=True, **options)
+    result = mb.simulate(
+        jobs, policy, cluster=cluster, rng=1, min_mode="start", trace=True, **options
+    )
     (summary,), (trace,) = result.summary.values(), result.trace.values()
     assert summary["jobs"] == count
     # Who lost tasks with a node runs on with less; and where slots are offered one by one, so does a
@@ -174,8 +176,8 @@ def test_ageing_lets_a_large_job_run():
     short = 50
     jobs = mb.ClusterJobs([1] * (short + 1), [30] + [1] * short, arrival=[0.5, *range(short)])
     node = [{"map_slots": 1}]
-    plain = run(jobs, "flex", node, gang=False, trace=True)
-    aged = run(jobs, "flex", node, gang=False, ageing=10, trace=True)
+    plain = run(jobs, "flex", node, min_mode="guarantee", trace=True)
+    aged = run(jobs, "flex", node, min_mode="guarantee", ageing=10, trace=True)
     assert plain.records["starting_time"][0] == 50
     assert aged.records["starting_time"][0] == 11
 
@@ -191,7 +193,7 @@ def test_nobody_waits_longer_than_ten_minutes_for_a_task(policy):
         user=["a"] * (short + 1),
     )
     node = [{"map_slots": 1}]
-    waits = [run(jobs, policy, node, gang=False, **more) for more in ({}, {"ageing": 0})]
+    waits = [run(jobs, policy, node, min_mode="guarantee", **more) for more in ({}, {"ageing": 0})]
     aged, endless = (float(found.records["starting_time"].max()) for found in waits)
     assert aged <= 2_031
     wait = [np.max(found.records["starting_time"] - jobs.arrival) for found in waits]
@@ -208,7 +210,7 @@ def test_gangs_run_whole_or_not_at_all():
     gang = run(jobs, "fifo", node).records
     assert gang["starting_time"].tolist() == [0, 10, 2]
     assert gang["completion"].tolist() == [10, 20, 4]
-    with pytest.raises(ValueError, match=r"min_map_slots\[0\] = 4: the gang never fits on 3"):
+    with pytest.raises(ValueError, match=r"min_map_slots\[0\] = 4: they never start together on 3"):
         run(mb.ClusterJobs([4], 1, min_map_slots=4), "fifo", node)
 
 
@@ -245,7 +247,9 @@ def test_where_most_jobs_starve_the_order_stays():
     jobs = mb.ClusterJobs([1] * 3_000, rng.lognormal(3, 1.5, 3_000), arrival=np.arange(3_000))
     node = [{"map_slots": 40}]
     mean = {
-        (policy, ageing): run(jobs, policy, node, gang=False, ageing=ageing).summary[policy]["mean_response"]
+        (policy, ageing): run(
+            jobs, policy, node, min_mode="guarantee", ageing=ageing
+        ).summary[policy]["mean_response"]
         for policy, ageing in [("flex", 0), ("flex", 10), ("fifo", 0)]
     }  # fmt: skip
     assert mean["flex", 0] < 0.5 * mean["fifo", 0]

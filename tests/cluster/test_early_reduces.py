@@ -202,7 +202,7 @@ WORLDS = {
     "heartbeats": {"heartbeat": 3.0},
     "blocks": {"replicas": 2, "delay": 2.0},
     "backups": {"backups": True},
-    "gangs": {"gang": True},
+    "gangs": {"min_mode": "start"},
 }
 
 

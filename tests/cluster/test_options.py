@@ -140,7 +140,7 @@ def is_of_clusters(path):
     return any(word in path.stem for word in ("cluster", "scheduler", "options"))
 
 
-@pytest.mark.parametrize("name", ["ageing", "gang", "prior", "noise"])
+@pytest.mark.parametrize("name", ["ageing", "pool_minimum", "prior", "noise"])
 def test_an_option_is_spelled_in_its_row_and_where_it_is_used(name):
     """In four files at most, beside C's structure, which never changes and has those of its first days."""
     spelled = re.compile(rf'\boptions_?\.{name}\b|"{name}"')

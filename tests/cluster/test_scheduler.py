@@ -42,15 +42,15 @@ class Placed:
 
 
 GANGS = [
-    {"gang": True},
-    {"gang": True, "ageing": 10.0},
+    {"min_mode": "start"},
+    {"min_mode": "start", "ageing": 10.0},
 ]
 BLOCKS = [
     {"replicas": 1},
     {"replicas": 1, "delay": 4.0},
     {"replicas": 1, "delay": 4.0, "ageing": 10.0},
-    {"replicas": 1, "gang": True, "ageing": 10.0},
-    {"replicas": 1, "gang": True},
+    {"replicas": 1, "min_mode": "start", "ageing": 10.0},
+    {"replicas": 1, "min_mode": "start"},
 ]  # A gang that waits for blocks takes the slots that came free first, which an engine does not tell.
 
 

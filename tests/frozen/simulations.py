@@ -16,7 +16,11 @@ INSTANCES = Path(__file__).parent / "instances"
 
 
 def run(jobs, policy, options):
-    """One simulation as lines; clusters are called by the names of their files."""
+    """One simulation as lines; clusters are called by the names of their files, and gangs by their name."""
+    options = {
+        **{name: value for name, value in options.items() if name != "gang"},
+        **({"min_mode": "start"} if options.get("gang") else {}),
+    }
     places = {"cluster": cluster_of(INSTANCES / options["cluster"])} if "cluster" in options else {}
     found = mb.simulate(jobs, policy, rng=1, **{**options, **places})
     summary = found.summary[policy]

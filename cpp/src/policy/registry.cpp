@@ -36,7 +36,7 @@ EpochOptions epoch_options(const ClusterRequest& r, EpochPolicy policy) {
   options.aggregate = r.aggregate;
   options.kind = r.kind;
   options.policy = policy;
-  options.min_mode = r.options.gang ? MinMode::kGang : MinMode::kGuarantee;
+  options.min_mode = r.options.start_together() ? MinMode::kGang : MinMode::kGuarantee;
   options.hysteresis = r.options.hysteresis;
   options.effort = r.options.effort;
   return options;
@@ -49,7 +49,8 @@ Made epoch_with(const ClusterRequest& r) {
 }
 // Where slots are of two kinds, or all jobs have minima or gangs, flows are served stage by stage.
 Made auto_with(const ClusterRequest& r) {
-  if (!r.generic || r.options.gang || r.options.at_least_one || r.options.pool_minimum > 0.0) {
+  if (!r.generic || r.options.start_together() || r.options.at_least_one ||
+      r.options.pool_minimum > 0.0) {
     return epoch_with<EpochPolicy::kFlex>(r);
   }
   return std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);

@@ -22,11 +22,11 @@ std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
   return std::max<std::int64_t>(0, least - s.running);
 }
 
-bool ClusterScheduler::has_gangs() const { return options_.gang; }
+bool ClusterScheduler::has_gangs() const { return options_.start_together(); }
 
 // How many free slots it takes until a task of the phase may start.
 std::int64_t ClusterScheduler::least(Index job, Phase p) const {
-  return options_.gang ? std::max<std::int64_t>(needs(job, p), 1) : 1;
+  return has_gangs() ? std::max<std::int64_t>(needs(job, p), 1) : 1;
 }
 
 // Whether it lacks tasks of a gang that runs: it fills up before anything else.
@@ -34,7 +34,7 @@ bool ClusterScheduler::ran_short(Index job, int pool) const {
   const auto lacks = [&](Phase p) {
     return pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0;
   };
-  return options_.gang && (lacks(kMap) || lacks(kReduce));
+  return has_gangs() && (lacks(kMap) || lacks(kReduce));
 }
 
 std::int64_t ClusterScheduler::gathered(Index job, Phase p) const {

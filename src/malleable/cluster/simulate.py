@@ -227,7 +227,7 @@ def run(
     believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
     end = _end(horizon)
     goal = goal_of(objective, len(jobs))
-    _check_gangs(jobs, place, settings.get("gang", False))
+    _check_gangs(jobs, place, settings.get("min_mode") == "start")
     known = None if history is None or not learns else read_history(history)
     programs: list[Any] = [] if known is None else list(known.names)
     columns, users = _jobs(jobs, place, policy, programs)
@@ -366,5 +366,5 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:
         ("min_reduce_slots", jobs.reduces, 1),
     ):
         minimum, slots = getattr(jobs, field), total[0 if cluster.generic else pool]
-        never = f"the gang never fits on {counted(slots, 'slot')}"
+        never = f"they never start together on {counted(slots, 'slot')}"
         refuse(field, minimum, gangs & (np.minimum(tasks, minimum) > slots), never)

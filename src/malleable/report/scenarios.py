@@ -70,7 +70,7 @@ def rigid_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
     if study.rigid is None or not study.rigid.any():
         return []
     minimum = np.where(study.rigid, np.minimum(study.jobs.maps, study.slots), 0)
-    made, how = study.jobs.changed(min_map_slots=minimum), {"gang": True}
+    made, how = study.jobs.changed(min_map_slots=minimum), {"min_mode": "start"}
     return [Scenario(("rigid", name), made, study.units, name, how, True) for name in policies]
 
 

@@ -1,17 +1,23 @@
 // Options of a cluster's policies, and the table of them: the base of a scheduler's options.
 #pragma once
 
+#include <cstdint>
+
 #include "malleable/model/domain.hpp"
 #include "malleable/model/option.hpp"
 
 namespace malleable {
+
+// What the minimum of a phase means: tasks that it may always run, or tasks that start together.
+enum class PhaseMinimum : std::uint8_t { kGuarantee, kStart };
+inline constexpr const char* kPhaseMinima[] = {"guarantee", "start"};
 
 struct PolicyOptions {
   double hysteresis = 0.0;
   std::optional<std::uint64_t> effort;
   bool at_least_one = false;
   std::optional<bool> by_user;
-  bool gang = false;
+  PhaseMinimum min_mode = PhaseMinimum::kGuarantee;
   double pool_minimum = 0.0;
   CommonSpeedup speedup;
 
@@ -35,10 +41,12 @@ struct PolicyOptions {
                "user; false: the policy decides for all jobs together; none: as true if the "
                "cluster names users, otherwise as false"),
           self.by_user);
-    visit(flag("gang", "",
-               "true: a phase of a job runs at least as many tasks at once as the minimum of the "
-               "job, or none; false: each job is guaranteed its minimum"),
-          self.gang);
+    visit(
+        Option{"min_mode", 0.0, 1.0, "", "",
+               "guarantee: each job is guaranteed its minimum; start: a phase of a job waits until "
+               "as many tasks as the minimum of the job can start together",
+               kPhaseMinima},
+        self.min_mode);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",
                  "the part of the slots of each kind (map, reduce) that is guaranteed to the jobs, "
                  "divided equally among them"},
@@ -49,6 +57,7 @@ struct PolicyOptions {
                  "2, 3 ... tasks do. A job that has a speed-up of its own uses this speed-up"},
           self.speedup);
   }
+  bool start_together() const { return min_mode == PhaseMinimum::kStart; }
   // After options were given by their names: what some of them say of others.
 };
 
