@@ -152,9 +152,7 @@ def hold_started(world: HpcJobs, rule: str) -> tuple[Any, Any]:
 def play(rule: str, world: HpcJobs, measure: str) -> float:
     """Mean response, or the longest wait."""
     if rule == "start":
-        records = mb.simulate(
-            world.jobs, policy="flex", slots=HPC_SLOTS, min_mode="start"
-        ).records
+        records = mb.simulate(world.jobs, policy="flex", slots=HPC_SLOTS, min_mode="start").records
         arrival = world.jobs.arrival[records["job_id"]]
         start, end = records["starting_time"], records["completion"]
     else:
@@ -171,8 +169,9 @@ def play(rule: str, world: HpcJobs, measure: str) -> float:
     'width, first come, with a reservation. "at minimum", "at preferred" and "at maximum" do the same with '
     "malleable jobs, which shrink if others can then start, and grow from the common pool of "
     'free slots. "first fit" starts jobs by arrival wherever their minima fit, and "by work and wait" by '
-    "work / (1 + wait / 1 h)^2; both let jobs grow by what a slot saves of the time that is left. "by work and wait" has the shorter mean "
-    "where most jobs are rigid, and lets some of them wait up to three times as long as EASY does",
+    "work / (1 + wait / 1 h)^2; both let jobs grow by what a slot saves of the time that is left. The rule "
+    '"by work and wait" has the shorter mean where most jobs are rigid, and lets some of them wait up to '
+    "three times as long as EASY does",
 )
 def start_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
