@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "malleable/kernel/running_sum.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"
@@ -16,6 +17,13 @@ struct Row {
   std::vector<std::pair<double, double>> steps;
   std::int64_t given = 0;
 };
+
+// The mirror knows one order for each objective.
+EpochOptions one_order() {
+  EpochOptions options;
+  options.few = 0;
+  return options;
+}
 
 // The same jobs, kept naively; every decision is made from nothing.
 struct Mirror {
@@ -125,6 +133,9 @@ struct Mirror {
         const double size = options.kind == Kind::kStretch ? row.size : 1.0;
         key[k] = row.weight * size > 0.0 ? row.work * (size / row.weight) : kInfinity;
         if (holds(ids[k], instance.low[k])) key[k] /= 1.0 + options.hysteresis;
+        if (options.stable || row.work == 0.0) continue;
+        const double most = std::min<double>(static_cast<double>(row.high), instance.slots);
+        key[k] /= 0.5 * sum_of(built.work) / instance.slots + row.work / most;
       }
     } else if (options.hysteresis > 0.0 && options.kind == Kind::kTardiness &&
                options.aggregate == Aggregate::kSum && !options.effort && !instance.gang &&
@@ -292,12 +303,12 @@ void run_epochs(Random& random, const EpochOptions& options, int epochs) {
   }
 }
 
-const EpochOptions kFlexSum{};
+const EpochOptions kFlexSum = one_order();
 
 TEST(flex_with_a_key_per_job) {
   for (const Kind kind : {Kind::kResponse, Kind::kCompletion, Kind::kStretch, Kind::kLateness}) {
     trials(1 + static_cast<std::uint64_t>(kind), 60, [&](Random& random) {
-      EpochOptions options;
+      EpochOptions options = one_order();
       options.kind = kind;
       run_epochs(random, options, 40);
     });
@@ -306,7 +317,7 @@ TEST(flex_with_a_key_per_job) {
 
 TEST(flex_with_hysteresis) {
   trials(10, 150, [](Random& random) {
-    EpochOptions options;
+    EpochOptions options = one_order();
     options.kind = kKinds[random() % std::size(kKinds)];
     options.hysteresis = real(random, 0.0, 2.0);
     options.stable = chance(random, 0.5);
@@ -318,7 +329,7 @@ TEST(flex_with_hysteresis) {
 
 TEST(flex_by_instance) {
   trials(11, 150, [](Random& random) {
-    EpochOptions options;
+    EpochOptions options = one_order();
     options.kind = kKinds[random() % std::size(kKinds)];
     options.aggregate = chance(random, 0.5) ? Aggregate::kMax : Aggregate::kSum;
     if (chance(random, 0.3)) options.min_mode = MinMode::kGang;
@@ -330,7 +341,7 @@ TEST(flex_by_instance) {
 TEST(other_policies) {
   for (const EpochPolicy policy : {EpochPolicy::kFair, EpochPolicy::kFifo, EpochPolicy::kWdeq}) {
     trials(20 + static_cast<std::uint64_t>(policy), 80, [&](Random& random) {
-      EpochOptions options;
+      EpochOptions options = one_order();
       options.policy = policy;
       options.kind = kKinds[random() % std::size(kKinds)];
       options.aggregate = chance(random, 0.5) ? Aggregate::kMax : Aggregate::kSum;
@@ -344,7 +355,7 @@ TEST(other_policies) {
 // instances.
 TEST(minima_come_and_go) {
   trials(30, 100, [](Random& random) {
-    EpochOptions options;
+    EpochOptions options = one_order();
     options.hysteresis = chance(random, 0.5) ? 0.5 : 0.0;
     options.stable = chance(random, 0.5);
     Mirror mirror{options, 6, {}};
@@ -362,7 +373,7 @@ TEST(minima_come_and_go) {
 
 // A job that lost its slots to minima holds nothing any more.
 TEST(slots_lost_to_minima_are_not_held) {
-  EpochOptions options;
+  EpochOptions options = one_order();
   options.hysteresis = 1.0;
   Mirror mirror{options, 4, {}};
   Epoch epoch(4, options);
@@ -405,7 +416,7 @@ TEST(ids_are_stable_and_never_used_again) {
 
 TEST(steps_outlive_the_jobs_around_them) {
   Random random(41);
-  EpochOptions options;
+  EpochOptions options = one_order();
   options.kind = Kind::kSla;
   Mirror mirror{options, 9, {}};
   Epoch epoch(9, options);
@@ -473,7 +484,7 @@ TEST(kinds_come_and_go) {
   trials(22, 40, [](Random& random) {
     const auto slots = static_cast<std::int64_t>(integer(random, 1, 12));
     for (const Kind kind : kKinds) {
-      EpochOptions options;
+      EpochOptions options = one_order();
       options.kind = kind;
       Epoch one(slots, options);
       options.kind = kind == Kind::kTardy ? Kind::kResponse : Kind::kTardy;
@@ -512,13 +523,16 @@ TEST(rules_are_chosen_by_what_is_there) {
     return std::string(epoch.rule());
   };
   EpochOptions options;
-  CHECK_EQUAL(rule(options, 3), "smith");
+  CHECK_EQUAL(rule(options, 3), "instance");
+  CHECK_EQUAL(rule(options, 300), "catch up");
+  CHECK_EQUAL(rule({.stable = true}, 3), "smith");
   CHECK_EQUAL(rule(options, 3, 5.0), "period");
   CHECK_EQUAL(rule({.policy = EpochPolicy::kFifo}, 3), "smith");
   CHECK_EQUAL(rule({.policy = EpochPolicy::kFair}, 3), "equal shares");
   CHECK_EQUAL(rule({.policy = EpochPolicy::kWdeq}, 3), "instance");
   CHECK_EQUAL(rule({.min_mode = MinMode::kGang}, 3), "instance");
-  CHECK_EQUAL(rule({.kind = Kind::kTardiness}, 3), "apparent cost");
+  CHECK_EQUAL(rule({.kind = Kind::kTardiness}, 3), "instance");
+  CHECK_EQUAL(rule({.kind = Kind::kTardiness}, 300), "apparent cost");
   CHECK_EQUAL(rule({.kind = Kind::kTardy}, 3), "instance");
   CHECK_EQUAL(rule({.kind = Kind::kTardy}, 5000), "apparent cost");
   CHECK_EQUAL(rule({.aggregate = Aggregate::kMax, .kind = Kind::kStretch}, 3), "instance");
@@ -545,7 +559,7 @@ TEST(capacity_that_is_gone) {
 }
 
 TEST(a_kind_of_its_own_needs_a_function) {
-  EpochOptions options;
+  EpochOptions options = one_order();
   options.kind = Kind::kCustom;
   Epoch epoch(3, options);
   Table table;
@@ -560,7 +574,7 @@ TEST(a_kind_of_its_own_needs_a_function) {
 
 TEST(options_that_make_no_sense) {
   const auto with = [](auto change) {
-    EpochOptions options;
+    EpochOptions options = one_order();
     change(options);
     Epoch epoch(1, options);
   };
@@ -583,7 +597,7 @@ TEST(options_that_make_no_sense) {
 TEST(nothing_to_decide) {
   for (const EpochPolicy policy :
        {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kFifo, EpochPolicy::kWdeq}) {
-    EpochOptions options;
+    EpochOptions options = one_order();
     options.policy = policy;
     Epoch epoch(3, options);
     epoch.decide(5.0);

@@ -30,12 +30,26 @@ void InstanceRule::make_order(const Scene& at) {
     planned_.emplace();
     flex_.plan_strict_order(of.problem, of.penalties, options.aggregate, *planned_);
     order = planned_->order;
+  } else if (at.tries_orders()) {
+    try_orders(at);
   } else if (levelled(at)) {
     flex_.level_order(of.problem, of.penalties, order);
   } else {
     flex_.own_order(of.problem, of.penalties, options.aggregate, order);
   }
   if (options.hysteresis > 0.0) hold_on(at, strict);
+}
+
+// Of very few jobs, while none have come since the first decision, the plan is searched for.
+void InstanceRule::try_orders(const Scene& at) {
+  constexpr std::size_t kFewPlanned = 12;
+  if (order.size() > kFewPlanned || at.options.stable || at.coming.expected() > 0.0) {
+    choice_.run(of.problem, of.penalties, order);
+    return;
+  }
+  planned_.emplace();
+  flex_.plan(of.problem, of.penalties, Aggregate::kSum, {}, *planned_);
+  order = planned_->order;
 }
 
 // Who holds slots comes earlier; ranks stand in for keys.

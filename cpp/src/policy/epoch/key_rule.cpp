@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "malleable/policy/epoch/catch_up_rule.hpp"
 #include "malleable/policy/epoch/cost_rule.hpp"
 #include "malleable/policy/epoch/level_rule.hpp"
 #include "malleable/policy/epoch/smith_rule.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 std::unique_ptr<KeyRule> rule_called(std::string_view name) {
   if (name == SmithRule::kName) return std::make_unique<SmithRule>();
+  if (name == CatchUpRule::kName) return std::make_unique<CatchUpRule>();
   if (name == CostRule::kName) return std::make_unique<CostRule>();
   if (name == LevelRule::kName) return std::make_unique<LevelRule>();
   return nullptr;
@@ -24,13 +26,15 @@ std::string_view rule_for(const Scene& at) {
   const JobTable& jobs = at.jobs;
   if (!at.sums()) return LevelRule::of_lines(jobs) ? LevelRule::kName : std::string_view();
   const bool due = CostRule::stepped(jobs) + jobs.count(Kind::kTardiness) > 0;
-  return due ? CostRule::kName : SmithRule::kName;
+  if (due) return CostRule::kName;
+  return at.options.stable ? SmithRule::kName : CatchUpRule::kName;  // scene.hpp says why
 }
 
 }  // namespace
 
 bool KeyRule::applies(const Scene& at) const {
   if (at.gang() || at.options.effort || at.options.predictable || at.jobs.concave()) return false;
+  if (at.tries_orders()) return false;
   if (at.jobs.count(Kind::kStrict) + at.jobs.count(Kind::kCustom) > 0 && at.flex()) return false;
   return at.jobs.minima <= at.capacity();
 }

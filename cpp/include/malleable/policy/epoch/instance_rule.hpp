@@ -1,11 +1,12 @@
 // Any policy, objective and kind of job, by way of an instance of all jobs.
 //
 // Orders without a key a job are built by sorting, O(J log J): the objective's own, with strict
-// deadlines the one of FLEX's plan, with an effort that of the best plan. Maxima of many jobs need
-// no order: their level says who gets slots (level_rule.hpp says why). FAIR and WDEQ share by a
-// waterline. While some job's speed-up is not linear, the policy concave decides. What the last
-// decision leads to, its plan, value and bound, is worked out on request. Policies: flex, baseline,
-// concave; kernels: waterline, forced_work.
+// deadlines the one of FLEX's plan, with an effort that of the best plan, for sums over few jobs
+// the best of several (policy/order_choice). Maxima of many jobs need no order: their level says
+// who gets slots (level_rule.hpp says why). FAIR and WDEQ share by a waterline. While some job's
+// speed-up is not linear, the policy concave decides. What the last decision leads to, its plan,
+// value and bound, is worked out on request. Policies: flex, baseline, concave; kernels: waterline,
+// forced_work.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@
 #include "malleable/policy/concave.hpp"
 #include "malleable/policy/epoch/instance.hpp"
 #include "malleable/policy/flex.hpp"
+#include "malleable/policy/order_choice.hpp"
 
 namespace malleable {
 
@@ -56,6 +58,7 @@ class InstanceRule {
 
  private:
   Concave::Task task(const Scene& at) const;
+  void try_orders(const Scene& at);
   void hold_on(const Scene& at, bool strict);
   void decide_concave(const Scene& at, const Problem& beside);
   bool share_by_level(const Scene& at, const Problem& by);
@@ -64,6 +67,7 @@ class InstanceRule {
   Plan plan_nothing(const Scene& at) const;
 
   Flex flex_;
+  OrderChoice choice_;
   Baseline baseline_;
   Concave concave_;
   Waterline waterline_;

@@ -30,9 +30,11 @@ struct EpochOptions {
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
+  // FLEX, sums: of so many jobs at most several orders are tried, which takes a millisecond.
+  std::size_t few = 256;
 
   void state(State& s) {
-    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, stable);
+    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, stable, few);
   }
 };
 
@@ -56,6 +58,14 @@ struct Scene {
   // The job has more than its minimum, and what it has is to stay.
   bool favoured(std::size_t row) const {
     return options.hysteresis > 0.0 && grants[row] > static_cast<std::int64_t>(jobs.low[row]);
+  }
+  // Several orders are tried (policy/order_choice). A cluster, which asks for stable rows, fills
+  // targets by Smith's ratio where that is the order.
+  bool tries_orders() const {
+    if (!flex() || !sums() || options.effort || options.predictable) return false;
+    if (options.hysteresis > 0.0 || jobs.concave() || jobs.rows() > options.few) return false;
+    if (jobs.count(Kind::kStrict) + jobs.count(Kind::kCustom) > 0) return false;
+    return !(options.stable && jobs.all_steady());
   }
   // The weights of a waterline; empty: equal ones.
   std::span<const double> weights() const {

@@ -1,0 +1,61 @@
+// A choice among priority orders for a sum: each is packed, and the one whose schedule costs least
+// decides. No single order wins everywhere: narrow jobs cannot catch up later, unless there are so
+// many that they fill the slots; apparent cost wants much patience for loose deadlines and little
+// for tight ones.
+//
+// Jobs that come later will push ends back, by more or less. So a schedule is priced as if each end
+// were uncertain by `spread`: a jump of the penalty by J at d costs J / (1 + exp((d - C) /
+// spread)), a bend of its slope by B costs B spread log(1 + exp((C - d) / spread)). Among schedules
+// that cost the same today this prefers the one that keeps more slack.
+//
+// Orders: work over the rate at which a job loses soon, for several patiences (apparent cost; steps
+// count together), each with and without `catch up`: the work W counts as W / (A + W / M), M the
+// maximum and A a part of the time of all work on all slots. For lines W M as well; for others
+// latest start, due date, and the set that can be on time (kernel priority_orders). Gangs go by
+// W / M times a power of M: by time, as a wide one blocks the slots, or nearer to work, the
+// narrower they all are. O(J log J) for each of up to thirteen orders.
+//
+// Which orders and which spread: benchmarks/ground, section events.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/key_sort.hpp"
+#include "malleable/kernel/malleable_packing.hpp"
+#include "malleable/kernel/priority_orders.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class OrderChoice {
+ public:
+  // Fills `order` with the best one, and returns what it is called. Penalties are finite, and lines
+  // with jumps.
+  const char* run(const Problem& problem, const Penalties& penalties, std::span<Index> order);
+
+ private:
+  void study(const Problem& problem, const Penalties& penalties);
+  void make_keys(const Penalties& penalties, double patience, double beside, double width_power);
+  double rate(const Penalties& penalties, std::size_t j, double patience) const;
+  double uncertain(const Penalties& penalties, std::size_t j, double end) const;
+  double cost(const Penalties& penalties, double most);
+  void consider(const Penalties& penalties, const char* name);
+  void consider_keys(const Penalties& penalties, const char* name);
+  void consider_costs(const Penalties& penalties, double patience);
+  void consider_area(const Penalties& penalties);
+
+  const Problem* problem_ = nullptr;
+  double all_ = 0.0, spread_ = 0.0;  // [s] of all work on all slots
+  double width_power_ = 0.0;         // of gangs, at most
+  double least_ = 0.0;               // cost of the best order
+  const char* best_ = nullptr;
+  std::vector<double> alone_, key_, earliest_, middle_, paid_;
+  std::vector<Index> tried_, chosen_;
+  PriorityOrders orders_;
+  MalleablePacking packing_;
+  KeySort sorter_;
+};
+
+}  // namespace malleable
