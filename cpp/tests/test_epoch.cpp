@@ -16,6 +16,14 @@ struct Row {
   std::int64_t low = 0, high = kAllSlots;
   std::vector<std::pair<double, double>> steps;
   std::int64_t given = 0;
+  double done = 0.0;
+  bool outlived = false;  // its estimate
+
+  void tell(double left) {
+    const double believed = 0.25 * std::max(done, size);
+    outlived = left == 0.0 && believed >= kWorkRange.least;
+    work = outlived ? believed : left;
+  }
 };
 
 // The mirror knows one order for each objective.
@@ -30,7 +38,15 @@ struct Mirror {
   EpochOptions options;
   std::int64_t slots;
   std::map<std::int64_t, Row> rows;
+  double now = -kInfinity;
 
+  void pass(double until) {
+    for (auto& [id, row] : rows) {
+      if (until > now && row.given > 0) row.done += (until - now) * static_cast<double>(row.given);
+      if (row.outlived) row.tell(0.0);
+    }
+    now = until;
+  }
   Table table(std::span<const std::int64_t> ids) const {
     Table built;
     for (const std::int64_t id : ids) {
@@ -172,6 +188,7 @@ struct Mirror {
 // `again`: at the moment of the decision before, with nothing new; then nothing moves.
 void check_decision(Epoch& epoch, Mirror& mirror, double now, bool again = false) {
   const auto ids = epoch.ids();
+  if (!again) mirror.pass(now);
   Doubles expected = mirror.slots_now(ids, now);
   if (again) {
     for (std::size_t k = 0; k < ids.size(); ++k) {
@@ -250,10 +267,10 @@ void update(Random& random, Epoch& epoch, Mirror& mirror) {
   for (const std::int64_t id : ids) {
     Row& row = mirror.rows.at(id);
     if (works) {
-      row.work = chance(random, 0.1)   ? 0.0
-                 : chance(random, 0.1) ? real(random, 0.1, 20.0)
-                                       : row.work * real(random, 0.1, 1.0);
-      work.push_back(row.work);
+      work.push_back(chance(random, 0.1)   ? 0.0
+                     : chance(random, 0.1) ? real(random, 0.1, 20.0)
+                                           : row.work * real(random, 0.1, 1.0));
+      row.tell(work.back());
     }
     if (weights) weight.push_back(row.weight = static_cast<double>(integer(random, 0, 4)));
     if (dates) deadline.push_back(row.deadline = real(random, 0.0, 40.0));

@@ -179,7 +179,6 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
   at_.jobs.remove(ids, at_.options.stable, [this](const RowsGone& gone) {
     at_.grants.close(gone);
     instance_.of.close(gone);
-    periodic_.close(gone);
     programs_.close(gone);
     if (start_) start_->close(gone);
     if (keys_) keys_->close(gone);
@@ -234,7 +233,11 @@ void Epoch::decide_at(double now, double held) {
     if (at_.jobs.arrive(row, now)) refresh(row);
   }
   periodic_.pass(at_, now);
+  if (now > at_.now) at_.jobs.serve(now - at_.now, at_.grants.given());
   programs_.observe(at_, now);
+  at_.jobs.believe([this](Index row) {
+    if (keys_) keys_->changed(at_, row);
+  });
   at_.coming.decide(now, at_.jobs.next_id());
   decided_ = ++version_;
   at_.now = now;

@@ -356,9 +356,11 @@ class Epoch(PlannedEpoch):
     ) -> None:
         """Change jobs. Arrival, original size, speed-up and kind stay; so do columns that you leave out.
 
-        An estimate may run out before the job ends. So a job without work left keeps ``max(1, min_slots)``
-        slots until `finish`. It gets them before all other jobs, but after the minima of other jobs. Value and
-        bound count the job as ending now. O(n).
+        An estimate may run out before the job ends. If you say that a job has no work left, it has outlived its
+        estimate: the work left is taken to be a quarter of the work done so far, by the slots that decisions
+        gave the job. A job of which nothing was ever done keeps ``max(1, min_slots)`` slots until `finish`. It
+        gets them before all other jobs, but after the minima of other jobs. Value and bound count it as ending
+        now. O(n).
 
         Parameters
         ----------
@@ -395,8 +397,7 @@ class Epoch(PlannedEpoch):
             New capacity, kept from now on (nodes come and go); with 0 no job gets slots.
         period : float, optional
             Seconds for which this decision is held (default: the epoch's ``period``). A job then gets more
-            slots than it can use for the whole period only if no other job can use them better. If a job has
-            outlived its estimate, the work left is taken to be a quarter of the work done so far. 0: you ask
+            slots than it can use for the whole period only if no other job can use them better. 0: you ask
             again as soon as a job ends. The ``plan()`` of the decision and its value are those of a loop that
             asks every ``period`` seconds from now on (as `malleable.plan`). They are worked out by simulating
             this loop. If it is long, the simulation decides less often in the end: a fourth of the time so

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
 
@@ -56,6 +57,10 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
     const std::int64_t made = next_id_++;
     enter(made, id.size());
     id.push_back(made);
+    const std::size_t row = id.size() - 1;
+    done.push_back(std::max(0.0, size[row] - work[row]));
+    outlived.push_back(0);
+    work[row] = told_left(row, work[row]);
   }
 }
 
@@ -98,6 +103,26 @@ std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const 
     check_limits(k, least, most, changes.min_slots.empty());
   }
   return found;
+}
+
+void JobTable::serve(double seconds, std::span<const std::int64_t> given) {
+  for (std::size_t row = 0; row < given.size(); ++row) {
+    if (given[row] > 0) done[row] += seconds * rate(row, static_cast<double>(given[row]));
+  }
+}
+
+// A part of what was done (kernel slot_periods).
+double JobTable::believed_left(std::size_t row) const {
+  return still_left(std::max(done[row], size[row]));
+}
+
+// A job that has nothing left, of which nothing was ever done, has not outlived anything.
+double JobTable::left_anew(std::size_t row, double told) {
+  const double believed = believed_left(row);
+  const bool outlives = told == 0.0 && believed >= kWorkRange.least;
+  if (outlives && !outlived[row]) outliving_.push_back(id[row]);
+  outlived[row] = outlives ? 1 : 0;
+  return outlives ? believed : told;
 }
 
 void JobTable::tidy() {
@@ -165,6 +190,8 @@ void JobTable::close(const RowsGone& gone) {
   gone(sla);
   gone(kind);
   if (!min_mode.empty()) gone(min_mode);
+  gone(done);
+  gone(outlived);
   if (exponent.empty()) return;
   gone(exponent);
   gone(rates);
@@ -172,7 +199,7 @@ void JobTable::close(const RowsGone& gone) {
 
 void JobTable::state(State& s) {
   s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
-  s(min_mode);
+  s(min_mode, done, outlived, outliving_);
   s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
   if (!s.reading()) return;
   pages_.clear();

@@ -21,20 +21,13 @@ constexpr double kMuch = 0.75, kSome = 0.4, kLittle = 0.2;
 
 void Periodic::come(const Scene& at, std::size_t row) {
   const JobTable& jobs = at.jobs;
-  done_.push_back(std::max(0.0, jobs.size[row] - jobs.work[row]));
   if (!(at.period > 0.0)) return;
   history_.arrive(at.period * slot_periods(jobs.work[row], at.period), jobs.size[row],
                   jobs.value_of_second(row));
 }
 
-// What every job did since the last decision, if that was held.
 void Periodic::pass(const Scene& at, double now) {
-  if (!(at.period > 0.0) || !(now > at.now)) return;
-  const double span = now - at.now;
-  history_.pass(span);
-  for (std::size_t r = 0; r < done_.size(); ++r) {
-    if (at.grants[r] > 0) done_[r] += span * at.jobs.rate(r, static_cast<double>(at.grants[r]));
-  }
+  if (at.period > 0.0 && now > at.now) history_.pass(now - at.now);
 }
 
 void Periodic::finish(const Scene& at, std::size_t row) {
@@ -42,15 +35,15 @@ void Periodic::finish(const Scene& at, std::size_t row) {
   const JobTable& jobs = at.jobs;
   // Callers may have told what is left before or after what was done since the last decision.
   const double estimate =
-      std::max(jobs.size[row], jobs.work[row] > 0.0 ? done_[row] + jobs.work[row] : 0.0);
+      std::max(jobs.size[row], jobs.outlived[row] ? 0.0 : jobs.done[row] + jobs.work[row]);
   const double more = at.period * jobs.rate(row, static_cast<double>(at.grants[row]));
-  history_.finish(estimate, done_[row], done_[row] + more);
+  history_.finish(estimate, jobs.done[row], jobs.done[row] + more);
 }
 
 double Periodic::left_of(const JobTable& jobs, std::size_t row, double spread) const {
-  const bool outlived = !(jobs.work[row] > 0.0);
-  const double done = outlived ? std::max(done_[row], jobs.size[row]) : done_[row];
-  double left = outlived ? still_left(done) : jobs.work[row];
+  const bool outlived = jobs.outlived[row] != 0;
+  const double done = outlived ? std::max(jobs.done[row], jobs.size[row]) : jobs.done[row];
+  double left = jobs.work[row];
   const double size = outlived ? jobs.size[row] : done + left;
   if (spread > kLittle) left = size > 0.0 ? LogTimes{std::log(size), spread}.left_after(done) : 0.0;
   return std::max(kWorkRange.least, left);

@@ -54,7 +54,7 @@ void Programs::observe(Scene& at, double now) {
   std::vector<std::int64_t> news;
   for (std::size_t r = 0; r < program_.size(); ++r) {
     const double did = work_then_[r] - jobs.work[r];
-    if (program_[r] < 0 || !(did > 0.0) || !(jobs.work[r] > 0.0)) continue;
+    if (program_[r] < 0 || !(did > 0.0) || !(jobs.work[r] > 0.0) || jobs.outlived[r]) continue;
     if (rates_.observe(program_[r], at.grants[r], did, now - at.now)) news.push_back(program_[r]);
   }
   if (news.empty()) return;

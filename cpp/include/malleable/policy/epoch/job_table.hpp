@@ -64,6 +64,10 @@ class JobTable {
   // Of all jobs while some speed-ups are not linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
+  // [slot-seconds at speed 1] What decisions gave so far, and what was done before.
+  std::vector<double> done;
+  // It was told to have nothing left, and goes on: `work` is what is believed.
+  std::vector<std::uint8_t> outlived;
   // Derived: the minimum (0 for a policy that ignores it), and what a job may get beyond that.
   std::vector<double> low, room;
 
@@ -102,6 +106,19 @@ class JobTable {
   // gone(RowsGone) lets the columns of others follow.
   template <typename Gone>
   void remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone);
+  // What jobs did in so many seconds with what they hold.
+  void serve(double seconds, std::span<const std::int64_t> given);
+  // Brings what is left of jobs that outlived their estimates up to date; seen(row) of each.
+  template <typename Seen>
+  void believe(const Seen& seen) {
+    std::erase_if(outliving_, [&](std::int64_t of) {
+      const Index row = find(of);
+      if (row == kNone || !outlived[row]) return true;
+      work[row] = believed_left(row);
+      seen(row);
+      return false;
+    });
+  }
   // After SLA steps came or went.
   void tidy();
 
@@ -153,6 +170,12 @@ class JobTable {
   Index& place_of(std::int64_t of) {
     return pages_[static_cast<std::size_t>(of) / kPage].rows[static_cast<std::size_t>(of) % kPage];
   }
+  double believed_left(std::size_t row) const;
+  double left_anew(std::size_t row, double told);
+  // What is left of a job that is told to have so much left.
+  double told_left(std::size_t row, double told) {
+    return told > 0.0 && !outlived[row] ? told : left_anew(row, told);
+  }
   void append_speedups(const JobsView& jobs);
   void enter(std::int64_t of, std::size_t row);
   void leave(std::int64_t of, std::size_t row);
@@ -161,6 +184,7 @@ class JobTable {
   std::uint64_t of_kind_[std::size(kKinds)] = {};
   std::size_t curved_ = 0;  // jobs
   bool minima_stale_ = false;
+  std::vector<std::int64_t> outliving_;  // ids of those that outlived, and maybe others
   std::vector<Page> pages_;
   std::int64_t next_id_ = 0;
   NamedRows named_;
@@ -174,7 +198,7 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
     changed |= own != value;
     own = value;
   };
-  if (!changes.work.empty()) set(work[row], left_of(changes.work[k]));
+  if (!changes.work.empty()) set(work[row], told_left(row, left_of(changes.work[k])));
   if (!changes.min_slots.empty()) set(min_slots[row], changes.min_slots[k]);
   if (!changes.max_slots.empty()) set(max_slots[row], changes.max_slots[k]);
   if (!changes.deadline.empty()) set(deadline[row], changes.deadline[k]);

@@ -33,7 +33,6 @@ class Periodic {
   // A new row, the last one; rows that leave; a job that ends, which says how far its estimate was
   // off; time that passes until a decision at `now`.
   void come(const Scene& at, std::size_t row);
-  void close(const RowsGone& gone) { gone(done_); }
   void finish(const Scene& at, std::size_t row);
   void pass(const Scene& at, double now);
 
@@ -46,7 +45,7 @@ class Periodic {
     return at.period > 0.0 && history_.overloaded(at.capacity());
   }
 
-  void state(State& s) { s(done_, history_); }
+  void state(State& s) { s(history_); }
 
  private:
   double left_of(const JobTable& jobs, std::size_t row, double spread) const;
@@ -66,8 +65,6 @@ class Periodic {
   void share_capped(const Scene& at, InstanceRule& by);
   void make_turns(const Scene& at, InstanceRule& by);
 
-  // [slot-seconds at speed 1] What decisions gave so far, and what was done before.
-  std::vector<double> done_;
   PeriodHistory history_;
   bool expects_ = true;
   PeriodPrices prices_;
