@@ -19,6 +19,16 @@ constexpr double kUnsure = 0.5;
 // What a first slot comes at there (kernel/steep_shares), for p from 0.5 to 0.9.
 constexpr double kFirstSlot = 0.3;
 
+// By when the tasks of a pool must have ended so that the job can be on time: reduces that have
+// slots of their own come later, in rounds of whole tasks.
+double due_in(const ClusterState& state, Index job, int pool) {
+  const double due = state.jobs.deadline_of(job);
+  if (pool == 1 || state.slots[1] == 0) return due;
+  const PhaseState& later = state.phase(job, kReduce);
+  const auto slots = static_cast<double>(state.slots[1]);
+  return due - later.estimate * std::ceil(static_cast<double>(later.unfinished()) / slots);
+}
+
 }  // namespace
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
@@ -228,7 +238,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     columns.min_slots.push_back(low);
     columns.max_slots.push_back(demand.most);
     columns.weight.push_back(state.jobs.weight_of(job));
-    columns.deadline.push_back(state.jobs.deadline_of(job));
+    columns.deadline.push_back(due_in(state, job, pool));
     if (id != kAbsent) {
       ids_.push_back(id);
       continue;
