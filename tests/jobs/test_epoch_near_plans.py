@@ -63,7 +63,7 @@ def test_decisions_begin_plans_that_are_as_good_as_those_of_plan(objective: str)
         decision = epoch.decide(0.0)
         plan = decision.plan()
         plan.validate()
-        assert plan.allocation.tolist() == decision.slots.tolist()
+        assert plan.slots.tolist() == decision.slots.tolist()
         best = mb.plan(mb.Jobs(**columns), slots, objective, **options)
         scale = max(abs(best.value), 1e-3)
         if kind == "lateness":
