@@ -31,11 +31,10 @@ void CatchUpRule::state(State& s) { s(key_, selection_, ratio_, alone_); }
 void CatchUpRule::changed(const Scene& at, std::size_t row) {
   const JobTable& jobs = at.jobs;
   const double work = jobs.work[row], most = jobs.low[row] + jobs.room[row];
-  const double pays = jobs.value_of_second(row);
   ratio_[row] = 0.0;
   alone_[row] = 0.0;
   if (!(work > 0.0)) return;
-  ratio_[row] = pays > 0.0 ? work / pays : kInfinity;
+  ratio_[row] = jobs.smith_ratio(row);
   alone_[row] = most > 0.0 ? work / most : 0.0;
   if (at.favoured(row)) ratio_[row] /= 1.0 + at.options.hysteresis;
 }

@@ -11,9 +11,7 @@ void SmithRule::changed(const Scene& at, std::size_t row) {
   } else if (fifo) {
     key = jobs.arrival[row];
   } else {
-    const double size = info(jobs.kind[row]).per_size ? jobs.size[row] : 1.0;
-    key = kInfinity;
-    if (jobs.weight[row] > 0.0 && size > 0.0) key = jobs.work[row] * (size / jobs.weight[row]);
+    key = jobs.smith_ratio(row);
     if (at.favoured(row)) key /= 1.0 + at.options.hysteresis;
   }
 }

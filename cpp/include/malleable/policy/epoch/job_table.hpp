@@ -157,6 +157,11 @@ class JobTable {
   double value_of_second(std::size_t row) const {
     return info(kind[row]).per_size && size[row] > 0.0 ? weight[row] / size[row] : weight[row];
   }
+  // Work left over the rate at which the penalty rises; infinite if it does not rise.
+  double smith_ratio(std::size_t row) const {
+    const double per = info(kind[row]).per_size ? size[row] : 1.0;
+    return weight[row] > 0.0 && per > 0.0 ? work[row] * (per / weight[row]) : kInfinity;
+  }
 
   void state(State& s);
 
