@@ -16,9 +16,13 @@ struct Row {
   std::int64_t low = 0, high = kAllSlots;
   std::vector<std::pair<double, double>> steps;
   std::int64_t given = 0;
-  double done = 0.0;
+  double done = 0.0, since = -kInfinity;
   bool outlived = false;  // its estimate
 
+  void serve(double now) {
+    if (given > 0) done += (now - since) * static_cast<double>(given);
+    since = now;
+  }
   void tell(double left) {
     const double believed = 0.25 * std::max(done, size);
     outlived = left == 0.0 && believed >= kWorkRange.least;
@@ -41,11 +45,12 @@ struct Mirror {
   double now = -kInfinity;
 
   void pass(double until) {
-    for (auto& [id, row] : rows) {
-      if (until > now && row.given > 0) row.done += (until - now) * static_cast<double>(row.given);
-      if (row.outlived) row.tell(0.0);
-    }
     now = until;
+    for (auto& [id, row] : rows) {
+      if (!row.outlived) continue;
+      row.serve(now);
+      row.tell(0.0);
+    }
   }
   Table table(std::span<const std::int64_t> ids) const {
     Table built;
@@ -148,10 +153,12 @@ struct Mirror {
         const Row& row = rows.at(ids[k]);
         const double size = options.kind == Kind::kStretch ? row.size : 1.0;
         key[k] = row.weight * size > 0.0 ? row.work * (size / row.weight) : kInfinity;
+        if (!options.stable && row.work > 0.0) {
+          const double beside = 0.5 * sum_of(built.work) / instance.slots;
+          const double most = std::min<double>(static_cast<double>(row.high), instance.slots);
+          key[k] /= std::exp2(std::round(std::log2(beside) * 4.0) / 4.0) + row.work / most;
+        }
         if (holds(ids[k], instance.low[k])) key[k] /= 1.0 + options.hysteresis;
-        if (options.stable || row.work == 0.0) continue;
-        const double most = std::min<double>(static_cast<double>(row.high), instance.slots);
-        key[k] /= 0.5 * sum_of(built.work) / instance.slots + row.work / most;
       }
     } else if (options.hysteresis > 0.0 && options.kind == Kind::kTardiness &&
                options.aggregate == Aggregate::kSum && !options.effort && !instance.gang &&
@@ -203,6 +210,7 @@ void check_decision(Epoch& epoch, Mirror& mirror, double now, bool again = false
     Row& row = mirror.rows.at(ids[k]);
     CHECK_EQUAL(static_cast<double>(epoch.given()[k]), expected[k]);
     CHECK_EQUAL(epoch.changed()[k] != 0, epoch.given()[k] != row.given);
+    if (epoch.given()[k] != row.given) row.serve(now);
     row.given = epoch.given()[k];
   }
 }
@@ -270,6 +278,7 @@ void update(Random& random, Epoch& epoch, Mirror& mirror) {
       work.push_back(chance(random, 0.1)   ? 0.0
                      : chance(random, 0.1) ? real(random, 0.1, 20.0)
                                            : row.work * real(random, 0.1, 1.0));
+      row.serve(mirror.now);
       row.tell(work.back());
     }
     if (weights) weight.push_back(row.weight = static_cast<double>(integer(random, 0, 4)));

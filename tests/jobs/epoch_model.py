@@ -11,6 +11,7 @@ from tests.strategies import limits, literal_value, pieces_of
 
 LINEAR = ("sum:response", "sum:completion", "sum:stretch", "sum:lateness")
 INF = math.inf
+LEAST_WORK = 1e-12
 
 
 class Row:
@@ -19,6 +20,20 @@ class Row:
     def __init__(self, work, low, high, weight, arrival, deadline, size, sla):
         self.work, self.low, self.high, self.weight = work, low, high, weight
         self.arrival, self.deadline, self.size, self.sla = arrival, deadline, size, sla
+        self.done, self.since = max(0.0, size - work), -INF
+        self.tell(work)
+
+    def serve(self, now, given):
+        """Count what it did until now, with so many slots."""
+        if given:
+            self.done += (now - self.since) * given
+        self.since = now
+
+    def tell(self, left):
+        """A job that outlives its estimate has a quarter of what it did left."""
+        believed = 0.25 * max(self.done, self.size)
+        self.outlived = left == 0 and believed >= LEAST_WORK
+        self.work = believed if self.outlived else left
 
 
 def rows_of(jobs):
@@ -44,6 +59,18 @@ def urgency(row, objective, policy):
         return row.arrival
     size = row.size if objective.endswith("stretch") else 1.0
     return row.work * size / row.weight if row.weight > 0 and size > 0 else INF
+
+
+def catch_up(work, ratio, most, slots):
+    """Keys of many jobs: Smith's ratio, less for those that take long alone beside half of all work."""
+    beside = 2.0 ** (np.round(np.log2(0.5 * np.sum(work) / slots) * 4.0) / 4.0)
+    return np.where(work > 0, ratio / (beside + work / np.minimum(most, slots)), 0.0)
+
+
+def catch_up_of(rows, objective, slots):
+    work = np.array([row.work for row in rows])
+    ratio = np.array([urgency(row, objective, "flex") for row in rows])
+    return catch_up(work, ratio, np.array([row.high for row in rows]), slots)
 
 
 def by_waterline(rows, slots, policy, min_mode):

@@ -21,6 +21,7 @@ from tests.full import part
 from tests.jobs.epoch_model import (
     LINEAR,
     by_waterline,
+    catch_up_of,
     check_plan,
     check_priority,
     check_slots_given,
@@ -51,7 +52,7 @@ class EpochMachine(RuleBasedStateMachine):
             hysteresis, effort = 0.0, None
         self.objective, self.policy, self.min_mode = objective, policy, min_mode
         self.hysteresis, self.effort = hysteresis, effort
-        self.slots, self.now = slots, 0.0
+        self.slots, self.now, self.decided = slots, 0.0, -math.inf
         self.epoch = mb.Epoch(
             slots, objective, policy, hysteresis, min_mode=min_mode, effort=effort
         )
@@ -94,6 +95,7 @@ class EpochMachine(RuleBasedStateMachine):
         assert not set(self.rows) & set(fresh)
         for job, row in zip(fresh, rows_of(mb.Jobs(work, **table)), strict=True):
             self.rows[job] = row
+            row.since = self.decided
         self.decision = None
 
     @precondition(lambda self: self.rows)
@@ -122,8 +124,15 @@ class EpochMachine(RuleBasedStateMachine):
         names = {"min_slots": "low", "max_slots": "high"}
         for name, values in changes.items():
             for job, value in zip(ids, values, strict=True):
-                setattr(self.rows[job], names.get(name, name), value)
+                if name == "work":
+                    self.tell(job, value)
+                else:
+                    setattr(self.rows[job], names.get(name, name), value)
         self.decision = None
+
+    def tell(self, job, left):
+        self.rows[job].serve(self.decided, self.last.get(job, 0))
+        self.rows[job].tell(left)
 
     @precondition(lambda self: self.rows)
     @rule(data=st.data())
@@ -145,7 +154,7 @@ class EpochMachine(RuleBasedStateMachine):
         left = [max(0.0, self.rows[job].work - 0.5 * self.last.get(job, 0)) for job in ids]
         self.epoch.update(ids, work=left)
         for job, work in zip(ids, left, strict=True):
-            self.rows[job].work = work
+            self.tell(job, work)
         self.decision = None
 
     @rule(
@@ -177,6 +186,10 @@ class EpochMachine(RuleBasedStateMachine):
         if slots is not None:
             self.slots = slots
         decision = self.epoch.decide(self.now, slots=slots)
+        self.decided = self.now
+        for job, row in self.rows.items():
+            if row.outlived:
+                self.tell(job, 0.0)
         ids, given = decision.ids.tolist(), decision.slots.tolist()
         assert decision.now == self.now
         assert decision.slots.dtype == np.int64
@@ -192,6 +205,8 @@ class EpochMachine(RuleBasedStateMachine):
             low, high = least_and_most(rows, self.slots, self.policy, self.min_mode)
             scaled = low != [r.low if self.policy != "fifo" else 0 for r in rows]
             keys = [urgency(row, self.objective, self.policy) for row in rows]
+            if self.policy == "flex":
+                keys = catch_up_of(rows, self.objective, self.slots).tolist()
             for j, job in enumerate(ids):
                 if self.last.get(job, 0) > low[j]:
                     keys[j] /= 1 + self.hysteresis
@@ -201,11 +216,16 @@ class EpochMachine(RuleBasedStateMachine):
         if full:
             check_plan(decision, self.epoch, rows, self.objective, self.policy, self.min_mode)
             check_plan(decision, self.epoch, rows, self.objective, self.policy, self.min_mode)
+        for job, got in zip(ids, given, strict=True):
+            if got != self.last.get(job, 0):
+                self.rows[job].serve(self.now, self.last.get(job, 0))
         self.last = dict(zip(ids, given, strict=True))
         self.decision = decision
 
     def by_one_key(self):
-        return self.policy == "fifo" or (self.objective in LINEAR and self.effort is None)
+        """For FLEX without hysteresis several orders are tried."""
+        keyed = self.objective in LINEAR and self.effort is None
+        return self.policy == "fifo" or (keyed and self.hysteresis > 0.0)
 
     @invariant()
     def size_and_capacity(self):

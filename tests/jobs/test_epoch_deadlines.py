@@ -113,9 +113,10 @@ def loss(jobs, slots, rule, kind):
 
 @pytest.mark.parametrize("kind, rival", [("tardiness", "apparent_cost"), ("tardy", "latest_start")])
 def test_loops_are_as_good_as_the_rules(kind, rival):
+    """In the mean of many draws: single ones differ by a factor of two either way."""
     ours = theirs = 0.0
-    for seed in range(4):
+    for seed in range(24):
         jobs, slots = due_stream(seed, 250, 1.3)
         ours += loss(jobs, slots, JobEpoch(slots, f"sum:{kind}"), kind)
         theirs += loss(jobs, slots, getattr(rivals, rival), kind)
-    assert 0.0 < ours <= 1.1 * theirs
+    assert 0.0 < ours <= theirs

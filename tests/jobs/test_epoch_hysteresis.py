@@ -41,11 +41,12 @@ def test_without_a_key_places_in_the_order_stand_in_for_urgency(objective):
 
 
 @pytest.mark.parametrize(
-    ("objective", "deadline"), [("sum:response", None), ("sum:tardiness", 0.0)]
+    ("objective", "deadline", "factors"),
+    [("sum:response", None, (2.0, 3.0)), ("sum:tardiness", 0.0, (1.49, 1.51))],
 )
-def test_hysteresis_is_measured_by_keys(objective, deadline):
-    """By Smith's ratio; the apparent cost of jobs that are late is the same."""
-    for factor, stays in ((1.49, True), (1.51, False)):
+def test_hysteresis_is_measured_by_keys(objective, deadline, factors):
+    """By apparent cost, of jobs that are late: Smith's ratio; less than by it where jobs catch up."""
+    for factor, stays in zip(factors, (True, False), strict=True):
         epoch = mb.Epoch(1, objective, hysteresis=0.5)
         ids = epoch.add([4.0, 5.0], deadline=deadline)
         assert epoch.decide(0.0).slots.tolist() == [1, 0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.jobs.epoch_model import LINEAR, rows_of, urgency
+from tests.jobs.epoch_model import LINEAR, catch_up_of, rows_of
 from tests.strategies import KINDS, MIN_MODES, OBJECTIVES, POLICIES, random_jobs
 
 
@@ -47,22 +47,18 @@ def test_with_an_effort_flex_decides_as_it_plans(objective, effort, min_mode):
 
 
 @pytest.mark.parametrize("objective", LINEAR)
-def test_the_selection_is_the_start_of_smiths_packing(objective):
+def test_few_jobs_get_what_the_plan_says_and_many_go_by_key(objective):
     rng = np.random.default_rng([104, len(objective)])
     for _ in range(20):
         slots = int(rng.integers(1, 25))
-        jobs = random_jobs(rng, 9, slots, maxima="all")
-        epoch = mb.Epoch(slots, objective)
-        epoch.add(jobs)
-        # Without binding maxima Smith's order is the best of the fixed ones.
-        if not jobs.min_slots.any():
-            assert (
-                epoch.decide(0.0).slots.tolist() == mb.plan(jobs, slots, objective).slots.tolist()
-            )
-        decision = epoch.decide(0.0)
-        plan = decision.plan()
-        keys = [urgency(row, objective, "flex") for row in rows_of(jobs)]
-        assert plan.order.tolist() == sorted(range(9), key=lambda j: keys[j])
+        few, many = random_jobs(rng, 9, slots), random_jobs(rng, 300, slots, minima="none")
+        epoch, other = mb.Epoch(slots, objective), mb.Epoch(slots, objective)
+        epoch.add(few)
+        other.add(many)
+        assert epoch.decide(0.0).slots.tolist() == mb.plan(few, slots, objective).slots.tolist()
+        keys = catch_up_of(rows_of(many), objective, slots)
+        order = np.argsort(keys, kind="stable")
+        assert other.decide(0.0).plan().order.tolist() == order.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -155,6 +155,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
     const bool had_work = jobs.work[row] > 0.0;
+    if (!changes.work.empty()) at_.serve(row);
     changed |= jobs.change(row, changes, k);
     if (start_) start_->change(at_, row);
     if (limits || had_work != (jobs.work[row] > 0.0)) {
@@ -233,15 +234,15 @@ void Epoch::decide_at(double now, double held) {
     if (at_.jobs.arrive(row, now)) refresh(row);
   }
   periodic_.pass(at_, now);
-  if (now > at_.now) at_.jobs.serve(now - at_.now, at_.grants.given());
   programs_.observe(at_, now);
-  at_.jobs.believe([this](Index row) {
-    if (keys_) keys_->changed(at_, row);
-  });
   at_.coming.decide(now, at_.jobs.next_id());
   decided_ = ++version_;
   at_.now = now;
   at_.period = held;
+  at_.jobs.believe([this](Index row) { at_.serve(row); },
+                   [this](Index row) {
+                     if (keys_) keys_->changed(at_, row);
+                   });
   instance_.begin();
   // Who held what since the last decision; not before, so that its plan follows its own keys.
   for (const std::int64_t id : held_anew_) {
@@ -253,7 +254,8 @@ void Epoch::decide_at(double now, double held) {
   if (!start_) choose_key_rule(at_, keys_);
   by_key_ = false;
   choose();
-  at_.grants.end([this](Index row) {
+  at_.grants.end([this](Index row, std::int64_t before) {
+    at_.jobs.serve(row, at_.now, before);
     if (at_.options.hysteresis > 0.0) held_anew_.push_back(at_.jobs.id[row]);
   });
   programs_.note(at_.jobs);

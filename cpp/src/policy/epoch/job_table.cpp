@@ -59,6 +59,7 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
     id.push_back(made);
     const std::size_t row = id.size() - 1;
     done.push_back(std::max(0.0, size[row] - work[row]));
+    since.push_back(now);
     outlived.push_back(0);
     work[row] = told_left(row, work[row]);
   }
@@ -103,12 +104,6 @@ std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const 
     check_limits(k, least, most, changes.min_slots.empty());
   }
   return found;
-}
-
-void JobTable::serve(double seconds, std::span<const std::int64_t> given) {
-  for (std::size_t row = 0; row < given.size(); ++row) {
-    if (given[row] > 0) done[row] += seconds * rate(row, static_cast<double>(given[row]));
-  }
 }
 
 // A part of what was done (kernel slot_periods).
@@ -190,7 +185,7 @@ void JobTable::close(const RowsGone& gone) {
   gone(sla);
   gone(kind);
   if (!min_mode.empty()) gone(min_mode);
-  gone(done);
+  for (auto* column : {&done, &since}) gone(*column);
   gone(outlived);
   if (exponent.empty()) return;
   gone(exponent);
@@ -199,7 +194,7 @@ void JobTable::close(const RowsGone& gone) {
 
 void JobTable::state(State& s) {
   s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
-  s(min_mode, done, outlived, outliving_);
+  s(min_mode, done, since, outlived, outliving_);
   s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
   if (!s.reading()) return;
   pages_.clear();

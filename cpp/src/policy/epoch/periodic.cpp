@@ -34,15 +34,17 @@ void Periodic::finish(const Scene& at, std::size_t row) {
   if (!(at.period > 0.0) || at.grants[row] == 0) return;
   const JobTable& jobs = at.jobs;
   // Callers may have told what is left before or after what was done since the last decision.
+  const double done = at.done(row);
   const double estimate =
-      std::max(jobs.size[row], jobs.outlived[row] ? 0.0 : jobs.done[row] + jobs.work[row]);
+      std::max(jobs.size[row], jobs.outlived[row] ? 0.0 : done + jobs.work[row]);
   const double more = at.period * jobs.rate(row, static_cast<double>(at.grants[row]));
-  history_.finish(estimate, jobs.done[row], jobs.done[row] + more);
+  history_.finish(estimate, done, done + more);
 }
 
-double Periodic::left_of(const JobTable& jobs, std::size_t row, double spread) const {
+double Periodic::left_of(const Scene& at, std::size_t row, double spread) const {
+  const JobTable& jobs = at.jobs;
   const bool outlived = jobs.outlived[row] != 0;
-  const double done = outlived ? std::max(jobs.done[row], jobs.size[row]) : jobs.done[row];
+  const double done = std::max(at.done(row), outlived ? jobs.size[row] : 0.0);
   double left = jobs.work[row];
   const double size = outlived ? jobs.size[row] : done + left;
   if (spread > kLittle) left = size > 0.0 ? LogTimes{std::log(size), spread}.left_after(done) : 0.0;
@@ -52,7 +54,7 @@ double Periodic::left_of(const JobTable& jobs, std::size_t row, double spread) c
 void Periodic::estimate_left(const Scene& at) {
   const double spread = shares_equally(at) ? history_.spread() : 0.0;
   left_.resize(at.jobs.rows());
-  for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = left_of(at.jobs, r, spread);
+  for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = left_of(at, r, spread);
 }
 
 // By prices, or by equal shares if sizes err much.

@@ -43,7 +43,7 @@ class alignas(kLine) Grants {
     winners_.clear();
     all_touched_ = true;
   }
-  // It ends: says what has changed; visit(row) for every such row.
+  // It ends: says what has changed; visit(row, slots before) for every such row.
   template <typename Visit>
   void end(const Visit& visit);
 
@@ -94,7 +94,7 @@ void Grants::end(const Visit& visit) {
     const auto [row, before] = affected_[k];
     changed_[row] = given_[row] != before;
     marked_[row] = 0;
-    if (changed_[row]) visit(row);
+    if (changed_[row]) visit(row, before);
   }
 }
 

@@ -64,8 +64,9 @@ class JobTable {
   // Of all jobs while some speed-ups are not linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
-  // [slot-seconds at speed 1] What decisions gave so far, and what was done before.
-  std::vector<double> done;
+  // [slot-seconds at speed 1] What decisions gave until `since`, and what was done before: counted
+  // when what the job holds changes.
+  std::vector<double> done, since;
   // It was told to have nothing left, and goes on: `work` is what is believed.
   std::vector<std::uint8_t> outlived;
   // Derived: the minimum (0 for a policy that ignores it), and what a job may get beyond that.
@@ -106,14 +107,23 @@ class JobTable {
   // gone(RowsGone) lets the columns of others follow.
   template <typename Gone>
   void remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone);
-  // What jobs did in so many seconds with what they hold.
-  void serve(double seconds, std::span<const std::int64_t> given);
-  // Brings what is left of jobs that outlived their estimates up to date; seen(row) of each.
-  template <typename Seen>
-  void believe(const Seen& seen) {
+  // What a job has done by then, with so many slots since it was counted last.
+  double done_by(std::size_t row, double now, std::int64_t given) const {
+    if (given == 0) return done[row];
+    return done[row] + (now - since[row]) * rate(row, static_cast<double>(given));
+  }
+  void serve(std::size_t row, double now, std::int64_t given) {
+    done[row] = done_by(row, now, given);
+    since[row] = now;
+  }
+  // Brings what is left of jobs that outlived their estimates up to date: count(row) of each says
+  // what it did, seen(row) follows.
+  template <typename Count, typename Seen>
+  void believe(const Count& count, const Seen& seen) {
     std::erase_if(outliving_, [&](std::int64_t of) {
       const Index row = find(of);
       if (row == kNone || !outlived[row]) return true;
+      count(row);
       work[row] = believed_left(row);
       seen(row);
       return false;

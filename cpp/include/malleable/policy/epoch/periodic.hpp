@@ -48,7 +48,7 @@ class Periodic {
   void state(State& s) { s(history_); }
 
  private:
-  double left_of(const JobTable& jobs, std::size_t row, double spread) const;
+  double left_of(const Scene& at, std::size_t row, double spread) const;
   void estimate_left(const Scene& at);
   bool shares_equally(const Scene& at) const;
   bool priced(const Scene& at) const;

@@ -1,6 +1,7 @@
 // What the rules of an Epoch see: its options, its jobs, what they hold, and the moment.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -63,9 +64,19 @@ struct Scene {
   // targets by Smith's ratio where that is the order.
   bool tries_orders() const {
     if (!flex() || !sums() || options.effort || options.predictable) return false;
-    if (options.hysteresis > 0.0 || jobs.concave() || jobs.rows() > options.few) return false;
+    if (options.hysteresis > 0.0 || jobs.concave() || jobs.rows() > few()) return false;
     if (jobs.count(Kind::kStrict) + jobs.count(Kind::kCustom) > 0) return false;
     return !(options.stable && jobs.all_steady());
+  }
+  // Counts what a job did until now.
+  void serve(std::size_t row) { jobs.serve(row, now, grants[row]); }
+  double done(std::size_t row) const { return jobs.done_by(row, now, grants[row]); }
+  // Where delays cost more and more, orders are tried of fewer jobs while others come: if many
+  // wait, those that come decide who is late (tests/jobs/test_epoch_deadlines).
+  std::size_t few() const {
+    constexpr std::size_t kFewLate = 32;
+    const bool late = jobs.count(Kind::kTardiness) > 0 && coming.expected() > 0.0;
+    return late ? std::min(options.few, kFewLate) : options.few;
   }
   // The weights of a waterline; empty: equal ones.
   std::span<const double> weights() const {
