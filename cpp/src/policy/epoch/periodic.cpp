@@ -35,18 +35,17 @@ void Periodic::finish(const Scene& at, std::size_t row) {
   const JobTable& jobs = at.jobs;
   // Callers may have told what is left before or after what was done since the last decision.
   const double done = at.done(row);
-  const double estimate =
-      std::max(jobs.size[row], jobs.outlived[row] ? 0.0 : done + jobs.work[row]);
+  const double estimate = std::max(jobs.size[row], jobs.ran_out(row) ? 0.0 : done + jobs.work[row]);
   const double more = at.period * jobs.rate(row, static_cast<double>(at.grants[row]));
   history_.finish(estimate, done, done + more);
 }
 
 double Periodic::left_of(const Scene& at, std::size_t row, double spread) const {
   const JobTable& jobs = at.jobs;
-  const bool outlived = jobs.outlived[row] != 0;
-  const double done = std::max(at.done(row), outlived ? jobs.size[row] : 0.0);
-  double left = jobs.work[row];
-  const double size = outlived ? jobs.size[row] : done + left;
+  const bool out = jobs.ran_out(row);
+  const double done = std::max(at.done(row), out ? jobs.size[row] : 0.0);
+  double left = jobs.work[row] > 0.0 ? jobs.work[row] : still_left(done);
+  const double size = out ? jobs.size[row] : done + left;
   if (spread > kLittle) left = size > 0.0 ? LogTimes{std::log(size), spread}.left_after(done) : 0.0;
   return std::max(kWorkRange.least, left);
 }

@@ -107,6 +107,8 @@ class JobTable {
   // gone(RowsGone) lets the columns of others follow.
   template <typename Gone>
   void remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone);
+  // Its estimate: nothing is left by what the caller told.
+  bool ran_out(std::size_t row) const { return outlived[row] || !(work[row] > 0.0); }
   // What a job has done by then, with so many slots since it was counted last.
   double done_by(std::size_t row, double now, std::int64_t given) const {
     if (given == 0) return done[row];
