@@ -8,12 +8,12 @@
 // until they get their minimum, all this is done within, for the jobs that have started
 // (epoch/start).
 //
-// A job that is told to have nothing left, and goes on, has outlived its estimate: a part of what it
-// did, by the slots that decisions gave it, counts as left. A job without work of which nothing was
-// ever done keeps max(1, min_slots) slots, before all others and as far as minima leave them, until
-// it is removed; value, bound and plan count it as ending now. Jobs may have kinds of penalties of
-// their own under one aggregate. Without slots nobody gets any. Value, bound and pieces are computed
-// on request only.
+// A job that is told to have nothing left, and goes on, has outlived its estimate: a part of what
+// it did, by the slots that decisions gave it, counts as left. A job without work of which nothing
+// was ever done keeps max(1, min_slots) slots, before all others and as far as minima leave them,
+// until it is removed; value, bound and plan count it as ending now. Jobs may have kinds of
+// penalties of their own under one aggregate. Without slots nobody gets any. Value, bound and
+// pieces are computed on request only.
 #pragma once
 
 #include <cstdint>
