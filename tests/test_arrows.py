@@ -34,7 +34,7 @@ PYTHON_ROOMS = (
 # The same within two folders; the last row has the files that no other one names.
 INSIDE = {
     "live": (
-        ("protocol", "guard", "own_files", "recorded", "resources", "conditions"),
+        ("protocol", "guard", "own_files", "recorded", "resources", "conditions", "packs"),
         ("shell_text", "templates", "jobs_file", "tries"),
         ("history", "journal_file", "journal", "output"),
         ("ledger", "decider"),

@@ -5,14 +5,19 @@ from pathlib import Path
 from malleable.live.jobs_file import parse_jobs, recorded
 from malleable.live.journal import Journal
 from malleable.live.output import stream_of
+from malleable.live.packs import Pack
 from malleable.live.status import run_status
 
 
 def output_of(path, run, job, number, attempt=0, suffix="out"):
-    """Where a stream of an attempt at a task is kept, as ``malleable status`` says it."""
+    """A file with a stream of an attempt at a task, out of its pack if it is there."""
     with Journal(path, write=False) as journal:
         (found,) = (own for own in run_status(journal, run).jobs if own.name == job)
-    return Path(stream_of(found.output, number, attempt, suffix))
+    path = Path(stream_of(found.output, number, attempt, suffix))
+    packed = None if path.exists() else Pack(found.output).read(number, attempt, suffix)
+    if packed is not None:
+        path.write_bytes(packed)
+    return path
 
 
 def rows_of(tables, folder="."):

@@ -100,7 +100,7 @@ def test_the_last_error_line_is_on_the_screen_while_the_run_goes_on(ended):
     assert "failed: solve task 0 (0): exit status 3" in text
     assert "| line 4 of 0" in text and "| line 3 of 0" not in text  # five lines
     assert "line 8 of 0 \\x1b[31mred" in text
-    assert "all of it: .malleable/journal.sqlite.output/1/0-solve/0.0.err" in text
+    assert "all of it: malleable logs solve 0 --err" in text
     assert "timed out: slow task 0 (x): it ran longer than 0.5 s" in text
     assert "skipped: report, 2 tasks: not started because solve failed" in text
     assert 31 in screen.colours_of("failed: solve")

@@ -73,8 +73,8 @@ def test_output_as_tasks_end_and_none(tmp_path):
             cwd=tmp_path, input=b"5\n2\n", stdout=shown, check=True, timeout=PATIENCE,
         )  # fmt: skip
     assert (tmp_path / "shown").read_text().split() == ["2", "5"]
-    assert list(tmp_path.glob("**/*.out"))
-    none = run(tmp_path, PRINT, "--output", "none", "--journal", "j/k", lines="1\n")
+    assert list(tmp_path.glob("**/packed"))
+    none = run(tmp_path, PRINT, "--keep", "none", "--journal", "j/k", lines="1\n")
     assert none.returncode == 0 and not [*tmp_path.glob("j/**/*.out"), *tmp_path.glob("j/**/*.err")]
 
 

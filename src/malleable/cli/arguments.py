@@ -24,6 +24,7 @@ _COMMANDS = {
     "cancel": "end a job of a run",
     "set": "change weight, deadline or slots of a job of a run, or the run's slots",
     "add": "give more commands or jobs to a run that goes on",
+    "forget": "remove runs, and what their tasks printed",
     "submit": "hand jobs of commands over to Slurm",
     "govern": "put your own arrays on a shared Slurm in order",
     "bench": "measure how long decisions take on this machine",

@@ -8,7 +8,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from malleable.cli.status_command import JOURNAL, read_journal
 from malleable.cli.streams import note, quiet
@@ -16,8 +15,14 @@ from malleable.cli.terminal import adder
 from malleable.domain import near, shown
 from malleable.live.failures import Failure, failures
 from malleable.live.journal import Journal
-from malleable.live.output import SUFFIXES, job_folder, kept_attempts, output_folder, stream_of
-from malleable.live.own_files import open_file
+from malleable.live.output import (
+    SUFFIXES,
+    job_folder,
+    kept_attempts,
+    open_stream,
+    output_folder,
+    stream_of,
+)
 from malleable.view.live import failure_lines
 from malleable.view.text import printable
 
@@ -47,14 +52,12 @@ class _Reader:
 
     def show(self, task: int, attempt: int) -> None:
         """Print the new output of an attempt, with a line that names the task if it is another one."""
-        path = Path(stream_of(self._folder, task, attempt, self._suffix))
         at = self._at.get((task, attempt), 0)
-        try:
-            descriptor = open_file(path, os.O_RDONLY, closed=False)
-        except FileNotFoundError:  # an empty one was removed
+        stream = open_stream(stream_of(self._folder, task, attempt, self._suffix))
+        if stream is None:  # an empty one was removed
             return
-        with os.fdopen(descriptor, "rb") as file:
-            if os.fstat(descriptor).st_size <= at:
+        with stream as file:
+            if file.seek(0, os.SEEK_END) <= at:
                 return
             if self._heads and self._last != task:
                 sys.stdout.buffer.write(f"==> task {task} <==\n".encode())

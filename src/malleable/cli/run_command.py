@@ -117,8 +117,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they"
     add("--halt WHEN", f"{told} are ended, too), now,success=1 ... (default: never)", halt)
     add("--joblog FILE", "write a line for each task, with GNU parallel's columns")
-    told = "output of tasks: keep it in files, stream it as well when a task ends, or none"
-    add("--output", told, default="keep", choices=("keep", "stream", "none"))
+    told = "output of tasks: keep it, or stream it as well when a task ends"
+    add("--output", told, default="keep", choices=("keep", "stream"))
+    told = "what is kept of the output: all, failures, none, or so many bytes at the end of each stream"
+    add("--keep WHAT", told, _kept, "all")
     add("--keep-order", "stream output in the order of the tasks", bool)
     add("--dry-run", "show what would run and when it would end, but run nothing", bool)
     job = job_arguments(parser, "end within this time after the start")
@@ -281,6 +283,10 @@ def _things(asked: argparse.Namespace) -> Resources:
     return things
 
 
+def _kept(text: str) -> str | int:
+    return text if text in ("all", "failures", "none") else size(text)
+
+
 def _resource(text: str) -> tuple[str, list[str]]:
     name, _, given = text.partition("=")
     return name, resource_names(name, int(given) if given.isdecimal() else given.split(","))
@@ -346,7 +352,7 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
 
 def _options(asked: argparse.Namespace) -> dict[str, Any]:
     guard = Guard(lambda text: note(text, grave=True))
-    return {"guard": guard, "keep": asked.output != "none"}
+    return {"guard": guard, "keep": asked.keep, "reads": asked.output == "stream"}
 
 
 def _show_plan(
@@ -468,7 +474,7 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
             loop = begun.loop(engine, decider, **how)
             with _controlled(begun, loop, decider) as serve:
                 ended = lambda: interrupts.heard or wanted.error  # noqa: E731
-                halted = _loop_to_its_end(loop, ended, asked.halt, serve)
+                halted = _loop_to_its_end(loop, ended, asked.halt, serve, begun.pack)
                 left = _stop(loop, interrupts)
         except BaseException:
             engine.close(0.0)
@@ -506,12 +512,17 @@ def _controlled(
 
 
 def _loop_to_its_end(
-    loop: Loop, ended: Callable[[], object], limit: Halt | None, serve: Callable[[], object]
+    loop: Loop,
+    ended: Callable[[], object],
+    limit: Halt | None,
+    serve: Callable[[], object],
+    pack: Callable[[float], object],
 ) -> bool:
     """Until all is done, somebody ends it, or it gives up; whether it does."""
     while not loop.finished and not ended():
         loop.step()
         serve()
+        pack(loop.now)
         if limit and not loop.draining and limit.reached(loop.jobs):
             loop.draining = True
             if limit.at_once:

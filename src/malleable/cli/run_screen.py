@@ -22,8 +22,7 @@ from malleable.files.writing import naming
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
 from malleable.live.ledger import Progress, Work
-from malleable.live.output import SUFFIXES, stream_of
-from malleable.live.own_files import open_file
+from malleable.live.output import SUFFIXES, open_stream, stream_of
 from malleable.live.protocol import Event
 from malleable.view.live import bar, failure_lines, line_text, ways_text
 
@@ -303,12 +302,10 @@ class Shown:
             return
         with self._screen.aside():
             for suffix, stream in zip(SUFFIXES, (sys.stdout, sys.stderr), strict=True):
-                path = Path(stream_of(self._folders[row], number, attempt, suffix))
-                try:
-                    descriptor = open_file(path, os.O_RDONLY, closed=False)
-                except FileNotFoundError:  # an empty one was removed
+                printed = open_stream(stream_of(self._folders[row], number, attempt, suffix))
+                if printed is None:  # an empty one was removed
                     continue
-                with os.fdopen(descriptor, "rb") as file, naming(_NAMES[suffix]):
+                with printed as file, naming(_NAMES[suffix]):
                     shutil.copyfileobj(file, _bytes_of(stream))
                     stream.flush()
 

@@ -12,13 +12,12 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first, recalled
 from malleable.live.journal import Attempt, Journal, JournalError, Run
-from malleable.live.output import SUFFIXES, job_folder, output_folder, stream_of
-from malleable.live.own_files import open_file
+from malleable.live.output import SUFFIXES, job_folder, open_stream, output_folder, stream_of
+from malleable.live.packs import pack_of
 from malleable.live.recorded import WORDS
 from malleable.live.shell_text import quoted
 
@@ -59,9 +58,10 @@ class Failure(NamedTuple):
 
 def _last_lines(path: str, most: int) -> list[str]:
     with suppress(OSError, ValueError):
-        if not path:
+        stream = open_stream(path) if path else None
+        if stream is None:
             return []
-        with os.fdopen(open_file(Path(path), os.O_RDONLY, closed=False), "rb") as file:
+        with stream as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _END))
             lines = file.read(_END).decode(errors="replace").rstrip().splitlines()
@@ -129,7 +129,10 @@ def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
     streams = []
     for suffix in SUFFIXES:
         path = stream_of(folder, last.task, last.attempt, suffix) if folder else ""
-        streams.append(path if path and os.path.lexists(path) else "")  # empty ones are removed
+        found = path and (
+            os.path.lexists(path) or pack_of(folder).has(last.task, last.attempt, suffix)
+        )
+        streams.append(path if found else "")  # empty ones are removed
     return Failure(
         job.name,
         last.task,

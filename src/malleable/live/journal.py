@@ -149,6 +149,18 @@ class Journal(JournalFile):
         which = "no run" if run is None else f"no run {run}"
         raise JournalError(f"{self.path}: {which} in this journal")
 
+    def older(self, seconds: float) -> list[Run]:
+        """Runs that began longer ago."""
+        columns = ", ".join(Run._fields)
+        past = f"select {columns} from run where unixepoch(began) < ?"
+        return [Run._make(row) for row in self._each(past, time.time() - seconds)]
+
+    def remove(self, run: int) -> None:
+        """Nothing is known of a run any more but what was learnt."""
+        for table in ("job", "attempt", "decision", "flying", "result", "expected"):
+            self._do(f"delete from {table} where run = ?", run)
+        self._do("delete from run where id = ?", run)
+
     def has_runs(self) -> bool:
         """Whether there is any run."""
         return bool(self._do("select exists (select 1 from run)").fetchone()[0])

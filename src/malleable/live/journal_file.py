@@ -196,6 +196,12 @@ class JournalFile:
             self._base.execute("commit")
             self._base.execute("begin")
 
+    def shrink(self) -> None:
+        """Give the disk back what removed records took."""
+        with telling(self.path):
+            for statement in ("commit", "vacuum", "pragma wal_checkpoint(truncate)", "begin"):
+                self._base.execute(statement)
+
     def close(self) -> None:
         """Keep all records; the next run may write."""
         base = self.__dict__.pop("_base", None)

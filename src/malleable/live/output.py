@@ -1,4 +1,5 @@
-"""Where tasks' output is: a folder of the journal's own, one of each run, of each job, a file an attempt.
+"""Where tasks' output is: a folder of the journal's own, one of each run, of each job, a file an attempt, until
+it is packed (`malleable.live.packs`).
 
 ``journal.sqlite.output/RUN/JOB-NAME/TASK.ATTEMPT.out`` and ``.err``: numbers from the journal. The name is for
 people alone, short and without anything but letters, digits and ``. _ + = @ -``.
@@ -6,14 +7,17 @@ people alone, short and without anything but letters, digits and ``. _ + = @ -``
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from typing import IO
 
 from malleable.live.journal import Journal, Run
-from malleable.live.own_files import make_folder, own_folder
+from malleable.live.own_files import make_folder, open_file, own_folder
+from malleable.live.packs import pack_of
 
 _NAME = 40  # characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
@@ -59,11 +63,25 @@ def stream_of(folder: str, number: int, attempt: int, suffix: str) -> str:
     return f"{folder}/{number}.{attempt}.{suffix}"
 
 
+def open_stream(path: str) -> IO[bytes] | None:
+    """A stream, from its own file or packed; None: there is none."""
+    try:
+        return os.fdopen(open_file(Path(path), os.O_RDONLY, closed=False), "rb")
+    except FileNotFoundError:
+        folder, _, name = path.rpartition("/")
+        task, attempt, suffix = name.split(".")
+        found = pack_of(folder).read(int(task), int(attempt), suffix)
+        return None if found is None else io.BytesIO(found)
+
+
 def kept_attempts(folder: str, task: int | None = None) -> list[tuple[int, int]]:
     """Tasks of a job, or this one, and the last attempt of each that has a stream in the folder; in order."""
     last: dict[int, int] = {}
     if not folder:
         return []
+    for number, attempt, _ in pack_of(folder).look():
+        if task is None or number == task:
+            last[number] = max(last.get(number, 0), attempt)
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             found = _OF_TASK.fullmatch(entry.name)

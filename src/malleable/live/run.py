@@ -24,13 +24,20 @@ from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.ledger import Work
 from malleable.live.loop import Loop
-from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
+from malleable.live.output import (
+    SUFFIXES,
+    job_folder,
+    own_output_folder,
+    stream_of,
+)
 from malleable.live.own_files import own_folder
+from malleable.live.packs import LARGE, pack_of
 from malleable.live.protocol import Engine, Event, Task
 from malleable.live.tries import Counted
 
 FAILED = 3
 """Exit status of a run in which tasks failed."""
+_PACKED = 256  # attempts that are packed at once
 _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
 
@@ -78,8 +85,10 @@ class CommandRun:
         Whether tasks that failed are run again.
     guard : Guard, optional
         Of what only shows or predicts.
-    keep : bool
-        Whether what tasks print is kept.
+    keep : {"all", "failures", "none"} or int
+        What is kept of what tasks print: of failures alone, or so many bytes at the end of each stream.
+    reads : bool
+        Whether somebody reads what tasks print when they end, also where nothing is kept.
     """
 
     def __init__(
@@ -89,9 +98,13 @@ class CommandRun:
         jobs: list[Job],
         again: bool = False,
         guard: Guard | None = None,
-        keep: bool = True,
+        keep: str | int = "all",
+        reads: bool = False,
     ) -> None:
-        self.keep = keep
+        self._keep, self._reads = keep, reads
+        self._unpacked: dict[int, list[tuple[int, int, bool]]] = {}  # by job: task, attempt, good
+        self._packed = -math.inf
+        self._made: dict[tuple[int, int], int] = {}  # attempts of earlier sessions, by task
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.guard = guard or Guard()
         self.tell_failure: Callable[[Failure], object] | None = None
@@ -200,6 +213,7 @@ class CommandRun:
                     self.earlier.add((row, number))
             else:
                 loop.tried(task)
+                self._made[row, number] = task.made
         for work, own in zip(loop.jobs, sums, strict=True):
             work.taken, work.came, work.last = own.seconds, own.began, own.ended
             for name in ("retried", "backup_tasks", "backups_won", "wasted_slot_seconds"):
@@ -214,7 +228,7 @@ class CommandRun:
         def make(number: int, attempt: int) -> Task:
             own = {"MALLEABLE_NUMBER": str(number), "MALLEABLE_ATTEMPT": str(attempt)}
             streams: dict[str, Any] = {}
-            if self.keep:
+            if self._keep != "none" or self._reads:
                 paths = (stream_of(self.folders[row], number, attempt, s) for s in SUFFIXES)
                 streams = dict(zip(("output", "errors"), paths, strict=True))
             arguments = job.arguments(number)
@@ -226,23 +240,71 @@ class CommandRun:
 
     def _settled(self, row: int, number: int, event: Event) -> None:
         attempts = int(event.key.rpartition(".")[2]) + 1
+        good = not (event.how or event.status)
         for attempt in range(max(0, attempts - _LOOKED_AT), attempts):
-            self._remove_empty(row, number, attempt)
+            self._remove_empty(row, number, attempt, good)
         for about, hear in self.hearers.items():
             self.guard(about, lambda: hear(row, number, event))  # noqa: B023 - called at once
-        if event.how or event.status:
+        if not good:
             self._tell_failure(row, number, event)
 
-    def _remove_empty(self, row: int, number: int, attempt: int) -> None:
-        """Remove the streams of an attempt that have nothing in them."""
+    def _remove_empty(self, row: int, number: int, attempt: int, good: bool) -> None:
+        """Remove the streams of an attempt that have nothing in them; the others are packed soon."""
+        left = False
         for suffix in SUFFIXES:
             path = stream_of(self.folders[row], number, attempt, suffix)
             with suppress(OSError):  # it was removed, or never made
-                if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
+                if os.stat(path).st_size:  # noqa: PTH116 - twice a task
+                    left = True
+                else:
                     os.unlink(path)  # noqa: PTH108
+        # What an earlier session began may still run, if that session and its helper were killed.
+        if left and attempt >= self._made.get((row, number), 0):
+            self._unpacked.setdefault(row, []).append((number, attempt, good))
 
     def _ended_beside(self, row: int, number: int, event: Event) -> None:
-        self._remove_empty(row, number, int(event.key.rpartition(".")[2]))
+        self._remove_empty(row, number, int(event.key.rpartition(".")[2]), False)
+
+    def pack(self, now: float, soon: bool = True) -> None:
+        """Pack what tasks that have ended printed, if there is much of it, or once a second."""
+        if soon and now < self._packed + 1.0 and sum(map(len, self._unpacked.values())) < _PACKED:
+            return
+        self._packed = now
+        unpacked, self._unpacked = self._unpacked, {}
+        for row, ended in unpacked.items():
+            self.guard("the packing of output", lambda: self._pack(row, ended))  # noqa: B023
+
+    def _pack(self, row: int, ended: Sequence[tuple[int, int, bool]]) -> None:
+        for first in range(0, len(ended), _PACKED):
+            streams, paths = [], []
+            for number, attempt, good in ended[first : first + _PACKED]:
+                for suffix in SUFFIXES:
+                    path = stream_of(self.folders[row], number, attempt, suffix)
+                    data = self._to_pack(path, good)
+                    if data is not None:
+                        paths.append(path)
+                    if data:
+                        streams.append(((number, attempt, suffix), data))
+            if streams:
+                pack_of(self.folders[row]).add(streams)
+            for path in paths:
+                with suppress(OSError):
+                    os.unlink(path)  # noqa: PTH108
+
+    def _to_pack(self, path: str, good: bool) -> bytes | None:
+        """What is to be packed of a stream; None: it stays a file of its own, or there is none."""
+        if self._keep == "none" or (good and self._keep == "failures"):
+            return b""
+        with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - twice a task
+            size = file.seek(0, os.SEEK_END)
+            if isinstance(self._keep, int):
+                file.seek(max(0, size - self._keep))
+            elif size > LARGE:
+                return None
+            else:
+                file.seek(0)
+            return file.read()
+        return None
 
     def _short(self, why: str) -> None:
         tell, self.tell_shortage = self.tell_shortage, None
@@ -288,6 +350,7 @@ class CommandRun:
     def end(self, loop: Loop, status: str) -> None:
         """The run's last words; JournalError if nobody could read them."""
         self.journal.check_there()
+        self.pack(loop.now, soon=False)
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 

@@ -7,13 +7,17 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
 from malleable.live.journal import Attempt
 from malleable.live.ledger import Progress, Work
+from malleable.live.packs import LARGE
 from malleable.live.recorded import Expected
+from malleable.live.shell_text import quoted
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.clock import Clock
 from malleable.view.drawing import label_times, new_figure, picture
@@ -237,6 +241,7 @@ def plan_json(jobs: Sequence[Job], expected: Sequence[Expected]) -> list[dict[st
     ]
 
 
+_JOURNAL = ".malleable/journal.sqlite"  # if nothing else is said
 _LONGEST = 1000  # characters of a line that is shown; `malleable logs` shows all
 
 
@@ -269,7 +274,22 @@ def failure_lines(failure: Failure) -> list[str]:
     lines = [head, f"    {_cut(failure.command)}"]
     lines += [f"    | {_cut(line)}" for line in failure.last_lines()]
     whole = failure.errors or failure.output
-    return [*lines, f"    all of it: {printable(_from_here(whole))}"] if whole else lines
+    if not whole:
+        return lines
+    return [*lines, f"    all of it: {_where_whole(failure, whole)}"]
+
+
+def _where_whole(failure: Failure, whole: str) -> str:
+    """A large file, or the command that shows what is packed soon, if it is not yet."""
+    with suppress(OSError):
+        if os.stat(whole).st_size > LARGE:  # noqa: PTH116 - of many failures
+            return printable(_from_here(whole))
+    output = Path(whole).parents[2]
+    journal = str(output.with_name(output.name.removesuffix(".output")))
+    words = ["malleable", "logs", failure.job, str(failure.task), *["--err"] * bool(failure.errors)]
+    if os.path.relpath(journal) != _JOURNAL:
+        words += ["--journal", _from_here(journal)]
+    return " ".join(map(quoted, words))
 
 
 _OF_FAILURES: list[Column] = [

@@ -1,0 +1,108 @@
+"""What tasks printed, packed: one file a job, of blocks, each with the streams of many tasks, compressed.
+
+A task that runs writes into files of its own. After it has ended they are put into a block, and removed once
+that is in the pack. So whenever the run is killed or the disk is full, each stream is whole in one of the two
+places. A block has a head (a mark, the lengths of the rest), an index (task, attempt, stream, bytes) and the
+streams. One that was cut is no block, and the next one takes its place. Large streams stay files of their own.
+
+Some 10 bytes a task on disk where tasks print a word. To find a stream costs a look at the index, read once.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from malleable.live.own_files import open_file
+
+PACK = "packed"
+LARGE = 1 << 16
+"""Bytes of a stream that is not packed."""
+_HEAD = struct.Struct("<4sII")
+_MARK = b"mOut"
+_Key = tuple[int, int, str]  # task, attempt, "out" or "err"
+
+
+class Pack:
+    """The pack of a folder; what others add to it is found."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = Path(folder) / PACK
+        self.end = 0  # of the blocks that are known
+        self._places: dict[_Key, tuple[int, int, int]] = {}  # block, first byte, bytes
+        self._block: tuple[int, bytes] = (-1, b"")  # the last that was read
+
+    def look(self) -> dict[_Key, tuple[int, int, int]]:
+        """Where all streams are, as far as they are packed now."""
+        try:
+            size = self._path.stat().st_size
+        except OSError:
+            return self._places
+        if size < self.end:  # it was removed, and is another one
+            self.end, self._places = 0, {}
+        if size > self.end:
+            with self._open() as file:
+                while self.end + _HEAD.size < size:
+                    file.seek(self.end)
+                    mark, index, body = _HEAD.unpack(file.read(_HEAD.size))
+                    if mark != _MARK or self.end + _HEAD.size + index + body > size:
+                        break
+                    self._learn(json.loads(zlib.decompress(file.read(index))))
+                    self.end += _HEAD.size + index + body
+        return self._places
+
+    def _open(self) -> IO[bytes]:
+        return os.fdopen(open_file(self._path, os.O_RDONLY, closed=False), "rb")
+
+    def _learn(self, index: Iterable[tuple[int, int, str, int]]) -> None:
+        at = 0
+        for task, attempt, suffix, size in index:
+            self._places[task, attempt, suffix] = self.end, at, size
+            at += size
+
+    def has(self, task: int, attempt: int, suffix: str) -> bool:
+        """Whether a stream is packed."""
+        key = task, attempt, suffix
+        return key in self._places or key in self.look()
+
+    def read(self, task: int, attempt: int, suffix: str) -> bytes | None:
+        """A stream; None: it is not packed."""
+        key = task, attempt, suffix
+        place = self._places.get(key) or self.look().get(key)
+        if place is None:
+            return None
+        block, at, size = place
+        if self._block[0] != block:
+            with self._open() as file:
+                file.seek(block)
+                _, index, body = _HEAD.unpack(file.read(_HEAD.size))
+                file.seek(index, os.SEEK_CUR)
+                self._block = block, zlib.decompress(file.read(body))
+        return self._block[1][at : at + size]
+
+    def add(self, streams: Iterable[tuple[_Key, bytes]]) -> None:
+        """One more block; OSError: nothing was added. Only the run of the journal does this."""
+        streams = list(streams)
+        index = zlib.compress(json.dumps([(*key, len(data)) for key, data in streams]).encode())
+        body = zlib.compress(b"".join(data for _, data in streams))
+        block = _HEAD.pack(_MARK, len(index), len(body)) + index + body
+        self.look()
+        file = open_file(self._path, os.O_RDWR | os.O_CREAT, closed=False)
+        try:
+            os.ftruncate(file, self.end)  # what is left of a block that was cut
+            if os.pwrite(file, block, self.end) < len(block):
+                os.ftruncate(file, self.end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+        finally:
+            os.close(file)
+
+
+pack_of = lru_cache(maxsize=64)(Pack)
+"""The pack of a folder, looked at once for all who ask."""
