@@ -35,6 +35,7 @@ MALLEABLE_NAME(malleable_scheduler_options)
 MALLEABLE_NAME(malleable_task_counts)
 MALLEABLE_NAME(malleable_decision)
 MALLEABLE_NAME(malleable_starts)
+MALLEABLE_NAME(malleable_events)
 MALLEABLE_NAME(malleable_api)
 #undef MALLEABLE_NAME
 

@@ -18,8 +18,6 @@ using Codes = Array<std::uint8_t>;
 class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
  public:
   using BoundEpoch::BoundEpoch;
-  static constexpr const char* kName = "Epoch";
-  static auto blank() { return std::make_unique<PyEpoch>(1, EpochOptions{}); }
 
   // Columns as in Column, by name.
   Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,

@@ -33,8 +33,6 @@ Array<bool> bools(const std::vector<std::uint8_t>& values) {
 class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
  public:
   using BoundEpoch::BoundEpoch;
-  static constexpr const char* kName = "FlowEpoch";
-  static auto blank() { return std::make_unique<PyFlowEpoch>(1, 1.0, FlowEpochOptions{}); }
 
   // (ids of flows, ids of jobs)
   py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind,

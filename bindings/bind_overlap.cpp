@@ -30,8 +30,6 @@ void check_sizes(std::span<const double> map, std::span<const double> shuffle) {
 class PyOverlapEpoch : public BoundEpoch<PyOverlapEpoch, OverlapEpoch> {
  public:
   using BoundEpoch::BoundEpoch;
-  static constexpr const char* kName = "OverlapEpoch";
-  static auto blank() { return std::make_unique<PyOverlapEpoch>(OverlapEpochOptions{}); }
 
   // (ids, slots, changed, shares, orders, overloaded, bounds), by station where there are two
   // columns

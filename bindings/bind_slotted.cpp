@@ -90,8 +90,6 @@ class PySlottedSim {
 class PySlottedEpoch : public BoundEpoch<PySlottedEpoch, SlottedEpoch> {
  public:
   using BoundEpoch::BoundEpoch;
-  static constexpr const char* kName = "SlottedEpoch";
-  static auto blank() { return std::make_unique<PySlottedEpoch>(1, 1.0, "fifo", 0.0); }
 
   // (ids, machines held, changed, map tasks, reduce tasks, order, overloaded, bounds)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {

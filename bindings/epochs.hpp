@@ -20,8 +20,7 @@ namespace malleable::bindings {
 using Integers = Array<std::int64_t>;
 using Wholes = Column<std::int64_t>;
 
-// `Py` derives from this, has its name for Python (kName) and makes one that will be read into
-// (blank).
+// `Py` derives from this.
 template <typename Py, typename Epoch>
 class BoundEpoch {
  public:
@@ -65,10 +64,10 @@ class BoundEpoch {
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
 
-  std::string save() { return saved(Py::kName, epoch_, busy_); }
+  std::string save() { return saved(Object::kName, epoch_, busy_); }
   static std::unique_ptr<Py> load(const py::bytes& bytes) {
-    std::unique_ptr<Py> made = Py::blank();
-    restore(Py::kName, bytes, made->epoch_);
+    auto made = std::make_unique<Py>(Object::blank());
+    restore(Object::kName, bytes, made->epoch_);
     return made;
   }
 
@@ -106,7 +105,7 @@ class BoundEpoch {
 template <typename Py>
 py::class_<Py> bind_loop(py::module_& module) {
   using Object = typename Py::Object;
-  py::class_<Py> bound(module, Py::kName);
+  py::class_<Py> bound(module, Object::kName);
   bind_state(bound);
   bound.def("finish", &Py::finish, py::arg("ids"))
       .def("decide", &Py::decide, py::arg("now"), py::arg("slots"), py::arg("period"))

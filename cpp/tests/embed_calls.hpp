@@ -51,6 +51,23 @@ inline malleable_scheduler* scheduler_of(const malleable_cluster& cluster, const
   OK(new_scheduler(cluster, policy, options, &made));
   return made;
 }
+// Tells what happened to tasks; the number of those that were ignored.
+inline malleable_events events_of(const Wholes& ids, const Wholes& phase, const Wholes& tasks,
+                                  const Reals& seconds = {}, const Reals& copying = {}) {
+  auto made = sized<malleable_events>();
+  made.count = static_cast<std::int64_t>(ids.size());
+  made.ids = ids.data();
+  made.phase = phase.data();
+  if (!tasks.empty()) made.tasks = tasks.data();
+  if (!seconds.empty()) made.seconds = seconds.data();
+  if (!copying.empty()) made.copying = copying.data();
+  return made;
+}
+inline std::int64_t tell(malleable_scheduler* scheduler, double now, const char* what,
+                         malleable_events events) {
+  OK(malleable_scheduler_tell(scheduler, now, what, &events));
+  return events.ignored;
+}
 // So many rows of ids and slots.
 inline malleable_decision decision_of(std::int64_t room, std::int64_t* ids = nullptr,
                                       std::int64_t* given = nullptr) {

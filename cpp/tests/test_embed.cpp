@@ -126,6 +126,42 @@ TEST(an_arrival_that_is_not_told_is_the_time_of_a_decision) {
   malleable_epoch_free(epoch);
 }
 
+TEST(a_saved_epoch_goes_on_in_another) {
+  for (const char* model : {"jobs", "flows", "tandem", "slotted"}) {
+    auto options = sized<malleable_epoch_options>();
+    options.model = model;
+    const Reals work{4.0, 2.0};
+    const Wholes tasks{4, 2}, offset{0, 1, 2};
+    auto jobs = sized<malleable_jobs>();
+    jobs.count = jobs.flows = 2;
+    jobs.work = jobs.map = jobs.shuffle = jobs.reduce_left = work.data();
+    jobs.maps = tasks.data();
+    jobs.job_offset = offset.data();
+    malleable_epoch *first = nullptr, *second = nullptr;
+    OK(malleable_epoch_new(3, &options, &first));
+    OK(malleable_epoch_new(1, &options, &second));
+    Wholes ids(2), flows(2), given[2]{Wholes(4), Wholes(4)};
+    OK(malleable_epoch_add(first, &jobs, ids.data(), flows.data()));
+    std::int64_t count = 0, known = 0;
+    OK(malleable_epoch_save(first, nullptr, 0, &count));
+    Bytes state(static_cast<std::size_t>(count));
+    CHECK(refused(malleable_epoch_save(first, state.data(), count - 1, &count), "room"));
+    OK(malleable_epoch_save(first, state.data(), count, &count));
+    CHECK(refused(malleable_epoch_load(second, state.data(), count - 1), "state: "));
+    OK(malleable_epoch_size(second, &known, nullptr));
+    CHECK_EQUAL(known, 0);
+    OK(malleable_epoch_load(second, state.data(), count));
+    for (const int k : {0, 1}) {
+      malleable_decision decision = decision_of(4, nullptr, given[k].data());
+      OK(malleable_epoch_decide(k == 0 ? first : second, 0.0, nullptr, 0.0, &decision));
+      CHECK(decision.rows > 0);
+    }
+    CHECK(given[0] == given[1]);
+    malleable_epoch_free(first);
+    malleable_epoch_free(second);
+  }
+}
+
 TEST(errors_are_told_and_change_nothing) {
   malleable_epoch* epoch = nullptr;
   const auto make = [&](std::int64_t slots, const char* goal, const char* mode, double hysteresis,

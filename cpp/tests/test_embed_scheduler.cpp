@@ -63,38 +63,31 @@ TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
   };
   malleable_scheduler* first = fresh();
   Wholes ids(1), counts(2);
-  std::int64_t ignored = 0;
   OK(malleable_scheduler_add(first, 0.0, &jobs, ids.data()));
-  OK(malleable_scheduler_started(first, 0.0, 1, ids.data(), phase.data(), four.data(), nullptr));
-  OK(malleable_scheduler_ended(first, 9.0, 1, ids.data(), phase.data(), four.data(), nullptr,
-                               seconds.data(), nullptr, nullptr));
-  OK(malleable_scheduler_lost(first, 9.0, 1, ids.data(), phase.data(), one.data(), nullptr,
-                              &ignored));
-  CHECK_EQUAL(ignored, 0);
+  CHECK_EQUAL(tell(first, 0.0, "started", events_of(ids, phase, four)), 0);
+  CHECK_EQUAL(tell(first, 9.0, "ended", events_of(ids, phase, four, seconds)), 0);
+  CHECK_EQUAL(tell(first, 9.0, "lost", events_of(ids, phase, one)), 0);
   OK(malleable_scheduler_counts(first, 1, ids.data(), counts.data(), nullptr, nullptr, nullptr));
   CHECK_EQUAL(counts[0], 1);
-  OK(malleable_scheduler_lost(first, 9.0, 1, ids.data(), phase.data(), four.data(), nullptr,
-                              &ignored));
-  CHECK_EQUAL(ignored, 1);  // three had finished
+  CHECK_EQUAL(tell(first, 9.0, "lost", events_of(ids, phase, four)), 1);  // three had finished
+  auto nothing = sized<malleable_events>();
+  CHECK(refused(malleable_scheduler_tell(first, 9.0, "begun", &nothing), "what = 'begun'"));
   OK(malleable_scheduler_finish(first, 9.0, 1, ids.data()));
-  std::int64_t numbers = 0, programs = 0;
-  OK(malleable_scheduler_history(first, nullptr, 0, &numbers, nullptr, nullptr, 0, &programs));
-  CHECK_EQUAL(programs, 1);
-  Reals common(static_cast<std::size_t>(numbers)), of_maps(3), of_reduces(3);
-  CHECK(refused(malleable_scheduler_history(first, common.data(), numbers - 1, &numbers, nullptr,
-                                            nullptr, 0, &programs),
-                "room"));
-  OK(malleable_scheduler_history(first, common.data(), numbers, &numbers, of_maps.data(),
-                                 of_reduces.data(), 1, &programs));
+  std::int64_t count = 0;
+  OK(malleable_scheduler_history(first, nullptr, 0, &count));
+  Reals numbers(static_cast<std::size_t>(count));
+  CHECK(refused(malleable_scheduler_history(first, numbers.data(), count - 1, &count), "room"));
+  OK(malleable_scheduler_history(first, numbers.data(), count, &count));
   malleable_scheduler* second = fresh();
-  OK(malleable_scheduler_recall(second, numbers, common.data(), 1, of_maps.data(),
-                                of_reduces.data()));
+  for (const std::int64_t few : {std::int64_t{0}, std::int64_t{1}, count - 1}) {
+    CHECK(refused(malleable_scheduler_recall(second, few, numbers.data()), "history: "));
+  }
+  OK(malleable_scheduler_recall(second, count, numbers.data()));
   malleable_scheduler* third = fresh();
   const double known = believed(first), recalled = believed(second), unknown = believed(third);
   CHECK_EQUAL(recalled, known);
   CHECK(recalled > 1.5 * unknown);
-  CHECK(refused(malleable_scheduler_recall(second, numbers, common.data(), 1, of_maps.data(),
-                                           of_reduces.data()),
+  CHECK(refused(malleable_scheduler_recall(second, count, numbers.data()),
                 "history: jobs were here"));
   for (malleable_scheduler* scheduler : {first, second, third}) malleable_scheduler_free(scheduler);
 }
@@ -168,8 +161,7 @@ struct Copying {
       add(4, 1);
       end(kMap, 0.0, {8.0, 10.0, 12.0, 10.0});
       const Reals nine{9.0}, six{6.0};
-      OK(malleable_scheduler_ended(scheduler, 0.0, 1, ids.data(), reduce.data(), nullptr, nullptr,
-                                   nine.data(), six.data(), nullptr));
+      tell(scheduler, 0.0, "ended", events_of(ids, reduce, {}, nine, six));
       OK(malleable_scheduler_finish(scheduler, 0.0, 1, ids.data()));
     }
     job = add(4, 2);
@@ -196,9 +188,7 @@ struct Copying {
   }
   void end(std::int64_t phase, double now, const Reals& seconds) {
     const Wholes each(seconds.size(), ids[0]), phases(seconds.size(), phase);
-    OK(malleable_scheduler_ended(scheduler, now, static_cast<std::int64_t>(seconds.size()),
-                                 each.data(), phases.data(), nullptr, nullptr, seconds.data(),
-                                 nullptr, nullptr));
+    tell(scheduler, now, "ended", events_of(each, phases, {}, seconds));
   }
   void decide(double now) {
     malleable_decision decision = decision_of(8);
@@ -269,8 +259,7 @@ TEST(backup_gains_say_for_which_tasks_a_second_attempt_is_worth_while) {
   CHECK((gain == Reals{0.0, 0.0}));  // none has ended
   const Wholes ended{ids[0], ids[0], ids[0]}, phase{kMap, kMap, kMap};
   const Reals seconds{9.0, 10.0, 11.0};
-  OK(malleable_scheduler_ended(scheduler, 60.0, 3, ended.data(), phase.data(), nullptr, nullptr,
-                               seconds.data(), nullptr, nullptr));
+  tell(scheduler, 60.0, "ended", events_of(ended, phase, {}, seconds));
   OK(malleable_scheduler_backup_gains(scheduler, 2, ids.data(), map.data(), ages.data(),
                                       gain.data()));
   CHECK(gain[1] > 1.0 && gain[0] > 0.0 && gain[0] < 0.22);

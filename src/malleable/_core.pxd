@@ -169,6 +169,17 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t *phase
         int64_t *task
         int64_t *node
+    ctypedef struct malleable_events:
+        int64_t bytes
+        int64_t count
+        const int64_t *ids
+        const int64_t *phase
+        const int64_t *tasks
+        const int64_t *node
+        const double *seconds
+        const double *copying
+        const int64_t *task
+        int64_t ignored
     ctypedef struct malleable_api:
         int64_t api_version
 
@@ -200,6 +211,12 @@ cdef int malleable_epoch_decide(
 cdef int malleable_epoch_size(
     malleable_epoch *epoch, int64_t *jobs, int64_t *flows
 ) noexcept nogil
+cdef int malleable_epoch_save(
+    malleable_epoch *epoch, uint8_t *bytes, int64_t room, int64_t *count
+) noexcept nogil
+cdef int malleable_epoch_load(
+    malleable_epoch *epoch, const uint8_t *bytes, int64_t count
+) noexcept nogil
 cdef int malleable_scheduler_new(
     const malleable_cluster *cluster, const malleable_scheduler_options *options,
     malleable_scheduler **made
@@ -213,26 +230,9 @@ cdef int malleable_scheduler_set_blocks(
     malleable_scheduler *scheduler, int64_t id, int64_t maps, int64_t copies,
     const int64_t *nodes
 ) noexcept nogil
-cdef int malleable_scheduler_started(
-    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *tasks, int64_t *ignored
-) noexcept nogil
-cdef int malleable_scheduler_ended(
-    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *tasks, const int64_t *node,
-    const double *seconds, const double *copying, int64_t *ignored
-) noexcept nogil
-cdef int malleable_scheduler_failed(
-    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *tasks, const int64_t *task, int64_t *ignored
-) noexcept nogil
-cdef int malleable_scheduler_lost(
-    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
-    const int64_t *phase, const int64_t *tasks, const int64_t *task, int64_t *ignored
-) noexcept nogil
-cdef int malleable_scheduler_ready(
-    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
-    const int64_t *phase
+cdef int malleable_scheduler_tell(
+    malleable_scheduler *scheduler, double now, const char *what,
+    malleable_events *events
 ) noexcept nogil
 cdef int malleable_scheduler_observe(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
@@ -278,12 +278,10 @@ cdef int malleable_scheduler_counts(
     int64_t *running, int64_t *finished, double *estimate
 ) noexcept nogil
 cdef int malleable_scheduler_history(
-    malleable_scheduler *scheduler, double *common, int64_t room, int64_t *numbers,
-    double *maps, double *reduces, int64_t programs_room, int64_t *programs
+    malleable_scheduler *scheduler, double *numbers, int64_t room, int64_t *count
 ) noexcept nogil
 cdef int malleable_scheduler_recall(
-    malleable_scheduler *scheduler, int64_t numbers, const double *common,
-    int64_t programs, const double *maps, const double *reduces
+    malleable_scheduler *scheduler, int64_t count, const double *numbers
 ) noexcept nogil
 cdef int malleable_scheduler_next(
     malleable_scheduler *scheduler, double *time

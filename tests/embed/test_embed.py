@@ -140,7 +140,8 @@ def test_what_backup_tasks_gain():
     ids[:] = ids[0]
     call("decide", 0.0, record_of("decision", room=1).ctypes)
     call("assign", 0.0, slots.ctypes, 0, starts.ctypes)
-    call("ended", 60.0, 3, ids.ctypes, maps.ctypes, 0, 0, seconds.ctypes, 0, 0)
+    events = record_of("events", count=3, ids=ids, phase=maps, seconds=seconds)
+    call("tell", 60.0, b"ended", events.ctypes)
     gain = np.zeros(2)
     call("backup_gains", 2, ids.ctypes, maps.ctypes, ages.ctypes, gain.ctypes)
     assert gain.tolist() == want.tolist()

@@ -326,6 +326,25 @@ typedef struct malleable_starts {
   int64_t* node;
 } malleable_starts;
 
+/* What happened to tasks: row k is about tasks[k] tasks of a job (null: one task). */
+typedef struct malleable_events {
+  int64_t bytes;
+  int64_t count;
+  const int64_t* ids;   /* of jobs */
+  const int64_t* phase; /* 0 map, 1 reduce */
+  const int64_t* tasks;
+  const int64_t* node;   /* of tasks that ended: where; -1: unknown */
+  const double* seconds; /* of tasks that ended: how long they ran; NaN: unknown */
+  /* Of reduce tasks that ended: how many of the seconds are copying if all maps have ended before
+   * the task starts; NaN: unknown. If reduce tasks copy nothing, say 0: with take_back=true the
+   * scheduler starts some early otherwise, to learn how long they copy. */
+  const double* copying;
+  /* Of tasks with blocks that failed or were lost: the number that malleable_scheduler_assign gave,
+   * or -1. */
+  const int64_t* task;
+  int64_t ignored; /* written: how many tasks were ignored because the event was impossible */
+} malleable_events;
+
 /* Declares a function, and a type NAME_function for the table at the end. */
 #define MALLEABLE_FUNCTION(result, name, arguments) \
   typedef result name##_function arguments;         \
@@ -371,6 +390,15 @@ MALLEABLE_FUNCTION(int, malleable_epoch_decide,
 MALLEABLE_FUNCTION(int, malleable_epoch_size,
                    (malleable_epoch * epoch, int64_t* jobs, int64_t* flows));
 
+/* The state of an epoch as bytes, for a copy or a checkpoint. Call this twice: in the first call
+ * leave `bytes` null, and the function says how many there are. The second call writes them. */
+MALLEABLE_FUNCTION(int, malleable_epoch_save,
+                   (malleable_epoch * epoch, uint8_t* bytes, int64_t room, int64_t* count));
+/* Makes an epoch of the same model what the saved one was. The penalty function stays. The same
+ * version of the library must have saved the bytes. */
+MALLEABLE_FUNCTION(int, malleable_epoch_load,
+                   (malleable_epoch * epoch, const uint8_t* bytes, int64_t count));
+
 /* ---- Scheduler: how many slots each job of a cluster gets, and which tasks start where ---- */
 
 MALLEABLE_FUNCTION(int, malleable_scheduler_new,
@@ -386,39 +414,15 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_add,
 MALLEABLE_FUNCTION(int, malleable_scheduler_set_blocks,
                    (malleable_scheduler * scheduler, int64_t id, int64_t maps, int64_t copies,
                     const int64_t* nodes));
-/* The next four functions tell what happened to tasks. Row k is about tasks[k] tasks of a job
- * (null: one task). phase: 0 map, 1 reduce. `*ignored` becomes the number of tasks that were
- * ignored because the event was impossible.
- *
- * Tasks that started, and that malleable_scheduler_assign did not start. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_started,
-                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
-                    const int64_t* phase, const int64_t* tasks, int64_t* ignored));
-/* Tasks that ended well. If the node is not known, give -1, and if the seconds are not known, NaN.
- * If you leave one of these columns out, it is not known for any task. `copying` says how many of a
- * reduce task's seconds are copying if all maps have ended before the task starts. NaN: unknown. If
- * reduce tasks copy nothing, say 0: with take_back=true the scheduler starts some early otherwise,
- * to learn how long they copy. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_ended,
-                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
-                    const int64_t* phase, const int64_t* tasks, const int64_t* node,
-                    const double* seconds, const double* copying, int64_t* ignored));
-/* Tasks that failed. They wait again. `task` is needed only for tasks with blocks: the number that
- * malleable_scheduler_assign gave, or -1. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_failed,
-                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
-                    const int64_t* phase, const int64_t* tasks, const int64_t* task,
-                    int64_t* ignored));
-/* Maps that had ended well and will run again, because their output is gone. The columns are those
- * of malleable_scheduler_failed. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_lost,
-                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
-                    const int64_t* phase, const int64_t* tasks, const int64_t* task,
-                    int64_t* ignored));
-/* Tasks of a phase may start now, also if the option slow_start does not allow it yet. */
-MALLEABLE_FUNCTION(int, malleable_scheduler_ready,
-                   (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
-                    const int64_t* phase));
+/* Tells what happened to tasks, and writes how many events were ignored. `what`:
+ *   "started": tasks started that malleable_scheduler_assign did not start
+ *   "ended": tasks ended well
+ *   "failed": tasks failed, and wait again
+ *   "lost": maps that had ended well run again, because their output is gone
+ *   "ready": tasks of a phase may start now, also if the option slow_start does not allow it yet */
+MALLEABLE_FUNCTION(int, malleable_scheduler_tell,
+                   (malleable_scheduler * scheduler, double now, const char* what,
+                    malleable_events* events));
 /* For engines that show only how many tasks wait and run: the counts replace all that was told. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_observe,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
@@ -468,19 +472,16 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_backup_gains,
 MALLEABLE_FUNCTION(int, malleable_scheduler_counts,
                    (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
                     int64_t* waiting, int64_t* running, int64_t* finished, double* estimate));
-/* What the scheduler has learnt, so that you can give it to another scheduler
- * (malleable_scheduler_recall). Call this twice. In the first call leave common, maps and reduces
- * null: the function says how many numbers and how many programs there are. In the second call,
- * `common` has room for all numbers (room), and `maps` and `reduces` each have room for three
- * numbers for each program (programs_room: the programs). Programs and users keep the numbers with
+/* What the scheduler has learnt, as numbers for another scheduler (malleable_scheduler_recall).
+ * Call this twice. In the first call leave `numbers` null: the function says how many there are. In
+ * the second call `numbers` has room for all of them. Programs and users keep the numbers with
  * which you added them. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_history,
-                   (malleable_scheduler * scheduler, double* common, int64_t room, int64_t* numbers,
-                    double* maps, double* reduces, int64_t programs_room, int64_t* programs));
+                   (malleable_scheduler * scheduler, double* numbers, int64_t room,
+                    int64_t* count));
 /* Gives the scheduler what another scheduler has learnt. Call this before you add the first job. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_recall,
-                   (malleable_scheduler * scheduler, int64_t numbers, const double* common,
-                    int64_t programs, const double* maps, const double* reduces));
+                   (malleable_scheduler * scheduler, int64_t count, const double* numbers));
 /* When you should ask again even if nothing happens. Infinity: at no time. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_next, (malleable_scheduler * scheduler, double* time));
 MALLEABLE_FUNCTION(int, malleable_scheduler_size, (malleable_scheduler * scheduler, int64_t* jobs));
@@ -491,13 +492,12 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_size, (malleable_scheduler * schedul
 /* clang-format off */
 #define MALLEABLE_FUNCTIONS(X)                                                                     \
   X(version) X(message) X(bound_text) X(epoch_new) X(epoch_free) X(epoch_add) X(epoch_update)      \
-  X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_size) X(scheduler_new) X(scheduler_free) \
-  X(scheduler_add) X(scheduler_set_blocks) X(scheduler_started) X(scheduler_ended)                 \
-  X(scheduler_failed) X(scheduler_lost) X(scheduler_ready) X(scheduler_observe)                    \
-  X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots) X(scheduler_finish)            \
-  X(scheduler_remove) X(scheduler_decide) X(scheduler_assign) X(scheduler_take_back)               \
-  X(scheduler_backup_gains) X(scheduler_counts) X(scheduler_history) X(scheduler_recall)           \
-  X(scheduler_next) X(scheduler_size)
+  X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_size) X(epoch_save) X(epoch_load)        \
+  X(scheduler_new) X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks) X(scheduler_tell)    \
+  X(scheduler_observe) X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots)           \
+  X(scheduler_finish) X(scheduler_remove) X(scheduler_decide) X(scheduler_assign)                  \
+  X(scheduler_take_back) X(scheduler_backup_gains) X(scheduler_counts) X(scheduler_history)        \
+  X(scheduler_recall) X(scheduler_next) X(scheduler_size)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

@@ -346,3 +346,22 @@ int malleable_epoch_size(malleable_epoch* epoch, int64_t* jobs, int64_t* flows) 
     if constexpr (std::is_same_v<Of, FlowEpoch>) tell(flows, of.size());
   });
 }
+
+int malleable_epoch_save(malleable_epoch* epoch, uint8_t* bytes, int64_t room, int64_t* count) {
+  return with(epoch, [&]<typename Of>(Of& of) {
+    const std::string all = save_state(Of::kName, of);
+    tell(count, all.size());
+    if (bytes != nullptr) check_room(room, all.size());
+    put(bytes, all);
+  });
+}
+
+int malleable_epoch_load(malleable_epoch* epoch, const uint8_t* bytes, int64_t count) {
+  return with(epoch, [&]<typename Of>(Of& of) {
+    const auto all = needed("bytes", bytes, length("count", count));
+    Of made = Of::blank();
+    load_state(Of::kName, {reinterpret_cast<const char*>(all.data()), all.size()}, made);
+    if constexpr (requires { of.penalty(); }) made.set_penalty(of.penalty());
+    of = std::move(made);
+  });
+}

@@ -39,10 +39,6 @@ std::unique_ptr<ClusterPolicy> policy_of(const malleable_scheduler_options& give
   return make_cluster_policy(name, options, goal.aggregate, goal.kind, by_user, generic);
 }
 
-constexpr std::size_t kNumbersOfProgram = 3,
-                      kNumbersOfSpeedup = 1 + kSpeedups,  // of a history, see TaskEstimates
-    kNumbersOfChange = TaskEstimates::kOfChange;
-
 // A column of every phase that is told, or zeros.
 void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_t n,
                Defaults& spare, std::span<const std::int64_t> (&pair)[2]) {
@@ -76,14 +72,24 @@ void take_column(const malleable_column& given, std::size_t n, std::size_t types
   }
 }
 
-Scheduler::Tasks tasks_of(std::int64_t count, const std::int64_t* ids, const std::int64_t* phase,
-                          const std::int64_t* tasks) {
-  const std::size_t n = length("count", count);
-  return {needed("ids", ids, n), needed("phase", phase, n), column(tasks, n)};
+// What `ended` and the others read of events.
+Scheduler::Tasks tasks_of(const malleable_events& events) {
+  const std::size_t n = length("count", events.count);
+  return {needed("ids", events.ids, n), needed("phase", events.phase, n), column(events.tasks, n),
+          column(events.node, n),       column(events.task, n),           column(events.seconds, n),
+          column(events.copying, n)};
 }
 
-void tell_ignored(std::int64_t* wanted, std::int64_t count) {
-  if (wanted != nullptr) *wanted = count;
+using Tell = std::int64_t (Scheduler::*)(const Scheduler::Tasks&, double);
+constexpr std::pair<std::string_view, Tell> kEvents[] = {{"started", &Scheduler::started},
+                                                         {"ended", &Scheduler::ended},
+                                                         {"failed", &Scheduler::failed},
+                                                         {"lost", &Scheduler::lost}};
+
+// All that is learnt.
+auto parts_of(TaskEstimates::History& of) {
+  return std::array{&of.common,    &of.runs[0],  &of.runs[1],    &of.errors[0],
+                    &of.errors[1], &of.speedups, &of.changes[0], &of.changes[1]};
 }
 
 // Calls visit(scheduler, free slots by pool and node).
@@ -168,52 +174,24 @@ int malleable_scheduler_set_blocks(malleable_scheduler* scheduler, int64_t id, i
   });
 }
 
-int malleable_scheduler_started(malleable_scheduler* scheduler, double now, int64_t count,
-                                const int64_t* ids, const int64_t* phase, const int64_t* tasks,
-                                int64_t* ignored) {
+int malleable_scheduler_tell(malleable_scheduler* scheduler, double now, const char* what,
+                             malleable_events* events) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
-    tell_ignored(ignored, of.scheduler.started(tasks_of(count, ids, phase, tasks), now));
-  });
-}
-
-int malleable_scheduler_ended(malleable_scheduler* scheduler, double now, int64_t count,
-                              const int64_t* ids, const int64_t* phase, const int64_t* tasks,
-                              const int64_t* node, const double* seconds, const double* copying,
-                              int64_t* ignored) {
-  return with(scheduler, [&](PolicyAndScheduler& of) {
-    Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
-    told.node = column(node, told.ids.size());
-    told.seconds = column(seconds, told.ids.size());
-    told.copying = column(copying, told.ids.size());
-    tell_ignored(ignored, of.scheduler.ended(told, now));
-  });
-}
-
-int malleable_scheduler_failed(malleable_scheduler* scheduler, double now, int64_t count,
-                               const int64_t* ids, const int64_t* phase, const int64_t* tasks,
-                               const int64_t* task, int64_t* ignored) {
-  return with(scheduler, [&](PolicyAndScheduler& of) {
-    Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
-    told.task = column(task, told.ids.size());
-    tell_ignored(ignored, of.scheduler.failed(told, now));
-  });
-}
-
-int malleable_scheduler_lost(malleable_scheduler* scheduler, double now, int64_t count,
-                             const int64_t* ids, const int64_t* phase, const int64_t* tasks,
-                             const int64_t* task, int64_t* ignored) {
-  return with(scheduler, [&](PolicyAndScheduler& of) {
-    Scheduler::Tasks told = tasks_of(count, ids, phase, tasks);
-    told.task = column(task, told.ids.size());
-    tell_ignored(ignored, of.scheduler.lost(told, now));
-  });
-}
-
-int malleable_scheduler_ready(malleable_scheduler* scheduler, double now, int64_t count,
-                              const int64_t* ids, const int64_t* phase) {
-  return with(scheduler, [&](PolicyAndScheduler& of) {
-    const Scheduler::Tasks told = tasks_of(count, ids, phase, nullptr);
-    of.scheduler.ready(told.ids, told.phase, now);
+    malleable_events& told = needed("events", events);
+    sized("events", events);
+    const std::string_view name = text("what", what);
+    told.ignored = 0;
+    if (name == "ready") {
+      const Scheduler::Tasks tasks = tasks_of(told);
+      return of.scheduler.ready(tasks.ids, tasks.phase, now);
+    }
+    for (const auto& [known, tell_it] : kEvents) {
+      if (name != known) continue;
+      told.ignored = (of.scheduler.*tell_it)(tasks_of(told), now);
+      return;
+    }
+    throw std::invalid_argument("what = '" + std::string(name) +
+                                "': expected started, ended, failed, lost or ready");
   });
 }
 
@@ -336,9 +314,8 @@ int malleable_scheduler_backup_gains(malleable_scheduler* scheduler, int64_t cou
                                      const double* seconds, double* gain) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     const std::size_t n = length("count", count);
-    const auto told = tasks_of(count, ids, phase, nullptr);
-    if (n > 0) needed("gain", gain);
-    of.scheduler.backup_gains(told.ids, told.phase, needed("seconds", seconds, n), {gain, n});
+    of.scheduler.backup_gains(needed("ids", ids, n), needed("phase", phase, n),
+                              needed("seconds", seconds, n), written("gain", gain, n));
   });
 }
 
@@ -360,65 +337,37 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
   });
 }
 
-// Behind the sums over all phases `common` has p by program, what users said, first of maps, and
-// programs' changes, first of maps.
-int malleable_scheduler_history(malleable_scheduler* scheduler, double* common, int64_t room,
-                                int64_t* numbers, double* maps, double* reduces,
-                                int64_t programs_room, int64_t* programs) {
+// Each part behind the number of its entries.
+int malleable_scheduler_history(malleable_scheduler* scheduler, double* numbers, int64_t room,
+                                int64_t* count) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     TaskEstimates::History history = of.scheduler.history();
-    // A program whose tasks of one kind were never seen has zeros there.
-    const std::size_t most = std::max({history.runs[kMap].size() / kNumbersOfProgram,
-                                       history.runs[kReduce].size() / kNumbersOfProgram,
-                                       history.speedups.size() / kNumbersOfSpeedup});
-    for (auto& changes : history.changes) changes.resize(most * kNumbersOfChange, 0.0);
-    for (auto& runs : history.runs) runs.resize(most * kNumbersOfProgram, 0.0);
-    history.speedups.resize(most * kNumbersOfSpeedup, 0.0);
-    const std::size_t said = std::max(history.errors[kMap].size(), history.errors[kReduce].size());
-    for (auto& errors : history.errors) errors.resize(said, 0.0);
-    std::vector<double>& all = history.common;
-    for (const auto* more : {&history.speedups, &history.errors[kMap], &history.errors[kReduce],
-                             &history.changes[kMap], &history.changes[kReduce]}) {
-      all.insert(all.end(), more->begin(), more->end());
+    std::vector<double> all;
+    for (const auto* part : parts_of(history)) {
+      all.push_back(static_cast<double>(part->size()));
+      all.insert(all.end(), part->begin(), part->end());
     }
-    tell(numbers, all.size());
-    tell(programs, most);
-    if (common != nullptr) check_room(room, all.size());
-    if (maps != nullptr || reduces != nullptr) check_room(programs_room, most);
-    put(common, all);
-    put(maps, history.runs[kMap]);
-    put(reduces, history.runs[kReduce]);
+    tell(count, all.size());
+    if (numbers != nullptr) check_room(room, all.size());
+    put(numbers, all);
   });
 }
 
-int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t numbers,
-                               const double* common, int64_t programs, const double* maps,
-                               const double* reduces) {
+int malleable_scheduler_recall(malleable_scheduler* scheduler, int64_t count,
+                               const double* numbers) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
-    const auto copied = [](const char* field, const double* values, std::size_t count) {
-      const auto given = needed(field, values, count);
-      return std::vector<double>(given.begin(), given.end());
-    };
-    const std::size_t known = length("programs", programs), rows = known * kNumbersOfProgram;
-    const std::vector<double> all = copied("common", common, length("numbers", numbers));
-    const std::size_t sums = of.scheduler.history().common.size();
-    const std::size_t speedups = known * kNumbersOfSpeedup, changes = known * kNumbersOfChange;
-    const std::size_t counted = sums + speedups + 2 * changes;
-    if (all.size() < counted || (all.size() - counted) % 2 != 0) {
-      throw std::invalid_argument("history: " + std::to_string(all.size()) +
-                                  " numbers are none of so many programs");
+    auto all = needed("numbers", numbers, length("count", count));
+    TaskEstimates::History history;
+    for (auto* part : parts_of(history)) {
+      const double entries = all.empty() ? -1.0 : all[0];
+      if (!(entries >= 0.0 && entries < static_cast<double>(all.size()))) {
+        throw std::invalid_argument("history: these numbers are none");
+      }
+      const auto own = all.subspan(1, static_cast<std::size_t>(entries));
+      part->assign(own.begin(), own.end());
+      all = all.subspan(1 + own.size());
     }
-    const auto part = [&](std::size_t from, std::size_t count) {
-      const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
-      return std::vector<double>(first, first + static_cast<std::ptrdiff_t>(count));
-    };
-    const std::size_t said = (all.size() - counted) / 2, users = sums + speedups;
-    of.scheduler.recall(
-        {part(0, sums),
-         {copied("maps", maps, rows), copied("reduces", reduces, rows)},
-         {part(users, said), part(users + said, said)},
-         part(sums, speedups),
-         {part(users + 2 * said, changes), part(users + 2 * said + changes, changes)}});
+    of.scheduler.recall(history);
   });
 }
 

@@ -40,9 +40,8 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
       asks_(asks) {
   const Promises& promises = find_policy(options.policy).promises;
   options_.stable = true;
-  fair_ = promises.shares != Shares::kByOrder && options.min_mode == MinMode::kGuarantee &&
-          pool_minimum == 0.0;
-  weighted_ = promises.shares == Shares::kWeighted;
+  sizeless_ = promises.shares != Shares::kByOrder && options.min_mode == MinMode::kGuarantee &&
+              pool_minimum == 0.0;
   follows_objective_ = promises.follows_objective;
   depends_on_time_ = promises.depends_on_time;
   may_share_ =
@@ -114,7 +113,7 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
   for (int pool = 0; pool < 2; ++pool) {
     while (shares_[pool].size() < users) {
       shares_[pool].push_back(
-          {Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}, {}});
+          {Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}});
     }
     id_[pool].resize(state.jobs.size(), kAbsent);
     most_[pool].resize(state.jobs.size(), 0);
@@ -170,20 +169,6 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const Clust
   return unsure && !waits ? std::min<std::int64_t>(demand.most, 1) : own;
 }
 
-// Its row of a share's waterline: what it could use, if anything.
-void ClusterEpoch::set_row(const ClusterState::Demand& demand, Index job, Share& share,
-                           std::int64_t& row) const {
-  const auto low = static_cast<double>(least(demand)), high = static_cast<double>(demand.most);
-  if (demand.most == 0) {
-    if (row != kAbsent) share.fair.erase(static_cast<std::size_t>(row));
-    row = kAbsent;
-  } else if (row == kAbsent) {
-    row = static_cast<std::int64_t>(share.fair.add(job, low, high));
-  } else {
-    share.fair.set(static_cast<std::size_t>(row), low, high);
-  }
-}
-
 void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most) {
   std::int64_t& before = most_[pool][job];
   share.most += static_cast<double>(most - before);
@@ -197,11 +182,7 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
     std::int64_t& id = id_[pool][job];
     if (id == kAbsent) continue;
     Share& share = shares_[pool][before];
-    if (fair_) {
-      share.fair.erase(static_cast<std::size_t>(id));
-    } else {
-      share.epoch.remove({&id, 1});
-    }
+    share.epoch.remove({&id, 1});
     set_most(share, pool, job, 0);
     share.changed = true;
     id = placed_[pool][job] = kAbsent;
@@ -243,11 +224,12 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       ids_.push_back(id);
       continue;
     }
+    answer.set(job, 0.0);  // it may have been another user's
     share.job.push_back(job);
     new_.original.push_back(std::clamp(state.size[job], work, kWorkRange.most));
     new_.arrival.push_back(state.jobs.arrival[job]);
     new_.sla.add(state.jobs.steps_of(job));
-    if (!may_share_) new_.speedup.add(state.jobs.exponent_of(job), {});
+    if (!may_share_ && !sizeless_) new_.speedup.add(state.jobs.exponent_of(job), {});
     new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
   }
   if (!gone_.empty()) share.epoch.remove(gone_);
@@ -261,47 +243,6 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   }
   if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
   share.changed = true;
-}
-
-// The same for FAIR's waterline.
-void ClusterEpoch::update_fair(const ClusterState& state, int pool, Share& share,
-                               std::span<const Index> jobs, Answer& answer) {
-  for (const Index job : jobs) {
-    const ClusterState::Demand demand = state.demand(job, pool);
-    std::int64_t& row = id_[pool][job];
-    set_most(share, pool, job, demand.most);
-    set_row(demand, job, share, row);
-    if (demand.most == 0) answer.set(job, 0.0);
-  }
-  share.fair.compact(
-      [&](Index job, std::size_t row) { id_[pool][job] = static_cast<std::int64_t>(row); });
-  share.changed = true;
-}
-
-template <typename Tell>
-void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64_t slots,
-                             const Tell& tell) {
-  if (slots > 0 && !weighted_ && share.fair.allocate(static_cast<double>(slots), tell)) return;
-  // Weights, or minima that do not fit.
-  const std::size_t rows = share.fair.items().size();
-  fair_slots_.assign(rows, 0.0);
-  if (slots > 0) {
-    ones_.resize(rows);
-    for (auto* column : {&old_.min_slots, &old_.max_slots}) column->resize(rows);
-    old_.weight.resize(weighted_ ? rows : 0);
-    for (std::size_t row = 0; row < rows; ++row) {
-      const Index job = share.fair.items()[row];
-      ones_[row] = job == kNone ? 0.0 : 1.0;
-      if (weighted_) old_.weight[row] = job == kNone ? 1.0 : state.jobs.weight_of(job);
-      old_.min_slots[row] = static_cast<std::int64_t>(share.fair.low()[row]);
-      old_.max_slots[row] =
-          std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high(row)));
-    }
-    crowded_.build(ones_, ones_, old_.min_slots, old_.max_slots, slots, state.now,
-                   MinMode::kGuarantee);
-    waterline_.allocate(crowded_, old_.weight, fair_slots_);
-  }
-  share.fair.overrule(fair_slots_, tell);
 }
 
 // Every job's minimum anew: its part depends on how many jobs there are.
@@ -371,12 +312,8 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
 
 void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                         Answer& answer) {
-  if (fair_) {
-    give_fair(state, share, slots, [&](Index job, double given) { answer.set(job, given); });
-    return;
-  }
   const auto ids = share.epoch.ids();
-  if (slots == 0) {
+  if (slots == 0 && !sizeless_) {
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
@@ -388,7 +325,9 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   // Tasks may be so long that a simulation goes on beyond the last time there is.
   share.epoch.decide(std::min(state.now, kLatestTime), slots);
   const auto given = share.epoch.given();
+  const auto changed = share.epoch.changed();
   for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (sizeless_ && !changed[row]) continue;
     const Index job = share.job[static_cast<std::size_t>(ids[row])];
     if (std::exchange(part_[pool][job], 0.0) > 0.0) answer.reorder(job);
     answer.set(job, static_cast<double>(given[row]));
@@ -424,11 +363,7 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const I
     const std::size_t user = share_of(state, changed_[first]);
     while (last < changed_.size() && share_of(state, changed_[last]) == user) ++last;
     const std::span<const Index> own(changed_.data() + first, last - first);
-    if (fair_) {
-      update_fair(state, pool, shares[user], own, answer);
-    } else {
-      update(state, pool, shares[user], own, answer);
-    }
+    update(state, pool, shares[user], own, answer);
   }
   if (!by_user_) {
     give(state, pool, shares[0], state.slots[pool], answer);

@@ -5,10 +5,10 @@
 // whose phase became ready first, then to the one that arrived first. Between users, slots are
 // shared first: a waterline weighted by priority over what their jobs could use, each user's
 // minimum first (policy/user_shares); then each user has an epoch. A
-// decision costs what the epochs' do and O(log n) for each job that changed. FAIR (without gangs
-// and pool minima) keeps a waterline in place of an epoch, WDEQ its jobs for one. FIFO for all
+// decision costs what the epochs' do and O(log n) for each job that changed. FIFO for all
 // users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
-// (policy/concave). Kernels: waterline, live_waterline, steep_shares, kept_order; policies: epoch.
+// (policy/concave), but for FAIR and WDEQ without gangs and pool minima. Kernels: steep_shares,
+// kept_order; policies: epoch.
 //
 // AUTO is FLEX that fills targets in its order and asks what ended tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
@@ -24,10 +24,8 @@
 #include <vector>
 
 #include "malleable/kernel/kept_order.hpp"
-#include "malleable/kernel/live_waterline.hpp"
 #include "malleable/kernel/steep_shares.hpp"
 #include "malleable/kernel/steepness.hpp"
-#include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/user_shares.hpp"
@@ -55,7 +53,7 @@ class ClusterEpoch final : public ClusterPolicy {
 
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
-  bool reads_estimate(const PhaseState&) const override { return !fair_; }
+  bool reads_estimate(const PhaseState&) const override { return !sizeless_; }
   bool fills_in_order() const override { return asks_; }
   bool waits_for_speed() const override { return asks_; }
   std::string_view rule(const ClusterState& state) const override;
@@ -87,24 +85,19 @@ class ClusterEpoch final : public ClusterPolicy {
   };
   struct Share {
     Epoch epoch;
-    std::vector<Index> job;  // by id
-    LiveWaterline fair;
+    std::vector<Index> job;     // by id
     KeptOrder<Placed> by_size;  // where shared so; made anew from the epoch's jobs when read
     double most = 0.0;          // slots that its jobs could use
     std::int64_t wide = 0;      // jobs that could use several
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
-    void state(State& s) { s(epoch, job, fair, most, wide, changed, before); }
+    void state(State& s) { s(epoch, job, most, wide, changed, before); }
   };
 
   void look_at_kinds(const ClusterState& state);
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
-  void update_fair(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
-                   Answer& answer);
-  template <typename Tell>
-  void give_fair(const ClusterState& state, Share& share, std::int64_t slots, const Tell& tell);
   void share_minimum(const ClusterState& state, int pool, Share& share);
   double steepness_now(const ClusterState& state) const;
   void set_most(Share& share, int pool, Index job, std::int64_t most);
@@ -116,8 +109,6 @@ class ClusterEpoch final : public ClusterPolicy {
   std::int64_t least(const ClusterState::Demand& demand) const;
   std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
                      int pool) const;
-  void set_row(const ClusterState::Demand& demand, Index job, Share& share,
-               std::int64_t& row) const;
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
   Placed place(const ClusterState& state, int pool, Index job) const;
@@ -125,11 +116,11 @@ class ClusterEpoch final : public ClusterPolicy {
   EpochOptions options_;
   bool at_least_one_, by_user_;
   bool depends_on_time_ = false, time_matters_ = false;
-  bool fair_ = false, weighted_ = false, follows_objective_ = false;
+  bool sizeless_ = false, follows_objective_ = false;  // shares need no sizes
   double pool_minimum_;
   bool asks_, may_share_ = false, can_share_ = false;
   std::vector<Share> shares_[2];               // by pool and user
-  std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
+  std::vector<std::int64_t> id_[2], most_[2];  // by job
   // By job, where shared by size: its part of its share's slots, about; whether its work or counts
   // are others than its share's order knows; the stamp of its entry there.
   std::vector<double> part_[2];
@@ -144,10 +135,6 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<std::int64_t> ids_, gone_;
   JobColumns old_, new_;
   std::vector<Kind> new_kind_;
-  // WDEQ, and FAIR where minima do not fit.
-  Waterline waterline_;
-  Problem crowded_;
-  std::vector<double> fair_slots_, ones_;
   // Between users.
   UserShares between_;
   std::vector<double> usable_;

@@ -34,6 +34,8 @@ namespace malleable {
 
 class alignas(kLine) Epoch {
  public:
+  static constexpr const char* kName = "Epoch";
+  static Epoch blank() { return Epoch(1, {}); }  // to read a state into
   Epoch(std::int64_t slots, const EpochOptions& options);
   // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
   void set_penalty(CustomPenalty custom) { at_.custom = custom; }

@@ -26,10 +26,13 @@ namespace malleable {
 
 class FlowEpoch {
  public:
+  static constexpr const char* kName = "FlowEpoch";
+  static FlowEpoch blank() { return FlowEpoch(1, 1.0, {}); }  // to read a state into
   FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options);
 
   // The caller's own penalty of (flow id, completion). It is not part of the state.
   void set_penalty(CustomPenalty custom) { seen_.custom = custom; }
+  CustomPenalty penalty() const { return seen_.custom; }
 
   struct Ids {
     std::int64_t first_flow, first_job;
@@ -58,7 +61,6 @@ class FlowEpoch {
   const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt,
                          std::optional<double> period = std::nullopt);
 
-  const Decision& decision() const { return decision_; }  // the last one
   // Which rule makes decisions.
   const char* rule() const { return rule_->name(); }
 
@@ -67,7 +69,6 @@ class FlowEpoch {
   void plan(SeenFlows& flows, FlowPlan& plan, std::vector<double>& penalty);
 
   std::int64_t slots() const { return at_.slots; }
-  double now() const { return at_.held.now(); }
   std::size_t size() const { return at_.table.size(); }
   std::size_t open_jobs() const { return at_.table.open_jobs(); }
   // Changes with every call that may change a decision, and with every decision.

@@ -49,6 +49,10 @@ class OverlapEpoch {
   template <typename T>
   using Both = std::array<T, 2>;  // by station
 
+  static constexpr const char* kName = "OverlapEpoch";
+  static OverlapEpoch blank() {
+    return OverlapEpoch(OverlapEpochOptions{});
+  }  // to read a state into
   explicit OverlapEpoch(const OverlapEpochOptions& options);
 
   // Equally long columns. Map work 0: the phase has ended; below 0: an estimate is overrun by as

@@ -30,6 +30,8 @@ namespace malleable {
 
 class SlottedEpoch {
  public:
+  static constexpr const char* kName = "SlottedEpoch";
+  static SlottedEpoch blank() { return {1, 1.0, "fifo"}; }  // to read a state into
   // A policy by name, of those that need no preemption.
   // `period`: seconds for which decisions are held; 0: until something ends.
   SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "malleable/kernel/live_waterline.hpp"
+#include "malleable/kernel/whole_level.hpp"
 
 namespace malleable {
 

@@ -1,5 +1,5 @@
 // Equal shares while everybody has work and minima fit: an integer waterline from the last level.
-// O(J), without an instance (kernel live_waterline).
+// O(J), without an instance (kernel whole_level).
 #pragma once
 
 #include "malleable/policy/epoch/scene.hpp"

@@ -1,4 +1,4 @@
-#include "malleable/kernel/live_waterline.hpp"
+#include "malleable/kernel/whole_level.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,34 +6,6 @@
 #include "malleable/kernel/vector_clones.hpp"
 
 namespace malleable {
-
-std::size_t LiveWaterline::add(Index item, double low, double high) {
-  item_.push_back(item);
-  low_.push_back(low);
-  room_.push_back(high - low);
-  given_.push_back(0.0);
-  ++live_;
-  return item_.size() - 1;
-}
-
-void LiveWaterline::erase(std::size_t row) {
-  item_[row] = kNone;
-  low_[row] = room_[row] = given_[row] = 0.0;
-  --live_;
-}
-
-void LiveWaterline::close_gaps() {
-  std::size_t kept = 0;
-  for (std::size_t row = 0; row < item_.size(); ++row) {
-    if (item_[row] == kNone) continue;
-    item_[kept] = item_[row];
-    low_[kept] = low_[row];
-    room_[kept] = room_[row];
-    given_[kept++] = given_[row];
-  }
-  item_.resize(kept);
-  for (auto* column : {&low_, &room_, &given_}) column->resize(kept);
-}
 
 namespace {
 
@@ -78,14 +50,6 @@ WholeLevel whole_level(std::span<const double> low, std::span<const double> room
     }
     level = guess;
   }
-}
-
-bool LiveWaterline::find_level(double slots) {
-  const WholeLevel found = whole_level(low_, room_, slots, level_);
-  if (!found.fits) return false;
-  level_ = found.level;
-  left_ = found.left;
-  return true;
 }
 
 }  // namespace malleable
