@@ -234,8 +234,12 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   }
   if (!gone_.empty()) share.epoch.remove(gone_);
   if (!ids_.empty()) {
-    share.epoch.update(ids_,
-                       {old_.work, old_.weight, old_.deadline, old_.min_slots, old_.max_slots});
+    Epoch::Changes changes{{}, old_.weight, {}, old_.min_slots, old_.max_slots};
+    if (!sizeless_) {
+      changes.work = old_.work;
+      changes.deadline = old_.deadline;
+    }
+    share.epoch.update(ids_, changes);
   }
   if (!new_kind_.empty()) {
     std::int64_t id = share.epoch.add(new_.view(), new_kind_);
