@@ -5,7 +5,7 @@ papers' generators), `loops` (jobs and flows that come while somebody decides), 
 loops that ask at every event), `tables` (large, with deadlines), `clusters` (tasks on nodes), `workflows`
 (DAGs of real traces), `research` (files of research), `samples` (workflows for Snakemake), `gpus` (measured
 speed-ups), `sleeps` (live runs), `hpc`
-(rigid and malleable jobs of MPI programs).
+(rigid and malleable jobs of MPI programs), `rigid` (logs of rigid jobs).
 Generators draw with NumPy's default generator (PCG64) from the seed alone, so an instance is the same wherever
 it is drawn with the same NumPy. All names are found here: ``from benchmarks.instances import held_jobs``.
 """
@@ -16,6 +16,7 @@ from benchmarks.instances.gpus import *  # noqa: F403
 from benchmarks.instances.hpc import *  # noqa: F403
 from benchmarks.instances.loops import *  # noqa: F403
 from benchmarks.instances.research import *  # noqa: F403
+from benchmarks.instances.rigid import *  # noqa: F403
 from benchmarks.instances.samples import *  # noqa: F403
 from benchmarks.instances.sleeps import *  # noqa: F403
 from benchmarks.instances.speed import *  # noqa: F403

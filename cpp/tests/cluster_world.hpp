@@ -15,6 +15,9 @@ struct World {
   std::vector<std::int64_t> slots{2}, none{0};
   std::vector<double> rate{1.0}, speed{kEnd}, arrival, seconds, no_seconds;
   std::vector<std::int64_t> maps, reduces, offset{0}, after, user, flow;
+  // Of rigid jobs; may be empty.
+  std::vector<std::int64_t> width;
+  std::vector<double> requested;
 
   void job(std::int64_t number, std::int64_t tasks, double each,
            std::vector<std::int64_t> waits_for, std::int64_t owner) {
@@ -40,6 +43,8 @@ struct World {
     jobs.after = after;
     jobs.user = user;
     jobs.flow = flow;
+    jobs.width = width;
+    jobs.requested = requested;
     validate(cluster);
     validate(jobs);
     ClusterOptions options;

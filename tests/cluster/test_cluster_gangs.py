@@ -182,7 +182,8 @@ def test_ageing_lets_a_large_job_run():
     assert aged.records["starting_time"][0] == 11
 
 
-@pytest.mark.parametrize("policy", [name for name in BUILT_IN if name != "adaptive"])
+# Long jobs wait for as long as short ones come if the shortest requested time goes first.
+@pytest.mark.parametrize("policy", [p for p in BUILT_IN if p not in ("adaptive", "easy-sjf")])
 def test_nobody_waits_longer_than_ten_minutes_for_a_task(policy):
     # The same with 2,000 short jobs of 1 s. What ends last has 600 s behind it, by whatever policy.
     short = 2_000

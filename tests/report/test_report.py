@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from benchmarks.instances import rigid_log
 from malleable.cli import main
 from malleable.report.words import COLUMNS, FORMATS, change, duration, short
 from tests.cli.command_line import call, check_one_line, run
+from tests.oracles import backfill as oracle
 from tests.report.pages import (
     LONG,
     SCRIPT,
@@ -97,7 +99,7 @@ def _path(facts, text):
 
 def test_a_simulation_of_what_ran_is_the_record(tmp_path, recorded):
     """Arrays that took the whole machine, first come, first served, do so in the simulation."""
-    _, facts = made(tmp_path, sacct(30, widths=[16], arrays=True), "--quick")
+    _, facts = made(tmp_path, sacct(110, widths=[16], arrays=True), "--quick")
     nearest = facts["trust"]["rows"][0]
     assert nearest["policy"] == "fifo" and nearest["mean_ratio"] == pytest.approx(1.0, abs=1e-9)
     assert nearest["within_fifth"] == 1.0 and "can be believed" in " ".join(facts["verdict"])
@@ -109,33 +111,91 @@ SWF = "; MaxProcs: 64\n" + "".join(
 RIGID = {
     "sacct": (sacct(40), []),
     "SWF": (SWF.format(*[0, 3600] * 4), []),
-    "SWF without waits": (SWF.format(*[-1] * 8), ["--slots", 64]),
-    "SWF without times": (SWF.format(*[-1] * 8), ["--spread", 600, "--slots", 64]),
+    "SWF without waits": (SWF.format(*[-1] * 8), []),
+    "SWF without times": (SWF.format(*[-1] * 8), ["--spread", 600]),
 }
 
 
 @pytest.mark.parametrize("kind", RIGID)
-def test_a_log_of_rigid_jobs_promises_nothing(tmp_path, kind):
+def test_rigid_jobs_are_simulated_as_they_were(tmp_path, kind):
     text, words = RIGID[kind]
     text = text if kind != "SWF without times" else re.sub(r"^(\d+) \d+", r"\1 0", text, flags=re.M)
     page, facts = made(tmp_path, text, *words)
-    told = " ".join(facts["verdict"])
-    assert facts["verdict"][0].startswith("This page states no gain: ") and "believed" not in told
-    assert not re.search(r"\d %\)", told), "no change of a mean"
-    assert ("In the record the mean job took" in told) == (kind in ("sacct", "SWF"))
-    tree = parsed(page)
-    assert not [own for own in tree.iter("dl") if own.get("class") == "tiles"]
-    assert not facts["groups"] and not facts["movers"] and facts["changes"] is None
-    assert "loads" not in facts["curve"] and "errors" not in facts["curve"]
-    assert any("rigid jobs" in text for text in facts["warnings"])
+    slots = {"sacct": 16, "SWF": 256}.get(
+        kind, 64
+    )  # 256 were in use at once, whatever the head says
+    assert facts["rigid"] and facts["slots"] == slots
+    shown = [row["policy"] for row in facts["table"]["rows"] if row["kind"] == "simulated"]
+    assert {"easy", "fcfs", "conservative", "easy-sjf", "auto"} <= set(shown)
+    best = min(row["mean_response"] for row in facts["table"]["rows"] if row["policy"] in shown)
+    own = next(row for row in facts["table"]["rows"] if row["policy"] == facts["subject"])
+    assert own["mean_response"] <= best / 0.99
+    assert facts["baseline"] in shown and facts["slots_told"] in facts["verdict"]
+    assert [point["share"] for point in facts["curve"]["shares"]] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert "If these jobs were malleable" in page and "errors" not in facts["curve"]
 
 
-def test_a_few_rigid_jobs_are_told_of(tmp_path):
-    _, facts = made(tmp_path, sacct(30, widths=[1] * 29 + [2]), "--quick")
-    assert 0.0 < facts["rigid_share"] <= 0.1
-    assert any("1 of 30 jobs ran on a fixed number" in text for text in facts["warnings"])
-    assert "no gain" not in facts["verdict"][0]
-    assert {row["rigid"] for row in facts["trust"]["rows"]} == {True, False}
+def _easy_log(seed, count=120):
+    """A log as EASY runs it, with exact requested times."""
+    jobs = oracle.jobs_of(rigid_log(seed, count))
+    starts = oracle.backfill(jobs, 16, "easy")
+    rows = [
+        f"{k} {j.arrival:.0f} {at - j.arrival:.0f} {j.run:.0f} {j.width} -1 -1 {j.width} {j.requested:.0f}"
+        " -1 1 2 1 1 1 1 -1 -1"
+        for k, (j, at) in enumerate(zip(jobs, starts, strict=True), start=1)
+    ]
+    return "; MaxProcs: 16\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_backfill_ran_is_found_again(tmp_path, seed):
+    _, facts = made(tmp_path, _easy_log(seed), "--quick")
+    nearest = facts["trust"]["rows"][0]
+    assert nearest["policy"] == facts["baseline"] == "easy"
+    assert nearest["mean_ratio"] == 1.0 and nearest["within_fifth"] == 1.0
+    assert facts["trust"]["doubt"] is None and "can be believed" in " ".join(facts["verdict"])
+    rows = {row["policy"]: row for row in facts["table"]["rows"]}
+    assert rows[facts["subject"]]["mean_response"] <= rows["easy"]["mean_response"]
+    assert rows["auto"]["mean_response"] <= rows["easy"]["mean_response"]
+
+
+def test_few_jobs_are_no_reason_to_believe(tmp_path):
+    _, facts = made(tmp_path, _easy_log(1, count=60), "--quick")
+    assert "only 60 jobs" in facts["trust"]["doubt"]
+    assert "can be believed" not in " ".join(facts["verdict"])
+
+
+def test_jobs_can_be_declared_malleable_or_rigid(tmp_path):
+    _, facts = made(tmp_path, sacct(30), "--quick", "--malleable", "1")
+    assert not facts["rigid"] and facts["rigid_share"] == 0.0
+    _, facts = made(tmp_path, sacct(30, arrays=True), "--quick", "--rigid")
+    assert facts["rigid"]
+
+
+def test_windows(tmp_path):
+    """A log that is cut out of a longer one is seen, and its load is that of the window."""
+    head, *rows = sacct(40).splitlines()
+    early = rows[0].split("|")
+    early[6] = early[7] = "2023-12-01T00:00:00"
+    text = "\n".join([head, "|".join(early), *rows[1:]]) + "\n"
+    _, facts = made(tmp_path, text, "--quick")
+    assert (
+        any("cut out of a longer one" in told for told in facts["warnings"]) and facts["load"] > 0.3
+    )
+    _, facts = made(tmp_path, text, "--quick", "--from", "2023-12-31")
+    assert facts["jobs"] == 39 and not any("cut out" in told for told in facts["warnings"])
+
+
+def test_how_large_the_cluster_is(tmp_path, capsys):
+    """As the head of a log says, or the most in use, also by jobs that still run; else the command asks."""
+    head, *rows = sacct(12).splitlines()
+    cells = rows[-1].split("|")
+    cells[0], cells[5], cells[8], cells[9] = "999", "RUNNING", "Unknown", "50"
+    _, facts = made(tmp_path, "\n".join([head, *rows, "|".join(cells)]) + "\n", "--quick")
+    assert facts["slots"] > 50 and "1 job of 13 left out: 1 running." in facts["skipped"]
+    path = tmp_path / "jobs.csv"
+    path.write_text("name,maps,map_seconds,arrival\na,4,10,0\nb,2,5,3\n")
+    check_one_line(call(capsys, "report", path), "how large is the cluster?", "--slots N")
 
 
 def test_policies_are_simulated_as_the_simulation_does(generated):
@@ -197,7 +257,7 @@ def test_sentences_compare_with_fair_at_its_best(recorded, generated):
 def test_large_figures_compare_as_the_headline_does(tmp_path):
     """Simulations on more slots than there were are far from the record."""
     for slots, other in ((64, "FAIR"), (16, "recorded")):
-        text = sacct(30, widths=[16], arrays=True)
+        text = sacct(110, widths=[16], arrays=True)
         page, facts = made(tmp_path, text, "--quick", "--slots", slots)
         (tiles,) = [own for own in parsed(page).iter("dl") if own.get("class") == "tiles"]
         told = ["".join(own.itertext()) for own in tiles.iter("dd") if own.get("class") == "small"]
@@ -335,7 +395,7 @@ def test_start_times_as_submit_times_are_told(tmp_path):
     text = "\n".join([rows[0], *("|".join([*c[:6], c[7], *c[7:]]) for c in cells)])
     page, facts = made(tmp_path, text + "\n", "--quick")
     assert any("start times as submit times" in told for told in facts["warnings"])
-    assert facts["baseline"] == "fair" and facts["table"]["rows"][0]["policy"] == "recorded"
+    assert facts["baseline"] == "easy" and facts["table"]["rows"][0]["policy"] == "recorded"
     assert "start times as submit times" in page
 
 

@@ -94,7 +94,7 @@ def test_elements_take_no_memory() -> None:
         ("00:01:00|2", "a minute|2", "line 2: Elapsed = 'a minute': not a time such as 1-02:03:04"),
         ("00:01:00|2", "00:01:00|two", "line 2: AllocCPUS = 'two': must be a whole number"),
         ("10_1|sw", "10_x|sw", "line 2: JobID = '10_x': not the ID of a job"),
-        ("10_1|sweep", "10_1|sweep|x", "line 2: 11 cells, but the header has 10"),
+        ("10_1|sweep", "10_1|sweep|x", None),
         ("[3-5", "[5-3", r"line 5: elements '5-3,8-10:2%2': not a list such as"),
         ("[3-5", "[3-999999999,1-999999999", "line 5: .* elements of 2 CPUs: there may be"),
         ("09:01:10|00:01:00", "09:00:00|", "line 2: End = '2024-05-01T09:00:00': before Start"),
@@ -124,3 +124,41 @@ def test_malformed_lines(old: str, new: str, problem: str | None) -> None:
 def test_headers(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=f"^<input>: {problem}$"):
         read(text)
+
+
+CLUSTERS = """JobID|Cluster|State|Submit|Start|End|AllocCPUS|Timelimit|JobName
+7|alpha|COMPLETED|0|0|3600|8|02:00:00|a
+7|beta|COMPLETED|0|0|7200|4|UNLIMITED|b|c
+8_1|beta|COMPLETED|0|10|70|2|00:05:00|sweep
+8_2|beta|RUNNING|0|20|Unknown|2|00:05:00|sweep
+9|beta|RUNNING|0|30|Unknown|64|1-00:00:00|d
+10|beta|PENDING|0|Unknown|Unknown|16|00:10:00|e
+"""
+
+
+def test_clusters_number_their_jobs_apart() -> None:
+    trace = read(CLUSTERS)
+    assert sorted(trace.name or ()) == ["alpha/7", "beta/10", "beta/7", "beta/8", "beta/9"]
+    jobs = trace.tasks()
+    assert jobs.map_work.sum() == 8 * 3600 + 4 * 7200 + 4 * 60
+    # 8 is an array of two elements on two CPUs each, of which one runs yet.
+    assert jobs.maps.tolist() == [8, 4, 4] and jobs.width.tolist() == [8, 4, 2]
+    assert jobs.requested.tolist() == [7200, 0, 300] and jobs.program == ("a", "b|c", "sweep")
+    assert jobs.rigid.tolist() == [True, True, False]
+    recorded = trace.recorded(trace.task_rows())
+    assert recorded is not None and recorded.most == 8 + 4 + 2 + 2 + 64
+
+
+def test_jobs_left_out_are_counted_by_reason() -> None:
+    head, *rows = CLUSTERS.splitlines()
+    text = "\n".join([head, *rows[-2:]]) + "\n"
+    with pytest.raises(ValueError, match="no job has ended: 1 running, 1 pending"):
+        read(text).tasks()
+
+
+def test_commas_may_stand_between_cells() -> None:
+    text = (
+        "JobID,JobName,Submit,Start,End,AllocCPUS\n5_[1,3-4],x,0,Unknown,Unknown,1\n5_2,x,0,5,9,1\n"
+    )
+    jobs = read(text).tasks()
+    assert jobs.maps.tolist() == [4] and jobs.map_seconds.tolist() == [4.0] * 4

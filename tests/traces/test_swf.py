@@ -124,3 +124,13 @@ def test_real_log() -> None:
     assert len(set(jobs.user)) == 69
     assert not trace.timed  # the log has no wait times
     assert trace.tasks().map_work.sum() == 474238015
+
+
+def test_the_head_says_how_large_the_machine_is_and_users_how_long_jobs_run() -> None:
+    line = "1 0 5 60 8 -1 -1 8 {} -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+    trace = mb.read(io.StringIO("; MaxNodes: 4\n;  MaxProcs: 64\n" + line.format(90)))
+    assert trace.slots == 64
+    jobs = trace.tasks()
+    assert jobs.width.tolist() == [8] and jobs.requested.tolist() == [90.0] and jobs.rigid.all()
+    trace = mb.read(io.StringIO("; MaxNodes: 4\n" + line.format(-1)))
+    assert trace.slots == 4 and trace.tasks().requested.tolist() == [0.0]

@@ -7,5 +7,6 @@ from benchmarks.ground.sections import workflows  # noqa: F401
 from benchmarks.ground.sections import speedups  # noqa: F401
 from benchmarks.ground.sections import events  # noqa: F401
 from benchmarks.ground.sections import start  # noqa: F401
+from benchmarks.ground.sections import rigid  # noqa: F401
 from benchmarks.ground.sections import late  # noqa: F401
 from benchmarks.ground.sections import tandem  # noqa: F401

@@ -210,7 +210,8 @@ typedef struct malleable_cluster_jobs {
   int64_t new_users;
   const double* new_user_minimum;  /* 0 */
   const double* new_user_priority; /* 1 */
-  /* So many more columns: max_slots (whole), speedup (p, real), and for policy adaptive node_rates
+  /* So many more columns: max_slots and width (whole), requested and speedup (p) (real), and for
+   * policy adaptive node_rates
    * (real): for each job, phase and type of nodes, what such nodes do of the job's seconds in a
    * second; NaN: the rate of the node. */
   int64_t columns;

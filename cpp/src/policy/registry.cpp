@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "malleable/policy/asrpt.hpp"
+#include "malleable/policy/backfill.hpp"
 #include "malleable/policy/cluster_auto.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
@@ -69,6 +70,17 @@ Made srpt_with(const ClusterRequest& r) {
     options.useful = r.useful;
   }
   return std::make_unique<ClusterSrpt>(std::move(options));
+}
+template <Reserve reserve>
+Made backfill_with(const ClusterRequest& r) {
+  return std::make_unique<Backfill>(BackfillOptions{reserve, r.options.order});
+}
+Made shortest_first(const ClusterRequest&) {
+  return std::make_unique<Backfill>(BackfillOptions{Reserve::kFirst, QueueOrder::kShortest});
+}
+Made best_order(const ClusterRequest& r) {
+  return std::make_unique<Backfill>(
+      BackfillOptions{Reserve::kBest, QueueOrder::kShortest, r.kind == Kind::kStretch});
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
 
@@ -149,6 +161,14 @@ const Policy kPolicies[] = {
      kCluster,
      flow_with<FlowMethod::kFast>,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
+    {"fcfs", kCluster, backfill_with<Reserve::kNobody>, {.ignores_minima = true}},
+    {"easy", kCluster, backfill_with<Reserve::kFirst>, sizes()},
+    {"easy-sjf", kCluster, shortest_first, sizes()},
+    {"easy-auto",
+     kCluster,
+     best_order,
+     {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
+    {"conservative", kCluster, backfill_with<Reserve::kEach>, sizes()},
     {"adaptive", kCluster, {}, sizes()},
     {"adaptive-literal", kCluster, {}, sizes()},
 };

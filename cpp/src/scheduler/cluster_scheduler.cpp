@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace malleable {
@@ -26,11 +27,16 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     : options_(options),
       policy_(&policy),
       style_(policy.style()),
-      by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode),
+      by_node_(options.offered ||
+               (options.replicas > 0 && style_ != ClusterPolicy::Style::kStarts) ||
+               style_ == ClusterPolicy::Style::kNode),
       in_order_(policy.fills_in_order()),
       foresees_(options.learn && !options.split_copy && !options.slow_start),
       takes_back_(foresees_ && options.take_back && !has_gangs()),
       estimates_(options.learn, options.prior, options.processors) {
+  if (options.offered && style_ == ClusterPolicy::Style::kStarts) {
+    throw std::invalid_argument("heartbeat: the policy looks at all free slots at once");
+  }
   const std::size_t n = jobs.size();
   state_.cluster = cluster;
   state_.jobs = jobs;

@@ -119,6 +119,10 @@ std::int64_t ClusterScheduler::startable(Index job, int pool) const {
 
 void ClusterScheduler::refresh(Index job, int pool) {
   note_change(job);
+  if (style_ == ClusterPolicy::Style::kStarts) {
+    policy_->counts_changed(state_, job, pool);
+    return;
+  }
   if (!is_displaced_[pool][job]) {
     is_displaced_[pool][job] = 1;
     displaced_[pool].push_back(job);
@@ -166,6 +170,7 @@ void ClusterScheduler::unskip(int pool) {
 
 std::int64_t ClusterScheduler::wanted(int pool, std::int64_t most) {
   if (ready_[pool] == 0) return 0;
+  if (style_ == ClusterPolicy::Style::kStarts) return std::min(ready_[pool], most);
   settle_places(pool);
   std::int64_t slots = 0;
   waiting_[pool].visit_in_order([&](const auto& entry) {
@@ -192,11 +197,19 @@ Index ClusterScheduler::lend(int pool) {
 
 void ClusterScheduler::assign(int pool, std::vector<TaskStart>& starts) {
   if (!may_start(pool)) return;
-  if (by_node_) {
+  if (style_ == ClusterPolicy::Style::kStarts) {
+    assign_chosen(pool, starts);
+  } else if (by_node_) {
     assign_nodes(pool, starts);
   } else {
     assign_queue(pool, starts);
   }
+}
+
+void ClusterScheduler::assign_chosen(int pool, std::vector<TaskStart>& starts) {
+  chosen_.clear();
+  policy_->starts(state_, pool, chosen_);
+  for (const auto& [job, p, tasks] : chosen_) start(job, p, tasks, kNone, starts);
 }
 
 void ClusterScheduler::look_at_speeds() {
@@ -310,7 +323,7 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
       skip(job, pool);
       continue;
     }
-    start(job, p, std::max(at_once(job, pool, most), gang), kNone, starts);
+    start(job, p, bundled(job, p, std::max(at_once(job, pool, most), gang)), kNone, starts);
   }
   unskip(pool);
 }

@@ -1,4 +1,5 @@
-// Gangs on slots that become free one by one: minima of which all tasks start together or none.
+// Gangs on slots that become free one by one: minima, or bundles of tasks, which start together or
+// not at all.
 //
 // Where all free slots are seen at once, a gang starts when as many are free as it lacks. Where
 // nodes offer slots one at a time (heartbeats, blocks, policies that choose for nodes), a gang
@@ -14,27 +15,40 @@
 
 namespace malleable {
 
-// How many tasks a gang has to start at once.
-std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
+bool ClusterScheduler::has_gangs() const { return options_.start_together(); }
+
+// How many tasks it lacks of its minimum, if it is a gang.
+std::int64_t ClusterScheduler::lacks(Index job, Phase p) const {
+  if (!has_gangs()) return 0;
   const PhaseState& s = state_.phases[2 * job + p];
   const std::int64_t least = std::min(
       {state_.jobs.minimum_of(p, job), s.running + s.waiting, state_.jobs.maximum_of(job)});
   return std::max<std::int64_t>(0, least - s.running);
 }
 
-bool ClusterScheduler::has_gangs() const { return options_.start_together(); }
+// How many tasks have to start at once: those that a gang lacks, or a bundle.
+std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
+  return std::max(lacks(job, p), bundled(job, p, 1));
+}
+
+// So many tasks of those that wait in whole bundles, at least one.
+std::int64_t ClusterScheduler::bundled(Index job, Phase p, std::int64_t tasks) const {
+  const std::int64_t width = state_.jobs.width_of(p, job);
+  if (width == 1) return tasks;
+  return std::max(tasks / width * width, std::min(width, state_.phases[2 * job + p].waiting));
+}
 
 // How many free slots it takes until a task of the phase may start.
 std::int64_t ClusterScheduler::least(Index job, Phase p) const {
-  return has_gangs() ? std::max<std::int64_t>(needs(job, p), 1) : 1;
+  return std::max<std::int64_t>(needs(job, p), 1);
 }
 
 // Whether it lacks tasks of a gang that runs: it fills up before anything else.
 bool ClusterScheduler::ran_short(Index job, int pool) const {
-  const auto lacks = [&](Phase p) {
-    return pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0;
+  const auto short_of = [&](Phase p) {
+    return pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && lacks(job, p) > 0;
   };
-  return has_gangs() && (lacks(kMap) || lacks(kReduce));
+  return has_gangs() && (short_of(kMap) || short_of(kReduce));
 }
 
 std::int64_t ClusterScheduler::gathered(Index job, Phase p) const {

@@ -57,7 +57,7 @@ void Scheduler::rank_targets(int pool) {
 std::int64_t Scheduler::target(Index row, int pool, const ClusterState::Demand& demand) const {
   if (core_.style() == ClusterPolicy::Style::kRanks) return ranked_[pool][row];
   double value = core_.value(row, pool);
-  if (core_.style() == ClusterPolicy::Style::kNode) value += static_cast<double>(demand.running);
+  if (core_.style() >= ClusterPolicy::Style::kNode) value += static_cast<double>(demand.running);
   const auto most = static_cast<double>(demand.most);
   return value >= most ? demand.most : static_cast<std::int64_t>(std::floor(value));
 }

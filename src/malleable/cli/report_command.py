@@ -16,9 +16,10 @@ from malleable.cli.terminal import (
     counting_bar,
     listed,
     reading_arguments,
+    rigid_arguments,
     spread_argument,
 )
-from malleable.report.facts import POLICIES, Asked, facts
+from malleable.report.facts import POLICIES, RIGID_POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
 from malleable.report.page import check_jinja, page, report_parts
 from malleable.report.study import Study, study
@@ -36,15 +37,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
     )
     add("--html FILE", "write the page: one file that needs no network")
-    add("--policy A,B", "policies to compare", default=",".join(POLICIES))
-    told = "the policy whose gains and losses are shown (default: auto, or else the last policy)"
+    usual = f"{','.join(POLICIES)}; if jobs are rigid: {','.join(RIGID_POLICIES)}"
+    add("--policy A,B", f"policies to compare (default: {usual})")
+    told = "the policy whose gains and losses are shown (default: auto or the last; of rigid jobs the best)"
     add("--subject NAME", told)
-    told = "the policy that ran when the record was made (default: fair and fifo are both tried)"
-    add("--recorded-policy", told, choices=("fifo", "fair"))
-    add("--slots N", "slots of the cluster (default: the most ever in use in the record)", int)
+    told = "the policy that ran when the record was made (default: all that may have run are tried)"
+    add("--recorded-policy NAME", told)
+    add(
+        "--slots N",
+        "slots of the cluster (default: what the file says, or the most ever in use)",
+        int,
+    )
     add("--load L", "instead of --slots: as many slots as make this load", float)
     add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
     spread_argument(add)
+    rigid_arguments(add)
     add("--quick", "leave out the curves over the load and over wrong sizes", bool)
     add("--loads L,L", "loads of the curve over the load (default: 0.5 to 1.1)")
     add("--draws N", "random draws of wrong sizes", int, 3)
@@ -68,9 +75,11 @@ def _asked(asked: argparse.Namespace) -> Asked:
         raise ValueError(f"--draws {asked.draws}: at least 1")
     if asked.processes is not None and asked.processes < 1:
         raise ValueError(f"--processes {asked.processes}: at least 1")
-    policies = tuple(name.strip() for name in asked.policy.split(",") if name.strip())
-    if not policies:
-        raise ValueError("--policy: at least one")
+    policies = None
+    if asked.policy is not None:
+        policies = tuple(name.strip() for name in asked.policy.split(",") if name.strip())
+        if not policies:
+            raise ValueError("--policy: at least one")
     return Asked(
         policies=policies,
         loads=tuple(sorted(set(loads))),
@@ -107,6 +116,17 @@ def run(asked: argparse.Namespace) -> int:
 
 def _study(asked: argparse.Namespace) -> Study:
     reading = dict[str, Any](option(text, "read") for text in asked.read or ())
-    names = ("cluster", "slots", "load", "spread", "seed", "skip_bad", "max_size")
+    names = (
+        "cluster",
+        "slots",
+        "load",
+        "spread",
+        "seed",
+        "rigid",
+        "malleable",
+        "skip_bad",
+        "max_size",
+    )
     with busy("reading"):
-        return study(asked.files, reading=reading, **fields_of(asked, *names))
+        window = asked.since, asked.until
+        return study(asked.files, reading=reading, window=window, **fields_of(asked, *names))

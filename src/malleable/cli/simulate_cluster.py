@@ -6,14 +6,19 @@ import argparse
 from collections.abc import Callable
 
 from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, option, trace_of
-from malleable.cli.terminal import spread_argument, warnings_as_notes
+from malleable.cli.streams import note
+from malleable.cli.terminal import rigid_arguments, spread_argument, warnings_as_notes
 from malleable.cluster.events import is_events
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.report.study import spread_jobs, stated
+from malleable.lines import counted
+from malleable.report.study import Said, reshaped, slots_said, spread_jobs, stated
+from malleable.traces.converting import left_out
+from malleable.traces.merging import between
 
 DEFAULT_POLICIES = "auto,flex,fair,fifo"
+RIGID_POLICIES = "auto,easy,easy-sjf,conservative,fcfs"
 
 
 def arguments(add: Callable[..., str]) -> None:
@@ -21,6 +26,7 @@ def arguments(add: Callable[..., str]) -> None:
     add("--cluster FILE", "nodes of the cluster, as TOML (or give --slots or --load)")
     decided_arguments(add)
     spread_argument(add)
+    rigid_arguments(add)
     told = "an option of the trace's format, or an assumption (--options lists both)"
     add("--read NAME=VALUE", told, action="append")
     told = "run a grid of cases: each of these speed-ups p (s tasks together do s^p)"
@@ -38,9 +44,13 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
         jobs, asked.ran_on = recorded_jobs(asked.file)
         return jobs, f"{jobs!r}, recorded events"
     given = dict(option(text, "read") for text in asked.read or ())
-    trace = trace_of(asked)
+    trace = between(trace_of(asked), asked.since, asked.until)
     with warnings_as_notes():
-        jobs = trace.tasks(**given)
+        jobs = reshaped(trace.tasks(**given), asked.rigid, asked.malleable, asked.seed)
+    rows = trace.task_rows()
+    asked.said = slots_said(trace, rows)
+    if why := left_out(trace, rows):
+        note(f"{counted(len(trace) - len(rows), 'job')} of {len(trace):,} left out: {why}")
     if asked.spread is not None:
         jobs = spread_jobs(jobs, asked.spread, asked.seed)
     shown = ", ".join(stated(trace, given))
@@ -48,7 +58,7 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
 
 
 def _place(asked: argparse.Namespace) -> Cluster | None:
-    """The cluster; none where a load says how large it is."""
+    """The cluster: as asked, or as the file says; none where a load says how large it is."""
     if asked.slots is not None and (asked.cluster, asked.load) != (None, None):
         raise ValueError("give only one of --slots, --load and --cluster")
     if asked.cluster is not None:
@@ -56,6 +66,10 @@ def _place(asked: argparse.Namespace) -> Cluster | None:
     if asked.slots is not None:
         return Cluster([{"name": "node", "slots": asked.slots}])
     ran_on: Cluster | None = getattr(asked, "ran_on", None)
+    said: Said | None = getattr(asked, "said", None)
+    if asked.load is asked.loads is ran_on is None and said is not None:
+        note(said.told)
+        return Cluster([{"name": "node", "slots": said.slots}])
     if asked.load is asked.loads is ran_on is None:
         raise ValueError("how large is the cluster? give --slots N, --load L or --cluster FILE")
     return ran_on if asked.load is None else None
@@ -74,4 +88,5 @@ def case(asked: argparse.Namespace) -> Case:
         **dict(option(text) for text in asked.set or ()),
     }
     facts = {"reading": how_read}
-    return Case(jobs, options, DEFAULT_POLICIES, len(jobs), told=(how_read,), facts=facts)
+    policies = RIGID_POLICIES if (jobs.width > 1).any() else DEFAULT_POLICIES
+    return Case(jobs, options, policies, len(jobs), told=(how_read,), facts=facts)

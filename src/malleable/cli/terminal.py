@@ -217,6 +217,20 @@ def spread_argument(add: Callable[..., str]) -> None:
     add("--spread S", told, duration)
 
 
+def rigid_arguments(add: Callable[..., str]) -> None:
+    """Which part of a log counts, and which of its jobs are rigid."""
+    told = "only jobs that come from then on: seconds after the first job, or a date"
+    add("--from TIME", told, dest="since")
+    add("--to TIME", "only jobs that come before", dest="until")
+    add(
+        "--rigid",
+        "all jobs are rigid: all their tasks start together (default: as the log says)",
+        bool,
+    )
+    told = "a share of the jobs, from 0 to 1 and drawn with --seed, is malleable (default: as the log says)"
+    add("--malleable SHARE", told, float)
+
+
 def read_file(path: str, arguments: argparse.Namespace) -> Trace:
     """The trace or table of a file (``-``: standard input), read as the options say."""
     source = source_of(path)

@@ -19,6 +19,7 @@ from malleable.domain import check_keys, check_whole, checked_choice, checked_fl
 from malleable.objective import Objective, ObjectiveLike, parse_objective
 from malleable.policies import policy_of
 
+_OF_RIGID = {"auto": "easy-auto", "fifo": "fcfs"}  # what they are where jobs are rigid
 _Speedups = tuple[float | Floats | None, ...] | None
 
 
@@ -86,6 +87,12 @@ def core_policy(
     return _core.cluster_policy(
         policy, goal.is_max, code, dict(settings), by_user, generic, exponents, useful
     )
+
+
+def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
+    """What a name stands for: some are another rule where jobs are rigid."""
+    rigid = isinstance(policy, str) and bool((jobs.width > 1).any())
+    return _OF_RIGID.get(policy, policy) if rigid else policy
 
 
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
@@ -174,6 +181,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Any], Any]] = {
     "speedup": lambda row, value: checked_rates(row["name"], value),
 }
 _ARGUMENTS = ("hysteresis", "effort", "at_least_one", "by_user", "learn")
+_OF_ARGUMENTS = {row["name"]: row for row in _core.OPTIONS if row["name"] in _ARGUMENTS}
 OPTIONS: dict[str, Mapping[str, Any]] = {
     row["name"]: row for row in _core.OPTIONS if row["name"] not in _ARGUMENTS
 }
@@ -190,12 +198,58 @@ def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict
     return checked
 
 
+def arguments_of(file: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """Arguments of their own: as they are given, or else (None) as a cluster's file says."""
+    found = dict(given)
+    for name, value in file.items():
+        if found.get(name, 0) is None:
+            row = _OF_ARGUMENTS[name]
+            found[name] = _CHECKS[row["kind"]](row, value)
+    return found
+
+
+_TOGETHER = "min_mode"
+
+
+def has_gangs(settings: Mapping[str, Any]) -> bool:
+    """Whether as many tasks as the minimum start together."""
+    return bool(settings.get(_TOGETHER) == "start")
+
+
+_REDUCES = "no job has reduce tasks", lambda jobs, _: (jobs.reduces > 0).any()
+_USED: dict[str, tuple[str, Callable[[ClusterJobs, Mapping[str, Any]], Any]]] = {
+    _TOGETHER: (
+        "no job has a minimum",
+        lambda jobs, all: (
+            (jobs.min_map_slots > 0).any() or (jobs.min_reduce_slots > 0).any()
+            or all.get("at_least_one") or all.get("pool_minimum")
+        ),
+    ),
+    "slow_start": _REDUCES,
+    "split_copy": _REDUCES,
+    "delay": ("tasks have no blocks (replicas)", lambda _, all: all.get("replicas")),
+    "straggler_factor": ("straggler_share is 0", lambda _, all: all.get("straggler_share")),
+    "inherent": ("there are no backups", lambda _, all: all.get("backups")),
+}  # fmt: skip
+
+
+def without_effect(
+    jobs: ClusterJobs, given: Mapping[str, Any], settings: Mapping[str, Any]
+) -> list[str]:
+    """What is to be told of options that change nothing for these jobs."""
+    return [
+        f"option {name} has no effect: {why}"
+        for name, (why, used) in _USED.items()
+        if given.get(name) not in (None, False, 0, "guarantee") and not used(jobs, settings)
+    ]
+
+
 def policy_settings(
-    hysteresis: float, effort: int | None, at_least_one: bool, by_user: bool
+    hysteresis: float | None, effort: int | None, at_least_one: bool | None, by_user: bool
 ) -> dict[str, Any]:
     """Arguments of their own as the core takes options."""
     return {
-        "hysteresis": float(hysteresis),
+        "hysteresis": float(hysteresis or 0.0),
         "effort": effort,
         "at_least_one": bool(at_least_one),
         "by_user": bool(by_user),

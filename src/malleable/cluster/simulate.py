@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -14,14 +15,18 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
+    arguments_of,
     check_generic,
     checked_options,
     core_policy,
     exponents_of,
     goal_of,
+    has_gangs,
     policy_name,
     policy_settings,
     programs_of,
+    rule_of,
+    without_effect,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.outcome import records_of, slowdown_of, summary_of
@@ -115,9 +120,9 @@ def run(
     cluster: Cluster | Mapping[str, Any] | str | None = None,
     load: float | None = None,
     objective: ObjectiveLike = "sum:response",
-    hysteresis: float = 0.0,
+    hysteresis: float | None = None,
     effort: int | None = None,
-    at_least_one: bool = False,
+    at_least_one: bool | None = None,
     by_user: bool | None = None,
     records: bool | None = None,
     trace: bool = False,
@@ -216,18 +221,21 @@ def run(
     Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
     jobs = table_of(jobs, ClusterJobs)
-    name = policy_name(policy)
+    name, policy = policy_name(policy), rule_of(policy, jobs)
     place = _place(jobs, cluster, load)
     seed = seed_of(rng)
-    learns = _learning(learn, estimates, policy)
-    settings = _settings(place, options, learns, trace, seed)
-    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
-    settings |= policy_settings(hysteresis, effort, at_least_one, shared)
+    own = arguments_of(
+        place.options,
+        hysteresis=hysteresis, effort=effort, at_least_one=at_least_one, by_user=by_user, learn=learn,
+    )  # fmt: skip
+    learns = _learning(own.pop("learn"), estimates, policy)
+    settings = _settings(jobs, place, own, options, learns, trace, seed)
+    shared = settings["by_user"]
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
     end = _end(horizon)
     goal = goal_of(objective, len(jobs))
-    _check_gangs(jobs, place, settings.get("min_mode") == "start")
+    _check_gangs(jobs, place, has_gangs(settings))
     known = None if history is None or not learns else read_history(history)
     programs: list[Any] = [] if known is None else list(known.names)
     columns, users = _jobs(jobs, place, policy, programs)
@@ -244,7 +252,15 @@ def run(
         settings,
         _changes(place),
         believed,
-        core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs)),
+        core_policy(
+            policy,
+            goal,
+            shared,
+            settings,
+            place.generic,
+            jobs.speedup,
+            len(jobs),
+        ),
     )
     if known is not None:
         simulation.recall(known.numbers(_tellers(users)))
@@ -304,12 +320,24 @@ def _of_tasks(
 
 
 def _settings(
-    place: Cluster, options: Mapping[str, Any], learn: bool, trace: Any, seed: int
+    jobs: ClusterJobs,
+    place: Cluster,
+    own: dict[str, Any],
+    given: Mapping[str, Any],
+    learn: bool,
+    trace: Any,
+    seed: int,
 ) -> dict[str, Any]:
-    """Options as the core takes them."""
-    settings = checked_options({**place.options, **options})
+    """Options and arguments of their own as the core takes them; warns of what has no effect."""
+    said = {name: value for name, value in place.options.items() if name not in (*own, "learn")}
+    settings = checked_options({**said, **given})
     if settings.get("backups") and not learn:
         raise ValueError("backups = True: needs learn, as gains follow what was learnt")
+    if own["by_user"] is None:
+        own["by_user"] = bool(place.users) and jobs.user is not None
+    settings |= policy_settings(**own)
+    for told in without_effect(jobs, given, settings):
+        warnings.warn(told, stacklevel=3)
     return settings | {"seed": seed, "learn": learn, "trace": checked_flag("trace", trace)}
 
 
@@ -368,3 +396,7 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:
         minimum, slots = getattr(jobs, field), total[0 if cluster.generic else pool]
         never = f"they never start together on {counted(slots, 'slot')}"
         refuse(field, minimum, gangs & (np.minimum(tasks, minimum) > slots), never)
+    together = np.minimum(jobs.width, jobs.maps)
+    refuse(
+        "width", together, together > total[0], f"the job never fits on {counted(total[0], 'slot')}"
+    )

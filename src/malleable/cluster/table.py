@@ -48,9 +48,11 @@ _MOST_TASKS = 1 << 31  # of one phase of a job
 _COLUMNS = (
     *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
-    *("min_map_slots", "min_reduce_slots", "after_offset", "after"),
+    *("min_map_slots", "min_reduce_slots", "width", "requested", "after_offset", "after"),
     *("sla_offset", "sla_time", "sla_penalty"),
 )
+
+_OF_RIGID = {"width": 1, "requested": 0}  # and what they are otherwise
 
 TOLD = tuple(
     row["name"]
@@ -171,6 +173,12 @@ class ClusterJobs(Table):
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
         Guaranteed while the job has work there.
+    width : array_like of int
+        So many map tasks of the job start at once, on as many slots, or none of them: 1 by default, the job is
+        malleable. A job is *rigid* if that is all its map tasks; they should take equal times.
+    requested : array_like or float
+        Seconds that a map task takes at most, as its user said, for policies of rigid jobs; 0 or NaN: not
+        known, they go by estimates.
     weight, deadline : array_like or float
         Weights: 0, or from 1e-12 to 1e12, 1 by default. Deadlines: absolute [s], up to 1e12, none by
         default.
@@ -234,6 +242,8 @@ class ClusterJobs(Table):
         block: npt.ArrayLike = 0.0,
         min_map_slots: npt.ArrayLike = 0,
         min_reduce_slots: npt.ArrayLike = 0,
+        width: npt.ArrayLike = 1,
+        requested: npt.ArrayLike = 0.0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
         sla: Sequence[SlaSteps | None] | None = None,
@@ -263,6 +273,10 @@ class ClusterJobs(Table):
         self.sla_penalty: Floats | None = steps.get("sla_penalty")
         self.min_map_slots = _wholes("min_map_slots", min_map_slots, count)
         self.min_reduce_slots = _wholes("min_reduce_slots", min_reduce_slots, count)
+        self.width = _wholes("width", width, count)
+        self.requested = _numbers(
+            "requested", np.nan_to_num(np.asarray(requested, dtype=np.float64)), count
+        )
         self.speedup = _speedups(speedup, count)
         self.rated = None if rate is None else tuple(rate)
         self.rates = None if rate is None else _rates(rate, count)
@@ -285,6 +299,14 @@ class ClusterJobs(Table):
         if self.sla_offset is None or self.sla_time is None or self.sla_penalty is None:
             return [[] for _ in range(len(self))]
         return steps_of(self.sla_offset, self.sla_time, self.sla_penalty)
+
+    @property
+    def rigid(self) -> npt.NDArray[np.bool_]:
+        """Jobs all of whose tasks run at once, and there are several."""
+        found: npt.NDArray[np.bool_] = (
+            (self.width > 1) & (self.width >= self.maps) & (self.reduces == 0)
+        )
+        return found
 
     def rates_on(self, own: Floats, names: Sequence[str]) -> Floats | None:
         """Rates of nodes with these names, shape (J, 2, n): those of jobs, else ``own``; None where jobs
@@ -311,12 +333,16 @@ class ClusterJobs(Table):
 
     def columns(self) -> dict[str, Any]:
         """Columns of numbers by name, as the core takes them, without columns that are not given."""
-        found = {field: getattr(self, field) for field in _COLUMNS}
+        found = {field: getattr(self, field) for field in _COLUMNS if self._says(field)}
         return {field: column for field, column in found.items() if column is not None}
 
     def told(self) -> dict[str, Any]:
         """Those of `TOLD`."""
-        return {name: getattr(self, name) for name in TOLD}
+        return {name: getattr(self, name) for name in TOLD if self._says(name)}
+
+    def _says(self, field: str) -> bool:
+        """Whether a column says more than that jobs are malleable."""
+        return field not in _OF_RIGID or bool((getattr(self, field) != _OF_RIGID[field]).any())
 
     def _validate(self) -> None:
         _core.validate_cluster_jobs(self.columns())

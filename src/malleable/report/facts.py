@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from malleable.columns import Floats
 from malleable.records import mean_of, most_of, ratio
 from malleable.replications import interval
 from malleable.report import scenarios as runs
-from malleable.report.study import MOST_RIGID, Study
+from malleable.report.study import Study
 from malleable.report.units import Schedule, changes, mean_bound, metrics
 from malleable.report.verdict import verdict
 from malleable.report.who import by_group, movers
@@ -26,8 +26,22 @@ from malleable.simulation import is_fair
 from malleable.view.text import fields_of, plain
 
 POLICIES = ("fair", "fifo", "flex", "auto")
+_QUEUED = ("easy", "fcfs", "conservative", "easy-sjf", "easy(order=wfp3)")
+RIGID_POLICIES = (*_QUEUED, "auto")
+_MAY_HAVE_RUN = (
+    *_QUEUED, "easy(order=area)", "easy(order=unicef)", "easy(order=f1)", "easy(order=multifactor)",
+)  # fmt: skip
+_IN_CURVE = ("easy", "auto")  # of rigid jobs
+_ENOUGH = 100  # jobs: of fewer, nothing follows from a simulation that is near the record
+_NEAR = (0.8, 1.25)  # a simulated mean over the recorded one that can be believed
+_NEAR_WAIT = (
+    0.25,
+    0.05,
+)  # so large a part of the recorded wait, or of the mean response, may one be off
 RECORDED, BOUND = "recorded", "bound"
 _DRAWS = 3
+_WAITS = {"mean_wait": "the mean", "p50_wait": "the median", "p95_wait": "the 95th percentile"}
+_ALIKE = 0.01  # so much better is no better
 _SAME = 0.02  # today's load is a point of the curve if one is so near
 _WINDOWS = 160  # of the time from the first arrival to the last end
 
@@ -38,15 +52,16 @@ class Asked:
 
     Attributes
     ----------
-    policies : sequence of str
-        The last one is the one whose gains and losses are shown, if ``subject`` is not given.
+    policies : sequence of str, optional
+        By default `POLICIES`, or `RIGID_POLICIES` if any job is rigid. The last one is the one whose gains and
+        losses are shown, if ``subject`` is not given; of rigid jobs it is the best one.
     recorded_policy : str, optional
-        What ran when the record was made; by default the nearer of the two.
+        What ran when the record was made; by default the nearest of all that may have run.
     quick : bool
         Neither the curve over loads nor wrong sizes.
     """
 
-    policies: Sequence[str] = POLICIES
+    policies: Sequence[str] | None = None
     subject: str | None = None
     recorded_policy: str | None = None
     quick: bool = False
@@ -66,11 +81,11 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
     ValueError
         As `malleable.simulate`.
     """
-    policies = list(dict.fromkeys(asked.policies))
+    usual = RIGID_POLICIES if _rigid(study) else POLICIES
+    policies = list(dict.fromkeys(asked.policies or usual))
     subject = asked.subject or ("auto" if "auto" in policies else policies[-1])
     if subject not in policies:
         policies.append(subject)
-    asked = replace(asked, quick=asked.quick or _promises_nothing(study))
     curve = not asked.quick and math.isfinite(study.load)
     found, complete = runs.run_all(
         _scenarios(study, asked, policies, subject, curve),
@@ -86,9 +101,9 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
     return told
 
 
-def _promises_nothing(study: Study) -> bool:
-    """Whether so many jobs are rigid that a simulation of malleable jobs says nothing of a gain."""
-    return study.rigid_share > MOST_RIGID
+def _rigid(study: Study) -> bool:
+    """Whether jobs wait in a queue for all their slots."""
+    return bool((study.jobs.width > 1).any())
 
 
 def _scenarios(
@@ -100,21 +115,32 @@ def _scenarios(
     known = {each.policy for each in wanted}
     wanted += runs.base_scenarios(study, [name for name in compared if name not in known])
     names = [each.policy for each in wanted]
-    wanted += runs.rigid_scenarios(study, compared)
     if curve:
-        in_curve = [name for name in names if is_fair(name) or name in (subject, "fifo")]
-        wanted += runs.load_scenarios(study, in_curve, asked.loads)
-    if not asked.quick:
+        chosen = _IN_CURVE if _rigid(study) else (subject, "fifo")
+        in_curve = [name for name in names if is_fair(name) or name in chosen]
+        wanted += runs.load_scenarios(study, in_curve, _loads(study, asked))
+    if not asked.quick and _rigid(study):
+        wanted += runs.share_scenarios(study, runs.SHARES, asked.seed)
+    elif not asked.quick:
         unsure = [name for name in policies if name in (subject, "flex")]
         wanted += runs.error_scenarios(study, unsure, asked.sigmas, asked.draws, asked.seed)
     return wanted
+
+
+def _loads(study: Study, asked: Asked) -> list[float]:
+    """Loads of the curve, with today's."""
+    if not study.load > 0.0:
+        return list(asked.loads)
+    apart = all(abs(load / study.load - 1.0) > _SAME for load in asked.loads)
+    return sorted([*asked.loads, study.load] if apart else asked.loads)
 
 
 def _compared(study: Study, asked: Asked) -> list[str]:
     """Policies whose simulation is compared with the record."""
     if study.schedule is None:
         return []
-    return [asked.recorded_policy] if asked.recorded_policy else ["fifo", "fair"]
+    tried = list(_MAY_HAVE_RUN) if _rigid(study) else ["fifo", "fair"]
+    return [asked.recorded_policy] if asked.recorded_policy else tried
 
 
 class _Made:
@@ -131,9 +157,11 @@ class _Made:
         self.study, self.asked, self.subject, self.found = study, asked, subject, found
         self.base = {key[1]: own for key, own in found.items() if key[0] == "base"}
         self.fair = runs.best_fair({name: own.metrics for name, own in self.base.items()})
-        fair = [self.fair] if self.fair else []
-        own = [name for name in policies if not is_fair(name)]
-        self.shown = [name for name in [*fair, *own] if name in self.base]
+        self.trust = self._trust()
+        self.ran = next((row["policy"] for row in self.trust["rows"]), None)
+        self.shown = self._shown(policies)
+        if _rigid(study) and asked.subject is None and self.shown:
+            self.subject = self._best()
         self.schedules: dict[str, Schedule] = {
             name: schedule
             for name in self.shown
@@ -143,13 +171,30 @@ class _Made:
         self.baseline = self._baseline()
 
     def _baseline(self) -> str | None:
-        """What the subject is compared with: the record, FAIR at its best, or the first other policy."""
+        """What the subject is compared with: the record, FAIR at its best, or the first other policy. Of
+        rigid jobs the simulation of what ran, or EASY."""
+        if _rigid(self.study):
+            return self.ran or ("easy" if "easy" in self.shown else self.shown[0])
         own = self.asked.recorded_policy == self.subject  # it would be compared with itself
         if self.study.schedule is not None and self.study.waits_tell and not own:
             return RECORDED
         if self.fair not in (None, self.subject):
             return self.fair
         return next((name for name in self.shown if name != self.subject), None)
+
+    def _shown(self, policies: Sequence[str]) -> list[str]:
+        """Rows of the table: of FAIR's settings the best one; of rigid jobs also what ran."""
+        wanted = [self.fair, *(name for name in policies if not is_fair(name))]
+        if _rigid(self.study):
+            wanted.insert(0, self.ran)
+        return [name for name in dict.fromkeys(wanted) if name is not None and name in self.base]
+
+    def _best(self) -> str:
+        """Of rigid jobs the policy with the least mean response; what ran, if none is better by a little."""
+        mean = {name: self.base[name].metrics["mean_response"] for name in self.shown}
+        best = min(self.shown, key=lambda name: mean[name])
+        base = self.ran or ("easy" if "easy" in mean else best)
+        return best if mean[best] < (1.0 - _ALIKE) * mean[base] else base
 
     def head(self) -> dict[str, Any]:
         """What the page is about."""
@@ -167,7 +212,8 @@ class _Made:
             "span": float(np.ptp(study.units.arrival)) if len(study.units) else 0.0,
             "cluster": repr(study.cluster),
             **fields_of(self, "subject", "fair", "baseline"),
-            "promises": not _promises_nothing(study),
+            "rigid": _rigid(study),
+            "slots_told": None if study.said is None else study.said.told,
             **fields_of(study, "rigid_share", "warnings", "assumed", "skipped"),
             "seed": self.asked.seed,
         }
@@ -180,10 +226,10 @@ class _Made:
         before = schedules.get(self.baseline or "")
         after = schedules.get(self.subject)
         who: dict[str, Any] = {"changes": None, "groups": [], "movers": []}
-        if before is not None and after is not None and not _promises_nothing(study):
+        if before is not None and after is not None:
             beside = {
                 name: schedules[name]
-                for name in dict.fromkeys([self.baseline, self.fair, self.subject])
+                for name in dict.fromkeys([RECORDED, self.baseline, self.fair, self.subject])
                 if name is not None and name in schedules
             }
             who = {
@@ -191,13 +237,12 @@ class _Made:
                 "groups": by_group(study.units, beside, self.baseline or "", self.subject),
                 "movers": movers(study.units, before, after),
             }
-        trust = self._trust()
         table = {"rows": self.rows}
-        told = {**self.head(), "table": table, "trust": trust, **who}
+        told = {**self.head(), "table": table, "trust": self.trust, **who}
         return {
             "verdict": verdict(told),
             "table": table,
-            "trust": trust,
+            "trust": self.trust,
             **who,
             "time": _over_time(
                 study, schedules, {name: self.base[name].series for name in self.schedules}
@@ -209,11 +254,11 @@ class _Made:
         rows = []
         if study.schedule is not None:
             own = metrics(study.units, study.schedule)
-            own["idle_slots"] = _idle_recorded(study)
+            own |= _use(study, _idle_recorded(study))
             rows.append({"policy": RECORDED, "kind": RECORDED, **own})
         for name in self.shown:
             own = dict(self.base[name].metrics)
-            own["idle_slots"] = _idle(study, self.base[name])
+            own |= _use(study, _idle(study, self.base[name]))
             rows.append({"policy": name, "kind": "simulated", **own})
         bound = mean_bound(study.jobs, study.cluster, study.units)
         if math.isfinite(bound) and bool(study.units.counted.all()):
@@ -228,30 +273,37 @@ class _Made:
             return {"recorded": False, "missing": told, "rows": []}
         rows = []
         for key, own in self.found.items():
-            if key[0] not in ("base", "rigid") or key[1] not in _compared(study, self.asked):
-                continue
-            if own.schedule is not None:
-                rows.append({"policy": key[1], "rigid": key[0] == "rigid", **_distance(study, own)})
-        rows.sort(
-            key=lambda row: abs(math.log(row["mean_ratio"])) if row["mean_ratio"] else math.inf
-        )
+            if (
+                key[0] == "base"
+                and key[1] in _compared(study, self.asked)
+                and own.schedule is not None
+            ):
+                rows.append({"policy": key[1], **_distance(study, own)})
+        rows.sort(key=lambda row: (row["off"], -row["within_fifth"]))
         return {
             "recorded": True,
             "waits_tell": study.waits_tell,
             "recorded_policy": self.asked.recorded_policy,
             "rows": rows,
+            "doubt": _doubt(study, rows),
         }
 
     def curve(self, loads: bool) -> dict[str, Any]:
         """Responses over loads, and over errors of sizes."""
         told: dict[str, Any] = {"today": self.study.load, "missing": None}
         if loads:
-            told["loads"] = [self._at_load(load) for load in self.asked.loads]
+            told["loads"] = [self._at_load(load) for load in _loads(self.study, self.asked)]
         elif not self.asked.quick:
             told["missing"] = (
                 "All jobs come at one time: there is no load (--spread SECONDS spreads them)."
             )
-        if not self.asked.quick:
+        if not self.asked.quick and _rigid(self.study):
+            told["shares"] = [
+                {"share": key[1], "mean_response": own.metrics["mean_response"]}
+                for key, own in self.found.items()
+                if key[0] == "share"
+            ]
+        elif not self.asked.quick:
             told["errors"] = self._errors()
         return told
 
@@ -305,7 +357,7 @@ def _pair(drawn: Sequence[float], base: float) -> dict[str, Any]:
 
 
 def _first(study: Study) -> float:
-    return float(study.units.arrival.min()) if len(study.units) else 0.0
+    return max(float(study.units.arrival.min()), study.since) if len(study.units) else 0.0
 
 
 def _idle(study: Study, found: runs.Found) -> float:
@@ -324,8 +376,32 @@ def _idle_recorded(study: Study) -> float:
     time, slots = study.record.time, study.record.slots
     if len(time) < 2:
         return math.nan
-    first = min(float(time[0]), _first(study))
-    return study.slots - float(slots[:-1] @ np.diff(time)) / max(float(time[-1]) - first, 1e-300)
+    first = _first(study)
+    step = np.diff(np.maximum(time, first))
+    return study.slots - float(slots[:-1] @ step) / max(float(time[-1]) - first, 1e-300)
+
+
+def _use(study: Study, idle: float) -> dict[str, float]:
+    """Slots without a task, and the part of all slots that had one."""
+    return {"idle_slots": idle, "utilisation": 1.0 - idle / max(study.slots, 1)}
+
+
+def _doubt(study: Study, rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why the nearest simulation does not show that simulations can be believed; None if it does."""
+    counted = int(study.units.counted.sum())
+    if not rows:
+        return "nothing was simulated of what ran"
+    if counted < _ENOUGH:
+        return f"only {counted} jobs are counted, and less than {_ENOUGH} tell nothing"
+    nearest = rows[0]
+    if not nearest["mean_ratio"] or not _NEAR[0] <= nearest["mean_ratio"] <= _NEAR[1]:
+        return "its mean response is another one"
+    part, least = _NEAR_WAIT
+    for name, what in _WAITS.items():
+        real, made = nearest[f"recorded_{name}"], nearest[name]
+        if abs(made - real) > max(part * real, least * nearest["recorded_mean_response"]):
+            return f"{what} of the waits is another one"
+    return None
 
 
 def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
@@ -344,11 +420,20 @@ def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
         "recorded_mean_response": recorded["mean_response"],
         "mean_ratio": ratio(own["mean_response"], recorded["mean_response"]),
         "p95_ratio": ratio(own["p95_response"], recorded["p95_response"]),
-        "mean_wait": own["mean_wait"],
-        "recorded_mean_wait": recorded["mean_wait"],
+        **{name: own[name] for name in _WAITS},
+        **{f"recorded_{name}": recorded[name] for name in _WAITS},
+        "off": _off(own, recorded),
         "median_factor": float(np.median(factor)) if len(factor) else math.nan,
         "within_fifth": mean_of((factor <= 1.2).astype(np.float64)),
     }
+
+
+def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
+    """How far a simulation is from the record: mean response, and mean, median and p95 of the wait, over
+    the mean response."""
+    parts = [own[name] - recorded[name] for name in ("mean_response", *_WAITS)]
+    off = math.fsum(abs(part) for part in parts) / max(recorded["mean_response"], 1e-300)
+    return math.inf if math.isnan(off) else off
 
 
 def _over_time(

@@ -158,9 +158,9 @@ def _study(path: str, run: _Run) -> Study:
         return told
     whole = np.array([own.left == 0 and own.done > 0 for own in run.status.jobs])
     end = np.array([own.ended for own in run.status.jobs])
-    rigid = np.zeros(count, dtype=bool)
     times = np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan)
-    told = with_record(told, Recorded(*times, rigid, *_used(run.attempts)))
+    moments, used = _used(run.attempts)
+    told = with_record(told, Recorded(*times, moments, used, int(used.max(initial=0.0))))
     return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
 
 

@@ -21,11 +21,12 @@ from malleable.view.text import Column, columns_table
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _COLOURED = ("recorded", "auto", "fair", "fifo", "flex", "bound")
+_ALIKE = {"easy": "fair", "fcfs": "fifo", "easy-sjf": "flex"}  # never on one page
 _SAME = 1e-6  # figures that differ by less are the same
 _ROWS = 20  # of a table of values over time
 _SHOWN = (
     "mean_response", "p50_response", "p95_response", "p99_response", "mean_wait", "p95_wait", "longest_wait",
-    "mean_slowdown", "missed_deadlines", "idle_slots",
+    "mean_slowdown", "missed_deadlines", "utilisation", "idle_slots",
 )  # fmt: skip
 _FAMILY = {"wait": "wait", "response": ""}
 EXTRA = "'malleable[report]'"
@@ -39,7 +40,7 @@ def check_jinja() -> None:
 def key_of(policy: str) -> str:
     """The name that a policy's colour has."""
     base = own_options(policy)[0]
-    return base if base in _COLOURED else "other"
+    return base if base in _COLOURED else _ALIKE.get(base, "other")
 
 
 def label_of(policy: str | None) -> str:
@@ -325,9 +326,7 @@ def report_parts(facts: Mapping[str, Any]) -> list[Any]:
 
 def _name(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     own = label_of(row["policy"])
-    own += " at its best" if row["policy"] == facts["fair"] else ""
-    split = not facts["promises"] and row["kind"] != "recorded"
-    return f"{own}, jobs split" if split else own
+    return f"{own} at its best" if row["policy"] == facts["fair"] else own
 
 
 def _cell(row: Mapping[str, Any], column: words.Column) -> str:

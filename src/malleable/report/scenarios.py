@@ -1,9 +1,9 @@
 """What a page needs simulated, and simulating it: independent runs side by side, in threads that the core
 leaves free.
 
-Policies side by side at the load of today, FAIR with all its settings (rivals are compared at their best), the
-recorded policy with rigid jobs, loads from 0.5 to 1.1 by jobs that come faster or slower, and sizes that are
-wrong. The result does not depend on the number of threads.
+Policies side by side at the load of today, FAIR with all its settings (rivals are compared at their best),
+loads from 0.5 to 1.1 by jobs that come faster or slower, sizes that are wrong, and rigid jobs a share of which
+is malleable. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.report.study import Study, at_times
+from malleable.report.study import Study, at_times, reshaped
 from malleable.report.units import Schedule, Units, metrics
 from malleable.simulation import FAIR, is_fair, other_fairs, own_options, simulate
 
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 SIGMAS = (0.5, 1.0, 2.0)
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 UNKNOWN = "learn"
 """In place of a sigma: nothing is said of sizes."""
 
@@ -65,13 +64,14 @@ def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
     return [Scenario(("base", name), study.jobs, study.units, name, {}, True) for name in names]
 
 
-def rigid_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
-    """The recorded policy with jobs as rigid as they were: none runs on fewer slots than it has tasks."""
-    if study.rigid is None or not study.rigid.any():
-        return []
-    minimum = np.where(study.rigid, np.minimum(study.jobs.maps, study.slots), 0)
-    made, how = study.jobs.changed(min_map_slots=minimum), {"min_mode": "start"}
-    return [Scenario(("rigid", name), made, study.units, name, how, True) for name in policies]
+def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Scenario]:
+    """What AUTO would do if so large a part of the jobs were malleable."""
+    return [
+        Scenario(
+            ("share", share), reshaped(study.jobs, False, share, seed), study.units, "auto", {}
+        )
+        for share in shares
+    ]
 
 
 def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]) -> list[Scenario]:
@@ -189,5 +189,7 @@ def best_fair(found: Mapping[str, Mapping[str, float]]) -> str | None:
 
 def label(policy: str) -> str:
     """What people call a policy: FAIR whatever its settings are."""
-    base = own_options(policy)[0]
-    return FAIR.upper() if base == FAIR else base if base == "auto" else str(base).upper()
+    base, own = own_options(policy)
+    if base in (FAIR, "auto"):
+        return FAIR.upper() if base == FAIR else str(base)
+    return " by ".join([str(base).upper(), *map(str, own.values())])

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,19 +26,27 @@ from malleable.files.reading import MAX_SIZE, source_of
 from malleable.lines import counted
 from malleable.report.units import Schedule, Units, units_of
 from malleable.report.words import duration
+from malleable.traces.converting import left_out
 from malleable.traces.formats import read
-from malleable.traces.merging import merged
+from malleable.traces.merging import Window, between, merged
 from malleable.traces.recorded import Recorded
 from malleable.traces.trace import Trace
 from malleable.view.text import number
 
-LOAD = 0.7
-"""Where neither the file nor anybody says how large the cluster is."""
-MOST_RIGID = 0.1
-"""A share of the slot time: where rigid jobs have more, simulations of malleable jobs promise nothing."""
 _NO_WAIT = 0.99  # a share of jobs that start when they come: then their waits tell nothing
 _PIECES = 20  # tasks of the median job, where work is known without tasks
 _MOST_PIECES = 1e6
+_CUT_PART = (
+    0.05  # of the time in which jobs came: so long nothing ended at the beginning of a cut log
+)
+_CUT_RATE = 4.0  # and so many times as many jobs came afterwards
+
+
+class Said(NamedTuple):
+    """How many slots a cluster has, and a sentence that says who says so."""
+
+    slots: int
+    told: str
 
 
 @dataclass
@@ -53,8 +61,8 @@ class Read:
         Where the files say it.
     record : Recorded or None
         Times from the first arrival on.
-    rigid : ndarray of bool
-        Rows whose tasks all ran together.
+    said : Said or None
+        How many slots the cluster has, as the file or its record says.
     groups : dict
         Of each kind of group, the name of each job's group.
     warnings, assumed, skipped : list of str
@@ -64,7 +72,7 @@ class Read:
     format: str
     ran_on: Cluster | None = None
     record: Recorded | None = None
-    rigid: Any = None
+    said: Said | None = None
     groups: dict[str, Sequence[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -84,6 +92,8 @@ class Study(Read):
         The recorded one, of jobs.
     rigid_share : float
         The part of the work that rigid jobs have.
+    since : float
+        From then on the log has all jobs [s]: later than the first arrival if it is cut out of a longer one.
     waits_tell : bool
         Whether the record is worth a comparison.
     load : float
@@ -95,6 +105,7 @@ class Study(Read):
     units: Units
     schedule: Schedule | None = None
     rigid_share: float = 0.0
+    since: float = -math.inf
     waits_tell: bool = False
     load: float = math.nan
 
@@ -112,6 +123,9 @@ def study(
     load: float | None = None,
     spread: float | None = None,
     seed: int = 0,
+    rigid: bool = False,
+    malleable: float | None = None,
+    window: Window = (None, None),
     skip_bad: bool = False,
     max_size: int | None = MAX_SIZE,
     reading: Mapping[str, Any] | None = None,
@@ -124,12 +138,15 @@ def study(
         Traces or tables of any format, or one file of events.
     cluster, slots, load
         The cluster: its nodes (a TOML file), a number of slots for tasks of all kinds, or as many slots as make
-        that load. By default the most slots that were ever in use at once in the record; where there is no
-        record, as many as make a load of `LOAD`.
+        that load. By default what the file says, or else the most slots that were ever in use at once.
     spread : float, optional
         Jobs that all have one arrival time come at random times within so many seconds.
     seed : int
-        Of these times.
+        Of these times, and of ``malleable``.
+    rigid, malleable
+        As for `reshaped`.
+    window
+        As for `malleable.traces.merging.between`.
     skip_bad, max_size
         As for `malleable.read`.
     reading : mapping, optional
@@ -138,7 +155,7 @@ def study(
     Raises
     ------
     ValueError, OSError
-        As `malleable.read`; more than one of the three, or none that is enough.
+        As `malleable.read`; more than one of the three, or nothing that says how large the cluster is.
     """
     if sum(each is not None for each in (cluster, slots, load)) > 1:
         raise ValueError("give only one of --slots, --load and --cluster")
@@ -149,24 +166,28 @@ def study(
             jobs, ran_on = recorded_jobs(paths[0])
             found = Read(jobs, "recorded events", ran_on=ran_on)
         else:
-            found = _read(paths, skip_bad, max_size, dict(reading or {}))
+            found = _read(paths, skip_bad, max_size, dict(reading or {}), window)
         heard += dict.fromkeys(str(warning.message) for warning in caught)
     found.skipped += heard
-    found.jobs = _spread(found, spread, seed)
+    found.jobs = reshaped(_spread(found, spread, seed), rigid, malleable, seed)
     place = _place(found, cluster, slots, load)
     units = units_of(found.jobs, place, found.groups)
+    since = _since(found)
     told = Study(
         files=[each for path in paths for each in checksums(path)],
         cluster=place,
         units=units,
-        rigid_share=_share(found.jobs, found.rigid),
-        load=load_of(found.jobs, place),
+        rigid_share=_share(found.jobs, found.jobs.rigid),
+        since=since,
+        load=load_of(found.jobs, place, found.record, since),
         **{**vars(found), "record": None},
     )
-    if told.rigid is not None and told.rigid.any():
+    if not math.isinf(since):
         told.warnings.append(
-            f"{int(told.rigid.sum()):,} of {len(told.rigid):,} jobs ran on a fixed number of slots (rigid "
-            "jobs). The simulations treat them as malleable: as tasks that can start one by one."
+            f"The log seems to be cut out of a longer one: some jobs came long before the others, up to "
+            f"{duration(since - float(found.jobs.arrival.min()))}. Others that came then and have ended are "
+            "missing, so waits at the beginning are too short. The load is that of the time afterwards (--from "
+            "TIME leaves the first jobs out)."
         )
     return told if found.record is None else with_record(told, found.record)
 
@@ -179,10 +200,14 @@ def _share(jobs: ClusterJobs, chosen: Any) -> float:
 
 
 def _read(
-    paths: Sequence[str], skip_bad: bool, max_size: int | None, given: dict[str, Any]
+    paths: Sequence[str],
+    skip_bad: bool,
+    max_size: int | None,
+    given: dict[str, Any],
+    window: Window,
 ) -> Read:
     common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
-    trace = merged([read(source_of(path), **common) for path in paths])
+    trace = between(merged([read(source_of(path), **common) for path in paths]), *window)
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
         given["task_seconds"] = _piece(trace)
@@ -218,10 +243,11 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
     }
     if len(rows) < len(trace):
         what = "job" if trace.flow is None else "stage"
+        why = left_out(trace, rows) or "no known task times, or never ran"
         found.skipped.append(
-            f"{counted(len(trace) - len(rows), what)} of {len(trace):,} have no known task times, or never ran:"
-            " they are left out."
+            f"{counted(len(trace) - len(rows), what)} of {len(trace):,} left out: {why}."
         )
+    found.said = slots_said(trace, rows)
     record = trace.recorded(rows)
     if record is not None and len(rows):
         origin = float(trace.arrival[rows].min()) / trace.per_second if trace.wall else 0.0
@@ -229,13 +255,70 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
             name: getattr(record, name) - origin for name in ("arrival", "start", "end", "time")
         }
         found.record = record._replace(**shifted)
-        found.rigid = record.rigid
     if record is None and trace.format == "SWF log":
-        found.rigid = trace.map.tasks[rows] > 1
         found.warnings.append(
             "The log knows no waits. Its submit times may be start times: then jobs come when there is room, "
             "and every policy looks better than it would be."
         )
+
+
+def slots_said(trace: Trace, rows: Any) -> Said | None:
+    """How many slots a trace says that the cluster has; None if it says nothing."""
+    record = trace.recorded(rows)
+    most = 0 if record is None else record.most
+    if trace.width is not None and len(rows):
+        most = max(most, int(trace.width[rows].max()))
+    if trace.slots is not None and trace.slots >= most:
+        return Said(
+            trace.slots,
+            f"The cluster has {counted(trace.slots, 'slot')}, as the head of the log says.",
+        )
+    if record is None or not most:
+        return None
+    told = f"The cluster has {counted(most, 'slot')}: the most that were ever in use at once (--slots N if it"
+    told += " has more)."
+    if trace.slots is not None:
+        told = f"{told[:-1]}; the log says {trace.slots:,}, which is less."
+    return Said(most, told)
+
+
+def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int) -> ClusterJobs:
+    """The same jobs, all ``rigid`` or a share of them ``malleable``, drawn at random, as far as they can be.
+
+    ValueError for both, and for a share that is none.
+    """
+    if rigid and malleable is not None:
+        raise ValueError("give only one of --rigid and --malleable")
+    if rigid:
+        return jobs.changed(width=np.maximum(jobs.maps, 1))
+    if malleable is None:
+        return jobs
+    if not 0.0 <= malleable <= 1.0:
+        raise ValueError(f"--malleable {malleable:g}: a share is from 0 to 1")
+    chosen = np.random.default_rng(seed).random(len(jobs)) < malleable
+    return jobs.changed(width=np.where(chosen, 1, jobs.width))
+
+
+def _since(found: Read) -> float:
+    """When a log that is cut out of a longer one begins to have all jobs; -infinity if it is not cut.
+
+    Of jobs that came before such a log begins it has only those that ended in it: at first few jobs came, and
+    for long none ended.
+    """
+    if found.record is None or not len(found.jobs):
+        return -math.inf
+    arrival = np.sort(found.jobs.arrival)
+    ends = found.record.end[np.isfinite(found.record.end)]
+    first = float(ends.min(initial=math.inf))
+    early = arrival[arrival < first]
+    whole = float(arrival[-1] - arrival[0])
+    before, after = first - float(arrival[0]), float(arrival[-1]) - first
+    if not (len(early) > 1 and before > _CUT_PART * whole and after > 0.0):
+        return -math.inf
+    if (len(arrival) - len(early)) / after < _CUT_RATE * len(early) / before:
+        return -math.inf
+    gaps = np.diff(np.append(early, first))
+    return float(np.append(early, first)[int(np.argmax(gaps)) + 1])
 
 
 def _uncut(trace: Trace) -> bool:
@@ -287,9 +370,17 @@ def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:
     )
 
 
-def load_of(jobs: ClusterJobs, cluster: Cluster) -> float:
-    """Work over what the slots could do while jobs came; of kinds of slots the larger one."""
+def load_of(
+    jobs: ClusterJobs, cluster: Cluster, record: Recorded | None = None, since: float = -math.inf
+) -> float:
+    """Work over what the slots could do while jobs came; of kinds of slots the larger one. Of a log that is cut
+    the work that was done since then."""
     span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
+    if record is not None and not math.isinf(since):
+        step = np.diff(np.maximum(record.time, since))
+        span = float(jobs.arrival.max()) - since
+        pool = float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots))
+        return float(record.slots[:-1] @ step) / (span * pool) if span * pool > 0.0 else math.nan
     if not span > 0.0:
         return math.nan
     maps, reduces = (float(cluster.rate @ own) for own in (cluster.map_slots, cluster.reduce_slots))
@@ -309,28 +400,25 @@ def _place(
         return Cluster([{"name": "node", "slots": slots}])
     if load is None and found.ran_on is not None:
         return found.ran_on
-    if load is None and found.record is not None and found.record.most:
-        most = found.record.most
-        found.assumed.append(
-            f"The cluster has {counted(most, 'slot')}: the most that were ever in use at once in the record "
-            "(--slots N if it has more)."
-        )
-        return Cluster([{"name": "node", "slots": most}])
+    if load is None and found.said is not None:
+        found.assumed.append(found.said.told)
+        return Cluster([{"name": "node", "slots": found.said.slots}])
     if len(jobs) and not np.ptp(jobs.arrival):
         raise AdvisedError(
             "all jobs come at one time, so a load does not say how many slots there are",
             "say slots or spread",
             "--slots N says it; --spread SECONDS lets them come one after another",
         )
-    wanted = LOAD if load is None else load
-    made = Cluster.for_load(jobs, wanted, generic=jobs.flow is not None or found.record is not None)
-    told = (
-        "as --load says"
-        if load is not None
-        else "no file says how large it is (--slots N, --load L)"
-    )
+    if load is None:
+        raise AdvisedError(
+            "how large is the cluster? the file does not say it",
+            "say slots, load or cluster",
+            "--slots N, --load L or --cluster FILE says it",
+        )
+    alike = jobs.flow is not None or found.record is not None or bool(jobs.rigid.any())
+    made = Cluster.for_load(jobs, load, generic=alike)
     found.assumed.append(
-        f"The cluster has as many slots as make a load of {wanted:g}, {made!r}: {told}."
+        f"The cluster has as many slots as make a load of {load:g}, {made!r}: as --load says."
     )
     return made
 

@@ -15,7 +15,6 @@ from malleable.report.scenarios import label
 from malleable.report.words import change, count, duration, share
 
 _SAME = 0.01  # a part of the mean response below which two policies are alike
-_NEAR = (0.8, 1.25)  # a simulated mean over the recorded one that can be believed
 _Row = Mapping[str, Any]
 
 
@@ -35,18 +34,28 @@ def under(policy: str) -> str:
 
 def near(facts: Mapping[str, Any]) -> bool:
     """Whether a simulation of what ran is near to the record."""
-    rows = facts["trust"]["rows"]
-    return bool(rows) and rows[0]["mean_ratio"] and _NEAR[0] <= rows[0]["mean_ratio"] <= _NEAR[1]
+    trust = facts["trust"]
+    return bool(trust["rows"]) and trust["doubt"] is None
 
 
 def verdict(facts: Mapping[str, Any]) -> list[str]:
     """The sentences; the first is the headline."""
-    if not facts["promises"]:
-        return _rigid(facts)
+    told = _told(facts)
+    if facts["slots_told"] is not None:
+        told.append(facts["slots_told"])
+    return told
+
+
+def _told(facts: Mapping[str, Any]) -> list[str]:
     subject = _row(facts, facts["subject"])
     base, fair = _row(facts, facts["baseline"]), _row(facts, facts["fair"])
     if subject is None or subject["jobs"] == 0 or base is None:
         return ["There is nothing to compare: no job has ended under two policies."]
+    if facts["rigid"]:
+        own = [_best(subject, base)]
+        if subject is not base:
+            own.append(_waits(facts, subject, base, None))
+        return [*own, _own(facts)] if facts["trust"]["rows"] else own
     if fair is subject:
         fair = None
     told = []
@@ -62,19 +71,14 @@ def verdict(facts: Mapping[str, Any]) -> list[str]:
     return [*told, _own(facts)] if facts["trust"]["rows"] and facts["trust"]["waits_tell"] else told
 
 
-def _rigid(facts: Mapping[str, Any]) -> list[str]:
-    """Why there is no headline: the simulations split jobs that cannot be split."""
-    told = [
-        f"This page states no gain: {share(facts['rigid_share'])} of the slot time is of jobs that run on a"
-        " fixed number of slots (rigid jobs).",
-        "The simulations below split each of these jobs into tasks that start one by one. The cluster cannot do"
-        " that, so the simulated times say nothing about what it would gain.",
-    ]
-    record = _row(facts, "recorded")
-    if record is not None and record["jobs"]:
-        mean, longest = duration(record["mean_response"]), duration(record["longest_wait"])
-        told.append(f"In the record the mean job took {mean}, and the longest wait was {longest}.")
-    return told
+def _best(subject: _Row, base: _Row) -> str:
+    """Rigid jobs: the best policy against what ran, both simulated."""
+    if subject is base:
+        mean = duration(base["mean_response"])
+        return (
+            f"No policy here does better than {named(base['policy'])}: the mean job takes {mean}."
+        )
+    return f"{_headline(subject, base)} Jobs run on fixed numbers of slots, as they were."
 
 
 def _against_fair(subject: _Row, fair: _Row) -> str:
@@ -115,7 +119,7 @@ def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | Non
 def _simulated(facts: Mapping[str, Any]) -> tuple[str, _Row]:
     """What was simulated of what ran, in words, and its figures."""
     nearest = facts["trust"]["rows"][0]
-    name = label(nearest["policy"]) + (" with rigid jobs" if nearest["rigid"] else "")
+    name = label(nearest["policy"])
     which = "which ran" if facts["trust"]["recorded_policy"] else "the nearest to what ran"
     return f"a simulation of {name}, {which},", nearest
 
@@ -136,7 +140,11 @@ def _own(facts: Mapping[str, Any]) -> str:
         return _distance(facts)
     words, row = _simulated(facts)
     made, real = duration(row["mean_response"]), duration(row["recorded_mean_response"])
-    return f"In the record the mean job took {real}, but {words} gives {made}: simulations are far from it."
+    doubt = facts["trust"]["doubt"]
+    return (
+        f"The simulations are not to be believed without a look: in the record the mean job took {real}, and"
+        f" {words} gives {made}; {doubt}."
+    )
 
 
 def _far(facts: Mapping[str, Any], subject: _Row, base: _Row) -> str:

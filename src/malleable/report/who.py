@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import numbered
+from malleable.columns import Floats, numbered
+from malleable.records import quantile
 from malleable.report.units import Schedule, Units, changes, response_and_wait
 
 SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)
@@ -52,14 +53,17 @@ def _kind(
         known &= np.isfinite(own.end)
     names, group = numbered(values)
     jobs = np.bincount(group[known], minlength=len(names))
+    work = np.bincount(group[known], units.work[known], len(names))
     means: dict[str, Any] = {}
     longest: dict[str, Any] = {}
+    waits: dict[str, Floats] = {}
     for policy, own in schedules.items():
         response, wait = (times[known] for times in response_and_wait(units, own))
         total = np.bincount(group[known], response, len(names))
         means[policy] = np.divide(total, jobs, out=np.full(len(names), np.nan), where=jobs > 0)
         longest[policy] = np.zeros(len(names))
-        np.maximum.at(longest[policy], group[known], np.nan_to_num(wait))
+        waits[policy] = np.nan_to_num(wait)
+        np.maximum.at(longest[policy], group[known], waits[policy])
     moved = np.nan_to_num(np.abs(means[after] - means[before]) * jobs)
     order = np.lexsort((np.arange(len(names)), -moved))
     order = order[jobs[order] > 0]
@@ -72,6 +76,15 @@ def _kind(
                 "name": names[k] or "(not named)",
                 "jobs": int(jobs[k]),
                 "mean_response": {policy: float(own[k]) for policy, own in means.items()},
+                "work": float(work[k]),
+                "share": float(work[k] / max(work.sum(), 1e-300)),
+                **{
+                    f"p{part}_wait": {
+                        policy: quantile(np.sort(wait[group[known] == k]), part / 100)
+                        for policy, wait in waits.items()
+                    }
+                    for part in (50, 95)
+                },
                 "longest_wait": {policy: float(own[k]) for policy, own in longest.items()},
                 "ratio": new / old if old > 0 else None,
                 **changes(own_jobs, schedules[before], schedules[after]),

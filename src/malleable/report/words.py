@@ -113,6 +113,7 @@ COLUMNS = (
         "alone. 1 is the best there is.",
     ),
     Column("missed_deadlines", "late", "count", "Jobs with a deadline that end after their deadline."),
+    Column("utilisation", "in use", "share", "Part of the slots with a task, until the last job has ended."),
     Column(
         "idle_slots", "idle slots", "amount",
         "Slots without a task, in the mean until the last job has ended.",
@@ -129,6 +130,10 @@ POLICIES = {
     "flex": "Slots by size of job, planned ahead: jobs that can be finished soonest get them first.",
     "fair": "Equal shares: every job gets as many slots as any other, as far as it can use them.",
     "fifo": "First come, first served.",
+    "fcfs": "First come, first served: nobody overtakes the first that waits.",
+    "easy": "The first that waits has a reservation; others overtake if they do not delay it (backfill).",
+    "easy-sjf": "EASY, with the shortest requested times first.",
+    "conservative": "Backfill with a reservation for each job that waits.",
     "bound": "No schedule of these jobs on this cluster has a lower mean response time, whatever it knows.",
 }
 
@@ -152,6 +157,7 @@ GLOSSARY = (
         "Of a job: it runs on few slots or many, and their number may change while it runs.",
     ),
     ("rigid", "Of a job: all its tasks start together on a fixed number of slots."),
+    ("requested time", "What a user said that the job runs at most. Reservations go by it."),
     (
         "FAIR at its best",
         "FAIR with reduce tasks that start early, late or last, whichever gives the least mean response time "

@@ -317,7 +317,7 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
     a reduce task what was left of it after its shuffle, and every reduce task of a job copies for the
     job's mean time from the later of its own start and the end of the job's last map to its shuffle's
     end. Jobs of flows have map tasks only and wait for their parents. Jobs without tasks are done
-    when they arrive.
+    when they arrive. Jobs of Slurm and SWF logs are rigid (`ClusterJobs.width`).
 
     Parameters
     ----------
@@ -355,8 +355,15 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
             # Both in seconds before one is taken from the other: as the times of the tasks are.
             arrival=moments(trace, trace.arrival[rows], 0.0) - origin / trace.per_second,
             **columns,
+            **_rigid(trace, rows),
             **take(trace, rows, "weight", "deadline", "sla", "user", "program", "name"),
         )
+
+
+def _rigid(trace: Trace, rows: Integers) -> dict[str, Any]:
+    """How many tasks of each job start at once, and its requested time, as far as they are known."""
+    known = {"width": trace.width, "requested": trace.requested}
+    return {field: column[rows] for field, column in known.items() if column is not None}
 
 
 def task_rows(trace: Trace) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -148,8 +149,18 @@ def usable(trace: Trace, faults: Mapping[int, str]) -> Integers:
     keep[list(faults)] = False
     bad.settle(trace.where, int(keep.sum()))
     if trace.known is not None and not keep.any():
-        raise ValueError("no job is left")
+        reasons = left_out(trace, np.flatnonzero(keep))
+        raise ValueError("no job is left" if not reasons else f"no job has ended: {reasons}")
     return np.flatnonzero(keep)
+
+
+def left_out(trace: Trace, rows: Integers) -> str:
+    """How many jobs are not among these rows, by reason; "" if no reason is known."""
+    if trace.lacking is None:
+        return ""
+    kept = set(rows.tolist())
+    counts = Counter(why for row, why in enumerate(trace.lacking) if why and row not in kept)
+    return ", ".join(f"{number:,} {why}" for why, number in counts.most_common())
 
 
 def zero(trace: Trace, rows: Any = slice(None)) -> float:

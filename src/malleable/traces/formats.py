@@ -38,8 +38,8 @@ Table = TypeVar("Table")
 
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
-    "alibaba_csv", "flow_files", "wfformat", "spark", "rumen", "swim", "google2011_events", "sacct",
-    "job_table", "swf",
+    "alibaba_csv", "flow_files", "wfformat", "spark", "sacct_json", "rumen", "swim", "google2011_events",
+    "sacct", "job_table", "swf",
 )  # fmt: skip
 _PART = re.compile(r"events_([0-9]{1,9})_")
 

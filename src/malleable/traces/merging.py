@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from malleable.columns import Integers, numbered
+from malleable.files.numbers import parse_moment
 from malleable.lines import counted
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
@@ -24,6 +25,7 @@ from malleable.traces.trace import Trace
 # What a trace counts as where another knows more of its jobs.
 _UNSAID: dict[str, Any] = {
     "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan, "known": True, "sla": (),
+    "lacking": "", "width": 1, "requested": np.nan,
 }  # fmt: skip
 _RUNS = ("task", "start", "end", "width", "shuffled", "sorted")
 _OF_JOBS = ("tasks", "work", "bytes")
@@ -61,9 +63,51 @@ def merged(traces: Sequence[Trace]) -> Trace:
         **known,
         **_flows(traces),
         groups=groups,
+        slots=max((trace.slots for trace in traces if trace.slots is not None), default=None),
         where=f"{first.where} and {counted(len(traces) - 1, 'other')}",
     )
     return _taken(whole, _order(whole))
+
+
+Window = tuple[str | None, str | None]
+"""When it begins and ends: seconds after the first job, or dates; None: open."""
+
+
+def between(trace: Trace, since: str | None, until: str | None) -> Trace:
+    """The jobs that came within a window; its end is not in it.
+
+    ValueError for a table, for what is no time, for a date if the trace's clock has none, and if no job came.
+    """
+    if since is until is None:
+        return trace
+    if trace.table is not None:
+        raise ValueError(
+            f"{trace.where}: a {trace.format} has no window: --from and --to are for logs"
+        )
+    kept = np.ones(len(trace), dtype=bool)
+    if since is not None:
+        kept &= trace.arrival >= _at(trace, "--from", since)
+    if until is not None:
+        kept &= trace.arrival < _at(trace, "--to", until)
+    if not kept.any():
+        raise ValueError(f"{trace.where}: no job came within --from and --to")
+    return _taken(trace, np.flatnonzero(kept))
+
+
+def _at(trace: Trace, option: str, text: str) -> float:
+    """A time on the trace's clock."""
+    try:
+        return float(trace.arrival[0]) + float(text) * trace.per_second
+    except ValueError:
+        pass
+    if not trace.wall:
+        raise ValueError(
+            f"{option} {text}: the log's clock has no dates; give seconds after its first job"
+        )
+    try:
+        return parse_moment(text) * trace.per_second
+    except ValueError as error:
+        raise ValueError(f"{option} {text}: {error}") from None
 
 
 def _listed(traces: Sequence[Trace], of: Any, unsaid: Any) -> list[Any]:
@@ -156,8 +200,9 @@ def _order(trace: Trace) -> Integers:
         return np.lexsort((trace.flow, trace.arrival))
     if trace.name is None or trace.format.startswith("SWIM"):
         return order
-    last: dict[tuple[str, float], int] = {}
-    for row, key in enumerate(zip(trace.name, trace.arrival.tolist(), strict=True)):
+    cluster = trace.groups.get("cluster") or [""] * len(trace)
+    last: dict[tuple[str, str, float], int] = {}
+    for row, key in enumerate(zip(trace.name, cluster, trace.arrival.tolist(), strict=True)):
         last[key] = row
     twice = len(trace) - len(last)
     if twice:

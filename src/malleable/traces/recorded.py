@@ -6,19 +6,15 @@ ends with the last, or when the file says. O(runs log runs).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from malleable.jobs.table import Floats, Integers
 from malleable.traces.phases import Phase
 
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
-
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Recorded(NamedTuple):
@@ -28,23 +24,19 @@ class Recorded(NamedTuple):
     ----------
     arrival, start, end : ndarray of float64, shape (J,)
         NaN where unknown.
-    rigid : ndarray of bool, shape (J,)
-        Jobs with several tasks, all of which started and ended together.
     time, slots : ndarray of float64, shape (M,)
         From each time on so many slots were in use.
+    most : int
+        The most slots that were ever in use at once, also by jobs that are not among the rows: those that still
+        ran (`Trace.unended`).
     """
 
     arrival: Floats
     start: Floats
     end: Floats
-    rigid: Flags
     time: Floats
     slots: Floats
-
-    @property
-    def most(self) -> int:
-        """The most slots that were ever in use at once."""
-        return int(self.slots.max(initial=0.0))
+    most: int
 
 
 def recorded(trace: Trace, rows: Integers) -> Recorded | None:
@@ -58,7 +50,6 @@ def recorded(trace: Trace, rows: Integers) -> Recorded | None:
     if not any(phase.end is not None for phase in phases):
         return None
     start, end = np.full(len(trace), np.inf), np.full(len(trace), -np.inf)
-    rigid = np.zeros(len(trace), dtype=bool)
     chosen = np.zeros(len(trace), dtype=bool)
     chosen[rows] = True
     moments: list[Floats] = []
@@ -69,7 +60,6 @@ def recorded(trace: Trace, rows: Integers) -> Recorded | None:
         job, begin, over, width = _runs(phase)
         np.minimum.at(start, job, begin)
         np.maximum.at(end, job, over)
-        rigid |= _together(job, width, len(trace))
         kept = chosen[job]
         moments += [begin[kept], over[kept]]
         changes += [width[kept], -width[kept]]
@@ -77,12 +67,19 @@ def recorded(trace: Trace, rows: Integers) -> Recorded | None:
     if trace.finish is not None:
         found = np.where(np.isnan(trace.finish), np.nan, np.fmax(trace.finish, found))
     begin = np.where(np.isinf(start), np.nan, start)
+    time, slots = in_use(moments, changes, trace.per_second)
+    if trace.unended:
+        for phase in phases:
+            begun, wide = _unended(phase)
+            moments.append(begun)
+            changes.append(wide)
     return Recorded(
         trace.arrival[rows] / trace.per_second,
         begin[rows] / trace.per_second,
         found[rows] / trace.per_second,
-        rigid[rows],
-        *in_use(moments, changes, trace.per_second),
+        time,
+        slots,
+        int(in_use(moments, changes)[1].max(initial=0.0)),
     )
 
 
@@ -90,16 +87,17 @@ def _runs(phase: Phase) -> tuple[Integers, Floats, Floats, Floats]:
     """Job, begin, end and tasks of each run of known times."""
     known = np.flatnonzero(phase.end - phase.start >= 0.0)
     job: Integers = np.repeat(np.arange(len(phase.offset) - 1), np.diff(phase.offset))[known]
-    width = np.ones(len(known)) if phase.width is None else phase.width[known]
-    return job, phase.start[known], phase.end[known], width
+    return job, phase.start[known], phase.end[known], _width(phase, known)
 
 
-def _together(job: Integers, width: Floats, count: int) -> Flags:
-    """Jobs with one run of all their tasks, of which there are several."""
-    widest = np.zeros(count)
-    np.maximum.at(widest, job, width)
-    together: Flags = (widest > 1.0) & (np.bincount(job, minlength=count) == 1)
-    return together
+def _unended(phase: Phase) -> tuple[Floats, Floats]:
+    """Begin and tasks of each run that has not ended."""
+    going = np.flatnonzero(np.isnan(phase.end) & ~np.isnan(phase.start))
+    return phase.start[going], _width(phase, going)
+
+
+def _width(phase: Phase, runs: Any) -> Floats:
+    return np.ones(len(runs)) if phase.width is None else np.asarray(phase.width[runs])
 
 
 def in_use(

@@ -1,15 +1,18 @@
 """Slurm's accounting records: what ``sacct --parsable2`` (or ``--parsable``) prints, with its header line.
 
-Format: https://slurm.schedmd.com/sacct.html. Cells with ``|`` between them, for instance of
+Format: https://slurm.schedmd.com/sacct.html. Cells with ``|`` (or a comma) between them, for instance of
 
-    sacct -aXP -S 2024-05-01 -o JobID,JobName,User,State,Submit,Start,End,Elapsed,ReqCPUS,AllocCPUS
+    sacct -aXP -S 2024-05-01 -o JobID,User,State,Submit,Start,End,Elapsed,Timelimit,ReqCPUS,AllocCPUS,JobName
 
 Needed: JobID, Submit, Start, and End or Elapsed. Used where they are there: State, AllocCPUS (or NCPUS),
-ReqCPUS, User, JobName (program), ElapsedRaw, Partition, Account. Other columns may stand among them.
+ReqCPUS, User, JobName (program), ElapsedRaw, Timelimit (or TimelimitRaw), Cluster, Partition, Account. Other
+columns may stand among them. JobName may contain what stands between cells.
 
 Taken: an element of an array (``123_4``), a component (``123+1``) or a job alone is a run from its start, for
 the time that it ran, on each of its CPUs: so many tasks that start and end together, however the run ended.
 Elements of an array, and components, are tasks of one job, which arrives when the first of them was submitted.
+Jobs are rigid: their tasks start together or not at all. Of an array this holds for the CPUs of each element;
+its elements may start one by one. Clusters number their jobs apart: if there are several, names have them.
 Times are ISO dates of the cluster's clock (or seconds since 1970), taken as if every day had 24 hours.
 
 Assumed: runs that have not ended take the job's mean time, and so do elements that wait (``123_[5-9%2]`` are
@@ -25,8 +28,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,32 +41,51 @@ from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 
-_ID = re.compile(r"(\d+)(?:_\d+|_\[([^\]]*)\]|\+\d+)?(\.\S+)?", re.ASCII)
+_ID = re.compile(r"(\d+)(?:(_\d+|_\[([^\]]*)\])|\+\d+)?(\.\S+)?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?", re.ASCII)
 _ELAPSED = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d(?:\.\d+)?)", re.ASCII)
 _UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")
+_SAID = ("Timelimit", "TimelimitRaw")
+_DELIMITER = {
+    "|": re.compile(r"\|"),
+    ",": re.compile(r",(?![^\[\]]*\])"),
+}  # not within a list of elements
 _WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "CONFIGURING")
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED")
 _MOST = 2**31  # CPUs, elements
 _LONGEST = 2.0**40  # s
-_GROUPS = ("Partition", "Account")
+_GROUPS = ("Cluster", "Partition", "Account")
 _NEEDED = ("JobID", "Submit", "Start")
+_FREE = {"AdminComment", "Comment", "SubmitLine", "SystemComment", "WorkDir"}  # texts of people
+_UNLIMITED = ("UNLIMITED", "PARTITION_LIMIT")
+_NEVER = "cancelled before it started"
 
 
 def _looks(head: Head) -> bool:
-    return "JobID" in head.line.split("|") and "|" in head.line
+    return _delimiter(head.line) is not None
+
+
+def _delimiter(line: str) -> str | None:
+    """What stands between the cells of a table with this header; None: not one of sacct."""
+    if "|" in line:
+        return "|" if "JobID" in line.split("|") else None
+    return "," if {"JobID", "Submit"} <= set(line.split(",")) else None
 
 
 class _Element(NamedTuple):
     """What a line says of some elements of a job."""
 
-    job: str
+    job: tuple[str, str]  # the cluster, and the number there
     name: str
     submit: float
     start: float
     end: float
     ended: float  # on the clock; `end` leaves time out in which a job was suspended
     tasks: int
+    width: int  # of each element
+    together: bool  # it is the job, or starts together with the others
+    lacking: str  # why its times are not known
+    requested: float
     user: str
     program: str
     groups: tuple[str, ...]
@@ -82,9 +104,9 @@ def _moment(cells: dict[str, str], field: str) -> float:
     return value
 
 
-def _elapsed(cells: dict[str, str]) -> float:
-    """How long a run took [s]; NaN where it is not said."""
-    for field in ("ElapsedRaw", "Elapsed"):
+def _seconds(cells: dict[str, str], fields: tuple[str, str], unit: float = 1.0) -> float:
+    """What one of the fields says [s], or as a plain number of units; NaN where none does."""
+    for field in fields:
         cell = cells.get(field, "")
         if cell in _UNKNOWN:
             continue
@@ -94,7 +116,7 @@ def _elapsed(cells: dict[str, str]) -> float:
             value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
         else:
             with suppress(ValueError):
-                value = parse_number(cell)
+                value = parse_number(cell) * unit
         if not 0.0 <= value < _LONGEST:
             raise ValueError(f"{field} = {shown(cell)}: not a time such as 1-02:03:04")
         return value
@@ -126,65 +148,84 @@ def _elements(listed: str) -> int:
     return count
 
 
-def _parse(line: str, names: list[str]) -> _Element | None:
-    """A line; None of a step."""
-    values = line.split("|")
+def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
+    """A line by the names of columns; a name of a job may have contained the delimiter."""
+    values = _DELIMITER[delimiter].split(line)
+    more = len(values) - len(names)
+    if more > 0 and "JobName" in names and not _FREE & set(names):
+        at = names.index("JobName")
+        values[at : at + more + 1] = [delimiter.join(values[at : at + more + 1])]
     if len(values) != len(names):
-        raise ValueError(f"{len(values)} cells, but the header has {len(names)}")
-    cells = dict(zip(names, values, strict=True))
+        told = f"{len(values)} cells, but the header has {len(names)}"
+        if more > 0:
+            told += f"; a text may contain {delimiter!r}: leave {', '.join(sorted(_FREE))} out of sacct -o"
+        raise ValueError(told)
+    return dict(zip(names, values, strict=True))
+
+
+def element_of(cells: dict[str, str]) -> _Element | None:
+    """What a record says, by the names of sacct's columns; None of a step."""
     found = _ID.fullmatch(cells["JobID"])
     if not found:
         raise ValueError(f"JobID = {shown(cells['JobID'])}: not the ID of a job")
-    job, listed, step = found.groups()
+    job, element, listed, step = found.groups()
     if step:
         return None
     submit = _moment(cells, "Submit")
     if math.isnan(submit):
         raise ValueError("Submit is unknown")
-    start, end, ended, runs = _times(cells)
+    start, end, ended, lacking = _times(cells)
     count = 1 if listed is None else _elements(listed)
-    tasks = count * _cpus(cells) if runs else 0
+    tasks = count * _cpus(cells) if lacking != _NEVER else 0
     if tasks >= _MOST:
         most = f"there may be {_MOST - 1:,} tasks"
         raise ValueError(f"{count:,} elements of {_cpus(cells):,} CPUs: {most}")
     user, program = cells.get("User", ""), cells.get("JobName", "")
     groups = tuple(cells.get(field, "") for field in _GROUPS)
-    return _Element(job, cells["JobID"], submit, start, end, ended, tasks, user, program, groups)
+    return _Element(
+        (cells.get("Cluster", ""), job), cells["JobID"], submit, start, end, ended, tasks, _cpus(cells),
+        element is None, lacking, _requested(cells), user, program, groups,
+    )  # fmt: skip
 
 
-def _times(cells: dict[str, str]) -> tuple[float, float, float, bool]:
-    """Start and end of a run, its end on the clock, and whether it runs at any time."""
+def _requested(cells: dict[str, str]) -> float:
+    """The time limit [s]; NaN without one."""
+    if any(cells.get(field, "").upper() in _UNLIMITED for field in _SAID):
+        return math.nan
+    return _seconds(cells, _SAID, 60.0) or math.nan
+
+
+def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
+    """Start and end of a run, its end on the clock, and why they are not known."""
     start, ended = _moment(cells, "Start"), _moment(cells, "End")
-    elapsed = _elapsed(cells)
+    elapsed = _seconds(cells, ("ElapsedRaw", "Elapsed"))
     state = cells.get("State", "").partition(" ")[0]
     end = ended if math.isnan(elapsed) else start + elapsed
-    runs = True
+    lacking = ""
     if state in _WAITING:
         start = end = ended = math.nan
+        lacking = "pending"
     elif state in _RUNNING or ("End" in cells and math.isnan(ended)):
         end = ended = math.nan
+        lacking = "running"
     elif math.isnan(start) or (state.startswith("CANCELLED") and end == start):
-        runs = False  # it never did and will not
+        lacking = _NEVER
     if end < start:
         first, last = cells["Start"], cells.get("End", "")
         raise ValueError(f"End = {shown(last)}: before Start = {shown(first)}")
-    return start, end, end if math.isnan(ended) else ended, runs
+    return start, end, end if math.isnan(ended) else ended, lacking
 
 
-def _submitted(file: File) -> tuple[list[str], list[list[_Element]]]:
-    """The columns of a file, and the parts of each job by the time of its submission."""
-    jobs: dict[str, dict[str, _Element]] = {}
+def _lines(file: File) -> Iterator[_Element]:
+    """The records of a table."""
     with closing(file.lines()) as lines:
-        names = next(lines)[1].lstrip("\ufeff").strip().split("|")
+        head = next(lines)[1].lstrip("\ufeff").strip()
+        delimiter = _delimiter(head) or "|"
+        names = head.split(delimiter)
         check_head(names, _NEEDED)
         if not {"End", "Elapsed", "ElapsedRaw"} & set(names):
             raise ValueError("column 'End' is missing, and so is 'Elapsed'")
-        for element in file.records(partial(_parse, names=names), lines):
-            jobs.setdefault(element.job, {})[element.name] = element
-    file.settle(len(jobs))
-    listed = [list(job.values()) for job in jobs.values()]
-    listed.sort(key=lambda job: min(one.submit for one in job))
-    return names, listed
+        yield from file.records(lambda line: element_of(_cells(line, names, delimiter)), lines)
 
 
 def _finish(job: list[_Element]) -> float:
@@ -192,21 +233,62 @@ def _finish(job: list[_Element]) -> float:
     return float(np.max([one.ended for one in job if one.tasks] or [math.nan]))
 
 
+def _lacking(job: list[_Element]) -> str:
+    """Why no part of a job has known times; "" where one has them."""
+    if any(one.tasks and one.end >= one.start for one in job):
+        return ""
+    reasons = [one.lacking for one in job]
+    return next((each for each in ("running", "pending") if each in reasons), _NEVER)
+
+
+def _width(job: list[_Element]) -> int:
+    """How many tasks start together."""
+    own = [one for one in job if one.tasks] or job
+    if all(one.together for one in own):
+        return sum(one.tasks for one in own) or 1
+    widths = {one.width for one in own}
+    return widths.pop() if len(widths) == 1 else 1
+
+
 def _read(file: File) -> Trace:
-    names, listed = _submitted(file)
+    return trace_of(file, _lines(file))
+
+
+def _submitted(file: File, elements: Iterable[_Element]) -> list[list[_Element]]:
+    """The parts of each job by the time of its submission, each as it was told last."""
+    jobs: dict[tuple[str, str], dict[str, _Element]] = {}
+    for element in elements:
+        jobs.setdefault(element.job, {})[element.name] = element
+    file.settle(len(jobs))
+    listed = [list(job.values()) for job in jobs.values()]
+    listed.sort(key=lambda job: min(one.submit for one in job))
+    return listed
+
+
+def _groups(listed: list[list[_Element]]) -> dict[str, list[str]]:
+    """Clusters, partitions and accounts, where any is said."""
+    found = {field.lower(): [job[0].groups[k] for job in listed] for k, field in enumerate(_GROUPS)}
+    return {field: own for field, own in found.items() if any(own)}
+
+
+def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
+    """The jobs of a file."""
+    listed = _submitted(file, elements)
+    several = len({job[0].job[0] for job in listed}) > 1
+    lacking = list(map(_lacking, listed))
     return Trace(
         arrival=np.array([min(one.submit for one in job) for job in listed]),
         map=_phase(listed),
-        name=[job[0].job for job in listed],
+        name=["/".join(job[0].job[0 if several else 1 :]) for job in listed],
         user=[job[0].user for job in listed],
         program=[job[0].program for job in listed],
         finish=np.array(list(map(_finish, listed))),
-        groups={
-            field.lower(): [job[0].groups[k] for job in listed]
-            for k, field in enumerate(_GROUPS)
-            if field in names
-        },
-        known=np.array([any(one.tasks and one.end >= one.start for one in job) for job in listed]),
+        groups=_groups(listed),
+        known=np.array([not reason for reason in lacking]),
+        lacking=lacking,
+        width=np.array(list(map(_width, listed))),
+        requested=np.array([max(one.requested for one in job) for job in listed]),
+        unended=True,
         wall=True,
     )
 

@@ -4,20 +4,22 @@ Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Comments begi
 is a job of 18 numbers with spaces between them, -1 where unknown; times in seconds of the log's own clock.
 
 Taken: job number (name), submit time (arrival), wait time and run time, allocated processors (the requested
-ones where unknown), user and executable (program), group, queue and partition. A rigid job on p processors
-becomes p tasks that start and end together, however its run ended: it held its processors. Jobs of unknown time
-or without processors (cancelled while they waited) have no known times.
+ones where unknown), requested time, user and executable (program), group, queue and partition. Jobs are
+rigid: a job on p processors becomes p tasks that start and end together, however its run ended: it held its
+processors. Jobs of unknown time or without processors (cancelled while they waited) have no known times. The
+header says how many processors there are (MaxProcs, or MaxNodes).
 
 Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted. Where none is
 known, the log does not say when work was done.
 
-Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time, memory, requested
-time, and what a job waited for (preceding job, think time).
+Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time, memory, and
+what a job waited for (preceding job, think time).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from functools import partial
 from typing import Any
 
@@ -42,6 +44,7 @@ _AMOUNTS = {
     7: ("requested processors", _MOST, True, True),
 }
 _GROUPS = {"group": 12, "queue": 14, "partition": 15}  # and their columns
+_SIZE = re.compile(r";\s*Max(Procs|Nodes)\s*:\s*(\d{1,9})\b", re.ASCII)
 _PARTS = (2.0, 3.0, 4.0)  # statuses of a part of a job
 
 
@@ -61,9 +64,12 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _parse(line: str, taken: set[float]) -> list[float] | None:
-    """The numbers of a line, whose first is ``taken`` then; None of a comment or a part of a job."""
+def _parse(line: str, taken: set[float], sizes: dict[str, int]) -> list[float] | None:
+    """The numbers of a line, whose first is ``taken`` then; None of a part of a job, or of a comment, which may
+    say one of the ``sizes`` of the machine."""
     if line.startswith(";"):
+        if said := _SIZE.match(line):
+            sizes[said[1]] = int(said[2])
         return None
     cells = line.split()
     if len(cells) != _FIELDS:
@@ -99,13 +105,15 @@ def _check(numbers: list[float], cells: list[str]) -> None:
 
 
 def _read(file: File) -> Trace:
-    jobs = list(file.records(partial(_parse, taken=set())))
+    sizes: dict[str, int] = {}
+    jobs = list(file.records(partial(_parse, taken=set(), sizes=sizes)))
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[1])
     columns = np.array(jobs).T.copy()
     name, submit, wait, run, allocated = columns[:5]
     processors = np.where(allocated > 0, allocated, np.maximum(columns[7], 0.0))
     known = (run >= 0) & (processors > 0)
+    lacking = np.where(known, "", np.where(run >= 0, "without processors", "of unknown time"))
     finish = np.full(len(jobs), math.nan)
     seconds, tasks = np.maximum(run, 0.0), processors.astype(np.int64)
     phase = Phase(tasks=tasks, seconds=seconds)
@@ -123,7 +131,18 @@ def _read(file: File) -> Trace:
         for field, k in _GROUPS.items()
         if (columns[k] != -1.0).any()
     }
-    return Trace(arrival=submit, map=phase, finish=finish, known=known, groups=groups, **texts)
+    return Trace(
+        arrival=submit,
+        map=phase,
+        finish=finish,
+        known=known,
+        lacking=lacking.tolist(),
+        width=np.maximum(tasks, 1),
+        requested=np.where(columns[8] > 0, columns[8], math.nan),
+        slots=sizes.get("Procs") or sizes.get("Nodes") or None,
+        groups=groups,
+        **texts,
+    )
 
 
 register("SWF log", _looks, _read)

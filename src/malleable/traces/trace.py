@@ -37,6 +37,16 @@ class Trace:
     sla : sequence of lists of (time, penalty), or None
     known : ndarray of bool or None
         Jobs whose tasks have known times; converters leave the other jobs out. None: all jobs.
+    lacking : sequence of str, or None
+        Why a job is not `known`: ``running``, ``pending`` ...; "" of known jobs.
+    width : ndarray of int64 or None
+        So many tasks of the job start together or not at all: all of a rigid job's. None: 1.
+    requested : ndarray of float64 or None
+        How long the user said that the job runs at most [s]; NaN where unknown.
+    slots : int or None
+        Of the cluster, as the file says.
+    unended : bool
+        Whether a run with a start and without an end went on when the file was written.
     flow : ndarray of int64 or None
         Index into ``flow_name``; jobs of a flow stand together and have its arrival, weight, deadline
         and SLA. None: jobs are independent.
@@ -83,6 +93,9 @@ class Trace:
     sla: Sequence[SlaSteps] | None = None
     finish: Column = None
     known: Column = None
+    lacking: Sequence[str] | None = None
+    width: Column = None
+    requested: Column = None
     flow: Column = None
     flow_name: Sequence[str] = ()
     parent_offset: Column = None
@@ -91,6 +104,8 @@ class Trace:
     table: Any = None
     per_second: float = 1.0
     wall: bool = False
+    slots: int | None = None
+    unended: bool = False
     format: str = ""
     where: str = "trace"
     skip_bad: bool = False

@@ -70,6 +70,9 @@ struct ClusterJobColumns {
   C<std::int64_t> min_slots[2];  // 0
   // Tasks that may run at once on slots of one kind; any number.
   C<std::int64_t> max_slots;
+  // Map tasks start so many at once, on as many slots, or not at all: all of a rigid job's; 1.
+  C<std::int64_t> width;
+  C<double> requested;    // seconds that a map task takes at most, as its user said; 0: unknown
   C<double> weight;       // 1
   C<double> deadline;     // none (infinity)
   C<std::uint8_t> kind;   // of penalty; what the policy is for
@@ -115,6 +118,9 @@ struct ClusterJobColumns {
     phase(kReduce, "reduces", "reduce_seconds", "reduce_offset", "min_reduce_slots");
     visit(ClusterColumn{.name = "shuffle", .range = work}, tables.shuffle...);
     visit(ClusterColumn{.name = "block", .of = kBoth, .range = &kBytesRange}, tables.block...);
+    visit(ClusterColumn{.name = "width", .of = kBoth, .least = 1, .most = kMostTasks, .spare = 1.0},
+          tables.width...);
+    visit(ClusterColumn{.name = "requested", .of = kBoth, .range = work}, tables.requested...);
     visit(ClusterColumn{.name = "weight", .of = kBoth, .range = &kWeightRange, .spare = 1.0},
           tables.weight...);
     visit(ClusterColumn{.name = "deadline", .of = kBoth, .spare = kInfinity}, tables.deadline...);
@@ -151,6 +157,12 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
   std::size_t size() const { return arrival.size(); }
 
   double weight_of(std::size_t j) const { return weight.empty() ? 1.0 : weight[j]; }
+  std::int64_t width_of(Phase p, std::size_t j) const {
+    return p != kMap || width.empty() ? 1 : width[j];
+  }
+  double requested_of(Phase p, std::size_t j) const {
+    return p != kMap || requested.empty() ? 0.0 : requested[j];
+  }
   double exponent_of(std::size_t j) const { return exponent.empty() ? 1.0 : exponent[j]; }
   std::int64_t id_of(std::size_t j) const {
     return id.empty() ? static_cast<std::int64_t>(j) : id[j];

@@ -1,9 +1,10 @@
 // How a scheduler is asked what to run on a cluster: the interface between policies and whatever
 // runs tasks (FLEX, sections 1 and 2: allocation layer above assignment layer).
 //
-// Three kinds of answer. *Targets*: slots for each job; the assignment layer starts tasks of the
+// Four kinds of answer. *Targets*: slots for each job; the assignment layer starts tasks of the
 // job that is relatively most below its target. *Ranks*: a number for each job; the least that can
 // use a free slot gets it. *Node*: for a node with a free slot, choose a job (Hadoop's heartbeat).
+// *Starts*: how many tasks of whom start now, given all free slots (backfill).
 //
 // A policy sees counts, estimates and what finished tasks took, never the truth. All columns are
 // indexed by the job's row in its table, phases by 2 * job + phase. A pool is a set of slots: 0 has
@@ -174,7 +175,7 @@ struct ClusterState {
 
 class ClusterPolicy {
  public:
-  enum class Style : std::uint8_t { kTargets, kRanks, kNode };
+  enum class Style : std::uint8_t { kTargets, kRanks, kNode, kStarts };
 
   virtual ~ClusterPolicy() = default;
   virtual Style style() const = 0;
@@ -212,7 +213,7 @@ class ClusterPolicy {
   virtual void user_changed(const ClusterState&, Index /*job*/, std::size_t /*before*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,
                              double /*seconds*/) {}
-  // kNode: after tasks of a job became ready, started or ended on slots of a pool.
+  // kNode, kStarts: after tasks of a job became ready, started or ended on slots of a pool.
   virtual void counts_changed(const ClusterState&, Index /*job*/, int /*pool*/) {}
   // Where copies of a block go; false: at random. `node` has room for as many as there are copies.
   virtual bool place(const ClusterState&, Index /*job*/, Index /*task*/,
@@ -271,6 +272,13 @@ class ClusterPolicy {
     Phase phase = kMap;
   };
   virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }
+  // kStarts: what starts now on the free slots of a pool, no more than there are.
+  struct Start {
+    Index job;
+    Phase phase;
+    std::int64_t tasks;
+  };
+  virtual void starts(const ClusterState&, int /*pool*/, std::vector<Start>& /*found*/) {}
   // When it may choose where it left idle though nothing happened; infinity: never.
   virtual double reconsiders(int /*pool*/) const { return kInfinity; }
 

@@ -12,7 +12,21 @@ namespace malleable {
 enum class PhaseMinimum : std::uint8_t { kGuarantee, kStart };
 inline constexpr const char* kPhaseMinima[] = {"guarantee", "start"};
 
+// Orders of a queue of rigid jobs (policy/backfill).
+enum class QueueOrder : std::uint8_t {
+  kArrival,
+  kShortest,
+  kSmallest,
+  kWfp3,
+  kUnicef,
+  kF1,
+  kFactors
+};
+inline constexpr const char* kQueueOrders[] = {"arrival", "sjf", "area",       "wfp3",
+                                               "unicef",  "f1",  "multifactor"};
+
 struct PolicyOptions {
+  QueueOrder order = QueueOrder::kArrival;
   double hysteresis = 0.0;
   std::optional<std::uint64_t> effort;
   bool at_least_one = false;
@@ -47,6 +61,16 @@ struct PolicyOptions {
                "as many tasks as the minimum of the job can start together",
                kPhaseMinima},
         self.min_mode);
+    visit(
+        Option{
+            "order", 0.0, 6.0, "", "fcfs, easy, conservative",
+            "which job stands first in the queue of jobs that wait. `arrival`; `sjf`: the shortest "
+            "requested time; `area`: the least requested time times slots; `wfp3`, `unicef`: "
+            "the longest wait over the requested time, cubed and times slots, or over the "
+            "logarithm of slots; `f1`: short and narrow jobs, early ones before late ones; "
+            "`multifactor`: age, size and fair share of users alike. Ties by arrival",
+            kQueueOrders},
+        self.order);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",
                  "the part of the slots of each kind (map, reduce) that is guaranteed to the jobs, "
                  "divided equally among them"},

@@ -397,6 +397,8 @@ class ClusterScheduler {
   std::int64_t running_of(Index job, int pool) const;
   std::int64_t needs(Index job, Phase p) const;
   bool has_gangs() const;
+  std::int64_t lacks(Index job, Phase p) const;
+  std::int64_t bundled(Index job, Phase p, std::int64_t tasks) const;
   bool ran_short(Index job, int pool) const;
   bool aged(Index job, int pool) const {
     return !aged_[pool].empty() && aged_[pool][job] == kFirst;
@@ -415,6 +417,7 @@ class ClusterScheduler {
   }
   bool waits_for_block(Index job, Index node);
   void assign_queue(int pool, std::vector<TaskStart>& starts);
+  void assign_chosen(int pool, std::vector<TaskStart>& starts);
   void assign_nodes(int pool, std::vector<TaskStart>& starts);
   bool offer_one(Index node, int pool, std::vector<TaskStart>& starts);
   bool offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts);
@@ -446,6 +449,7 @@ class ClusterScheduler {
   std::vector<std::uint8_t> is_displaced_[2];
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
+  std::vector<ClusterPolicy::Start> chosen_;
   std::vector<double> old_;
   std::vector<Index> changed_jobs_;
   std::vector<std::uint8_t> has_changed_;
@@ -489,7 +493,7 @@ class ClusterScheduler {
 template <typename Event>
 double ClusterScheduler::due(const Event& event) const {
   const bool changed = undecided();
-  if (style_ == ClusterPolicy::Style::kNode || !(changed || goes_by_clock())) return kInfinity;
+  if (style_ >= ClusterPolicy::Style::kNode || !(changed || goes_by_clock())) return kInfinity;
   const double epoch = options_.epoch;
   // Epochs that the clock cannot tell apart are none.
   if (epoch <= 0.0 || state_.now >= kFinest * epoch) return changed ? state_.now : kInfinity;

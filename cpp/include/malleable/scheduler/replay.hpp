@@ -47,7 +47,8 @@ inline constexpr std::array kEventColumns = {
     "parents",       "parents_offset",
     "mean_maps",     "mean_reduces",
     "copying",       "block",
-    "node_rates",
+    "node_rates",    "width",
+    "requested",
 };
 
 struct Replayed {
