@@ -231,3 +231,32 @@ def test_a_few_a_second():
     now[0] = 1.5
     tell(Failure("a", 1000, "", "false", "failed", "exit status 1", 1, 0.0))
     assert lines[6].startswith("997 more") and lines[7] == "failed: a task 1000: exit status 1"
+
+
+def test_a_command_is_shown_as_it_was_written_here(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    lines = ["gzip -k none.txt", "false | false; test -e x", "cd /; exit 4"]
+    (tmp_path / "c.txt").write_text("\n".join(lines))
+    assert main(["run", "c.txt", "-j", "1"]) == 3
+    told = capfd.readouterr().err
+    for line in (*lines[:2], f"({lines[2]})"):
+        assert f"\n    {line}\n" in told
+    monkeypatch.chdir("/")
+    path = str(tmp_path / ".malleable/journal.sqlite")
+    assert main(["status", path, "--failed"]) == 0
+    assert f"    cd {tmp_path} && (gzip -k none.txt)\n" in capfd.readouterr().out
+
+
+def test_many_failures_are_told_in_groups(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    command = "echo cannot read {} of 17 >&2; if [ {} = a3 ]; then exit 5; fi; exit 4"
+    values = [f"a{k}" for k in range(40)]
+    assert main(["run", command, "--job", "r", "--each", *values, "-q"]) == 3
+    assert capfd.readouterr().err.startswith("malleable: 40 failed: ")  # although quiet
+    assert main(["status", "--failed"]) == 0
+    told = capfd.readouterr().out
+    assert (
+        "39 tasks: failed: exit status 4: cannot read {} of #\n    r task 0 (a0), r task 1" in told
+    )
+    assert "1 task: failed: exit status 5: cannot read {} of #\n    r task 3 (a3)\n" in told
+    assert told.count("\n") == 7 and "all of them: malleable status --failed --json -" in told

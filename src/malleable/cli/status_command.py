@@ -17,9 +17,17 @@ from malleable.live.recorded import NOTHING_STARTS
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status
-from malleable.view.live import draw_run, failure_json, failure_lines, status_json, status_table
+from malleable.view.live import (
+    draw_run,
+    failure_groups,
+    failure_json,
+    failure_lines,
+    status_json,
+    status_table,
+)
 from malleable.view.text import wall_time
 
+_SINGLE = 30  # failures that are shown one by one
 JOURNAL = ".malleable/journal.sqlite"
 
 
@@ -98,7 +106,9 @@ def run(asked: argparse.Namespace) -> int:
 def _failed(journal: Journal, number: int | None, outputs: Outputs) -> int:
     run = journal.run(number)
     found = list(failures(journal, run))
-    lines = [line for each in found for line in failure_lines(each)]
+    lines = [line for each in found[:_SINGLE] for line in failure_lines(each)]
+    if len(found) > _SINGLE:
+        lines = failure_groups(found)
     if not found:
         lines = [f"run {run.id}: no task has failed"]
     result = {"run": run.id, "failures": [failure_json(each) for each in found]}

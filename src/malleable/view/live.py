@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -242,6 +243,9 @@ def plan_json(jobs: Sequence[Job], expected: Sequence[Expected]) -> list[dict[st
 
 
 _JOURNAL = ".malleable/journal.sqlite"  # if nothing else is said
+_CHANGES = re.compile(r"\b(exit|exec|cd|set|shift|trap|umask|ulimit|export|unset|return|read)\b|=")
+_NUMBERS = re.compile(r"\d+")
+_GROUPS, _EXAMPLES = 20, 3  # of failures
 _LONGEST = 1000  # characters of a line that is shown; `malleable logs` shows all
 
 
@@ -271,12 +275,47 @@ def failure_lines(failure: Failure) -> list[str]:
     if failure.seconds and failure.way != "timed out":
         head += f" after {wall_time(failure.seconds)}"
     head += f", attempt {failure.tries}" if failure.tries > 1 else ""
-    lines = [head, f"    {_cut(failure.command)}"]
+    lines = [head, f"    {_cut(_as_written(failure.command))}"]
     lines += [f"    | {_cut(line)}" for line in failure.last_lines()]
     whole = failure.errors or failure.output
     if not whole:
         return lines
     return [*lines, f"    all of it: {_where_whole(failure, whole)}"]
+
+
+def _as_written(command: str) -> str:
+    """A command without what is not needed to paste it here: the folder, and parentheses around text for a
+    shell that changes nothing of the shell that it is pasted into."""
+    own = command
+    with suppress(OSError):  # this folder is gone
+        own = command.removeprefix(f"cd {quoted(str(Path.cwd()))} && ")
+    plain = own.startswith("(") and own.endswith(")") and not _CHANGES.search(own)
+    return own[1:-1] if plain else own
+
+
+def failure_groups(failures: Sequence[Failure]) -> list[str]:
+    """Many failures: how many ended in the same way with the same last line, but for numbers and values."""
+    groups: dict[tuple[str, str, str], list[Failure]] = {}
+    for each in failures:
+        last = "".join(each.last_lines(1))
+        last = last.replace(each.value, "{}") if each.value else last
+        groups.setdefault((each.way, each.what, _NUMBERS.sub("#", last)), []).append(each)
+    lines = []
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    for (way, what, last), own in ordered[:_GROUPS]:
+        tasks = sum(each.tasks for each in own)
+        lines.append(
+            f"{counted(tasks, 'task')}: {way}: {_cut(what)}{': ' * bool(last)}{_cut(last)}"
+        )
+        which = ", ".join(printable(_which(each)) for each in own[:_EXAMPLES])
+        lines.append(f"    {which}{', ...' * (len(own) > _EXAMPLES)}")
+        lines += failure_lines(own[0])[1:2]
+    hidden = len(ordered) - _GROUPS
+    lines += [f"{counted(hidden, 'group')} more"] * (hidden > 0)
+    return [
+        *lines,
+        "all of them: malleable status --failed --json -; one of them: malleable logs JOB TASK",
+    ]
 
 
 def _where_whole(failure: Failure, whole: str) -> str:
