@@ -92,8 +92,7 @@ int main(int argc, char** argv) {
            }));
     sorter.sort(data.work, waiting);
     report("resource allocation", median_ms(repeats, [&] {
-             allocation.run(problem, penalties, Aggregate::kSum, waiting, kKnapsackEffort, slots,
-                            false);
+             allocation.run(problem, penalties, Aggregate::kSum, waiting, slots);
            }));
     report("order (sort by key)", median_ms(repeats, [&] { sorter.sort(data.work, order); }));
     report("packing", median_ms(repeats, [&] { packing.run(problem, order, completion); }));
@@ -141,13 +140,8 @@ int main(int argc, char** argv) {
       report("water-filling for that level",
              median_ms(repeats, [&] { deadlines.run(problem, due, order, completion, plan); }));
     }
-    report("epoch, memory cold", median_ms(3, [&] {
-             Flex fresh;
-             Plan first;
-             fresh.plan_generic(problem, penalties, Aggregate::kSum, false, first);
-           }));
-    report("epoch (generic order)", median_ms(repeats, [&] {
-             flex.plan_generic(problem, penalties, Aggregate::kSum, false, plan);
+    report("fixed orders, quick bound", median_ms(repeats, [&] {
+             flex.plan(problem, penalties, Aggregate::kSum, {.effort = 0}, plan);
            }));
     std::printf("      value %.8g, bound %.8g, gap %.2f %%\n", plan.value, plan.lower_bound,
                 100.0 * (plan.value / plan.lower_bound - 1.0));

@@ -26,9 +26,12 @@ struct Policies {
       case 0:
         flex.plan(problem, penalties, aggregate, {effort, kInfinity}, plan);
         break;
-      case 1:
-        flex.plan_generic(problem, penalties, aggregate, true, plan);
+      case 1: {
+        std::vector<Index> order(problem.size());
+        flex.own_order(problem, penalties, aggregate, order);
+        flex.plan_order(problem, penalties, aggregate, order, true, plan);
         break;
+      }
       case 2:
         baseline.fifo(problem, penalties, aggregate, table.arrival, plan);
         break;

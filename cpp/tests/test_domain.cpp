@@ -57,8 +57,6 @@ TEST(plans_over_the_whole_domain) {
     };
     flex.plan(problem, penalties, aggregate, options, plan);
     check();
-    flex.plan_generic(problem, penalties, aggregate, true, plan);
-    check();
     const Order order = shuffled(random, table.size());
     flex.plan_order(problem, penalties, aggregate, order, true, plan);
     check();

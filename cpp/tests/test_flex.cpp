@@ -178,28 +178,6 @@ TEST(one_order) {
   });
 }
 
-TEST(the_generic_order) {
-  trials(7, 100, [](Random& random) {
-    Shape shape;
-    shape.slots = integer(random, 1, 9);
-    shape.overcommit = chance(random, 0.3);
-    const auto jobs = static_cast<std::size_t>(integer(random, 0, 12));
-    const Table table = random_table(random, jobs, shape);
-    const MinMode mode = chance(random, 0.3) ? MinMode::kGang : MinMode::kGuarantee;
-    const Problem problem = table.problem(shape.slots, real(random, 0.0, 2.0), mode);
-    for (const Penalties& penalties : objectives_of(table)) {
-      for (const Aggregate aggregate : kAggregates) {
-        Plan plan;
-        flex.plan_generic(problem, penalties, aggregate, true, plan);
-        check_plan(problem, penalties, aggregate, plan);
-        Plan brief;
-        flex.plan_generic(problem, penalties, aggregate, false, brief);
-        CHECK(brief.order == plan.order && brief.completion == plan.completion);
-      }
-    }
-  });
-}
-
 TEST(own_orders) {
   trials(8, 200, [](Random& random) {
     Shape shape;

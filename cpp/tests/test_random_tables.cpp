@@ -57,8 +57,6 @@ void plan_everything(const Table& table, const Problem& problem, const Penalties
   flex.plan(problem, penalties, aggregate, options, plan);
   check_plan(problem, penalties, aggregate, plan);
   CHECK(plan.candidates <= options.effort);
-  flex.plan_generic(problem, penalties, aggregate, true, plan);
-  check_plan(problem, penalties, aggregate, plan);
   flex.plan_order(problem, penalties, aggregate, shuffled(random, table.size()), true, plan);
   check_plan(problem, penalties, aggregate, plan);
   baseline.waterline(problem, penalties, aggregate, {}, plan);

@@ -5,11 +5,11 @@ namespace malleable::check {
 namespace test_unit_selection {
 
 struct Columns {
-  Doubles scale, top, last, low, high;
-  ClosedForm cost() const { return {scale, top, last, low, high}; }
+  Doubles scale, low, high;
+  ClosedForm cost() const { return {scale, low, high}; }
 };
 
-Columns draw(Random& random, std::size_t jobs, bool hinged, bool ties) {
+Columns draw(Random& random, std::size_t jobs, bool ties) {
   Columns jobs_of;
   for (std::size_t j = 0; j < jobs; ++j) {
     jobs_of.scale.push_back(ties ? static_cast<double>(integer(random, 1, 5))
@@ -17,12 +17,6 @@ Columns draw(Random& random, std::size_t jobs, bool hinged, bool ties) {
     jobs_of.low.push_back(static_cast<double>(integer(random, 0, 3)));
     jobs_of.high.push_back(std::max(jobs_of.low[j], 1.0) +
                            static_cast<double>(integer(random, 0, 12)));
-    if (!hinged) continue;
-    const auto top = static_cast<double>(integer(random, 1, 9));
-    jobs_of.top.push_back(top);
-    // Dearer than the unit before it, cheaper than the next one would be.
-    jobs_of.last.push_back((top - 1.0) * top / jobs_of.scale[j] +
-                           real(random, 0.1, 1.0) * 2.0 * top / jobs_of.scale[j]);
   }
   return jobs_of;
 }
@@ -49,7 +43,7 @@ std::vector<Unit> all_units(const Columns& jobs) {
 TEST(counts_are_those_of_unit_by_unit) {
   trials(1, 300, [](Random& random) {
     const auto jobs = static_cast<std::size_t>(integer(random, 1, 40));
-    const Columns columns = draw(random, jobs, chance(random, 0.5), chance(random, 0.5));
+    const Columns columns = draw(random, jobs, chance(random, 0.5));
     const std::vector<Unit> units = all_units(columns);
     // Any price, and just below and above that of a unit.
     Doubles prices{std::pow(10.0, real(random, -4.0, 6.0)), 1e300};
@@ -81,7 +75,7 @@ TEST(the_cheapest_units_are_selected) {
   trials(2, 200, [](Random& random) {
     const bool many = chance(random, 0.1);
     const auto jobs = static_cast<std::size_t>(many ? 9000 : integer(random, 1, 60));
-    const Columns columns = draw(random, jobs, chance(random, 0.5), chance(random, 0.5));
+    const Columns columns = draw(random, jobs, chance(random, 0.5));
     const ClosedForm cost = columns.cost();
     std::vector<Unit> units = all_units(columns);
     std::erase_if(units, [&](const Unit& unit) { return unit.price > cost.dearest(); });

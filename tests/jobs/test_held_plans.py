@@ -346,4 +346,4 @@ def test_plans_of_small_batches_are_near_the_best_loop(objective, parts):
         plan = mb.plan(table, 6, objective, period=period)
         plan.validate()
         over.append(plan.value / optimum(table, 6, period, objective))
-    assert np.mean(over) < 1.05
+    assert np.mean(over) < 1.02

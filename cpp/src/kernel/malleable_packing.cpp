@@ -1,7 +1,6 @@
 #include "malleable/kernel/malleable_packing.hpp"
 
 #include "malleable/kernel/running_sum.hpp"
-#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/fetch.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -33,34 +32,14 @@ namespace {
 // Steps of loops over jobs that are scattered over memory.
 constexpr std::size_t kFetched = 16;
 
-struct Extent {
-  double shortest, longest;  // of the times that jobs with work take alone
-};
-
-MALLEABLE_VECTOR_CLONES
-Extent times_alone(const double* work, const double* high, std::size_t n) {
-  double shortest = kInfinity, longest = 0.0;
-#pragma omp simd reduction(min : shortest) reduction(max : longest)
-  for (std::size_t j = 0; j < n; ++j) {
-    const double time = work[j] / high[j], some = work[j] > 0.0 ? time : kInfinity;
-    shortest = some < shortest ? some : shortest;
-    longest = time > longest ? time : longest;
-  }
-  return {shortest, longest};
-}
-
 }  // namespace
 
 void MalleablePacking::load(const Problem& problem, std::span<const Index> order) {
   const std::size_t n = problem.size();
   assert(order.size() == n);
-  const auto [shortest, longest] = times_alone(problem.work.data(), problem.high.data(), n);
-  const double total = sum_of(problem.work), minima = sum_of(problem.low);
-  shortest_ = shortest;
-  // The scheme wastes no slot that somebody can use, so it ends by then.
-  horizon_ = (total / problem.slots + longest) * (1.0 + kAmple);
+  const double minima = sum_of(problem.low);
   slack_ = problem.slots - minima;
-  waiting_ = minimal_.start(minima > 0.0 ? n : 0, shortest_, horizon_);
+  start_empty(minimal_);
   rows_.resize(n + 1);
   Index count = 0;
   double before = 0.0, behind = minima;
@@ -76,8 +55,7 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
     // A job is promoted at the latest when the work before it is done by what the minima behind
     // leave; end <= promoted, without dividing.
     if (low > 0.0 && work * (problem.slots - behind) <= before * low * (1.0 + kAmple)) {
-      const double end = work / low;
-      if (end <= horizon_) waiting_.push({end, low, count, j});
+      minimal_.push({work / low, low, count, j});
     }
     behind -= low;
     before += work;

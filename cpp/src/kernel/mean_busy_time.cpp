@@ -134,12 +134,11 @@ namespace {
 
 // Of jobs with work, each alone at its maximum; and all their work.
 struct Lengths {
-  double shortest = kInfinity, longest = 0.0, total = 0.0;
+  double longest = 0.0, total = 0.0;
 
   explicit Lengths(const Problem& problem) {
     for (std::size_t j = 0; j < problem.size(); ++j) {
       if (problem.work[j] == 0.0) continue;
-      shortest = std::min(shortest, problem.work[j] / problem.high[j]);
       longest = std::max(longest, problem.work[j] / problem.high[j]);
       total += problem.work[j];
     }
@@ -147,9 +146,8 @@ struct Lengths {
 };
 
 // When jobs end on their minima, where that is behind the frontier, the line of `order`.
-template <typename Events>
 void list_lower_ends(const Problem& problem, std::span<const Index> order,
-                     std::span<const double> low, double minima, double horizon, Events& events) {
+                     std::span<const double> low, double minima, JobEvents& events) {
   double before = 0.0, behind = minima;
   for (std::size_t p = 0; p < order.size(); ++p) {
     if (p + kFetchAhead < order.size()) {
@@ -163,7 +161,7 @@ void list_lower_ends(const Problem& problem, std::span<const Index> order,
     // The frontier has passed by the time in which all work up to here can be done.
     const double passed = before / (problem.slots - behind) * (1.0 + kAmple);
     const double end = problem.work[j] / low[j];
-    if (!(end > passed) && end < horizon) events.push({end, low[j], static_cast<Index>(p), j});
+    if (!(end > passed)) events.push({end, low[j], static_cast<Index>(p), j});
   }
 }
 
@@ -172,18 +170,16 @@ void list_lower_ends(const Problem& problem, std::span<const Index> order,
 double MeanBusyTime::relax(const Problem& problem) {
   const std::size_t n = problem.size();
   sort_by_price(problem);
-  const Lengths lengths(problem);
-  const double shortest = lengths.shortest;
-  const double horizon = lengths.total / problem.slots + lengths.longest;
-  auto upper_events = upper_events_.start(n, shortest, horizon);
-  auto lower_events = lower_events_.start(n, shortest, horizon);
+  JobEvents &upper_events = upper_events_, &lower_events = lower_events_;
+  start_empty(upper_events);
+  start_empty(lower_events);
   busy_.assign(n, 0.0);
 
   // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
   // `rate`; `done` is its value at `time`.
   double time = 0.0, done = 0.0, rate = 0.0;
   for (const double low : low_) rate += low;
-  list_lower_ends(problem, order_, low_, rate, horizon, lower_events);
+  list_lower_ends(problem, order_, low_, rate, lower_events);
   ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job

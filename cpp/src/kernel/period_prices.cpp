@@ -18,6 +18,7 @@ constexpr double kSamePrice = 1e-2;
 constexpr double kAnyPrice = 1e300;  // nothing waits for a slot-period
 // Work breaks ties of whole slot-periods, and nothing else.
 constexpr double kTie = 1e-6;
+constexpr std::size_t kParts = 16;  // of the order, that may wait for the next period
 
 double value_of(const HeldJobs& jobs, std::size_t j) {
   return jobs.value.empty() ? 1.0 : jobs.value[j];
@@ -77,7 +78,7 @@ void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
   };
   price_ = kAnyPrice;
   double below = worth_at(price_);
-  if (below > kTiny) {  // else whole slot-periods first: what is left over has no other use
+  if (below > kTiny) {
     price_ = worth_at(below);
     while (below < price_ * (1.0 - kSamePrice)) {
       const double middle = std::sqrt(below) * std::sqrt(price_);
@@ -86,6 +87,44 @@ void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
     serve(jobs, price_, slots);
   }
   left_over_.hand_out(jobs, slots);
+  if (price_ == kAnyPrice) let_some_wait(jobs, slots);
+}
+
+// What jobs pay until they end, if those that this period does not end have all slots afterwards.
+double PeriodPrices::cost(const HeldJobs& jobs, std::span<const double> slots) const {
+  double ended = 0.0, value = 0.0, longest = 0.0, work = 0.0;
+  for (std::size_t j = 0; j < slots.size(); ++j) {
+    const double own = value_of(jobs, j), left = jobs.work[j] - slots[j] * jobs.period;
+    if (left <= jobs.work[j] * kCount) {
+      ended += slots[j] > 0.0 ? own * jobs.work[j] / slots[j] : 0.0;
+      continue;
+    }
+    value += own;
+    work += left;
+    longest = std::max(longest, left / std::min(jobs.high[j], jobs.slots));
+  }
+  return ended + value * (jobs.period + std::max(longest, work / std::max(jobs.slots, 1.0)));
+}
+
+// All can end in this period. If the last jobs of the order wait for the next one, their slots may
+// end the others much sooner.
+void PeriodPrices::let_some_wait(const HeldJobs& jobs, std::span<double> slots) {
+  HeldJobs served = jobs;
+  high_.assign(jobs.high.begin(), jobs.high.end());
+  served.high = high_;
+  tried_.resize(slots.size());
+  double least = cost(jobs, slots) * (1.0 - kSamePrice);
+  const std::size_t step = order_.size() / kParts + 1;
+  for (std::size_t rest = order_.size(); rest > step;) {
+    for (std::size_t k = 0; k < step; ++k, --rest)
+      high_[order_[rest - 1]] = jobs.low[order_[rest - 1]];
+    serve(served, kAnyPrice, tried_);
+    left_over_.hand_out(served, tried_);
+    const double found = cost(jobs, tried_);
+    if (!(found < least)) continue;
+    least = found;
+    std::copy(tried_.begin(), tried_.end(), slots.begin());
+  }
 }
 
 }  // namespace malleable

@@ -6,14 +6,13 @@
 #include <limits>
 
 #include "malleable/kernel/unit_selection.hpp"
-#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
 // Slots of all jobs together that may be looked at one by one.
-constexpr double kMostWalked = 4e6;
+constexpr double kMostWalked = 6e4;
 constexpr double kNoIdea = std::numeric_limits<double>::quiet_NaN();  // in place of a guess
 
 // The least whole number in [from, to) where a property that stays once it is there holds, or `to`.
@@ -29,17 +28,6 @@ double first_where(double from, double to, Property holds) {
     }
   }
   return from;
-}
-
-// The most slots at which a job still pays for being late, `above(s)` > 0, by a division that is
-// off by one at most; -1 where it is not: times are too coarse for a closed form.
-template <typename Above>
-double hinge_top(double guess, Above above) {
-  const auto pays = [&](double s) { return s <= 0.0 || above(s) > 0.0; };
-  double top = guess;
-  if (!pays(top)) top -= 1.0;
-  if (pays(top + 1.0)) top += 1.0;
-  return pays(top) && !pays(top + 1.0) ? top : -1.0;
 }
 
 // Any price that does not fall along a job's units: a guess at the count, checked, or halving.
@@ -89,32 +77,6 @@ class ByHalving {
   double dearest_;
   std::span<const double> low_, high_;
 };
-
-struct ClosedColumns {
-  const double *work, *slope, *minimum, *maximum;
-  double* scale;
-};
-struct ClosedSums {
-  double needed, most, dearest_first;
-};
-
-MALLEABLE_VECTOR_CLONES
-ClosedSums closed_columns(const ClosedColumns& jobs, std::size_t n) {
-  double needed = 0.0, most = 0.0, dearest_first = 0.0;
-#pragma omp simd reduction(+ : needed, most) reduction(max : dearest_first)
-  for (std::size_t j = 0; j < n; ++j) {
-    const double scale = jobs.work[j] * jobs.slope[j], minimum = jobs.minimum[j];
-    const double some = minimum > 1.0 ? minimum : 1.0;
-    // Without weight or work a job gains nothing by its first slot.
-    const double low = scale > 0.0 ? some : minimum;
-    jobs.scale[j] = scale;
-    needed += low;
-    most += scale > 0.0 ? jobs.maximum[j] : low;
-    const double price = scale / (some * (some + 1.0));
-    dearest_first = price > dearest_first ? price : dearest_first;
-  }
-  return {needed, most, dearest_first};
-}
 
 }  // namespace
 
@@ -172,85 +134,64 @@ void ResourceAllocation::set_ranges(const Task& task) {
   }
 }
 
-// Fills top_ and last_ where every penalty is w max(0, C - d), or linear; false otherwise. `slope_`
-// gets the w.
-bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalties) {
-  const std::size_t n = problem.size();
-  const auto at = penalties.at(), value = penalties.value(), slope = penalties.slope();
-  slope_.resize(n);
-  top_.resize(n);
-  last_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    const std::size_t first = penalties.offset()[j], end = penalties.offset()[j + 1];
-    const bool line = end == first + 1;
-    const bool hinge = end == first + 2 && slope[first] == 0.0 && value[end - 1] == value[first];
-    if (!line && !hinge) return false;
-    slope_[j] = slope[end - 1];
-    top_[j] = last_[j] = kInfinity;
-    const double due = at[end - 1], work = problem.work[j];
-    const double span = due + tolerance(due) - problem.now;
-    if (line || !(span > 0.0) || work == 0.0 || slope_[j] == 0.0) continue;
-    const auto above = [&](double s) {
-      return penalties(j, problem.now + work / s) - value[first];
-    };
-    const double top = top_[j] = hinge_top(std::ceil(work / span) - 1.0, above);
-    if (top < 0.0) return false;
-    last_[j] = top > 0.0 ? 1.0 / above(top) : 0.0;
-  }
-  return true;
-}
-
-// The common case in a few vectorised passes: penalties w max(0, C - d) or linear, linear speed-up,
-// and a first slot for everybody. False when that is not the case.
+// The common case in a few vectorised passes: linear penalties and speed-ups, and a first slot for
+// everybody. False when that is not the case.
 bool ResourceAllocation::run_closed(const Task& task) {
   const Problem& problem = task.problem;
-  const Penalties& penalties = task.penalties;
+  if (task.aggregate != Aggregate::kSum || !task.linear() || problem.gang) return false;
+  if (!task.penalties.linear()) return false;
   const std::size_t n = problem.size();
-  if (task.aggregate != Aggregate::kSum || !task.linear()) return false;
-  if (problem.gang || (!penalties.linear() && !hinges(problem, penalties))) return false;
+  const auto slope = task.penalties.slope();
   scale_.resize(n);
-  const auto slope = penalties.linear() ? penalties.slope() : std::span<const double>(slope_);
-  const auto [needed, most, dearest_first] = closed_columns(
-      {problem.work.data(), slope.data(), problem.low.data(), problem.high.data(), scale_.data()},
-      n);
+  double needed = 0.0, most = 0.0, dearest_first = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    scale_[j] = problem.work[j] * slope[j];
+    // Without weight or work a job gains nothing by its first slot.
+    const bool gains = scale_[j] > 0.0;
+    const double some = std::max(1.0, problem.low[j]), low = gains ? some : problem.low[j];
+    needed += low;
+    most += gains ? problem.high[j] : low;
+    dearest_first = std::max(dearest_first, scale_[j] / (some * (some + 1.0)));
+  }
   if (needed > problem.slots) return false;
   const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - kRounding) : kInfinity;
-  const std::span<const double> top = penalties.linear() ? std::span<const double>() : top_;
-  const ClosedForm cost(scale_, top, last_, problem.low, problem.high);
-  select_units(cost, problem.high, problem.slots, needed,
-               top.empty() ? most : cost.total(cost.dearest(), 0, n), cheapest, task.slots, units_);
+  const ClosedForm cost(scale_, problem.low, problem.high);
+  select_units(cost, problem.high, problem.slots, needed, most, cheapest, task.slots, units_);
   return true;
 }
 
-// The slots at which the next step of a step function can be met, from `paid` at the fewest slots
-// on.
-void ResourceAllocation::step_options(const Task& task, std::size_t j, double paid) {
-  const Problem& problem = task.problem;
-  const Penalties& penalties = task.penalties;
-  const auto at = penalties.at(), value = penalties.value();
-  const double work = problem.work[j], high = high_[j];
-  double s = low_[j];
-  const bool choice = s < high;
-  for (std::size_t r = penalties.offset()[j + 1] - 1; choice && r > penalties.offset()[j]; --r) {
-    if (!(value[r - 1] < paid)) continue;
-    const double due = at[r] + tolerance(at[r]);
-    const auto met = [&](double slots) { return !(problem.now + work / slots > due); };
-    // The division is off by one at most, unless times are too coarse for it.
-    double next = std::max(s, std::ceil(work / std::max(due - problem.now, 0.0)));
-    if (next > s + 1.0 && met(next - 1.0)) next -= 1.0;
-    while (next <= high && !met(next)) next += 1.0;
-    if (!(next <= high)) break;
-    if (next > s) knapsack_.add(s, paid);
-    s = next;
-    paid = value[r - 1];
+// The gain of a slot.
+double ResourceAllocation::gain(const Option& from, const Option& to) {
+  return (from.cost - to.cost) / (to.slots - from.slots);
+}
+
+// An option with more slots, if it costs less than those before. Options that a mixture of two
+// others beats are out.
+void ResourceAllocation::offer(Option option) {
+  if (!(option.cost < options_.back().cost)) return;
+  while (options_.size() > 1 &&
+         gain(options_.end()[-2], options_.back()) <= gain(options_.back(), option)) {
+    options_.pop_back();
   }
-  knapsack_.add(s, paid);
+  options_.push_back(option);
+}
+
+// The slots at which the steps of a step function can be met.
+void ResourceAllocation::offer_steps(const Task& task, std::size_t j) {
+  const auto at = task.penalties.at();
+  for (std::size_t r = task.penalties.offset()[j + 1]; r-- > task.penalties.offset()[j] + 1;) {
+    const double due = at[r] + tolerance(at[r]);
+    const double least = first_where(low_[j], high_[j] + 1.0, [&](double s) {
+      return !(task.problem.now + task.duration(j, s) > due);
+    });
+    if (!(least <= high_[j])) break;
+    if (least > options_.back().slots) offer({least, task.cost(j, least)});
+  }
 }
 
 // The cheapest units by prices that are found by halving; the dearest that is worth its slot.
 template <typename Price, typename Guess>
-AllocationResult ResourceAllocation::select(const Task& task, Price price, Guess guess,
-                                            double dearest) {
+void ResourceAllocation::select(const Task& task, Price price, Guess guess, double dearest) {
   const std::size_t n = low_.size();
   double needed = 0.0, cheapest = kInfinity, last = -kInfinity;
   for (std::size_t j = 0; j < n; ++j) {
@@ -263,25 +204,10 @@ AllocationResult ResourceAllocation::select(const Task& task, Price price, Guess
   const ByHalving costs(price, guess, std::min(dearest, last), low_, high_);
   select_units(costs, high_, task.problem.slots, needed, costs.total(costs.dearest(), 0, n),
                cheapest, task.slots, units_);
-  return exact(task);
-}
-
-// What an allocation costs that cannot be better.
-AllocationResult ResourceAllocation::exact(const Task& task) {
-  const std::size_t n = task.problem.size();
-  if (!task.with_value || n == 0) return {};
-  double sum = 0.0, worst = -kInfinity;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double f = task.cost(j, task.slots[j]);
-    sum += f;
-    worst = std::max(worst, f);
-  }
-  const double value = task.aggregate == Aggregate::kSum ? sum : worst;
-  return {value, value, true};
 }
 
 // The worst is served first.
-AllocationResult ResourceAllocation::select_worst(const Task& task) {
+void ResourceAllocation::select_worst(const Task& task) {
   const auto price = [&](std::size_t j, double s) { return -task.cost(j, s); };
   // The job needs to end while its penalty is still below -x.
   const auto guess = [&](std::size_t j, double x) {
@@ -290,11 +216,11 @@ AllocationResult ResourceAllocation::select_worst(const Task& task) {
     const double span = std::max(due + tolerance(due) - task.problem.now, 0.0);
     return std::ceil(task.problem.work[j] / span);
   };
-  return select(task, price, guess, kInfinity);
+  select(task, price, guess, kInfinity);
 }
 
 // Where every sum is convex, the largest gain is taken first.
-AllocationResult ResourceAllocation::select_gains(const Task& task) {
+void ResourceAllocation::select_gains(const Task& task) {
   const auto price = [&](std::size_t j, double s) {
     return task.cost(j, s + 1.0) - task.cost(j, s);
   };
@@ -307,7 +233,7 @@ AllocationResult ResourceAllocation::select_gains(const Task& task) {
     const double span = task.penalties.at()[last] - task.problem.now;
     return span > 0.0 ? std::min(free, std::ceil(work / span)) : free;
   };
-  return select(task, price, guess, -kTiny);
+  select(task, price, guess, -kTiny);
 }
 
 // Convex where the penalty is convex over the completions in reach (a non-decreasing convex
@@ -331,84 +257,69 @@ bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) con
   return true;
 }
 
-// By the knapsack: the options of a job are the slot counts at which its penalty falls, all of them
-// if `dense`, otherwise a sample where the penalty is no step function.
-AllocationResult ResourceAllocation::choose_options(const Task& task, bool dense) {
-  const std::size_t n = task.problem.size();
-  knapsack_.clear();
-  double waiting = 0.0;  // what jobs cost that are stuck at an infinite or single option
-  for (std::size_t j = 0; j < n; ++j) {
-    knapsack_.begin_class();
-    double s = low_[j], f = task.cost(j, s);
-    if (!std::isfinite(f)) {
-      waiting = kInfinity;
-      knapsack_.add(s, 0.0);
-      continue;
-    }
+// By options: the slot counts at which a job's penalty falls, all of them if `dense`, otherwise a
+// sample where the penalty is no step function. Those that gain most for their slots come first.
+void ResourceAllocation::choose_options(const Task& task, bool dense) {
+  struct Step {
+    double gain, from, to;  // of a slot; slots
+    Index job;
+  };
+  std::vector<Step> steps;
+  double left = task.problem.slots;
+  for (std::size_t j = 0; j < task.problem.size(); ++j) {
+    double s = task.slots[j] = low_[j];
+    left -= s;
+    options_.assign(1, {s, task.cost(j, s)});
+    if (!std::isfinite(options_[0].cost)) continue;
     if (task.linear() && task.penalties.steps(j)) {
-      step_options(task, j, f);
-      continue;
+      offer_steps(task, j);
+    } else {
+      while (s < high_[j]) {
+        s = dense || s < low_[j] + 32.0 ? s + 1.0 : std::min(high_[j], std::ceil(s * 1.05));
+        offer({s, task.cost(j, s)});
+      }
     }
-    knapsack_.add(s, f);
-    while (s < high_[j]) {
-      s = dense || s < low_[j] + 32.0 ? s + 1.0 : std::min(high_[j], std::ceil(s * 1.05));
-      const double after = task.cost(j, s);
-      if (after < f) knapsack_.add(s, f = after);
+    for (std::size_t k = 1; k < options_.size(); ++k) {
+      const Option &from = options_[k - 1], &to = options_[k];
+      steps.push_back({gain(from, to), from.slots, to.slots, static_cast<Index>(j)});
     }
   }
-  const auto answer = knapsack_.solve(task.problem.slots, task.effort, task.slots);
-  AllocationResult result{answer.value + waiting, answer.lower_bound + waiting,
-                          answer.exact && dense};
-  if (!dense) {  // options were left out: everybody at the maximum is a floor all the same
-    result.lower_bound = 0.0;
-    for (std::size_t j = 0; j < n; ++j) result.lower_bound += task.cost(j, high_[j]);
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.gain > b.gain; });
+  for (const Step& step : steps) {
+    const double more = step.to - step.from;
+    if (more > left || task.slots[step.job] != step.from) continue;
+    task.slots[step.job] = step.to;
+    left -= more;
   }
-  return result;
 }
 
-AllocationResult ResourceAllocation::solve(const Task& task) {
-  const std::size_t n = task.problem.size();
-  assert(task.slots.size() == n);
-  if (run_closed(task)) return exact(task);
+void ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
+                             Aggregate aggregate, std::span<const Index> preference,
+                             std::span<double> slots, const SpeedupView* speedup) {
+  const Task task{problem, penalties, aggregate, preference, slots, speedup};
+  const std::size_t n = problem.size();
+  assert(slots.size() == n);
+  if (run_closed(task)) return;
   set_ranges(task);
-  if (task.aggregate == Aggregate::kMax) return select_worst(task);
+  if (aggregate == Aggregate::kMax) {
+    select_worst(task);
+    return;
+  }
   // Functions without structure are walked slot by slot while that is affordable, otherwise
   // sampled.
   double walk = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
-    if (!task.linear() || !task.penalties.steps(j)) walk += high_[j] - low_[j];
+    if (!task.linear() || !penalties.steps(j)) walk += high_[j] - low_[j];
   }
-  const bool dense = walk <= (task.with_value ? kMostWalked : kMostWalked / 64.0);
-  for (std::size_t j = 0; j < n; ++j) {
-    if (!convex(task, j, dense)) return choose_options(task, dense);
+  const bool dense = walk <= kMostWalked;
+  bool all_convex = true;
+  for (std::size_t j = 0; all_convex && j < n; ++j) all_convex = convex(task, j, dense);
+  if (all_convex) {
+    select_gains(task);
+  } else {
+    choose_options(task, dense);
   }
-  return select_gains(task);
-}
-
-AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
-                                         Aggregate aggregate, std::span<const Index> preference,
-                                         std::size_t effort, std::span<double> slots,
-                                         bool with_value, const SpeedupView* speedup) {
-  const Task task{problem, penalties, aggregate, preference, effort, slots, with_value, speedup};
-  if (!problem.gang || !with_value) return solve(task);
-  // Where everybody has to run and all gangs fit, ranges are all there is to it.
-  bool all_run = true;
-  double needed = 0.0;
-  for (std::size_t j = 0; j < problem.size(); ++j) {
-    if (problem.work[j] == 0.0) continue;
-    needed += std::max(problem.low[j], 1.0);
-    all_run &= !std::isfinite(penalties(j, kInfinity));
-  }
-  if (all_run && needed <= problem.slots) return solve(task);
-  // Otherwise who waits is a rule of thumb; the bound is that of jobs that may run on fewer slots.
-  Problem loose = problem;
-  loose.drop_minima();
-  const double bound =
-      solve({loose, penalties, aggregate, preference, effort, slots, true, speedup}).lower_bound;
-  AllocationResult result = solve(task);
-  result.lower_bound = std::min(bound, result.value);
-  result.exact = result.lower_bound == result.value;
-  return result;
 }
 
 }  // namespace malleable

@@ -165,7 +165,7 @@ double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots) {
     most = cost.total(cost.dearest(), 0, who_.size());
     select_units(cost, high_, capacity, used, most, cheapest, given_, units_);
   } else {
-    select_units(ClosedForm(scale_, {}, {}, low_, high_), high_, capacity, used, most,
+    select_units(ClosedForm(scale_, low_, high_), high_, capacity, used, most,
                  cheapest * (1.0 - kRounding), given_, units_);
   }
   for (std::size_t k = 0; k < who_.size(); ++k) {

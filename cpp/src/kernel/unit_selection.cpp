@@ -20,15 +20,6 @@ inline double closed_count(double scale, double low, double high, double x) {
   return std::max(least(scale, low), std::min(y > 0.0 ? s : 0.0, high));  // nothing for nothing
 }
 
-// The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F >
-// 0, one more unit costs `last`, and none after that is worth anything.
-inline double hinge_count(double scale, double top, double last, double low, double high,
-                          double x) {
-  const double free = closed_count(scale, 0.0, kInfinity, x);  // at least the first
-  const double s = free < top ? free : last <= x ? top + 1.0 : top;
-  return std::max(least(scale, low), std::min(s, high));
-}
-
 MALLEABLE_VECTOR_CLONES
 double closed_total(const double* scale, const double* low, const double* high, std::size_t n,
                     double x) {
@@ -52,17 +43,6 @@ UnitTotals closed_totals(const double* scale, const double* low, const double* h
 }
 
 MALLEABLE_VECTOR_CLONES
-double hinge_total(const double* scale, const double* top, const double* last, const double* low,
-                   const double* high, std::size_t n, double x) {
-  double total = 0.0;
-#pragma omp simd reduction(+ : total)
-  for (std::size_t j = 0; j < n; ++j) {
-    total += hinge_count(scale[j], top[j], last[j], low[j], high[j], x);
-  }
-  return total;
-}
-
-MALLEABLE_VECTOR_CLONES
 void closed_counts(const double* scale, const double* low, const double* high, std::size_t n,
                    double x, double* out) {
 #pragma omp simd
@@ -72,29 +52,17 @@ void closed_counts(const double* scale, const double* low, const double* high, s
 }  // namespace
 
 double ClosedForm::total(double x, std::size_t first, std::size_t end) const {
-  return top_.empty()
-             ? closed_total(scale_.data() + first, low_.data() + first, high_.data() + first,
-                            end - first, x)
-             : hinge_total(scale_.data() + first, top_.data() + first, last_.data() + first,
-                           low_.data() + first, high_.data() + first, end - first, x);
+  return closed_total(scale_.data() + first, low_.data() + first, high_.data() + first, end - first,
+                      x);
 }
 
 UnitTotals ClosedForm::totals(double x, double y) const {
-  const std::size_t n = scale_.size();
-  if (!top_.empty()) return {total(x, 0, n), total(y, 0, n)};
-  return closed_totals(scale_.data(), low_.data(), high_.data(), n, x, y);
+  return closed_totals(scale_.data(), low_.data(), high_.data(), scale_.size(), x, y);
 }
 
 void ClosedForm::counts(double x, std::size_t first, std::span<double> out) const {
-  if (top_.empty()) {
-    closed_counts(scale_.data() + first, low_.data() + first, high_.data() + first, out.size(), x,
-                  out.data());
-    return;
-  }
-  for (std::size_t k = 0; k < out.size(); ++k) {
-    const std::size_t j = first + k;
-    out[k] = hinge_count(scale_[j], top_[j], last_[j], low_[j], high_[j], x);
-  }
+  closed_counts(scale_.data() + first, low_.data() + first, high_.data() + first, out.size(), x,
+                out.data());
 }
 
 }  // namespace malleable

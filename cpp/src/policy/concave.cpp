@@ -224,8 +224,7 @@ void Concave::fixed_slots(const Task& task, const Penalties& penalties, Choice& 
   const std::vector<Index> order = std::exchange(choice.order, {});
   choice.share.resize(task.problem.size());
   const SpeedupView speedup = seen(task.speedup);
-  allocation_.run(limited_, penalties, task.aggregate, order, kKnapsackEffort / 16, choice.share,
-                  false, &speedup);
+  allocation_.run(limited_, penalties, task.aggregate, order, choice.share, &speedup);
 }
 
 void Concave::by_policy(const Task& task, Choice& choice) {

@@ -61,7 +61,7 @@ std::uint64_t default_effort(std::size_t jobs, bool curved) {
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
   completion_.resize(problem.size());  // slots first, then what follows from them
-  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, completion_, false);
+  allocation_.run(problem, penalties, aggregate, waiting, completion_);
   orders_.by_moldable(problem, completion_, waiting, order);
 }
 
@@ -130,27 +130,6 @@ void Flex::pack(const Problem& problem, const Penalties& penalties, Aggregate ag
   plan.candidates = 0;
   packing_.run(problem, plan.order, completion_, detail ? &plan : nullptr);
   finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, !detail);
-}
-
-void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                        bool detail, Plan& plan) {
-  const std::size_t n = problem.size();
-  if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
-    plan_generic(problem, strict.finite(), Aggregate::kSum, detail, plan);
-    plan_order(problem, penalties, aggregate, std::vector<Index>(plan.order), detail, plan);
-    return;
-  }
-  plan.order.resize(n);
-  waiting_.clear();
-  double needed = 0.0;  // whole numbers: exact in any order
-#pragma omp simd reduction(+ : needed)
-  for (std::size_t j = 0; j < n; ++j) needed += std::max(problem.low[j], 1.0);
-  if (needed > problem.slots) {  // somebody may have to wait: in the metric's own order
-    waiting_.resize(n);
-    own_order(problem, penalties, aggregate, waiting_);
-  }
-  generic_order(problem, penalties, aggregate, waiting_, plan.order);
-  pack(problem, penalties, aggregate, detail, plan);
 }
 
 // A schedule by water-filling for the deadlines in due_, as far as it goes without an objective.

@@ -5,6 +5,7 @@
 // effort is never worse and no bound falls.
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "malleable/policy/flex.hpp"
 
@@ -46,6 +47,10 @@ static_assert(kPoints[0].price + kPoints[1].price + kPoints[2].price + kPoints[3
               kPricedSteps);
 static_assert(kPointsOfMany[0].price + kPointsOfMany[1].price + kPointsOfMany[2].price ==
               kPricedSteps);
+
+// Sets of few jobs by keys near the best ones: how many, and by how much a key's logarithm differs.
+constexpr int kVaried = 100;
+constexpr double kVariation = 0.4;
 
 constexpr std::size_t kManyPriced = 20'000;
 constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and between candidates
@@ -193,6 +198,27 @@ void Flex::try_points(const Task& task) {
       orders_.set_by(problem, task.penalties, asks, spare, true, order, task.late);
       consider_set(task, order);
     }
+  }
+  if (!problem.gang && n <= kFewJobs) vary_sets(task, std::move(asks));
+}
+
+// Which jobs of a few fit depends on little: each set has keys that differ somewhat from those of
+// the best one.
+void Flex::vary_sets(const Task& task, std::vector<DueAsk> best) {
+  const std::size_t n = task.problem.size();
+  std::vector<Index> order(n);
+  std::mt19937_64 random;
+  for (int k = 0; k < kVaried && pay(task, 2) && !over(task); ++k) {
+    std::vector<DueAsk> asks = best;
+    for (DueAsk& ask : asks) {
+      const double part = static_cast<double>(random() >> 11) * 0x1p-53;
+      ask.key *= std::exp(kVariation * (2.0 * part - 1.0));
+    }
+    const Score before = scores_[0];
+    orders_.set_by(task.problem, task.penalties, asks, k % 2 == 0 ? 0.0 : spare_slots(n), true,
+                   order, task.late);
+    consider_set(task, order);
+    if (OrderSearch::better(scores_[0], before)) best = std::move(asks);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "malleable/model/problem.hpp"
+
 namespace malleable {
 
 template <typename Event, typename Earlier>
@@ -16,6 +18,7 @@ class EventHeap {
  public:
   bool empty() const { return events_.empty(); }
   std::size_t size() const { return events_.size(); }
+  void clear() { events_.clear(); }
   const Event& front() const { return events_.front(); }
 
   void push(const Event& event) {
@@ -59,5 +62,25 @@ class EventHeap {
   std::vector<Event> events_;
   [[no_unique_address]] Earlier earlier_;
 };
+
+// When a job's slots change. One without a time comes last of all: no event is left.
+struct JobEvent {
+  double time = kInfinity;
+  double slots = 0.0;
+  Index position = kNone;
+  Index job = 0;
+};
+struct EarlierJobEvent {  // ties by position
+  bool operator()(const JobEvent& a, const JobEvent& b) const {
+    return (a.time < b.time) | ((a.time == b.time) & (a.position < b.position));
+  }
+};
+using JobEvents = EventHeap<JobEvent, EarlierJobEvent>;
+
+// Without events: the front is one without a time.
+inline void start_empty(JobEvents& events) {
+  events.clear();
+  events.push({});
+}
 
 }  // namespace malleable

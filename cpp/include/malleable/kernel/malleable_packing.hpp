@@ -3,9 +3,8 @@
 // At every completion each unfinished job holds its minimum and the slack goes down the order,
 // filling jobs to their maximum; at most one job is partly filled. As jobs leave, slack only grows,
 // so the frontier between full, partial and minimal jobs only moves forward and every job becomes
-// partial and full at most once. Full jobs wait in an event calendar, minimal ones in a second one
-// that is sorted lazily because most of them are promoted first. O(J) expected beyond reading the
-// order, O(J log J) worst; at most O(J) pieces.
+// partial and full at most once. Full jobs wait in a heap of events, minimal ones in a second one.
+// O(J log J) and at most O(J) pieces.
 //
 // Gangs (none or at least `low` slots) break that invariant: after each completion the jobs behind
 // the finished one are served again in order, found through a tree over their minima.
@@ -16,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/event_calendar.hpp"
+#include "malleable/kernel/event_heap.hpp"
 #include "malleable/kernel/gang_packing.hpp"
 #include "malleable/model/plan.hpp"
 #include "malleable/model/problem.hpp"
@@ -62,10 +61,8 @@ class MalleablePacking {
 
   Scratch<Row> rows_;   // jobs with work in order, and one behind them that can never be filled
   double slack_ = 0.0;  // slots that are nobody's minimum
-  double shortest_ = 0.0, horizon_ = 0.0;  // no job ends earlier, none later
-  EventCalendar full_, minimal_;
-  EventCalendar::Queue waiting_;  // in minimal_: jobs that may end on their minimum
-  Scratch<double> end_;           // by completion: when, and whose
+  JobEvents full_, minimal_;  // in minimal_: jobs that may end on their minimum
+  Scratch<double> end_;       // by completion: when, and whose
   Scratch<Index> ended_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
@@ -75,8 +72,8 @@ template <typename Done, typename Tracer>
 void MalleablePacking::simulate(Done& done, Tracer trace) {
   const auto n = static_cast<Index>(rows_.size() - 1);
   Row* const rows = rows_.data();
-  auto full = full_.start(n, shortest_, horizon_);
-  auto minimal = waiting_;
+  JobEvents &full = full_, &minimal = minimal_;
+  start_empty(full);
   double time = 0.0, slack = slack_;
   for (Index p = 0; p < n; ++p) trace.rate(p, rows[p].job, 0.0, rows[p].low);
 
@@ -106,7 +103,7 @@ void MalleablePacking::simulate(Done& done, Tracer trace) {
     trace.rate(frontier, rows[frontier].job, time, rate);
     const double partial = time + left / rate;
 
-    EventCalendar::Event event = full.front();
+    JobEvent event = full.front();
     if (event.time < std::min(partial, next_minimal)) {
       full.pop();
     } else {
@@ -114,7 +111,7 @@ void MalleablePacking::simulate(Done& done, Tracer trace) {
       // Ties go to the earlier position: full jobs stand before the frontier, minimal ones behind.
       const bool at_frontier = partial < event.time;
       if (at_frontier) event = {partial, rate, frontier, rows[frontier].job};
-      const EventCalendar::Event waiting = minimal.front();
+      const JobEvent waiting = minimal.front();
       if (waiting.time < event.time) {
         event = waiting;
         event.time = std::max(event.time, time);

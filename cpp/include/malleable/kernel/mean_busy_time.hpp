@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/event_calendar.hpp"
+#include "malleable/kernel/event_heap.hpp"
 #include "malleable/kernel/key_sort.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
@@ -58,7 +58,7 @@ class MeanBusyTime {
                   double to, double t);
 
   KeySort sorter_;
-  EventCalendar upper_events_, lower_events_;
+  JobEvents upper_events_, lower_events_;
   Scratch<double> price_, busy_, point_, key_, low_, density_;
   std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
   Scratch<Index> order_;

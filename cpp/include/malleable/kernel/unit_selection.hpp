@@ -28,16 +28,13 @@ struct UnitTotals {  // at two prices
   double first, second;
 };
 
-// Prices of F = scale / s: the unit after s costs s (s + 1) / scale. With hinges, F = scale max(0,
-// 1/s - c), that holds up to `top` slots, the last with F > 0; one more unit costs `last` and none
-// after that is worth anything. Without hinges `top` is empty. A job with a scale, which ends with
-// slots only, has at least one.
+// Prices of F = scale / s: the unit after s costs s (s + 1) / scale. A job with a scale, which ends
+// with slots only, has at least one.
 class ClosedForm {
  public:
-  ClosedForm(std::span<const double> scale, std::span<const double> top,
-             std::span<const double> last, std::span<const double> low,
+  ClosedForm(std::span<const double> scale, std::span<const double> low,
              std::span<const double> high)
-      : scale_(scale), top_(top), last_(last), low_(low), high_(high) {}
+      : scale_(scale), low_(low), high_(high) {}
   // Slots of the jobs from `first` to `end` when every unit priced at most x is bought.
   double total(double x, std::size_t first, std::size_t end) const;
   // All jobs, at two prices.
@@ -46,14 +43,11 @@ class ClosedForm {
   void fewest(std::span<double> out) const { counts(0.0, 0, out); }
   // For the jobs from `first` on.
   void counts(double x, std::size_t first, std::span<double> out) const;
-  double price(std::size_t j, double s) const {
-    if (top_.empty() || s < top_[j]) return s * (s + 1.0) / scale_[j];
-    return s == top_[j] ? last_[j] : kInfinity;
-  }
+  double price(std::size_t j, double s) const { return s * (s + 1.0) / scale_[j]; }
   double dearest() const { return 1e300; }
 
  private:
-  std::span<const double> scale_, top_, last_, low_, high_;
+  std::span<const double> scale_, low_, high_;
 };
 
 // Orders doubles as integers, so that bisection takes at most 64 steps whatever their scale.

@@ -61,11 +61,6 @@ class Flex {
   void plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
             const FlexOptions& options, Plan& plan);
 
-  // The generic order alone: allocation problem, order, one packing, value and bound. `detail` adds
-  // the pieces and the stronger bound. This is the epoch of the paper.
-  void plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                    bool detail, Plan& plan);
-
   // Packs a given order, with value and bound.
   void plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                   std::span<const Index> order, bool detail, Plan& plan);
@@ -117,6 +112,7 @@ class Flex {
   void try_densities(const Task& task);
   void consider_set(const Task& task, std::vector<Index>& order);
   void try_points(const Task& task);
+  void vary_sets(const Task& task, std::vector<DueAsk> best);
   void search(const Task& task);
   void plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlexOptions& options, Plan& plan);
@@ -144,7 +140,7 @@ class Flex {
   Scratch<double> start_, later_, key_;  // of a level
   std::vector<double> begin_;            // slots
   Problem rest_;                         // after these
-  Scratch<Index> order_, waiting_;
+  Scratch<Index> order_;
   std::vector<PackedOrder> starts_;  // the orders tried, by score
   std::vector<Score> scores_;
   std::uint64_t left_ = 0;  // of the effort
