@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import mechanisms
-from benchmarks.mechanisms import clusters, epochs, estimates, plans  # noqa: F401
+from benchmarks.mechanisms import clusters, epochs, estimates, papers, plans  # noqa: F401
 from benchmarks.mechanisms.table import combine, write_page
 
 

@@ -14,6 +14,13 @@ FAMILIES says what works, maxima, weights and gaps are:
     minima    lognormal(3, 1.2) works, maxima U{8..48}, every fourth job with a minimum of 1 slot
 Deadlines: arrival + work / maximum x U(1.2, 5) + U(0, 2) x the mean time of a job at its maximum; `tight`:
     arrival + work / maximum x U(1, 2). Of a table: + U(0, 0.4) x all work / slots in place of the mean time.
+stepped(name, seed, jobs, steps): tables with deadlines of arrival + work / maximum x U(1, 4) + U(0, 0.4)
+    x all work / slots, of STEPPED, on which no number of sets was chosen:
+    twins     half the works about 8 on 4 slots, half about 40 on 16, weights U{1..3}
+    worth     lognormal(2.5, 1) works on U{1..32}, weights about the work
+    wide      Weibull works (shape 0.6, scale 30) on all slots
+    powers    works 2^U{0..7}, maxima 2^U{0..4}, weights 2^U{0..2}
+    few-dues  as worth, with deadlines at the six parts of all work / slots
 curved(name, seed, jobs): a table with speed-ups: s^U(0.4, 0.9), or Amdahl's law (part U(0.02, 0.3)).
 dags(name, seed, flows, load=None): flows of lognormal(2.5, 1) jobs on 48 slots: chains, forks (one job,
     U{2..8} beside each other, one job), layers (U{2..4} layers of U{1..4} jobs, each after all of the layer
@@ -30,7 +37,18 @@ import numpy as np
 
 from malleable import Flows, Jobs
 
-__all__ = ["CURVES", "DAGS", "FAMILIES", "curved", "dags", "mean_time", "stream", "table"]
+__all__ = [
+    "CURVES",
+    "DAGS",
+    "FAMILIES",
+    "STEPPED",
+    "curved",
+    "dags",
+    "mean_time",
+    "stepped",
+    "stream",
+    "table",
+]
 
 _Drawn = tuple[Any, Any, Any]
 
@@ -125,12 +143,55 @@ def table(name: str, seed: int, jobs: int, steps: bool = False) -> tuple[Jobs, i
     found = _jobs(name, seed, jobs, slots, None, False)
     if not steps:
         return found, slots
-    later = np.random.default_rng([seed, 99]).uniform(1.1, 2.0, jobs)
+    return _with_steps(found, np.random.default_rng([seed, 99]).uniform(1.1, 2.0, jobs)), slots
+
+
+def _with_steps(jobs: Jobs, later: Any) -> Jobs:
     times = [
         [(float(due), 1.0), (float(due * by), 3.0)]
-        for due, by in zip(found.deadline, later, strict=True)
+        for due, by in zip(jobs.deadline, later, strict=True)
     ]
-    return Jobs(found.work, max_slots=found.max_slots, weight=found.weight, sla=times), slots
+    return Jobs(jobs.work, max_slots=jobs.max_slots, weight=jobs.weight, sla=times)
+
+
+def _twins(rng: Any, n: int) -> _Drawn:
+    work = np.where(rng.random(n) < 0.5, 8.0, 40.0) * rng.uniform(0.95, 1.05, n)
+    return work, np.where(work < 20.0, 4, 16), rng.integers(1, 4, n)
+
+
+def _worth(rng: Any, n: int) -> _Drawn:
+    work = rng.lognormal(2.5, 1.0, n)
+    return work, rng.integers(1, 33, n), work / work.mean() * rng.uniform(0.8, 1.2, n)
+
+
+def _wide(rng: Any, n: int) -> _Drawn:
+    return 30.0 * rng.weibull(0.6, n) + 0.1, np.full(n, 10**6), np.ones(n)
+
+
+def _powers(rng: Any, n: int) -> _Drawn:
+    return 2.0 ** rng.integers(0, 8, n), 2 ** rng.integers(0, 5, n), 2.0 ** rng.integers(0, 3, n)
+
+
+STEPPED: dict[str, Callable[[Any, int], _Drawn]] = {
+    "few-dues": _worth,
+    "powers": _powers,
+    "twins": _twins,
+    "wide": _wide,
+    "worth": _worth,
+}
+
+
+def stepped(name: str, seed: int, jobs: int, steps: bool = False) -> tuple[Jobs, int]:
+    """Jobs with weights and deadlines, or steps, that are all there."""
+    slots = max(jobs // 8, 4)
+    rng = np.random.default_rng([seed, sorted(STEPPED).index(name), 77])
+    work, most, weight = STEPPED[name](rng, jobs)
+    most, span = np.minimum(most, slots), work.sum() / slots
+    due = work / most * rng.uniform(1.0, 4.0, jobs) + rng.uniform(0.0, 0.4, jobs) * span
+    if name == "few-dues":
+        due = np.ceil(6.0 * due / span) * span / 6.0
+    found = Jobs(work, max_slots=most, weight=weight, deadline=due)
+    return _with_steps(found, rng.uniform(1.1, 2.0, jobs)) if steps else found, slots
 
 
 CURVES = ("powers", "amdahl")

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from time import process_time
 from typing import Any
+
+import numpy as np
 
 import malleable as mb
 from benchmarks.instances import due_steps, due_table, held_jobs
 from benchmarks.mechanisms import Instance, instances
-from benchmarks.mechanisms.families import CURVES, DAGS, FAMILIES, curved, dags, table
+from benchmarks.mechanisms.families import (
+    CURVES,
+    DAGS,
+    FAMILIES,
+    STEPPED,
+    curved,
+    dags,
+    stepped,
+    table,
+)
 
 _SUMS = ("sum:response", "sum:tardiness", "sum:tardy")
 _MAXIMA = ("max:tardiness", "max:stretch")
@@ -145,3 +157,60 @@ def flow_plans() -> Iterator[Instance]:
                     objective,
                     (1, 2, 3, 4),
                 )
+
+
+@instances("plans-steps", "families")
+def step_plans() -> Iterator[Instance]:
+    """Sets of jobs that end in time, of tables of few jobs."""
+    for jobs in (20, 100):
+        for name in STEPPED:
+            for objective, steps in (("sum:tardy", False), ("sum:sla", True)):
+                yield Instance(
+                    f"{name} table, {jobs} jobs: {objective}",
+                    objective,
+                    lambda seed, f=name, n=jobs, o=objective, s=steps: float(
+                        mb.plan(*stepped(f, seed, n, s), o).value
+                    ),
+                    (1, 2, 3, 4, 5, 6),
+                )
+
+
+def _batch(objective: str, parts: int, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    jobs = mb.Jobs(rng.lognormal(2.0, 1.0, 4), max_slots=rng.integers(1, 9, 4))
+    return float(mb.plan(jobs, 6, objective, period=float(jobs.work.max()) / parts).value)
+
+
+@instances("plans-batches", "families")
+def batches() -> Iterator[Instance]:
+    """Four jobs, and periods in which all of them may end."""
+    for objective in ("sum:response", "sum:stretch"):
+        for parts in (2, 4):
+            yield Instance(
+                f"four jobs, a period of 1/{parts} of the largest work: {objective}",
+                objective,
+                lambda seed, o=objective, p=parts: _batch(o, p, seed),
+                tuple(range(200, 240)),
+            )
+
+
+def _seconds(objective: str, jobs: int, seed: int) -> float:
+    made = table("heavy", seed, jobs)
+    taken = []
+    for _ in range(3):
+        began = process_time()
+        mb.plan(*made, objective, effort=0)
+        taken.append(process_time() - began)
+    return min(taken)
+
+
+@instances("plans-seconds", "benchmarks")
+def seconds() -> Iterator[Instance]:
+    """Processor time of the fixed orders and bounds of many jobs."""
+    for objective in ("sum:response", "sum:tardiness"):
+        yield Instance(
+            f"100,000 jobs: {objective}",
+            "processor time [s]",
+            lambda seed, o=objective: _seconds(o, 100_000, seed),
+            (1, 2),
+        )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,20 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "benchmarks" / "results" / "mechanisms"
 PAGE = ROOT / "benchmarks" / "results" / "mechanisms.md"
 DECISIONS = ("stays", "replaced", "goes")
+ROOMS = ("kernel", "policy", "scheduler")
+LARGE = 300
+FRAME = {
+    "kernel/expected_ends": "when jobs will end, as operators are told: no decision looks at it",
+    "kernel/waterline": "fair shares by their definition, with which figures 5 and 6 of the FLEX paper compare",
+    "policy/backfill": "FCFS, EASY and conservative backfill by their definitions: the rivals of rigid jobs",
+    "policy/epoch": "the object that hosts call: its verbs, and which rule decides",
+    "policy/epoch/flow_table": "the flows of an epoch: rows, ids, what callers may change",
+    "policy/epoch/start": "jobs that start on their minimum or wait, as MPI programs and services have to",
+    "policy/epoch/job_table": "the jobs of an epoch: rows, ids, what callers may change",
+    "scheduler/replay": "what a scheduler was told is written down and read again, byte for byte",
+    "scheduler/scheduler": "the object that engines call: its verbs, users, and decisions",
+}
+"""Files that are no mechanisms: the design promises what they do, and nothing plainer does it."""
 _HEAD = """# What each mechanism is worth
 
 `python -m benchmarks.mechanisms table` writes this page from `benchmarks/results/mechanisms/`. Each
@@ -29,6 +45,8 @@ that nothing took its place, and *replaced* that the plain replacement did.
 mechanism. This is the geometric mean, over the instances, of the ratios of means over draws. In the draw in
 which the mechanism gives most, the ratio is 1.12. Less is better, so the mechanism gives something if the
 number is above 1. *Time* is processor time with the mechanism over that with the plain replacement.
+
+A mechanism without a patch is a policy that is compared with a plainer one of the same build.
 
 | mechanism | lines | plain replacement (lines) | benchmarks | traces | families | time | decision |
 |---|---|---|---|---|---|---|---|
@@ -92,8 +110,11 @@ def _line(each: dict[str, Any]) -> str:
     by_kind = [gives([row for row in each["rows"] if row["kind"] == kind]) for kind in KINDS]
     plain = sum(row["cpu_plain"] for row in each["rows"])
     time = f"{sum(row['cpu_with'] for row in each['rows']) / plain:.2f}" if plain else ""
+    name = each["mechanism"]
+    if each["patch"]:
+        name = f"[{name}](mechanisms/{each['patch']})"
     cells = (
-        f"[{each['mechanism']}](mechanisms/{each['patch']}) of `{each['commit']}`",
+        f"{name} of `{each['commit']}`",
         str(each["lines"]),
         f"{each['replacement']} ({each['replacement_lines']})",
         *by_kind,
@@ -112,7 +133,7 @@ def read() -> list[dict[str, Any]]:
             raise ValueError(
                 f"{path.name}: decision {each['decision']!r}: one of {', '.join(DECISIONS)}"
             )
-        if not (KEPT / each["patch"]).is_file():
+        if each["patch"] and not (KEPT / each["patch"]).is_file():
             raise ValueError(f"{path.name}: no file {each['patch']}")
         if each["replacement_lines"] > 40:
             raise ValueError(f"{path.name}: a plain replacement has at most 40 lines")
@@ -120,5 +141,58 @@ def read() -> list[dict[str, Any]]:
     return found
 
 
+def _code_lines(path: Path) -> int:
+    """Lines that are neither blank nor comments."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    return sum(bool(re.sub("//.*", "", line).strip()) for line in text.splitlines())
+
+
+def large() -> dict[str, int]:
+    """Code lines of each header with its sources, where these are more than `LARGE`."""
+    headers, sources = ROOT / "cpp" / "include" / "malleable", ROOT / "cpp" / "src"
+    lines: Counter[str] = Counter()
+    for root in (headers, sources):
+        for path in (path for room in ROOMS for path in (root / room).rglob("*.?pp")):
+            lines[_stem(path.relative_to(root).with_suffix(""), headers)] += _code_lines(path)
+    return {stem: count for stem, count in sorted(lines.items()) if count > LARGE}
+
+
+def _stem(path: Path, headers: Path) -> str:
+    """Of a part of a long source: that of the header."""
+    parts = path.name.split("_")
+    for count in range(len(parts), 0, -1):
+        stem = path.with_name("_".join(parts[:count]))
+        if (headers / stem).with_suffix(".hpp").is_file():
+            return stem.as_posix()
+    return path.as_posix()
+
+
+def unmeasured(kept: list[dict[str, Any]]) -> list[str]:
+    """Stems of many lines that no mechanism names, and that are not `FRAME`."""
+    headers = ROOT / "cpp" / "include" / "malleable"
+    named = {
+        _stem(Path(re.sub(r"^cpp/(src|include/malleable)/", "", file)).with_suffix(""), headers)
+        for each in kept
+        for file in each["files"]
+    }
+    return [stem for stem in large() if stem not in named | FRAME.keys()]
+
+
+_FRAME = """
+## What is no mechanism
+
+Every other header that has more than 300 lines of code with its sources, in `kernel`, `policy` and
+`scheduler`, is in the table above. These are not, because nothing plainer does what they do:
+
+| file | lines | what it does |
+|---|---|---|
+"""
+
+
 def write_page() -> None:
-    PAGE.write_text(_HEAD + "".join(_line(each) + "\n" for each in read()))
+    kept = read()
+    if missing := unmeasured(kept):
+        raise ValueError(f"more than {LARGE} lines, and not measured: {', '.join(missing)}")
+    counts = large()
+    frame = (f"| `{stem}` | {counts[stem]} | {what} |\n" for stem, what in FRAME.items())
+    PAGE.write_text(_HEAD + "".join(_line(each) + "\n" for each in kept) + _FRAME + "".join(frame))
