@@ -249,3 +249,13 @@ def test_a_table_says_what_its_minima_mean():
     mb.write_jobs(jobs, file)
     assert mb.read_jobs(io.BytesIO(file.getvalue().encode())) == jobs
     assert jobs != mb.Jobs([1.0, 2.0]) and mb.Jobs([1.0]).min_mode is None
+
+
+def test_a_job_that_outlives_its_estimate_keeps_its_minimum():
+    epoch = mb.Epoch(10, min_mode="start")
+    first = epoch.add([40.0], min_slots=4, max_slots=10)
+    assert epoch.decide(0.0).slots.tolist() == [10]
+    epoch.add([30.0], min_slots=6, max_slots=6)
+    epoch.update(first, work=[0.0])
+    for now in (4.0, 40.0, 400.0):
+        assert epoch.decide(now).slots.tolist() == [4, 6]

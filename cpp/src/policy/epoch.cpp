@@ -242,6 +242,7 @@ void Epoch::decide_at(double now, double held) {
   at_.jobs.believe([this](Index row) { at_.serve(row); },
                    [this](Index row) {
                      if (keys_) keys_->changed(at_, row);
+                     if (start_) start_->change(at_, row);
                    });
   instance_.begin();
   // Who held what since the last decision; not before, so that its plan follows its own keys.
