@@ -23,12 +23,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql import SparkSession
 
 import malleable as mb
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SLOTS, LOAD, JOBS = 8, 0.85, 14
 RULES = ("fifo", "fair", "shortest", "prototype", "flex")
@@ -243,6 +245,8 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="of the last seed")
     parser.add_argument("--looks", type=int, nargs="*", help="time looks with so many jobs instead")
     asked = parser.parse_args()
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master(f"local[{SLOTS}]").config("spark.scheduler.mode", "FAIR")
     for name, value in {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
