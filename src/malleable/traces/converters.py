@@ -317,7 +317,7 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
     a reduce task what was left of it after its shuffle, and every reduce task of a job copies for the
     job's mean time from the later of its own start and the end of the job's last map to its shuffle's
     end. Jobs of flows have map tasks only and wait for their parents. Jobs without tasks are done
-    when they arrive. Jobs of Slurm and SWF logs are rigid (`ClusterJobs.width`).
+    when they arrive. Jobs of Slurm and SWF logs are rigid (see ``width`` of `ClusterJobs`).
 
     Parameters
     ----------
