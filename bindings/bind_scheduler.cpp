@@ -259,11 +259,11 @@ class PyScheduler {
                           to_numpy(std::move(ends)).reshape({rows, py::ssize_t{3}}));
   }
 
-  // (trust, p, p less its standard deviation) as finished tasks have shown them
-  std::tuple<double, double, double> learned() {
+  // (p, p less its standard deviation) as finished tasks have shown them
+  std::tuple<double, double> learned() {
     return call([](Scheduler& s) {
       const Learned& now = s.state().learned;
-      return std::tuple(now.trust, now.speedup, now.speedup_low);
+      return std::tuple(now.speedup, now.speedup_low);
     });
   }
   // The rule, p of the jobs that are here, and p less its standard deviation

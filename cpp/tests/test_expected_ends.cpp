@@ -108,6 +108,10 @@ TEST(tasks_beside_each_other_slow_down) {
   std::vector<LeftJob> slow{job(known(10.0, 4))};
   slow[0].speedup = 0.5;
   near(expected_ends(slow, on(4))[0], 118.0, 0.15);
+  // Those that run do so, too: of 10 s alone 4 are left, beside three others.
+  std::vector<LeftJob> running{job(known(10.0, 0, 4, 6.0))};
+  running[0].speedup = 0.5;
+  near(expected_ends(running, on(4))[0], 108.0, 0.1);
 }
 
 // Where times have changed, the last tasks speak for those to come.

@@ -24,7 +24,6 @@ void live(TaskEstimates& estimates, const World& world, int phases, std::mt19937
   for (int k = 0; k < phases; ++k) {
     const double mean = 3.0 + normal(random);
     const double said = std::exp(mean + world.shift + world.error * normal(random));
-    const LogMean predicted = estimates.prior(kMap, {said});
     const int tasks = 1 + static_cast<int>(random() % static_cast<unsigned>(world.tasks));
     std::vector<double> work;
     for (int t = 0; t < tasks; ++t) {
@@ -41,7 +40,7 @@ void live(TaskEstimates& estimates, const World& world, int phases, std::mt19937
       seen.finished(1.0, now, now);
       seen.running(now, left - 1.0);
     }
-    estimates.learn(kMap, {said}, predicted, seen, tasks);
+    estimates.learn(kMap, {said}, seen, tasks);
   }
 }
 
@@ -52,7 +51,6 @@ TEST(before_anything_is_known) {
   const LogMean said = estimates.prior(kMap, {60.0});
   CHECK_NEAR(estimates.seconds(kMap, said), 60.0, 1e-9);
   CHECK(said.variance < nothing.variance);
-  CHECK(estimates.trust() > 0.5 && estimates.trust() < 1.0);
 }
 
 TEST(phases_that_go_on_speak_for_others) {
@@ -98,7 +96,7 @@ void run_program(TaskEstimates& estimates, double seconds, double tasks = 1.0) {
   SeenTasks seen;
   seen.finished(tasks, seconds, now += seconds);
   const TaskEstimates::Told told{0.0, 0};
-  estimates.learn(kMap, told, estimates.prior(kMap, told), seen, tasks);
+  estimates.learn(kMap, told, seen, tasks);
 }
 
 double expected_of_program(const TaskEstimates& estimates) {
@@ -156,7 +154,7 @@ TEST(runs_side_by_side_forget_nothing) {
       estimates.count_begun(kMap, 0, began, -1.0);
       SeenTasks seen;
       seen.finished(1.0, end - began, end);
-      estimates.learn(kMap, told, estimates.prior(kMap, told), seen, 1.0);
+      estimates.learn(kMap, told, seen, 1.0);
       CHECK_EQUAL(estimates.history().runs[kMap][0], static_cast<double>(k));
       begin(end);
     }
@@ -203,7 +201,7 @@ TEST(a_program_whose_phases_all_change) {
       const double seconds = task < 10 ? 1.0 : 8.0;
       seen.finished(1.0, seconds, now += seconds);
     }
-    estimates.learn(kMap, told, estimates.prior(kMap, told), seen, 20.0);
+    estimates.learn(kMap, told, seen, 20.0);
     const double expected = expected_of_program(estimates);
     if (k == 0) CHECK_NEAR(expected, 8.0, 1.6);
     if (k > 5) CHECK_NEAR(expected, 4.5, 1.2);
@@ -225,17 +223,14 @@ TEST(what_users_say_is_corrected) {
   const LogMean pulled = wrong.prior(kMap, {std::exp(3.0 + 2.0)});
   CHECK_NEAR(pulled.mean, 3.0 + 2.0 / 5.0, 0.1);
   CHECK_NEAR(pulled.variance, 0.8, 0.15);
-  CHECK(shifted.trust() > 0.9);
-  CHECK(wrong.trust() < shifted.trust());
 }
 
 TEST(earlier_runs_of_a_program) {
   TaskEstimates estimates;
   const auto ran = [&](std::int64_t group, double seconds) {
-    const LogMean before = estimates.prior(kMap, {0.0, group});
     SeenTasks seen;
     seen.finished(10.0, seconds, seconds);
-    estimates.learn(kMap, {0.0, group}, before, seen, 10.0);
+    estimates.learn(kMap, {0.0, group}, seen, 10.0);
   };
   for (int k = 0; k < 50; ++k) {
     ran(0, k % 2 ? 9.0 : 11.0);
@@ -368,7 +363,7 @@ TEST(programs_differ_in_speedup) {
       seen.finished(wave, seconds, now);
       seen.running(now, 0.0);
     }
-    estimates.learn(kMap, {0.0, group}, estimates.prior(kMap, {0.0, group}), seen, 21.0);
+    estimates.learn(kMap, {0.0, group}, seen, 21.0);
   }
   CHECK_NEAR(estimates.speedup(0), 1.0, 0.01);
   CHECK_NEAR(estimates.speedup(1), 0.5, 0.01);
@@ -403,7 +398,7 @@ TEST(what_was_learnt_is_kept_as_numbers) {
   for (int k = 0; k < 5; ++k) {
     SeenTasks seen;
     seen.finished(3.0, 80.0 + k, 90.0);
-    estimates.learn(kReduce, {0.0, 2}, estimates.prior(kReduce, {0.0, 2}), seen, 3.0);
+    estimates.learn(kReduce, {0.0, 2}, seen, 3.0);
   }
   const TaskEstimates::History history = estimates.history();
   again.recall(history);
@@ -419,7 +414,6 @@ TEST(what_was_learnt_is_kept_as_numbers) {
     }
     CHECK_EQUAL(again.scatter(p), estimates.scatter(p));
   }
-  CHECK_EQUAL(again.trust(), estimates.trust());
   CHECK_EQUAL(again.speedup(), estimates.speedup());
   // What is none changes nothing.
   for (std::size_t k = 0; k <= history.common.size(); ++k) {
@@ -447,8 +441,7 @@ TEST(corners) {
           kMap, estimates.posterior(kMap, estimates.speedup(), prior, seen, {1e9, age}));
       CHECK(found > 0.0 && found < 1e22);
     }
-    estimates.learn(kMap, {seconds, 3}, prior, seen, 1e9);
-    CHECK(estimates.trust() >= 0.0 && estimates.trust() <= 1.0);
+    estimates.learn(kMap, {seconds, 3}, seen, 1e9);
     CHECK(estimates.speedup() > 0.0 && estimates.speedup() <= 1.0);
     CHECK(estimates.scatter(kMap) > 0.0);
   }

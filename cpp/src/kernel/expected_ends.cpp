@@ -173,7 +173,8 @@ class Run {
         holds_[j] += phase.running;
         free_[pool(p)] -= phase.running;
         for (std::int64_t k = 0; k < phase.running; ++k) {
-          ends_.push({request_.now + seconds(2 * j + p, 1, age(phase, k)), 2 * j + p, 1});
+          const double left = seconds(2 * j + p, 1, age(phase, k)) * slower(2 * j + p);
+          ends_.push({request_.now + left, 2 * j + p, 1});
         }
       }
     }
@@ -207,6 +208,10 @@ class Run {
   std::size_t pool(std::size_t phase) const { return request_.generic ? 0 : phase; }
   // The phase whose tasks may start.
   std::size_t phase_of(std::size_t j) const { return open_[2 * j] > 0 ? 0 : 1; }
+  // A task beside so many takes so much longer than alone.
+  double slower(std::size_t row) const {
+    return std::pow(static_cast<double>(beside_[row]), 1.0 - jobs_[row / 2].speedup);
+  }
   std::pair<double, Index> place(std::size_t j) const {
     // With none, half a slot counts.
     const double held = static_cast<double>(holds_[j]) + 0.5;
@@ -255,8 +260,7 @@ class Run {
         waiting_[row] -= tasks;
         ++beside_[row];
         ++holds_[j];
-        const double slower = std::pow(static_cast<double>(beside_[row]), 1.0 - jobs_[j].speedup);
-        ends_.push({now + seconds(row, tasks, 0.0) * slower, row, tasks});
+        ends_.push({now + seconds(row, tasks, 0.0) * slower(row), row, tasks});
         offer(j);
       }
     }

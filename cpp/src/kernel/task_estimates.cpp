@@ -31,8 +31,6 @@ constexpr double kCertain = 0.999;
 constexpr double kChangeVariance = 4.0;
 // A line that has seen little is close to "as said".
 constexpr double kSlopeVariance = 1.0;
-// Trust in a user before anything has finished, which counts as so many phases.
-constexpr double kTrust = 0.75, kTrustPhases = 20.0;
 // A phase's tasks are looked at after so many, and then after so much more.
 constexpr std::size_t kFirstLook = 4;
 constexpr double kNextLook = 1.5;
@@ -284,8 +282,7 @@ TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTa
   return found;
 }
 
-bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen,
-                          double tasks) {
+bool TaskEstimates::learn(Phase p, const Told& told, SeenTasks& seen, double tasks) {
   now_ = std::max(now_, seen.until);
   const double beside = seen.x / seen.count, mean = log_of_task(seen.seconds / seen.count);
   if (told.said > 0.0) plane_[p].add(log_of_task(told.said), beside, mean);
@@ -300,10 +297,6 @@ bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
   const double log = mean - (1.0 - of_group) * beside;
   if (told.said > 0.0) errors_[p].add(told.user, log - log_of_task(told.said));
   group_[p].all.add(log);
-  const double size = std::log(tasks);
-  const double error = predicted.mean + above(p) - log;
-  work_.real.add(size + log);
-  work_.missed += error * error;
   counts_[p][work_class(tasks * seen.seconds / seen.count)] += 1.0;
   if (told.group < 0) return false;
   const bool before = group_change(p, told.group).likely();
@@ -339,13 +332,6 @@ bool TaskEstimates::learn(Phase p, const Told& told, const LogMean& predicted, S
     add(seen, seen.until);
   }
   return !before && group_change(p, told.group).likely();
-}
-
-double TaskEstimates::trust() const {
-  const double n = work_.real.n;
-  const double explained =
-      work_.real.square > 0.0 ? std::max(0.0, 1.0 - work_.missed / work_.real.square) : kTrust;
-  return (n * explained + kTrustPhases * kTrust) / (n + kTrustPhases);
 }
 
 double TaskEstimates::changing() const {

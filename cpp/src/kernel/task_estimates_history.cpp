@@ -39,8 +39,6 @@ void TaskEstimates::each(Self& self, const See& see) {
     see_all(see, false, w.xx, w.yy, w.freedom);
     see(w.xy, true);
   }
-  see_all(see, false, self.work_.real.n, self.work_.real.square, self.work_.missed);
-  see(self.work_.real.mean, true);
   see_all(see, false, self.alike_speedup_, self.alike_variance_);
   for (auto& counts : self.counts_) {
     for (auto& count : counts) see(count, false);

@@ -146,7 +146,7 @@ bool JobEstimates::done(Index row, const TaskEstimates::Told& told, std::int64_t
   showed_ += 1.0;
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
   show_run(row, {});
-  if (tasks_.learn(phase_of(row), told, own.prior, own.seen, all)) changed_ = true;
+  if (tasks_.learn(phase_of(row), told, own.seen, all)) changed_ = true;
   own.seen.rest();
   return true;
 }

@@ -1105,10 +1105,9 @@ class Scheduler(Kept):
 
     @property
     def learned(self) -> dict[str, float]:
-        """What finished phases have shown: ``trust``, how much of the scatter of logarithms of their work the
-        estimates explained (R^2), ``speedup``, the p of s^p that s tasks of a phase do together, and
+        """What tasks have shown: ``speedup``, the p of s^p that s tasks of a phase do together, and
         ``speedup_low``, p less its standard deviation; 1 each without ``learn``."""
-        return dict(zip(("trust", "speedup", "speedup_low"), self._core.learned, strict=True))
+        return dict(zip(("speedup", "speedup_low"), self._core.learned, strict=True))
 
     @property
     def rule(self) -> str:

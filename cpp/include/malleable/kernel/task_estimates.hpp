@@ -14,9 +14,7 @@
 // say: each phase's own tasks (kernel/speedup_belief), which may differ by group, and phases that
 // had been told their seconds and ran on few or on many slots.
 //
-// `trust` is how much of the scatter of phases' sizes the predictions explained: R^2 between the
-// logarithms of predicted and real work of finished phases, drawn towards a stated value while they
-// are few. A phase that finished costs O(1), an estimate O(1) with at most 30 Newton steps. Memory:
+// A phase that finished costs O(1), an estimate O(1) with at most 30 Newton steps. Memory:
 // O(groups). Sources: overlap, section 4.3 (estimates); the censored likelihood of a log-normal
 // (Cohen, Technometrics 1959, for the normal).
 #pragma once
@@ -129,12 +127,10 @@ class TaskEstimates {
   bool look_at_speedup(SeenTasks& seen, std::int64_t group);
   // The phase goes, however it ended.
   void close(SeenTasks& seen, std::int64_t group);
-  // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen. Whether its
-  // program seems to have changed only now.
-  bool learn(Phase p, const Told& told, const LogMean& predicted, SeenTasks& seen, double tasks);
+  // All `tasks` of a phase have finished, of which some were seen. Whether its program seems to
+  // have changed only now.
+  bool learn(Phase p, const Told& told, SeenTasks& seen, double tasks);
 
-  // From 0 to 1: how much of the scatter of phases' sizes the predictions explained.
-  double trust() const;
   // What is believed of p: its mean, and the chances on the grid of kernel/speedup_likelihood; of
   // any group, and of one.
   double speedup() const { return speedup_; }
@@ -165,8 +161,7 @@ class TaskEstimates {
   void recall(const History& history);
 
   void state(State& s) {
-    s(default_, now_, plane_, group_, open_, errors_, open_errors_, within_, work_, belief_,
-      counts_);
+    s(default_, now_, plane_, group_, open_, errors_, open_errors_, within_, belief_, counts_);
     if (s.reading()) look_at_speedups();
   }
 
@@ -246,11 +241,6 @@ class TaskEstimates {
     void clear();
     void state(State& s) { s(of, all); }
   };
-  struct Work {
-    Runs real;
-    double missed = 0.0;  // sum of squared errors
-    void state(State& s) { s(real, missed); }
-  };
   // Calls see(number, whether it may be below 0) for all numbers but those of groups.
   template <typename Self, typename See>
   static void each(Self& self, const See& see);
@@ -288,7 +278,6 @@ class TaskEstimates {
   Open open_[2];
   Errors errors_[2], open_errors_[2];
   Within within_[2];
-  Work work_;
   SpeedupBelief belief_;
   // Of these sums.
   double speedup_ = 1.0;

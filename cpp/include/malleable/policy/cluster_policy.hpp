@@ -50,7 +50,6 @@ struct PhaseState {
 // What finished phases say of all (scheduler/job_estimates); where nothing is learnt, what is told
 // counts.
 struct Learned {
-  double trust = 1.0;          // how much of the scatter of real sizes the estimates explain
   double speedup = 1.0;        // p, as tasks' times show it
   double speedup_low = 1.0;    // less its standard deviation: it is hardly below
   SpeedupCurve speedups = {};  // chances of each p of the grid, for any program
@@ -60,7 +59,7 @@ struct Learned {
   double seconds[2] = {0.0, 0.0};
   WorkCounts work[2] = {};  // by phase: how many took how much
 
-  void state(State& s) { s(trust, speedup, speedup_low, speedups, scatter, seconds, work); }
+  void state(State& s) { s(speedup, speedup_low, speedups, scatter, seconds, work); }
 };
 
 struct ClusterState {

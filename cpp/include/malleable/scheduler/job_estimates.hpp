@@ -115,8 +115,7 @@ class JobEstimates {
   bool done(Index row, const TaskEstimates::Told& told, std::int64_t tasks);
   Learned learned() const {
     const auto unsaid = [&](Phase p) { return tasks_.seconds(p, tasks_.prior(p, {})); };
-    return {tasks_.trust(),
-            tasks_.speedup(),
+    return {tasks_.speedup(),
             tasks_.speedup() - tasks_.speedup_deviation(),
             tasks_.speedups(),
             {tasks_.scatter(kMap), tasks_.scatter(kReduce)},
