@@ -232,6 +232,13 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     if (!may_share_ && !sizeless_) new_.speedup.add(state.jobs.exponent_of(job), {});
     new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
   }
+  tell_changes(pool, share, first_new);
+  if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
+  share.changed = true;
+}
+
+// Jobs that left, that changed, and that came: as `update` gathered them.
+void ClusterEpoch::tell_changes(int pool, Share& share, std::size_t first_new) {
   if (!gone_.empty()) share.epoch.remove(gone_);
   if (!ids_.empty()) {
     Epoch::Changes changes{{}, old_.weight, {}, old_.min_slots, old_.max_slots};
@@ -245,8 +252,6 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     std::int64_t id = share.epoch.add(new_.view(), new_kind_);
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
-  if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
-  share.changed = true;
 }
 
 // Every job's minimum anew: its part depends on how many jobs there are.

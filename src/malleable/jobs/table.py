@@ -389,7 +389,7 @@ class Jobs(CoreTable, _core.Jobs):
         return tuple(MIN_MODES[code] for code in self._modes.tolist()) or None
 
     def starting(self, min_mode: str) -> npt.NDArray[np.bool_]:
-        """Which jobs wait until they get their minimum, if this is the mode of the others. O(J)."""
+        """Which jobs wait until they get their minimum. Jobs that say nothing go by ``min_mode``. O(J)."""
         if not len(self._modes):
             return np.full(len(self), min_mode == "start")
         waits: npt.NDArray[np.bool_] = self._modes == MIN_MODES.index("start")

@@ -42,7 +42,8 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
   add(deadline, jobs.deadline);
   add(min_slots, jobs.min_slots);
   add(max_slots, jobs.max_slots);
-  arrival.resize(work.size(), now);  // if not told
+  outliving_.reserve(work.capacity());  // so that no decision allocates
+  arrival.resize(work.size(), now);     // if not told
   if (!min_mode.empty() || !jobs.min_mode.empty()) {
     min_mode.resize(id.size(), static_cast<std::int64_t>(mode));
     add(min_mode, jobs.min_mode);
