@@ -122,6 +122,8 @@ def target(data: bytes) -> None:
             *warned, wrong = said.splitlines()
             assert wrong.startswith("malleable: error: "), said
             assert not any("error: " in line for line in warned), said
+            # How large the cluster is taken to be is a note, whatever comes of it.
+            warned = [line for line in warned if not line.startswith("malleable: The cluster has ")]
             assert not warned or "--skip-bad" in arguments, said
 
 

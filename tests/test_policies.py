@@ -21,7 +21,10 @@ NONE = np.empty(0)
 
 
 def makers():
-    yield "Epoch", lambda kind: _core.Epoch(4, False, kind, "flex", False, 0.0, None, 0.0, None)
+    yield (
+        "Epoch",
+        lambda kind: _core.Epoch(4, False, kind, "flex", "guarantee", 0.0, None, 0.0, None),
+    )
     for name in ("flex", "flowflex"):
         yield name, partial(_cluster_policy, name)
 

@@ -10,6 +10,8 @@ import malleable as mb
 from malleable.cluster.simulate import CLUSTER_POLICIES
 
 BUILT_IN = [name for name in CLUSTER_POLICIES if not name.startswith("flowflex")]
+QUEUES = ("fcfs", "easy", "easy-sjf", "easy-auto", "conservative")
+"""Policies that look at all free slots at once, and so take no heartbeats."""
 
 
 def nodes(maps, reduces=1, count=1, **more):
@@ -94,6 +96,11 @@ def instances(draw):
         "estimates": draw(st.sampled_from([None, 0.5, "learn"])),
     }
     return jobs, cluster, options
+
+
+def of_policy(policy, options):
+    """The options that a policy takes."""
+    return options | {"heartbeat": 0} if policy in QUEUES else options
 
 
 def check_trace(jobs, cluster, options, trace, records, policy):

@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.cluster.cluster_runs import BUILT_IN, check_trace, completions, instances, nodes
+from tests.cluster.cluster_runs import (
+    BUILT_IN,
+    check_trace,
+    completions,
+    instances,
+    nodes,
+    of_policy,
+)
 from tests.full import part
 from tests.oracles import cluster_steps
 
@@ -45,6 +52,7 @@ def test_agrees_with_small_steps(policy, seed):
 @given(instances(), st.sampled_from(BUILT_IN), st.integers(0, 3))
 def test_every_trace_is_sound(instance, policy, seed):
     jobs, cluster, options = instance
+    options = of_policy(policy, options)
     result = mb.simulate(jobs, policy, cluster=cluster, rng=seed, trace=True, **options)
     summary, trace = result.summary[policy], result.trace[policy]
     assert summary["jobs"] == len(jobs)

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.cluster.cluster_runs import BUILT_IN, check_trace, instances
+from tests.cluster.cluster_runs import BUILT_IN, check_trace, instances, of_policy
 
 TWO = [{"map_slots": 1, "reduce_slots": 1, "count": 2}]
 # Maps end at 10 on both nodes; the reduce task runs on node 0, copies 4 s, then works 5 s.
@@ -86,6 +86,7 @@ def test_no_reduce_task_uses_what_is_gone(instance, policy, seed, lose, data):
         changes.append({"time": when, "node": node, "up": False})
         changes.append({"time": when + 6, "node": node, "up": True})
         down.append((when, node))
+    options = of_policy(policy, options)
     options |= {"noise": 0, "speedup": 1, "failure": 0, "lose_output": lose}
     groups = [
         {

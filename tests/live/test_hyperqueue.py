@@ -21,6 +21,7 @@ from malleable.live.ledger import Work
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 from tests.live import calls_to_make as calls
+from tests.live.outputs import output_of
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 hyperqueue = pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
@@ -324,10 +325,9 @@ def test_a_run_of_commands(server, tmp_path, monkeypatch, capsys):
     assert main(["run", "jobs.toml", "--slots", "2", *where, "--json", "run.json"]) == 3
     told = json.loads((tmp_path / "run.json").read_text())
     assert [(job["done"], job["failed"]) for job in told["jobs"]] == [(1, 1), (1, 0)]
-    assert (tmp_path / ".malleable/journal.sqlite.output/1/0-a/0.0.out").read_text() == "0\n"
-    assert (
-        tmp_path / ".malleable/journal.sqlite.output/1/1-b/0.0.out"
-    ).read_text() == f"{tmp_path}\n"
+    journal = tmp_path / ".malleable" / "journal.sqlite"
+    assert output_of(journal, 1, "a", 0).read_text() == "0\n"
+    assert output_of(journal, 1, "b", 0).read_text() == f"{tmp_path}\n"
     for wrong in ("dask://here:1", "hyperqueue:", "hyperqueues"):
         assert main(["run", "jobs.toml", "--slots", "2", "--engine", wrong]) == 1
         assert "expected hyperqueue or hyperqueue:FOLDER" in capsys.readouterr().err

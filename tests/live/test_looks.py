@@ -102,7 +102,7 @@ def test_a_line_a_minute_where_nobody_looks(tmp_path):
     script = (
         "import sys; from malleable.cli import main, run_screen\n"
         "run_screen.MINUTE = 0.7\n"
-        "sys.exit(main(['run', '-j', '1', *sys.argv[1:]]))"
+        "sys.exit(main(['run', 'jobs.toml', '-j', '1', *sys.argv[1:]]))"
     )
     for words in ([], ["-q", "--journal", "k/j"]):
         began = time.monotonic()

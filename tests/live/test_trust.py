@@ -10,6 +10,7 @@ import pytest
 from malleable.live.journal import Journal, JournalError
 from malleable.live.output import job_folder
 from malleable.live.own_files import check_parent, open_file, own_folder
+from malleable.live.packs import PACK
 from tests.live.outputs import output_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -221,8 +222,9 @@ def test_a_retry_leaves_the_output_of_the_attempt_before(tmp_path):
     (tmp_path / "jobs.toml").write_text(
         '[[job]]\nname = "x"\nretries = 2\ncommand = "echo $MALLEABLE_ATTEMPT; test $MALLEABLE_ATTEMPT = 2"\n'
     )
-    assert run(tmp_path, "run").returncode == 0
+    assert run(tmp_path, "run", "jobs.toml").returncode == 0
     journal = tmp_path / ".malleable" / "journal.sqlite"
+    kept = journal.parent / "journal.sqlite.output" / "1" / "0-x"
+    assert [path.name for path in kept.iterdir()] == [PACK]
     printed = [output_of(journal, 1, "x", 0, attempt).read_text() for attempt in range(3)]
     assert printed == ["0\n", "1\n", "2\n"]
-    assert len(list((journal.parent / "journal.sqlite.output" / "1" / "0-x").iterdir())) == 3

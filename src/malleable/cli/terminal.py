@@ -219,9 +219,9 @@ def spread_argument(add: Callable[..., str]) -> None:
 
 def rigid_arguments(add: Callable[..., str]) -> None:
     """Which part of a log counts, and which of its jobs are rigid."""
-    told = "only jobs that come from then on: seconds after the first job, or a date"
+    told = "only jobs that come from then on: seconds after the first job, or a date (default: all)"
     add("--from TIME", told, dest="since")
-    add("--to TIME", "only jobs that come before", dest="until")
+    add("--to TIME", "only jobs that come before (default: all)", dest="until")
     add(
         "--rigid",
         "all jobs are rigid: all their tasks start together (default: as the log says)",
