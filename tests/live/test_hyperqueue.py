@@ -227,7 +227,8 @@ def packed(function, *arguments):
 def test_a_call_that_straggles(pool, tmp_path):
     job = pool.job("a", backups=True)
     many = job.map(calls.straggle, [tmp_path] * 4, range(4))
-    assert sorted(each.result(PATIENCE) for each in many) == [(k, int(k == 3)) for k in range(4)]
+    again = dict(each.result(PATIENCE) for each in many)  # of calls that a busy machine slows, too
+    assert sorted(again) == [0, 1, 2, 3] and again[3]
     pids = [*pids_in(tmp_path / "pid"), *pids_in(tmp_path / "child")]
     until(lambda: all(map(gone, pids)))
 
