@@ -25,17 +25,18 @@ constexpr std::string_view kOptions[] = {
     "processors",       "epoch",   "heartbeat",    "noise",      "straggler_share",
     "straggler_factor", "failure", "lose_output",  "backups",    "take_back",
     "inherent"};
-constexpr std::span<const std::string_view> kLaterOptions;
+constexpr std::string_view kLaterOptions[] = {"order"};
 constexpr std::string_view kPolicies[] = {
-    "flex",  "auto",   "fair",    "fifo",     "wdeq",          "srpt",     "max-srpt",
-    "asrpt", "hesrpt", "gittins", "flowflex", "flowflex-fast", "adaptive", "adaptive-literal"};
+    "flex",  "auto",   "fair",     "fifo",      "wdeq",          "srpt",     "max-srpt",
+    "asrpt", "hesrpt", "gittins",  "flowflex",  "flowflex-fast", "adaptive", "adaptive-literal",
+    "fcfs",  "easy",   "easy-sjf", "easy-auto", "conservative"};
 
 // What the views of a simulation point to.
 struct World {
   std::vector<std::int64_t> slots[2], type, tasks[2], offset[2], minimum[2], user, group, flow,
-      after_offset{0}, after, change_node, rate_offset{0};
+      after_offset{0}, after, change_node, rate_offset{0}, width;
   std::vector<double> rate, storage, link, arrival, seconds[2], shuffle, block, weight, deadline,
-      rates, change_time, estimate, user_minimum, user_priority;
+      rates, change_time, estimate, user_minimum, user_priority, requested;
   std::vector<std::uint8_t> change_up;
   bool generic = false, own_times[2] = {false, false};
 
@@ -53,6 +54,8 @@ struct World {
     view.block = block;
     view.weight = weight;
     view.deadline = deadline;
+    view.width = width;
+    view.requested = requested;
     view.user = user;
     view.group = group;
     if (!after.empty()) {
@@ -148,6 +151,12 @@ World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
   }
   if (bytes.chance(80)) {
     for (std::size_t k = 0; k < 2 * jobs; ++k) world.estimate.push_back(bytes.amount(times));
+  }
+  if (bytes.chance(80)) {  // rigid jobs: their maps start together, and have requested times
+    for (const std::int64_t maps : world.tasks[kMap]) {
+      world.width.push_back(bytes.chance(128) ? std::max<std::int64_t>(1, maps) : 1);
+      world.requested.push_back(bytes.chance(64) ? 0.0 : bytes.amount(times));
+    }
   }
   return world;
 }
@@ -249,7 +258,7 @@ void check_lists() {
   ClusterOptions table;
   ClusterOptions::each(table, [&](const Option&, const auto&) { ++options; });
   for (const Policy& row : all_policies()) policies += row.model == Model::kCluster;
-  CHECK_EQUAL(options, std::size(kOptions) + kLaterOptions.size());
+  CHECK_EQUAL(options, std::size(kOptions) + std::size(kLaterOptions));
   CHECK_EQUAL(policies, std::size(kPolicies));
 }
 
@@ -322,10 +331,14 @@ void fuzz(Bytes bytes) {
       for (std::int64_t& minimum : world.minimum[p]) minimum = std::min(minimum, first);
     }
   }
+  const std::int64_t stays = std::max<std::int64_t>(1, world.slots[0][0]);
+  for (std::int64_t& width : world.width) width = std::min(width, stays);
   const Chosen chosen = read_policy(bytes, world);
   const double pause = bytes.amount(times);
   read_options(bytes, least, kLaterOptions, options);
   const auto policy = make_policy(chosen, options);
+  // A queue of jobs looks at all free slots at once.
+  if (policy->style() == ClusterPolicy::Style::kStarts) options.heartbeat = 0.0;
   const ClusterChanges changes{world.change_time, world.change_node, world.change_up};
   ClusterSimulation simulation(world.cluster(), world.jobs(), options, changes, world.estimate,
                                *policy);

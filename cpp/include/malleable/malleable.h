@@ -308,9 +308,9 @@ typedef struct malleable_decision {
   double* share;       /* tandem epochs: parts of the two stations, two entries for each row */
   int64_t* maps;       /* slotted epochs: the number of maps that start */
   int64_t* reduces;    /* slotted epochs: the number of reduce tasks that start */
-  uint8_t* bound; /* slotted epochs; tandem epochs and schedulers, two entries for each row: why
-                   * the job has no more slots, see malleable_bound_text */
-  double* key;    /* schedulers: the job with the least key gets the next slot */
+  uint8_t* bound;     /* slotted epochs; tandem epochs and schedulers, two entries for each row: why
+                       * the job has no more slots, see malleable_bound_text */
+  double* key;        /* schedulers: the job with the least key gets the next slot */
   int64_t* oversized; /* epochs of jobs: ids of jobs with a start condition that need more slots
                        * than there are; each is told once; it needs room for all rows */
   int64_t oversized_rows; /* written: the number of ids in `oversized` */

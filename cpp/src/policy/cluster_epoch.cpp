@@ -26,7 +26,8 @@ double due_in(const ClusterState& state, Index job, int pool) {
   if (pool == 1 || state.slots[1] == 0) return due;
   const PhaseState& later = state.phase(job, kReduce);
   const auto slots = static_cast<double>(state.slots[1]);
-  return due - later.estimate * std::ceil(static_cast<double>(later.unfinished()) / slots);
+  const double rounds = std::ceil(static_cast<double>(later.unfinished()) / slots);
+  return std::max(due - later.estimate * rounds, -kLatestTime);
 }
 
 }  // namespace

@@ -107,9 +107,9 @@ std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const 
   return found;
 }
 
-// A part of what was done (kernel slot_periods).
+// A part of what was done (kernel slot_periods), as far as work can be told.
 double JobTable::believed_left(std::size_t row) const {
-  return still_left(std::max(done[row], size[row]));
+  return std::min(still_left(std::max(done[row], size[row])), kLeftRange.most);
 }
 
 // A job that has nothing left, of which nothing was ever done, has not outlived anything.
