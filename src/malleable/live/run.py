@@ -272,7 +272,10 @@ class CommandRun:
         self._packed = now
         unpacked, self._unpacked = self._unpacked, {}
         for row, ended in unpacked.items():
-            self.guard("the packing of output", lambda: self._pack(row, ended))  # noqa: B023
+            self.guard(
+                "the packing of output",
+                lambda: self._pack(row, ended),  # noqa: B023 - called at once
+            )
 
     def _pack(self, row: int, ended: Sequence[tuple[int, int, bool]]) -> None:
         for first in range(0, len(ended), _PACKED):

@@ -221,7 +221,7 @@ def _read(
 
 
 def stated(trace: Trace, given: Mapping[str, Any]) -> list[str]:
-    """What is taken for granted of the tasks of a trace, each as ``name = value``."""
+    """The assumptions about the tasks of a trace, each as ``name = value``."""
     known = {
         name: own
         for name, own in {**trace.assumptions("tasks"), **given}.items()

@@ -16,7 +16,7 @@ struct JobsView : TermsView {
   std::span<const double> work;
   std::span<const std::int64_t> min_slots, max_slots;
   SpeedupView speedup = {};
-  // MinMode of each, guarantee or start; empty: of all as whoever takes the table says.
+  // MinMode of each job, guarantee or start; empty: the call that takes the table says it for all.
   std::span<const std::int64_t> min_mode = {};
 
   std::size_t size() const { return work.size(); }

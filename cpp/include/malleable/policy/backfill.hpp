@@ -101,7 +101,7 @@ class Backfill final : public ClusterPolicy {
   // One of AUTO's orders, or EASY's only one.
   struct Play {
     std::vector<Index> order;  // places in the queue
-    bool holds = true;         // the first that does not fit has a reservation, whoever it is
+    bool holds = true;         // the first job that does not fit has a reservation
     std::vector<Taken> first;  // what starts now, by place
   };
 
