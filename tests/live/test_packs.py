@@ -41,6 +41,10 @@ def test_cut_at_any_byte_whole_blocks_are_there(tmp_path, seed):
         late = streams(rng, 1000, 5)
         fresh.add(late)
         again = Pack(str(tmp_path))
+        again.look()
+        assert (
+            again.end == (tmp_path / PACK).stat().st_size
+        )  # nothing is left of the block that was cut
         for key, data in [*known.items(), *late]:
             there = key[0] < 100 * blocks or key[0] >= 1000
             assert again.read(*key) == fresh.read(*key) == (data if there else None)
