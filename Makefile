@@ -90,8 +90,8 @@ tsan: develop
 	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DMALLEABLE_SANITIZE_THREADS=ON \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
-	$(BIN)/cmake --build $(TSAN) --target test_turn _core
-	TSAN_OPTIONS=halt_on_error=1 setarch -R $(TSAN)/test_turn
+	$(BIN)/cmake --build $(TSAN) --target test_use_guard _core
+	TSAN_OPTIONS=halt_on_error=1 setarch -R $(TSAN)/test_use_guard
 	$(BIN)/python -m tests.thread_sanitizer $(TSAN)
 
 # Built by another compiler: the C++ tests, and from Python what decides and what is embedded.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "malleable/kernel/priority_selection.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/policy/flex.hpp"
 
@@ -114,8 +114,8 @@ int main(int argc, char** argv) {
     report("quick lower bound of tardiness", median_ms(repeats, [&] {
              bound.run(problem, tardiness, Aggregate::kSum, completion, late, true);
            }));
-    Waterline waterline;
-    report("waterline", median_ms(repeats, [&] { waterline.allocate(problem, {}, slots); }));
+    WaterFilling water_filling;
+    report("water_filling", median_ms(repeats, [&] { water_filling.allocate(problem, {}, slots); }));
     const std::vector<double> same(n, 1.0);
     for (const bool ties : {false, true}) {
       PrioritySelection selection;
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
     Penalties stretch;
     const Kind stretched = Kind::kStretch;
     stretch.build(view, {&stretched, 1});
-    ForcedWork forced;
+    DemandBound forced;
     const double high = evaluate(stretch, Aggregate::kMax, completion);
     double level = 0.0;
     report("optimal level of max:stretch",
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     if (n <= kMostDeadlinePacked) {
       DeadlinePacking deadlines;
       std::vector<double> due(n);
-      ForcedWork::deadlines(problem, stretch, level * (1.0 + 1e-9), 1.0, due);
+      DemandBound::deadlines(problem, stretch, level * (1.0 + 1e-9), 1.0, due);
       report("water-filling for that level",
              median_ms(repeats, [&] { deadlines.run(problem, due, order, completion, plan); }));
     }

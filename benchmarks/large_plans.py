@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 import malleable as mb
-from benchmarks.ground.loops import JobEpoch, hold_jobs
 from benchmarks.instances import (
     DUE_EVERY,
     KindStream,
@@ -30,6 +29,7 @@ from benchmarks.instances import (
     instance_a,
     section41_larger,
 )
+from benchmarks.rivals.loops import JobEpoch, hold_jobs
 from malleable.view.latency import DecisionStream
 
 SIZES = (1_000, 10_000, 100_000)

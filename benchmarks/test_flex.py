@@ -95,14 +95,14 @@ def test_decide_of_a_function(benchmark, kind, aggregate):
     streams = [instances.KindStream(10_000, kind, aggregate, own) for own in (False, True)]
     seconds = [[], []]
 
-    def in_turn():
+    def guarded():
         for stream, taken in zip(streams, seconds, strict=True):
             stream.change()
             began = time.thread_time()
             stream.decide()
             taken.append(time.thread_time() - began)
 
-    benchmark.pedantic(in_turn, rounds=60)
+    benchmark.pedantic(guarded, rounds=60)
     built_in, own = (float(np.median(taken)) for taken in seconds)
     benchmark.extra_info |= {"built_in": built_in, "own": own, "ratio": own / built_in}
 

@@ -28,7 +28,7 @@ def test_events_and_decision(benchmark, policy):
     def step():
         k = next(turns)
         now = 2.0 + k
-        scheduler.finished(some[k % 50], phase, seconds=seconds, now=now)
+        scheduler.ended(some[k % 50], phase, seconds=seconds, now=now)
         scheduler.started(some[(k + 1) % 50], phase, now=now)
         return scheduler.decide(now)
 

@@ -34,7 +34,7 @@ def test_cluster(benchmark, cluster, policy, preemptive):
 
 def test_stream(benchmark):
     """Ten million jobs that are drawn while they run."""
-    stream = mb.MapReduceStream("exp-large", slots=50_000, rate=200.0)
+    stream = mb.MapReduceStream("exp-large", steps=50_000, rate=200.0)
     options = {"machines": 10_000, "rng": 1}
     result = benchmark.pedantic(mb.simulate, (stream, "asrpt"), options, rounds=1)
     assert result.summary["asrpt"]["unfinished"] == 0

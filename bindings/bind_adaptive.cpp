@@ -77,7 +77,7 @@ void bind_adaptive(py::module_& module) {
       .def(
           "matching",
           [](const BoundAdaptive& p, double now) {
-            const Turn turn(p.busy);
+            const UseGuard turn(p.busy);
             return matching_of(p.get(), now);
           },
           py::arg("now"));

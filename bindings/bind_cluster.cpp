@@ -118,7 +118,7 @@ class PySimulation {
 
   void advance(double until) {
     const BoundPolicy& policy = bound_policy();
-    const Turn turn(busy_), policy_turn(policy.busy);
+    const UseGuard turn(busy_), policy_turn(policy.busy);
     if (policy.serves != this) {
       throw std::runtime_error("the policy has begun with another simulation");
     }
@@ -127,7 +127,7 @@ class PySimulation {
   }
 
   py::dict totals() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     const ClusterTotals& t = simulation_.totals();
     py::dict d;
     d["now"] = t.now;
@@ -161,7 +161,7 @@ class PySimulation {
   }
 
   py::dict records() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     py::dict d;
     d["came"] = copy<double>(simulation_.came);
     d["start"] = copy<double>(simulation_.start);
@@ -173,21 +173,21 @@ class PySimulation {
   }
 
   Array<float> latency() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     return copy<float>(simulation_.latency);
   }
 
   py::tuple history() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     return history_tuple(simulation_.history());
   }
   void recall(const py::tuple& numbers) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     simulation_.recall(history_of(numbers));
   }
 
   py::dict trace() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     py::dict d;
     d["time"] = copy<double>(simulation_.trace_time);
     d["kind"] = copy<std::uint8_t>(simulation_.trace_kind);
@@ -206,7 +206,7 @@ class PySimulation {
   BoundPolicy& bound_policy() const { return policy_.cast<BoundPolicy&>(); }
   ClusterSimulation begun(const py::dict& options) {
     BoundPolicy& policy = bound_policy();
-    const Turn turn(policy.busy);
+    const UseGuard turn(policy.busy);
     policy.serves = this;
     return ClusterSimulation(tables_.cluster, tables_.jobs, options_of(options), tables_.changes,
                              tables_.estimate, *policy.policy);

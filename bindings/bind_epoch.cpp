@@ -6,7 +6,7 @@
 #include "kinds.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
-#include "malleable/sim/held_plan.hpp"
+#include "malleable/sim/periodic_plan.hpp"
 #include "plan_dict.hpp"
 #include "signals.hpp"
 
@@ -45,7 +45,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
   // (version, ids, slots, changed, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     const std::size_t n = epoch_.size();
     auto given = fresh<std::int64_t>(n), ids = fresh<std::int64_t>(n);
     auto changed = fresh<bool>(n);
@@ -85,7 +85,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   // Of the decision that has this version, some rows: work left, what their slots do together,
   // minima, maxima, deadlines; and the sum of all minima.
   py::tuple shown(std::uint64_t version, const Integers& rows) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     must_be(version, "explanation");
     epoch_.recall();
     const JobsView jobs = epoch_.planned_jobs();
@@ -115,14 +115,14 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   }
 
   py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     return to_numpy(epoch_.rates_of(program, most));
   }
 
-  py::array_t<double> told(std::uint64_t version) {
-    const Turn turn(busy_);
-    must_be(version, "told ends");
-    return to_numpy(epoch_.told());
+  py::array_t<double> promised(std::uint64_t version) {
+    const UseGuard turn(busy_);
+    must_be(version, "promised ends");
+    return to_numpy(epoch_.promised());
   }
 
   // (value, lower bound); None if there are too many jobs
@@ -142,7 +142,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   }
   // [s] For how long the last decision is held.
   double period() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     return epoch_.held() ? epoch_.period() : 0.0;
   }
 };
@@ -173,7 +173,7 @@ void bind_epoch(py::module_& module) {
       .def("shown", &PyEpoch::shown, py::arg("version"), py::arg("rows"))
       .def("order", &PyEpoch::order, py::arg("version"))
       .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
-      .def("told", &PyEpoch::told, py::arg("version"))
+      .def("promised", &PyEpoch::promised, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def("take_oversized", &PyEpoch::take_oversized)
       .def_property_readonly("period", &PyEpoch::period)

@@ -27,7 +27,7 @@ class PyScheduler {
               py::object policy)
       : policy_(std::move(policy)) {
     BoundPolicy& bound = policy_.cast<BoundPolicy&>();
-    const Turn turn(bound.busy);
+    const UseGuard turn(bound.busy);
     bound.serves = this;
     scheduler_ = std::make_unique<Scheduler>(
         nodes_of(nodes), people_of(users), read_options<SchedulerOptions>(options), *bound.policy);
@@ -36,18 +36,18 @@ class PyScheduler {
   PyScheduler& operator=(const PyScheduler&) = delete;
 
   // One thread at a time, and not while its policy has begun with somebody else.
-  struct Held {
-    explicit Held(const PyScheduler& self)
+  struct InUse {
+    explicit InUse(const PyScheduler& self)
         : own(self.busy_), policy(self.policy_.cast<BoundPolicy&>().busy) {
       if (self.policy_.cast<BoundPolicy&>().serves == &self) return;
       throw std::runtime_error("the policy has begun with another object");
     }
-    Turn own, policy;
+    UseGuard own, policy;
   };
   // Everything that reads or changes the scheduler.
   template <typename Call>
   auto call(const Call& run) {
-    const Held held(*this);
+    const InUse held(*this);
     const py::gil_scoped_release release;
     return run(*scheduler_);
   }
@@ -160,7 +160,7 @@ class PyScheduler {
 
   // (ids, slots by phase, changed, bounds, keys of the order)
   py::tuple decide(double now) {
-    const Held held(*this);
+    const InUse held(*this);
     std::span<const Scheduler::Row> rows;
     {
       const py::gil_scoped_release release;
@@ -174,7 +174,7 @@ class PyScheduler {
 
   py::tuple assign(double now, const Integers& maps, const Integers& reduces) {
     const std::span<const std::int64_t> free[2] = {view(maps), view(reduces)};
-    const Held held(*this);
+    const InUse held(*this);
     std::span<const Scheduler::Start> starts;
     {
       const py::gil_scoped_release release;
@@ -201,7 +201,7 @@ class PyScheduler {
 
   // What a policy of one's own would see now.
   py::dict state() const {
-    const Held held(*this);
+    const InUse held(*this);
     return state_columns(scheduler_->state());
   }
 
@@ -308,8 +308,8 @@ class PyScheduler {
     const auto size = static_cast<std::size_t>(bytes.size * bytes.itemsize);
     if (at > size) throw std::invalid_argument("calls begin beyond the end");
     const std::string_view view(static_cast<const char*>(bytes.ptr) + at, size - at);
-    const Held held(fresh);
-    std::optional<Held> beside;
+    const InUse held(fresh);
+    std::optional<InUse> beside;
     if (other != nullptr) beside.emplace(*other);
     Replayed found;
     {

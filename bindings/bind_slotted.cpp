@@ -37,24 +37,24 @@ class PySlottedSim {
   void feed(const Integers& arrival, const Integers& map, const Integers& task_offset,
             const Integers& task, const std::optional<Doubles>& estimate) {
     const MapReduceView jobs = view_of(arrival, map, task_offset, task);
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     py::gil_scoped_release release;
     sim_.feed(jobs, view_or_nothing(estimate));
   }
   void advance(std::int64_t last) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     py::gil_scoped_release release;
     sim_.advance(last);
   }
   py::dict summary() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     const SlottedTotals& t = sim_.totals();
-    const auto slots = static_cast<double>(t.last_slot);
-    const double offered = static_cast<double>(sim_.machines()) * slots;
+    const auto steps = static_cast<double>(t.last_step);
+    const double offered = static_cast<double>(sim_.machines()) * steps;
     py::dict d;
     d["jobs"] = t.completed;
     d["unfinished"] = t.arrived - t.completed;
-    d["end"] = t.last_slot;
+    d["end"] = t.last_step;
     d["mean_response"] = mean_over(t.flow, static_cast<double>(t.completed));
     d["total_response"] = t.flow;
     d["max_response"] = static_cast<double>(t.longest_flow);
@@ -64,18 +64,18 @@ class PySlottedSim {
     d["p95"] = sim_.flow_quantile(0.95);
     d["p99"] = sim_.flow_quantile(0.99);
     d["utilisation"] = mean_over(static_cast<double>(t.busy), offered, 0.0);
-    d["mean_jobs"] = mean_over(t.live_slots, slots, 0.0);
+    d["mean_jobs"] = mean_over(t.live_steps, steps, 0.0);
     d["decisions"] = t.decisions;
     return d;
   }
   py::tuple take_records() {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     SlottedRecords r = sim_.take_records();
     return py::make_tuple(to_numpy(std::move(r.job)), to_numpy(std::move(r.start)),
                           to_numpy(std::move(r.map_finish)), to_numpy(std::move(r.finish)));
   }
   py::tuple slowdown() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     const auto counts = sim_.size_counts();
     std::size_t sizes = counts.size();
     while (sizes > 0 && counts[sizes - 1] == 0) --sizes;
@@ -155,7 +155,7 @@ void bind_slotted(py::module_& module) {
       .def("slowdown", &PySlottedSim::slowdown);
   bind_job_loop<PySlottedEpoch>(module)
       .def(py::init<std::int64_t, double, const std::string&, double>(), py::arg("slots"),
-           py::arg("slot_seconds"), py::arg("policy"), py::arg("period"))
+           py::arg("step_seconds"), py::arg("policy"), py::arg("period"))
       .def("add", &PySlottedEpoch::add, py::arg("columns"));
 }
 

@@ -9,7 +9,7 @@
 #include "malleable/policy/registry.hpp"
 #include "malleable/sim/tandem.hpp"
 #include "means.hpp"
-#include "turn.hpp"
+#include "use_guard.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -37,11 +37,11 @@ constexpr const char* kGivenOrders = "order";
 TandemOptions options_of(const std::string& policy, std::int64_t k, bool conserving) {
   TandemOptions options;
   if (policy == kGivenOrders) {
-    options.policy = OverlapPolicy::kOrder;
+    options.policy = TandemPolicy::kOrder;
     return options;
   }
   const Promises& promises = find_policy(Model::kTandem, policy).promises;
-  options.policy = policy_code<OverlapPolicy>(Model::kTandem, policy);
+  options.policy = policy_code<TandemPolicy>(Model::kTandem, policy);
   options.conserving = conserving || !promises.may_idle;
   options.weighted = promises.shares == Shares::kWeighted;
   if (policy == "k-lps") options.most_mapping = k;
@@ -118,8 +118,8 @@ void bind_tandem(py::module_& module) {
              const Doubles& map_place, const Doubles& shuffle_place) {
             const std::size_t count = view(map).size();
             const bool estimated = queue.options.estimated;
-            const bool ordered = queue.options.policy == OverlapPolicy::kOrder;
-            const Turn turn(queue.busy);
+            const bool ordered = queue.options.policy == TandemPolicy::kOrder;
+            const UseGuard turn(queue.busy);
             check_arrivals(view(arrival), count, queue.totals().now);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);
@@ -139,23 +139,23 @@ void bind_tandem(py::module_& module) {
       .def(
           "advance",
           [](BoundQueue& queue, double until) {
-            const Turn turn(queue.busy);
+            const UseGuard turn(queue.busy);
             queue.advance(until);
           },
           py::arg("until"), py::call_guard<py::gil_scoped_release>())
       .def("summary",
            [](const BoundQueue& queue) {
-             const Turn turn(queue.busy);
+             const UseGuard turn(queue.busy);
              return summary_of(queue);
            })
       .def_property_readonly("total_response",
                              [](const BoundQueue& queue) {
-                               const Turn turn(queue.busy);
+                               const UseGuard turn(queue.busy);
                                return queue.totals().response;
                              })
       .def("take_records",
            [](BoundQueue& queue) {
-             const Turn turn(queue.busy);
+             const UseGuard turn(queue.busy);
              auto id = std::exchange(queue.done_id, {});
              auto start = std::exchange(queue.done_start, {});
              auto map = std::exchange(queue.done_map, {});
@@ -165,13 +165,13 @@ void bind_tandem(py::module_& module) {
            })
       .def("slowdown",
            [](const BoundQueue& queue) {
-             const Turn turn(queue.busy);
+             const UseGuard turn(queue.busy);
              return counts_and_means(queue.bucket_jobs, queue.bucket_stretch);
            })
       // (ids, map left, shuffle left, what of it is ready) of the jobs in the system
       .def("state",
            [](const BoundQueue& queue) {
-             const Turn turn(queue.busy);
+             const UseGuard turn(queue.busy);
              std::vector<std::int64_t> id;
              std::vector<double> map, shuffle, ready;
              for (const FluidJob& job : queue.jobs()) {
@@ -185,12 +185,12 @@ void bind_tandem(py::module_& module) {
                                    to_numpy(std::move(shuffle)), to_numpy(std::move(ready)));
            })
       .def("running", [](BoundQueue& queue) {
-        const Turn turn(queue.busy);
+        const UseGuard turn(queue.busy);
         std::vector<std::int64_t> id;
         std::vector<double> map, shuffle;
         for (const TandemQueue::Service& s : queue.decide()) {
           if (s.map == 0.0 && s.shuffle == 0.0) continue;
-          id.push_back(queue.job(s.slot).id);
+          id.push_back(queue.job(s.row).id);
           map.push_back(s.map);
           shuffle.push_back(s.shuffle);
         }
@@ -204,7 +204,7 @@ void bind_tandem(py::module_& module) {
           [](BoundBound& bound, const Doubles& arrival, const Doubles& map,
              const Doubles& shuffle) {
             const std::size_t count = view(map).size();
-            const Turn turn(bound.busy);
+            const UseGuard turn(bound.busy);
             check_arrivals(view(arrival), count, 0.0);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);
@@ -213,7 +213,7 @@ void bind_tandem(py::module_& module) {
           },
           py::arg("arrival").noconvert(), py::arg("map").noconvert(),
           py::arg("shuffle").noconvert())
-      .def("total", in_turn<BoundBound>(&SrptBound::total),
+      .def("total", guarded<BoundBound>(&SrptBound::total),
            py::call_guard<py::gil_scoped_release>());
 }
 

@@ -3,7 +3,7 @@
 // Contiguous arrays of the very type are read in place, lists and tuples of plain numbers entry by
 // entry, a single number is spread. Whatever else there is, and whatever has another length, is a
 // TypeError before anything happened: Python's side then converts it or says what is wrong with it
-// (malleable.columns), which costs more than a small call itself.
+// (malleable.arrays), which costs more than a small call itself.
 #pragma once
 
 #include <type_traits>

@@ -13,7 +13,7 @@
 #include "malleable/embed/handle.hpp"
 #include "saved_state.hpp"
 #include "tables.hpp"
-#include "turn.hpp"
+#include "use_guard.hpp"
 
 namespace malleable::bindings {
 
@@ -54,12 +54,12 @@ class BoundEpoch {
   // What the epoch says of itself.
   template <auto method>
   auto ask() const {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     return (epoch_.*method)();
   }
   // What jobs of kind custom pay.
   void set_penalty(std::uintptr_t address) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     epoch_.set_penalty(reinterpret_cast<CustomPenalty>(address));
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
@@ -75,14 +75,14 @@ class BoundEpoch {
   // Without the interpreter's lock, while nobody else is at the object.
   template <typename Call>
   auto alone(const Call& call) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     const py::gil_scoped_release release;
     return call();
   }
   // The same, and then tells what came of it, still alone.
   template <typename Call, typename Tell>
   auto alone(const Call& call, const Tell& tell) {
-    const Turn turn(busy_);
+    const UseGuard turn(busy_);
     auto&& made = [&]() -> decltype(auto) {
       const py::gil_scoped_release release;
       return call();

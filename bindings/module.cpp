@@ -1,7 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include "malleable/model/state.hpp"
-#include "turn.hpp"
+#include "use_guard.hpp"
 
 namespace py = pybind11;
 
@@ -9,12 +9,12 @@ namespace malleable::bindings {
 void bind_model(py::module_& module);
 void bind_policy(py::module_& module);
 void bind_epoch(py::module_& module);
-void bind_held_loop(py::module_& module);
+void bind_periodic_loop(py::module_& module);
 void bind_flows(py::module_& module);
 void bind_flow_epoch(py::module_& module);
 void bind_tandem(py::module_& module);
 void bind_slotted(py::module_& module);
-void bind_overlap(py::module_& module);
+void bind_tandem_epoch(py::module_& module);
 void bind_cluster_policies(py::module_& module);
 void bind_scheduler(py::module_& module);
 void bind_cluster(py::module_& module);
@@ -38,19 +38,19 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
   // `with turn:` for what keeps state in Python.
-  py::class_<malleable::Busy>(module, "Turn")
+  py::class_<malleable::Busy>(module, "UseGuard")
       .def(py::init<>())
       .def("__enter__", [](const malleable::Busy& busy) { busy.take(); })
       .def("__exit__", [](const malleable::Busy& busy, const py::args&) { busy.leave(); });
   malleable::bindings::bind_model(module);
   malleable::bindings::bind_policy(module);
   malleable::bindings::bind_epoch(module);
-  malleable::bindings::bind_held_loop(module);
+  malleable::bindings::bind_periodic_loop(module);
   malleable::bindings::bind_flows(module);
   malleable::bindings::bind_flow_epoch(module);
   malleable::bindings::bind_tandem(module);
   malleable::bindings::bind_slotted(module);
-  malleable::bindings::bind_overlap(module);
+  malleable::bindings::bind_tandem_epoch(module);
   malleable::bindings::bind_cluster_policies(module);
   malleable::bindings::bind_scheduler(module);
   malleable::bindings::bind_cluster(module);

@@ -7,7 +7,7 @@
 
 #include "arrays.hpp"
 #include "malleable/policy/cluster_policy.hpp"
-#include "turn.hpp"
+#include "use_guard.hpp"
 
 namespace malleable::bindings {
 

@@ -8,22 +8,22 @@
 #include <string_view>
 
 #include "malleable/model/state.hpp"
-#include "turn.hpp"
+#include "use_guard.hpp"
 
 namespace malleable::bindings {
 
 namespace py = pybind11;
 
 // The bytes of what an object keeps; nobody else may be at it.
-template <typename Kept>
-std::string saved(const char* kind, Kept& kept, const Busy& busy) {
-  const Turn turn(busy);
+template <typename Checkpointed>
+std::string saved(const char* kind, Checkpointed& kept, const Busy& busy) {
+  const UseGuard turn(busy);
   const py::gil_scoped_release release;
   return save_state(kind, kept);
 }
 
-template <typename Kept>
-void restore(const char* kind, const py::bytes& bytes, Kept& kept) {
+template <typename Checkpointed>
+void restore(const char* kind, const py::bytes& bytes, Checkpointed& kept) {
   const std::string_view view(bytes);
   const py::gil_scoped_release release;
   load_state(kind, view, kept);

@@ -28,7 +28,7 @@ while queue:
         arrived[int(scheduler.add(table, now)[0])] = (now, program[what])
     else:
         job, node, seconds = what
-        scheduler.finished([job], seconds=seconds, node=node, now=now)
+        scheduler.ended([job], seconds=seconds, node=node, now=now)
         free[node] += 1
         if scheduler.counts([job])["finished"][0, 0] == 2:
             waits.append((arrived[job][1], now - arrived[job][0]))

@@ -25,7 +25,7 @@ wrong = mb.simulate(jobs, "unlock", estimates=1.0, underestimates="bounce", rng=
 print(f"unlock on log-normal estimates: {wrong['ratio']:.2f} x the SRPT bound")
 
 # The same policy in a scheduler's loop: who starts how many tasks now.
-epoch = mb.SlottedEpoch(slots=10, policy="unlock", slot_seconds=20.0)
+epoch = mb.SlottedEpoch(slots=10, policy="unlock", step_seconds=20.0)
 ids = epoch.add(maps=[4, 30], reduce_left=[200.0, 60.0])
 decision = epoch.decide(0.0)
 print("now:", dict(zip(decision.ids.tolist(), decision.maps.tolist(), strict=True)))

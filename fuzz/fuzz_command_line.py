@@ -77,7 +77,7 @@ COMMANDS: dict[str, dict[str, list[str] | None]] = {
         "--estimates": ["0.5", "learn", "x", "nan"],
         "--underestimates": ["bounce", "first"],
         "--machines": NUMBERS,
-        "--slot-seconds": NUMBERS,
+        "--step-seconds": NUMBERS,
         "--horizon": NUMBERS,
         "--seed": NUMBERS,
         "--set": ["epoch=1", "failure=0.1", "noise=x", "=", "heartbeat=3", "replicas=2"],

@@ -36,10 +36,10 @@ struct Policies {
         baseline.fifo(problem, penalties, aggregate, table.arrival, plan);
         break;
       case 3:
-        baseline.waterline(problem, penalties, aggregate, {}, plan);
+        baseline.water_filling(problem, penalties, aggregate, {}, plan);
         break;
       default:
-        baseline.waterline(problem, penalties, aggregate, table.weight, plan);
+        baseline.water_filling(problem, penalties, aggregate, table.weight, plan);
     }
     return plan;
   }

@@ -21,7 +21,7 @@ SlottedTable read_slotted(Bytes& bytes, bool huge) {
   };
   for (std::size_t j = 0; j < count; ++j) {
     if (bytes.chance(140)) {
-      at = std::min(kLastSlot, at + (bytes.chance(16) ? bytes.integer(0, kLastSlot / 64)
+      at = std::min(kLastStep, at + (bytes.chance(16) ? bytes.integer(0, kLastStep / 64)
                                                       : bytes.integer(0, 12)));
     }
     std::vector<std::int64_t> tasks(bytes.index(5));
@@ -39,7 +39,7 @@ bool spoil_table(Bytes& bytes, SlottedTable& table) {
       table.map[j] = bytes.chance(128) ? -1 : kMostUnits + 1;
       return true;
     case 1:
-      table.arrival[j] = bytes.chance(128) ? 0 : kLastSlot + 1;
+      table.arrival[j] = bytes.chance(128) ? 0 : kLastStep + 1;
       return true;
     case 2:
       if (table.task.empty()) return false;
@@ -58,7 +58,7 @@ void fuzz(Bytes bytes) {
   SlottedOptions options;
   options.preemptive = std::string(policy) == "dsrpt" || bytes.chance(128);
   options.machines =
-      bytes.chance(220) ? 1 + bytes.integer(0, 15) : std::min(kMostUnits, bytes.slots());
+      bytes.chance(220) ? 1 + bytes.integer(0, 15) : std::min(kMostUnits, bytes.steps());
   options.overrun = bytes.chance(100) ? Overrun::kBounce : Overrun::kNothing;
   const bool huge = bytes.chance(24);
   SlottedTable table = read_slotted(bytes, huge);
@@ -88,13 +88,13 @@ void fuzz(Bytes bytes) {
     const std::span<const double> guess(estimate);
     sim.feed(first.view(), estimate.empty() ? guess : guess.subspan(0, cut));
     sim.feed(second.view(), estimate.empty() ? guess : guess.subspan(cut));
-    sim.advance(kLastSlot);
+    sim.advance(kLastStep);
   } catch (const Stopped&) {
-    CHECK(huge);  // a table of a few hundred units ends in a few thousand slots
+    CHECK(huge);  // a table of a few hundred units ends in a few thousand steps
     return;
   }
   const SlottedTotals& totals = sim.totals();
-  const bool late = n > 0 && sim.live() > 0;  // what does not end by the last slot there is
+  const bool late = n > 0 && sim.live() > 0;  // what does not end by the last step there is
   if (late) {
     CHECK(huge);
     return;
@@ -117,12 +117,12 @@ void fuzz(Bytes bytes) {
     }
     const std::int64_t reduce = table.reduce(j), all = table.map[j] + reduce;
     work += all;
-    const auto slots = [&](std::int64_t units) {
+    const auto steps = [&](std::int64_t units) {
       return units / options.machines + (units % options.machines != 0 ? 1 : 0);
     };
-    // Alone, in the first slots there are, maps before reduces.
-    std::int64_t alone = slots(table.map[j]);
-    alone += options.preemptive ? slots(reduce) : std::max(slots(reduce), longest);
+    // Alone, in the first steps there are, maps before reduces.
+    std::int64_t alone = steps(table.map[j]);
+    alone += options.preemptive ? steps(reduce) : std::max(steps(reduce), longest);
     CHECK(finish[j] >= table.arrival[j] - 1 + alone);
     if (all > 0) CHECK(records.start[k] >= table.arrival[j] && records.start[k] <= finish[j]);
     CHECK(records.map_finish[k] <= finish[j]);

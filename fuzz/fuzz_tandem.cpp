@@ -6,19 +6,19 @@
 namespace malleable::fuzz {
 namespace {
 
-constexpr OverlapPolicy kPolicies[] = {OverlapPolicy::kFcfs,      OverlapPolicy::kMaxSrpt,
-                                       OverlapPolicy::kSplitSrpt, OverlapPolicy::kTwoSrpt,
-                                       OverlapPolicy::kOrder,     OverlapPolicy::kShare};
+constexpr TandemPolicy kPolicies[] = {TandemPolicy::kFcfs,      TandemPolicy::kMaxSrpt,
+                                      TandemPolicy::kSplitSrpt, TandemPolicy::kTwoSrpt,
+                                      TandemPolicy::kOrder,     TandemPolicy::kShare};
 
 void queue(Bytes& bytes) {
   TandemOptions options;
   options.policy = bytes.pick(kPolicies);
   options.conserving = bytes.chance(180);
   options.overlap = bytes.chance(200);
-  options.weighted = options.policy == OverlapPolicy::kShare && bytes.chance(128);
+  options.weighted = options.policy == TandemPolicy::kShare && bytes.chance(128);
   options.estimated = bytes.chance(100);
   options.bounce = options.estimated && bytes.chance(128);
-  if (options.policy == OverlapPolicy::kShare)
+  if (options.policy == TandemPolicy::kShare)
     options.most_mapping = bytes.chance(128) ? -1 : bytes.integer(1, 4);
   options.buckets = bytes.integer(0, 8);
   options.bucket_width = std::fmax(1e-3, bytes.amount({1e-3, 1e3}));
@@ -40,7 +40,7 @@ void queue(Bytes& bytes) {
       map_guess.push_back(bytes.chance(64) ? map.back() : bytes.amount(domain));
       shuffle_guess.push_back(bytes.chance(64) ? shuffle.back() : bytes.amount(domain));
     }
-    if (options.policy == OverlapPolicy::kOrder) {
+    if (options.policy == TandemPolicy::kOrder) {
       map_place.push_back(static_cast<double>(bytes.index(n)));
       shuffle_place.push_back(static_cast<double>(bytes.index(n)));
     }

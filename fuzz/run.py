@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 # An input of these is a sequence of events or a whole run; of all others it is one instance or file.
 SIMULATIONS = {
     *("tandem", "slotted", "cluster", "command_line"),
-    *("epoch", "overlap_epoch", "slotted_epoch", "flow_epoch", "flow_epoch_core"),
+    *("epoch", "tandem_epoch", "slotted_epoch", "flow_epoch", "flow_epoch_core"),
 }
 # Freed memory is watched for the length of an input, which is short, and stacks are cut: both cost a
 # fifth of the time. Memory that threads of a library keep is not ours.

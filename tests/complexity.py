@@ -15,7 +15,7 @@ import lizard
 
 ROOT = Path(__file__).resolve().parent.parent
 DEBTS = ROOT / "tests" / "complexity_debts.txt"
-ROOMS = ("cpp/src", "cpp/include", "bindings", "src/malleable")
+LAYERS = ("cpp/src", "cpp/include", "bindings", "src/malleable")
 MOST = 15
 
 
@@ -23,8 +23,8 @@ def counted() -> dict[str, int]:
     """Ways through each function that has more than `MOST`; of functions of one name the most."""
     files = [
         str(path)
-        for room in ROOMS
-        for path in sorted((ROOT / room).rglob("*"))
+        for layer in LAYERS
+        for path in sorted((ROOT / layer).rglob("*"))
         if path.suffix in (".cpp", ".hpp", ".h", ".py")
     ]
     found: dict[str, int] = {}

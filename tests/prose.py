@@ -153,7 +153,7 @@ def main() -> int:
     asked = parser.parse_args()
     rules, count = checks(), 0
     pages = [path for each in PAGES for path in ROOT.glob(each)]
-    made = [path for path in pages if path.name == "ground.md" or "made" in path.parts]
+    made = [path for path in pages if path.name == "rivals.md" or "made" in path.parts]
     paths = asked.files or sorted({*pages, *public_files()} - {*made})
     for path in paths:
         text = path.read_text(encoding="utf-8")

@@ -262,7 +262,7 @@ def scheduler_step(scheduler, memory, rng):
         return scheduler.started(which, phase, now=now)
     if call in (2, 3):
         seconds = rng.uniform(1, 5, len(which))
-        return scheduler.finished(
+        return scheduler.ended(
             which, phase, seconds=seconds, copying=0.4 * seconds, node=0, now=now
         )
     if call == 4:
@@ -304,16 +304,16 @@ KINDS = [
     Kind("flow-phases", lambda: mb.FlowEpoch(6, ready_fraction=0.3), flow_step),
     Kind("flow-fair", lambda: mb.FlowEpoch(6, policy="fair"), flow_step),
     *(
-        Kind(f"overlap-{policy}", lambda p=policy: mb.OverlapEpoch((4, 3), p), overlap_step)
+        Kind(f"tandem-{policy}", lambda p=policy: mb.TandemEpoch((4, 3), p), overlap_step)
         for policy in ("max-srpt", "split-srpt", "two-srpt", "fcfs")
     ),
     Kind(
-        "overlap-literal",
-        lambda: mb.OverlapEpoch((4, 3), conserving=False, underestimates="bounce"),
+        "tandem-literal",
+        lambda: mb.TandemEpoch((4, 3), conserving=False, underestimates="bounce"),
         overlap_step,
     ),
     *(
-        Kind(f"slotted-{p}", lambda p=p: mb.SlottedEpoch(6, p, slot_seconds=2.0), slotted_step)
+        Kind(f"slotted-{p}", lambda p=p: mb.SlottedEpoch(6, p, step_seconds=2.0), slotted_step)
         for p in policy_names("slotted", in_loop=True)
     ),
     Kind("scheduler", lambda: mb.Scheduler(CLUSTER, "flex"), scheduler_step),

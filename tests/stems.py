@@ -3,14 +3,14 @@
     python -m tests.stems            what has no test of its own and is not listed, or is listed and has one
     python -m tests.stems --record   writes the list anew
 
-A header ``cpp/include/malleable/ROOM/x.hpp`` has the test ``cpp/tests/test_x.cpp``; a source is called
-as a header of its room, or ``x_part.cpp`` if it is a part of that one; so is a test. Tests of the C interface,
+A header ``cpp/include/malleable/LAYER/x.hpp`` has the test ``cpp/tests/test_x.cpp``; a source is called
+as a header of its layer, or ``x_part.cpp`` if it is a part of that one; so is a test. Tests of the C interface,
 whose one header is ``malleable.h``, begin with ``embed``. Headers in a folder that is called as a header
 beside it are parts of that one: ``policy/epoch/x.hpp`` may have ``test_epoch_x.cpp``, and ``test_epoch.cpp``
 tests it.
 
-A module ``src/malleable/ROOM/x.py`` has the test ``tests/ROOM/test_x.py``, or ``test_x_part.py`` if it has
-several; the name of the innermost room may stand before ``x`` (``test_flow_check`` of ``flows/check``). Tests
+A module ``src/malleable/LAYER/x.py`` has the test ``tests/LAYER/test_x.py``, or ``test_x_part.py`` if it has
+several; the name of the innermost layer may stand before ``x`` (``test_flow_check`` of ``flows/check``). Tests
 of several modules have names of their own.
 """
 
@@ -27,7 +27,7 @@ BEHIND_ONE_HEADER = "embed"
 
 
 def untidy(headers: Iterable[str], sources: Iterable[str], tests: Iterable[str]) -> list[str]:
-    """What has no counterpart, of files ``ROOM/STEM`` and the stems of tests."""
+    """What has no counterpart, of files ``LAYER/STEM`` and the stems of tests."""
     headers, tests = set(headers), set(tests)
     stems = {one: one.partition("/")[2].replace("/", "_") for one in headers}
     found = [
@@ -50,14 +50,14 @@ def parts_of(stem: str) -> set[str]:
 
 
 def untested(modules: Iterable[str], tests: Iterable[str]) -> list[str]:
-    """Modules ``ROOM/STEM`` without a test of their name, of tests ``ROOM/STEM``."""
+    """Modules ``LAYER/STEM`` without a test of their name, of tests ``LAYER/STEM``."""
     known = {f"{Path(one).parent}/{part}" for one in tests for part in parts_of(Path(one).name)}
     found = []
     for module in modules:
         place = Path(module)
-        room = place.parent.name
-        names = [place.name, *(f"{own}_{place.name}" for own in (room, room.removesuffix("s")))]
-        # Tests of rooms within rooms may stand in the outer one.
+        layer = place.parent.name
+        names = [place.name, *(f"{own}_{place.name}" for own in (layer, layer.removesuffix("s")))]
+        # Tests of layers within layers may stand in the outer one.
         if not any(f"{each}/{name}" in known for each in place.parents for name in names):
             found.append(f"module {module}: no test")
     return sorted(found)

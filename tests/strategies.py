@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from tests.oracles import objectives as literal
 from tests.oracles.packing import scale_minima
 

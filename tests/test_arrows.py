@@ -9,20 +9,20 @@ import pytest
 from tests import stems
 
 ROOT = Path(__file__).resolve().parent.parent
-CPP_ROOMS = ("model", "kernel", "policy", "scheduler", "sim", "embed")
+CPP_LAYERS = ("model", "kernel", "policy", "scheduler", "sim", "embed")
 # Left to right. Folders of models are ranked by their files' stems: a file uses lower stems of any
 # model, never higher ones.
-PYTHON_ROOMS = (
-    ("domain", "values", "lines", "view_hook", "columns", "names", "policies", "files", "embed"),
+PYTHON_LAYERS = (
+    ("validation", "checkpoints", "display", "arrays", "policies", "files", "embed"),
     ("*/table", "*/nodes", "*/generate"),
     ("objective", "traces"),
     ("*/matching",),
-    ("*/check", "base_plan", "pieces"),
+    ("*/check", "plan_results", "schedule_pieces"),
     ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/history"),
     ("epoch", "*/epoch"),
     ("*/scheduler",),
-    ("*/replay", "*/recorded"),
-    ("result", "records", "size_errors", "feeding"),
+    ("*/replay", "*/jobs_from_events"),
+    ("results", "records", "estimate_errors", "streaming"),
     ("*/simulate", "*/outcome", "*/series", "*/slots"),
     ("planning", "simulation", "replications"),
     ("live",),
@@ -34,8 +34,8 @@ PYTHON_ROOMS = (
 # The same within two folders; the last row has the files that no other one names.
 INSIDE = {
     "live": (
-        ("protocol", "guard", "own_files", "recorded", "resources", "conditions", "packs"),
-        ("shell_text", "templates", "jobs_file", "tries"),
+        ("protocol", "guard", "own_files", "journal_rows", "resources", "conditions", "packs"),
+        ("shell_text", "templates", "jobs_file", "task_outcome"),
         ("history", "journal_file", "journal", "output"),
         ("ledger", "decider"),
         ("futures", "engines", "machine", "backups"),
@@ -46,7 +46,7 @@ INSIDE = {
     ),
     "traces": (
         ("arrow_columns", "phases"),
-        ("converting", "recorded"),
+        ("converting", "recorded_schedule"),
         ("converters",),
         ("trace",),
         ("merging", "tables"),
@@ -56,35 +56,35 @@ INSIDE = {
     ),
 }
 MODELS = ("jobs", "flows", "tandem", "slotted", "cluster")
-RANKS = {name: rank for rank, names in enumerate(PYTHON_ROOMS) for name in names}
+RANKS = {name: rank for rank, names in enumerate(PYTHON_LAYERS) for name in names}
 RANKS_INSIDE = {
-    folder: {name: rank for rank, names in enumerate(rooms) for name in names}
-    for folder, rooms in INSIDE.items()
+    folder: {name: rank for rank, names in enumerate(layers) for name in names}
+    for folder, layers in INSIDE.items()
 }
-TOP = len(PYTHON_ROOMS) - 1
+TOP = len(PYTHON_LAYERS) - 1
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 FOREIGN = re.compile(r"(^|/)(Python\.h|pybind11|numpy|nanobind)", re.IGNORECASE)
 
 
-def room_of_header(path):
-    """Index of the room of ``malleable/ROOM/...``, None for other headers."""
+def layer_of_header(path):
+    """Index of the layer of ``malleable/LAYER/...``, None for other headers."""
     parts = Path(path).parts
     if len(parts) > 2 and parts[0] == "malleable":
-        return CPP_ROOMS.index(parts[1])
+        return CPP_LAYERS.index(parts[1])
     return None
 
 
-def cpp_faults(room, text):
-    """What a file of this room (None: tests and such) includes though it must not."""
+def cpp_faults(layer, text):
+    """What a file of this layer (None: tests and such) includes though it must not."""
     faults = []
     for header in INCLUDE.findall(text):
         if FOREIGN.search(header):
             faults.append(f"includes {header}: the core knows no Python")
         if header.startswith("."):
             faults.append(f"includes {header}: name it from malleable/ on")
-        target = room_of_header(header)
-        if room is not None and target is not None and target > room:
-            faults.append(f"includes {header}, which stands right of {CPP_ROOMS[room]}")
+        target = layer_of_header(header)
+        if layer is not None and target is not None and target > layer:
+            faults.append(f"includes {header}, which stands right of {CPP_LAYERS[layer]}")
     return faults
 
 
@@ -157,10 +157,10 @@ def python_files():
     return sorted((ROOT / "src" / "malleable").rglob("*.py"))
 
 
-def room_of_cpp_file(path):
+def layer_of_cpp_file(path):
     parts = path.relative_to(ROOT / "cpp").parts
     inside = parts[2:] if parts[0] == "include" else parts[1:]
-    return CPP_ROOMS.index(inside[0]) if parts[0] != "tests" and inside[0] in CPP_ROOMS else None
+    return CPP_LAYERS.index(inside[0]) if parts[0] != "tests" and inside[0] in CPP_LAYERS else None
 
 
 def module_of(path):
@@ -174,18 +174,18 @@ def test_core_includes_run_one_way():
     faults = {
         str(path.relative_to(ROOT)): found
         for path in files
-        if (found := cpp_faults(room_of_cpp_file(path), path.read_text(encoding="utf-8")))
+        if (found := cpp_faults(layer_of_cpp_file(path), path.read_text(encoding="utf-8")))
     }
     assert faults == {}
 
 
-def test_every_file_of_the_core_stands_in_a_room():
+def test_every_file_of_the_core_stands_in_a_layer():
     homeless = [
         str(path.relative_to(ROOT))
         for path in cpp_files()
-        if path.relative_to(ROOT / "cpp").parts[0] != "tests" and room_of_cpp_file(path) is None
+        if path.relative_to(ROOT / "cpp").parts[0] != "tests" and layer_of_cpp_file(path) is None
     ]
-    # The C interface and umbrella headers may stand beside the rooms, sources may not.
+    # The C interface and umbrella headers may stand beside the layers, sources may not.
     assert [name for name in homeless if "/src/" in name] == []
 
 
@@ -201,7 +201,7 @@ def test_python_imports_run_one_way():
         if found := python_faults(rank_of(module_of(path)), text, inside):
             faults[str(path.relative_to(ROOT))] = found
     # The only arrow up: what results offer to people is imported when somebody looks.
-    assert faults == {"src/malleable/view_hook.py": ["imports malleable.view"]}
+    assert faults == {"src/malleable/display.py": ["imports malleable.view"]}
 
 
 @pytest.mark.parametrize("folder", INSIDE)
@@ -222,8 +222,8 @@ def test_every_rule_matches_a_file():
     stems = {module_of(path).split(".")[1] for path in python_files()}
     of_models = {f"*/{path.stem}" for path in python_files() if path.parent.name in MODELS}
     assert set(RANKS) - stems - of_models - {"__init__"} == set()
-    assert sum(map(len, PYTHON_ROOMS)) == len(RANKS), "a rule that stands twice"
-    assert {room_of_cpp_file(path) for path in cpp_files()} >= set(range(len(CPP_ROOMS)))
+    assert sum(map(len, PYTHON_LAYERS)) == len(RANKS), "a rule that stands twice"
+    assert {layer_of_cpp_file(path) for path in cpp_files()} >= set(range(len(CPP_LAYERS)))
     assert {path.parent.name for path in python_files()} >= {*MODELS, *INSIDE}
 
 
@@ -249,7 +249,7 @@ def test_what_has_no_counterpart_of_its_stem_is_seen():
     ]
 
 
-def test_the_papers_are_a_room_apart():
+def test_the_papers_are_a_layer_apart():
     """Figures are imported by the command that shows them, and by nothing else."""
     users = {
         module_of(path)
@@ -269,9 +269,9 @@ def test_oracles_do_not_know_the_package():
 
 
 @pytest.mark.parametrize(
-    ("room", "line"),
+    ("layer", "line"),
     [
-        (0, '#include "malleable/kernel/waterline.hpp"'),
+        (0, '#include "malleable/kernel/water_filling.hpp"'),
         (1, '  #  include "malleable/policy/flex.hpp"'),
         (2, "#include <malleable/sim/slotted.hpp>"),
         (1, "#include <pybind11/numpy.h>"),
@@ -280,8 +280,8 @@ def test_oracles_do_not_know_the_package():
         (1, '#include "../policy/flex.hpp"'),
     ],
 )
-def test_the_check_sees_an_include_that_runs_back(room, line):
-    assert len(cpp_faults(room, f"#pragma once\n{line}\n")) == 1
+def test_the_check_sees_an_include_that_runs_back(layer, line):
+    assert len(cpp_faults(layer, f"#pragma once\n{line}\n")) == 1
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_the_check_sees_an_include_that_runs_back(room, line):
         ("flows.table", "import malleable.jobs.epoch as e"),
         ("objective", "from malleable import simulation"),
         ("jobs.table", "def f():\n    from malleable import Jobs"),
-        ("columns", "import malleable"),
+        ("arrays", "import malleable"),
         ("tandem.matching", "if True:\n    from ..jobs import plan"),
         ("cluster.plan", "from .epoch import Epoch"),
         ("view", "from malleable.cli import main"),
@@ -323,7 +323,7 @@ def test_the_check_lets_arrows_pass_that_run_forward():
     header = '#include <vector>\n#include "malleable/model/jobs.hpp"\n'
     assert cpp_faults(1, header) == []
     assert cpp_faults(0, header) == []
-    fine = "import numpy\nfrom malleable import _core, domain\nfrom malleable.flows.table import Flows\n"
+    fine = "import numpy\nfrom malleable import _core, validation\nfrom malleable.flows.table import Flows\n"
     assert python_faults(rank_of("malleable.jobs.plan"), fine) == []
     table = rank_of("malleable.jobs.table")
     assert python_faults(table, "from .table import Jobs\n", "malleable.jobs") == []
@@ -368,7 +368,7 @@ def test_no_files_use_each_other():
     names = {
         (name if name != "malleable.__init__" else "malleable"): p for name, p in names.items()
     }
-    late = "malleable", "malleable.view_hook"  # import when somebody asks
+    late = "malleable", "malleable.display"  # import when somebody asks
     graph = {
         name: _used(ast.parse(path.read_text()), set(names), set()) - {name, *late}
         for name, path in names.items()

@@ -49,11 +49,11 @@ def test_epochs_of_other_options_differ():
     assert mb.Epoch(4) != mb.Epoch(5)
     assert mb.Epoch(4) != mb.Epoch(4, "max:response")
     assert mb.SlottedEpoch(4) != mb.SlottedEpoch(4, "srpt")
-    assert mb.OverlapEpoch((1, 1)) != mb.OverlapEpoch((2, 1))
+    assert mb.TandemEpoch((1, 1)) != mb.TandemEpoch((2, 1))
     assert mb.FlowEpoch(4) != mb.FlowEpoch(4, task_work=2.0)
     cluster = {"node": [{"slots": 2}]}
     assert mb.Scheduler(cluster, "adaptive") != mb.Scheduler(cluster, mb.Adaptive(guard=2.0))
-    assert mb.Epoch(4) != mb.OverlapEpoch((4, 1))
+    assert mb.Epoch(4) != mb.TandemEpoch((4, 1))
 
 
 def test_a_decision_takes_its_epoch_along():
@@ -77,7 +77,7 @@ def test_a_decision_takes_its_epoch_along():
 
 CORES = {
     "Epoch": lambda: mb.Epoch(3)._core,
-    "OverlapEpoch": lambda: mb.OverlapEpoch((1, 1))._core,
+    "TandemEpoch": lambda: mb.TandemEpoch((1, 1))._core,
     "SlottedEpoch": lambda: mb.SlottedEpoch(3)._core,
 }
 

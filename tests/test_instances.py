@@ -8,7 +8,7 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 
 
 def test_section41():
@@ -130,32 +130,32 @@ def test_what_is_matched():
 
 
 def test_loops():
-    jobs, slots = instances.held_jobs(3, 0.9, 2.0)
+    jobs, slots = instances.periodic_jobs(3, 0.9, 2.0)
     assert (len(jobs), slots) == (400, 100)
     assert set(jobs.weight) == set(range(1, 10))
     assert (jobs.max_slots.min(), jobs.max_slots.max()) == (1, 64)
     slack = (jobs.deadline - jobs.arrival - 4.0) / (jobs.work / jobs.max_slots)
     assert slack.min() >= 1.5 and slack.max() <= 6.0
     assert pytest.approx(4.586, abs=1e-3) == instances.SERVICE
-    gaps = [np.diff(instances.held_jobs(seed, 0.9)[0].arrival).mean() for seed in range(10)]
+    gaps = [np.diff(instances.periodic_jobs(seed, 0.9)[0].arrival).mean() for seed in range(10)]
     assert np.mean(gaps) * 100 * 0.9 == pytest.approx(np.exp(3 + 1.5**2 / 2), rel=0.05)
     # The same jobs for any period, but for their deadlines.
-    other, _ = instances.held_jobs(3, 0.9, 1.0)
+    other, _ = instances.periodic_jobs(3, 0.9, 1.0)
     assert other.work.tolist() == jobs.work.tolist()
     assert other.deadline + 2.0 == pytest.approx(jobs.deadline)
-    errors = np.log(instances.held_errors(3, 0.5))
+    errors = np.log(instances.periodic_errors(3, 0.5))
     assert errors.std() == pytest.approx(0.5, rel=0.1)
 
 
 def test_flows_that_are_held():
-    flows, slots = instances.held_flows(3)
+    flows, slots = instances.periodic_flows(3)
     assert (len(flows), slots) == (80, 50)
     sizes = np.diff(flows.job_offset)
     assert (sizes.min(), sizes.max()) == (3, 8)
     assert (flows.max_slots.min(), flows.max_slots.max()) == (1, 29)
     pairs = (sizes * (sizes - 1) / 2).sum()
     assert len(flows.parent) / pairs == pytest.approx(0.35, abs=0.05)
-    assert instances.held_flows(3)[0].work.tolist() == flows.work.tolist()
+    assert instances.periodic_flows(3)[0].work.tolist() == flows.work.tolist()
 
 
 @pytest.mark.parametrize(("jobs", "load"), [(500, 0.9), (1500, 1.2)])

@@ -5,7 +5,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import malleable as mb
-from malleable import names
+from malleable import policies
 from malleable.live.futures import Future
 from malleable.objective import KINDS
 from malleable.policies import policy_names
@@ -14,12 +14,12 @@ from malleable.policies import policy_names
 @pytest.mark.parametrize("model", ["job", "flow", "tandem", "slotted", "cluster"])
 def test_policies(model):
     registry = policy_names(model + "s" * (model in ("job", "flow")))
-    assert get_args(getattr(names, f"{model.title()}Policy")) == registry
+    assert get_args(getattr(policies, f"{model.title()}Policy")) == registry
 
 
 def test_objectives():
     meant = {f"{aggregate}:{kind}" for aggregate in ("sum", "max") for kind in KINDS}
-    assert set(get_args(names.ObjectiveName)) == meant
+    assert set(get_args(policies.ObjectiveName)) == meant
 
 
 def test_a_future_is_generic_in_what_its_call_returns():

@@ -143,8 +143,8 @@ def test_gang_by_hand():
     assert packing.gang_packing([0, 1], [1, 1], [5, 1], [9, 9], 4).completion == [math.inf, 0.25]
 
 
-def test_waterline_by_hand():
-    share = packing.waterline_allocation
+def test_water_filling_by_hand():
+    share = packing.water_filling_allocation
     assert share([0, 0, 0], [9, 9, 9], [1, 1, 1], 7) == [3, 2, 2]
     assert share([5, 0, 0], [9, 9, 1], [1, 1, 1], 9) == [5, 3, 1]
     assert share([0, 0], [10, 10], [1, 3], 10) == [3, 7]  # 2.5 and 7.5: a tie
@@ -154,18 +154,18 @@ def test_waterline_by_hand():
     assert share([0, 1, 0], [4, 4, 2], [0, 0, 1], 6) == [2, 2, 2]
     assert share([0] * 4, [5] * 4, [1] * 4, 2) == [1, 1, 0, 0]
     assert share([0] * 3, [9] * 3, [0.1, 0.2, 0.3], 6) == [1, 2, 3]
-    plan = packing.waterline_plan([2, 8], [0, 0], [4, 4], [1, 1], 4)
+    plan = packing.water_filling_plan([2, 8], [0, 0], [4, 4], [1, 1], 4)
     assert plan.completion == [1, 2.5]
 
 
-def test_waterline_shares_are_level():
+def test_water_filling_shares_are_level():
     rng = np.random.default_rng(2)
     for _ in range(200):
         jobs, slots = int(rng.integers(1, 9)), int(rng.integers(1, 30))
         _, low, high = random_sizes(rng, jobs, slots)
         weight = rng.choice([0.5, 1.0, 2.0, rng.uniform(0.1, 3)], jobs)
-        shares = packing.waterline_shares(low, high, weight, slots)
-        given = packing.waterline_allocation(low, high, weight, slots)
+        shares = packing.water_filling_shares(low, high, weight, slots)
+        given = packing.water_filling_allocation(low, high, weight, slots)
         assert sum(shares) == sum(given) == min(slots, sum(high))
         assert all(m <= g <= M for m, g, M in zip(low, given, high, strict=True))
         assert all(abs(g - s) < 1 for g, s in zip(given, shares, strict=True))
@@ -186,7 +186,7 @@ def test_packings_are_schedules(seed):
     plans = [
         (packing.packing(order, *problem), "guarantee"),
         (packing.gang_packing(order, *problem), "gang"),
-        (packing.waterline_plan(work, low, high, weight, slots), "guarantee"),
+        (packing.water_filling_plan(work, low, high, weight, slots), "guarantee"),
         (packing.packing(packing.fifo_order(weight), work, [0] * jobs, high, slots), "none"),
     ]
     for plan, mode in plans:

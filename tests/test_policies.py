@@ -100,7 +100,7 @@ def test_only_what_a_loop_can_call_is_an_epochs_policy():
     with pytest.raises(ValueError, match=r"policy = 'dsrpt': expected one of asrpt, .*fair"):
         mb.SlottedEpoch(4, "dsrpt")
     with pytest.raises(ValueError, match=r"policy = 'ps': expected one of fcfs, "):
-        mb.OverlapEpoch((1, 1), "ps")
+        mb.TandemEpoch((1, 1), "ps")
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -41,7 +41,7 @@ class Flows(Jobs):
         return self.epoch.add(mb.Flows([[{"work": 4}]] * count, **dated(arrival))).jobs
 
 
-class Overlap(Jobs):
+class Tandem(Jobs):
     def add(self, count, arrival=0.0):
         ones = np.ones(count)
         return self.epoch.add(ones, ones, **dated(arrival), max_map_slots=2)
@@ -55,7 +55,7 @@ class Slotted(Jobs):
 MAKERS = {
     "Epoch": lambda: Jobs(mb.Epoch(6), 3, work=2.0),
     "FlowEpoch": lambda: Flows(mb.FlowEpoch(6), 3, work=2.0),
-    "OverlapEpoch": lambda: Overlap(mb.OverlapEpoch((6, 4)), (3, 2), (0, 0), map=0.5),
+    "TandemEpoch": lambda: Tandem(mb.TandemEpoch((6, 4)), (3, 2), (0, 0), map=0.5),
     "SlottedEpoch": lambda: Slotted(mb.SlottedEpoch(6), 3, maps=1, running=1),
 }
 
@@ -189,7 +189,7 @@ def test_no_slots_are_legal(name):
     last = one.epoch.decide(2.0, slots=one.none)
     assert not last.slots.any() and last.changed.any()
     assert not one.epoch.decide(3.0).changed.any()
-    if name != "OverlapEpoch":
+    if name != "TandemEpoch":
         assert one.epoch.slots == 0
 
 
@@ -212,7 +212,7 @@ def test_a_decision_names_every_job_that_has_or_had_slots(name, seed):
         assert decision.now == now
         assert len(set(named)) == len(named) and set(named) <= set(ids)
         assert decision.changed.dtype == np.bool_ and decision.slots.dtype == np.int64
-        width = 2 if name == "OverlapEpoch" else 1
+        width = 2 if name == "TandemEpoch" else 1
         assert decision.slots.shape == ((len(named), 2) if width == 2 else (len(named),))
         after, none = slots_of(decision), [0] * width
         had = {job: row for job, row in before.items() if job in ids}

@@ -30,7 +30,7 @@ def tasks(epoch, now):
     ("make", "come"),
     [
         (lambda: mb.FlowEpoch(2, period=1.0), flows),
-        (lambda: mb.OverlapEpoch((2, 2), period=1.0), phases),
+        (lambda: mb.TandemEpoch((2, 2), period=1.0), phases),
         (lambda: mb.SlottedEpoch(2, period=4.0), tasks),
     ],
     ids=["flows", "phases", "tasks"],

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.ground.loops import FlowEpochRule, JobEpoch, hold_flows, hold_jobs
-from benchmarks.ground.rivals import level
-from tests.held_loops import hold_phases, hold_slots
+from benchmarks.rivals.loops import FlowEpochRule, JobEpoch, hold_flows, hold_jobs
+from benchmarks.rivals.rules import level
+from tests.periodic_loops import hold_phases, hold_slots
 
 SEEDS = range(20)
 LOAD = 0.8
@@ -30,7 +30,7 @@ def in_periods(work, period):
     return np.ceil(work / period) * period
 
 
-def held_jobs(rule, objective, seed, factor):
+def periodic_jobs(rule, objective, seed, factor):
     rng = np.random.default_rng(seed)
     slots, count = 12, 7 if factor < 0.05 else 40
     work, most = rng.lognormal(1.0, 1.2, count), rng.integers(1, 13, count)
@@ -42,7 +42,7 @@ def held_jobs(rule, objective, seed, factor):
     return (response / (work if objective == "sum:stretch" else 1.0)).mean()
 
 
-def held_flows(rule, objective, seed, factor):
+def periodic_flows(rule, objective, seed, factor):
     rng = np.random.default_rng(seed)
     slots, rows, depth = 12, [], []
     for _ in range(4 if factor < 0.05 else 20):
@@ -118,7 +118,7 @@ def held_phases(rule, objective, seed, factor):
             )
 
         return hold_phases(jobs, slots, ask, period)
-    epoch, ids = mb.OverlapEpoch(slots, policy, period=said * period), {}
+    epoch, ids = mb.TandemEpoch(slots, policy, period=said * period), {}
 
     def ask_epoch(here, now):
         for job in [job for job in ids if job not in here]:
@@ -158,10 +158,10 @@ AS_IS, KNOWN = 0, 1
 FLEX = ("sum:response", "sum:stretch")  # completions are decided as responses are
 LOOPS = [
     # loop, objective, ours, rivals
-    *((held_jobs, kind, ("flex", KNOWN), [("fair", AS_IS), ("fair", KNOWN)]) for kind in FLEX),
+    *((periodic_jobs, kind, ("flex", KNOWN), [("fair", AS_IS), ("fair", KNOWN)]) for kind in FLEX),
     *(
         (
-            held_flows,
+            periodic_flows,
             kind,
             ("flowflex", KNOWN),
             [("equal", AS_IS), ("equal", KNOWN), ("fair", KNOWN)],

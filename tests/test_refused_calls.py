@@ -124,7 +124,7 @@ CALLS = {
         {"now": 1e6, "slots": 9},
         {"now": [*TIME, 0.5], "slots": [s for s in SLOTS if s != 0]},
     ),
-    (mb.OverlapEpoch, "add"): (
+    (mb.TandemEpoch, "add"): (
         {"map": [1.0, 2.0], "shuffle": [1.0, 2.0]},
         {
             "map": [*FIRST, [1.0, -1.0], None],
@@ -135,7 +135,7 @@ CALLS = {
             "max_shuffle_slots": LIMITS,
         },
     ),
-    (mb.OverlapEpoch, "update"): (
+    (mb.TandemEpoch, "update"): (
         {"ids": two},
         {
             "ids": IDS,
@@ -146,9 +146,9 @@ CALLS = {
             "max_shuffle_slots": LIMITS,
         },
     ),
-    (mb.OverlapEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
-    (mb.OverlapEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
-    (mb.OverlapEpoch, "decide"): (
+    (mb.TandemEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
+    (mb.TandemEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
+    (mb.TandemEpoch, "decide"): (
         {"now": 1e6, "slots": (7, 0)},
         {"now": [*TIME, -1e6], "slots": PAIRS},
     ),
@@ -185,7 +185,7 @@ CALLS = {
 
 def used(cls):
     """An object of the class that has been used for a while, and ids of its jobs."""
-    name = {mb.Epoch: "epoch", mb.FlowEpoch: "flow", mb.OverlapEpoch: "overlap-max-srpt"}
+    name = {mb.Epoch: "epoch", mb.FlowEpoch: "flow", mb.TandemEpoch: "tandem-max-srpt"}
     name |= {mb.SlottedEpoch: "slotted-asrpt"}
     kind = next(kind for kind in KINDS if kind.name == name[cls])
     kept, memory, rng = kind.start(11, steps=25)
@@ -243,7 +243,7 @@ def test_the_call_that_is_right_is_right(cls, name):
 
 
 def test_every_method_is_called():
-    for cls in (mb.Epoch, mb.FlowEpoch, mb.OverlapEpoch, mb.SlottedEpoch):
+    for cls in (mb.Epoch, mb.FlowEpoch, mb.TandemEpoch, mb.SlottedEpoch):
         methods = {
             name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name))
         }

@@ -210,7 +210,7 @@ def test_a_second_thread_is_told(monkeypatch):
         lambda: scheduler.decide(0.0),
         lambda: scheduler.assign(0.0, 1),
         lambda: scheduler.update([0], map_seconds=[1]),
-        lambda: scheduler.finished([0], seconds=1.0),
+        lambda: scheduler.ended([0], seconds=1.0),
         lambda: scheduler.finish([0]),
         lambda: scheduler.remove([0]),
         lambda: scheduler.counts([0]),

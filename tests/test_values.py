@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable import values
+from malleable import checkpoints
 from malleable.cluster.matching import AdaptiveMatching, ClassMatching
 from malleable.cluster.scheduler import SchedulerDecision, TaskStarts
 from malleable.epoch import AssessedDecision, BaseDecision, ExplainedDecision
@@ -16,7 +16,7 @@ from malleable.flows.epoch import FlowDecision, FlowIds
 from malleable.objective import Objective, parse_objective
 from malleable.replications import Replications, replicate
 from malleable.slotted.epoch import SlottedDecision
-from malleable.tandem.epoch import OverlapDecision
+from malleable.tandem.epoch import TandemDecision
 
 
 def flows(work=4.0):
@@ -53,8 +53,8 @@ def epoch_decision(slots):
     return epoch.decide(0.0)
 
 
-def overlap_decision(slots):
-    epoch = mb.OverlapEpoch((int(slots), 1))
+def tandem_decision(slots):
+    epoch = mb.TandemEpoch((int(slots), 1))
     epoch.add([1.0, 2.0], [2.0, 1.0])
     return epoch.decide(0.0)
 
@@ -79,7 +79,7 @@ MAKERS = {
     mb.Trace: lambda x: mb.read(io.StringIO(f"a\t0\t0\t{x}\t4\t0\nb\t5\t5\t1\t2\t0\n")),
     mb.MapShuffleStream: lambda x: mb.MapShuffleStream(int(x), 0.5),
     mb.MapReduceJobs: lambda x: mb.MapReduceJobs([3, 1], [[1, int(x)], []]),
-    mb.MapReduceStream: lambda x: mb.MapReduceStream(slots=int(x)),
+    mb.MapReduceStream: lambda x: mb.MapReduceStream(steps=int(x)),
     mb.ClusterJobs: cluster_jobs,
     mb.Cluster: cluster,
     mb.Adaptive: lambda x: mb.Adaptive(guard=x),
@@ -88,7 +88,7 @@ MAKERS = {
     mb.Decision: epoch_decision,
     FlowDecision: lambda x: flow_epoch(2.0)[0].decide(now=x),
     FlowIds: lambda x: flow_epoch(2.0)[0].add(mb.Flows([[{"work": 1}]] * int(x))),
-    OverlapDecision: overlap_decision,
+    TandemDecision: tandem_decision,
     SlottedDecision: lambda x: slotted_decision(int(x)),
     TaskStarts: lambda x: adaptive(int(x)).assign(0.0, 2),
     AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
@@ -122,7 +122,7 @@ def test_no_public_class_is_left_out():
     kept = {
         mb.Epoch,
         mb.FlowEpoch,
-        mb.OverlapEpoch,
+        mb.TandemEpoch,
         mb.SlottedEpoch,
         mb.Scheduler,
         mb.Executor,
@@ -177,7 +177,7 @@ def test_names_count():
     ],
 )
 def test_same(a, b, equal):
-    assert values.same(a, b) is equal and values.same(b, a) is equal
+    assert checkpoints.same(a, b) is equal and checkpoints.same(b, a) is equal
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ loops that ask at every event), `tables` (large, with deadlines), `clusters` (ta
 speed-ups), `sleeps` (live runs), `hpc`
 (rigid and malleable jobs of MPI programs), `rigid` (logs of rigid jobs).
 Generators draw with NumPy's default generator (PCG64) from the seed alone, so an instance is the same wherever
-it is drawn with the same NumPy. All names are found here: ``from benchmarks.instances import held_jobs``.
+it is drawn with the same NumPy. All names are found here: ``from benchmarks.instances import periodic_jobs``.
 """
 
 from benchmarks.instances.clusters import *  # noqa: F403

@@ -1,14 +1,14 @@
 """Jobs and flows that come one after the other, for loops that ask for decisions.
 
-held_jobs(seed, load, period, jobs=400): works lognormal(3, 1.5), maxima U{1..64}, minima 0, 100 slots,
+periodic_jobs(seed, load, period, jobs=400): works lognormal(3, 1.5), maxima U{1..64}, minima 0, 100 slots,
     Poisson arrivals E[work] / (100 load) apart, E[work] = exp(3 + 1.5^2 / 2); deadlines arrival + work / max
     x U(1.5, 6) + 2 period, weights U{1..9}. Works, maxima and arrivals depend on the seed alone, so the same
-    jobs are held for any period. Seeds HELD_SEEDS, periods HELD_PERIODS x SERVICE, the mean time of a job at
+    jobs are held for any period. Seeds LOOP_SEEDS, periods LOOP_PERIODS x SERVICE, the mean time of a job at
     its maximum. The load is that of the distribution: what a draw of 400 jobs brings until its last arrival
     is 0.77 times the slots in the mean and from 0.59 to 0.95 in single draws (seeds 0 to 19), so that ratios
     of two rules over 20 seeds scatter by 0.02 at P = 0.2, by 0.01 at P = 5.
-held_errors(seed, sigma, jobs=400): factors exp(sigma Z) of what is believed of their works.
-held_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.5, 1), maxima U{1..29}, an
+periodic_errors(seed, sigma, jobs=400): factors exp(sigma Z) of what is believed of their works.
+periodic_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.5, 1), maxima U{1..29}, an
     arrow from each earlier job with chance 0.35, 50 slots, Poisson arrivals E[work of a flow] / (50 load)
     apart.
 due_stream(seed, jobs, load=0.9): 100 slots, three in ten jobs there at the start, the others come Poisson
@@ -30,20 +30,20 @@ from malleable import Flows, Jobs
 
 __all__ = [
     "DUE_EVERY",
-    "HELD_PERIODS",
-    "HELD_SEEDS",
+    "LOOP_PERIODS",
+    "LOOP_SEEDS",
     "SERVICE",
     "due_stream",
-    "held_errors",
-    "held_flows",
-    "held_jobs",
+    "periodic_errors",
+    "periodic_flows",
+    "periodic_jobs",
     "width_stream",
 ]
 
-HELD_PERIODS = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+LOOP_PERIODS = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """How long decisions are held, in mean times of a job at its maximum (`SERVICE`)."""
 
-HELD_SEEDS = range(20)
+LOOP_SEEDS = range(20)
 """Seeds of loops whose decisions are held."""
 
 DUE_EVERY = 5.0
@@ -55,7 +55,7 @@ SERVICE = _MEAN * sum(1 / most for most in range(1, 65)) / 64
 """E[work / maximum] of these jobs: 4.59 s."""
 
 
-def held_jobs(
+def periodic_jobs(
     seed: int, load: float = 0.8, period: float = 1.0, jobs: int = 400
 ) -> tuple[Jobs, int]:
     """Malleable jobs that come while decisions are held for a period."""
@@ -68,12 +68,12 @@ def held_jobs(
     return Jobs(work, arrival=arrival, max_slots=most, deadline=due, weight=weight), slots
 
 
-def held_errors(seed: int, sigma: float, jobs: int = 400) -> npt.NDArray[np.float64]:
+def periodic_errors(seed: int, sigma: float, jobs: int = 400) -> npt.NDArray[np.float64]:
     """What somebody believes of each job's work, over the truth."""
     return np.random.default_rng([seed, 1]).lognormal(0.0, sigma, jobs)
 
 
-def held_flows(seed: int, load: float = 0.8, flows: int = 80) -> tuple[Flows, int]:
+def periodic_flows(seed: int, load: float = 0.8, flows: int = 80) -> tuple[Flows, int]:
     """DAGs that come while decisions are held for a period."""
     rng, slots = np.random.default_rng(seed), 50
     tables = []

@@ -29,7 +29,7 @@ cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on
 cluster_section51(): 20 flows of that section's generator without its scaling, as map jobs of as many tasks as
     they have slots at most, on 25 generic slots, seed 1.
 m_m_1(J, seed): J jobs with map work Exp(1) and nothing to shuffle, Poisson arrivals of M_M_1's load.
-OverlapStream(policy, J, most): an OverlapEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
+TandemStream(policy, J, most): an TandemEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
     station, at most ``most`` a job; 1 % of the jobs leave and as many come, and 1 % change, seed 1.
 slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce work, on 10,000 machines with
     200 arrivals a slot for 5,000 slots, seed 1.
@@ -57,9 +57,9 @@ from malleable import (
     Jobs,
     MapReduceJobs,
     MapShuffleJobs,
-    OverlapEpoch,
     Scheduler,
     SlottedEpoch,
+    TandemEpoch,
     generate_cluster_jobs,
 )
 from malleable.cluster.table import cluster_flows
@@ -67,7 +67,7 @@ from malleable.flows.generate import section51_flows
 from malleable.jobs.generate import bimodal_jobs
 from malleable.slotted.epoch import SlottedDecision
 from malleable.slotted.generate import section7
-from malleable.tandem.epoch import OverlapDecision
+from malleable.tandem.epoch import TandemDecision
 from malleable.view.latency import DecisionStream, instance_a, instance_b
 
 __all__ = [
@@ -77,7 +77,7 @@ __all__ = [
     "SEEDS",
     "SIZES",
     "KindStream",
-    "OverlapStream",
+    "TandemStream",
     "busy_scheduler",
     "cluster_flow_stream",
     "cluster_overload",
@@ -189,12 +189,12 @@ class KindStream:
         return self.epoch.decide(self._now)
 
 
-class OverlapStream:
+class TandemStream:
     """An epoch of overlapping phases with methods `change` and `decide`."""
 
     def __init__(self, policy: str, jobs: int, most: int | None, seed: int = 1) -> None:
         self.slots = 10_000
-        self.epoch = OverlapEpoch((self.slots, self.slots), policy)
+        self.epoch = TandemEpoch((self.slots, self.slots), policy)
         self._rng = np.random.default_rng(seed)
         self._most = most
         self._few = max(1, jobs // 100)
@@ -212,7 +212,7 @@ class OverlapStream:
         left = self._rng.lognormal(0.0, 1.5, (2, self._few))
         self.epoch.update(chosen, map=left[0], shuffle=left[1], ready=left[1] / 2)
 
-    def decide(self) -> OverlapDecision:
+    def decide(self) -> TandemDecision:
         """The decision now."""
         return self.epoch.decide(0.0)
 
@@ -281,7 +281,7 @@ def flow_epoch_instance(flows: int) -> tuple[Flows, int]:
 
 def slotted_cluster() -> tuple[MapReduceJobs, int]:
     """A million jobs on 10,000 machines at load 0.9."""
-    return section7("exp-large", slots=5_000, rate=200.0, rng=1), 10_000
+    return section7("exp-large", steps=5_000, rate=200.0, rng=1), 10_000
 
 
 class SlottedLoop:

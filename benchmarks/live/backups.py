@@ -19,24 +19,24 @@ import time
 from benchmarks.instances import ATTEMPTS, SleepingJob, straggling_sleeps
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 
 
-def work_of(name: str, job: SleepingJob, backups: bool, inherent: bool) -> Work:
+def work_of(name: str, job: SleepingJob, backups: bool, inherent: bool) -> JobState:
     """A job as a loop has it."""
 
     def make(number: int, attempt: int) -> Task:
         seconds = job.seconds[number, 0 if inherent else min(attempt, ATTEMPTS - 1)]
         return Task("", ["sleep", f"{seconds:.3f}"])
 
-    return Work(name, len(job.seconds), make, backups=backups, arrival=job.arrival)
+    return JobState(name, len(job.seconds), make, backups=backups, arrival=job.arrival)
 
 
 def run(
     jobs: list[SleepingJob], slots: int, policy: str, backups: bool, inherent: bool
-) -> list[Work]:
+) -> list[JobState]:
     """All jobs as they ended."""
     engine = Local(slots)
     try:
@@ -56,7 +56,7 @@ def run(
         engine.close(0.0)
 
 
-def response(works: list[Work], jobs: list[SleepingJob]) -> float:
+def response(works: list[JobState], jobs: list[SleepingJob]) -> float:
     """Its mean."""
     return statistics.mean(work.ended - job.arrival for work, job in zip(works, jobs, strict=True))
 

@@ -31,7 +31,7 @@ from sleeping import fluid, tasks_of
 
 import malleable as mb
 from malleable.live.decider import SchedulerDecider
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 
@@ -186,7 +186,9 @@ class HyperQueue:
                 start, row = time.time(), 0
                 while row < len(work) or not loop.finished:
                     while row < len(work) and time.time() >= start + arrivals[row]:
-                        loop.add(Work(f"job {row}", len(work[row]), self.maker(folder, row, work)))
+                        loop.add(
+                            JobState(f"job {row}", len(work[row]), self.maker(folder, row, work))
+                        )
                         row += 1
                     more = start + arrivals[row] - time.time() if row < len(work) else 1.0
                     if loop.finished:

@@ -98,7 +98,7 @@ def side_by_side(seed, workers):
     return statistics.fmean(found)
 
 
-def in_turn(seed, workers):
+def guarded(seed, workers):
     Parallel(n_jobs=workers)(delayed(nap)(0.01) for _ in range(2 * workers))
     began, ends = time.perf_counter(), []
     for own in searches(seed):
@@ -135,7 +135,7 @@ def main():
     options = parser.parse_args()
     ratios = []
     for seed in range(options.seeds):
-        ways = pooled, side_by_side, in_turn, in_threads
+        ways = pooled, side_by_side, guarded, in_threads
         found = [each(seed, options.workers) for each in ways]
         ratios.append(found[0] / min(found[1:]))
         told = zip(("pool", "side by side", "in turn", "in threads"), found, strict=True)

@@ -1,7 +1,7 @@
 """What each larger mechanism of the core is worth, over a plain replacement of at most 40 lines.
 
-A set is a list of instances on which the build that is installed is measured. Each `ground:SECTION` has
-the instances and our own rules of `benchmarks.ground`. Sets of other names have real traces, or instances
+A set is a list of instances on which the build that is installed is measured. Each `rivals:SECTION` has
+the instances and our own rules of `benchmarks.rivals`. Sets of other names have real traces, or instances
 that no rule was chosen on.
 
 To measure a row of `benchmarks/results/mechanisms.md` again, check out the commit that the row names and
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.ground import sections  # noqa: F401
-from benchmarks.ground.table import SECTIONS, SkippedError
+from benchmarks.rivals import sections  # noqa: F401
+from benchmarks.rivals.table import SECTIONS, SkippedError
 
 KINDS = ("benchmarks", "traces", "families")
 
@@ -64,7 +64,7 @@ def _of_section(name: str) -> Iterator[Instance]:
 
 
 for _name in SECTIONS:
-    SETS[f"ground:{_name}"] = Set("benchmarks", lambda _name=_name: _of_section(_name))
+    SETS[f"rivals:{_name}"] = Set("benchmarks", lambda _name=_name: _of_section(_name))
 
 
 def measure(name: str, draws: int | None = None) -> Iterator[dict[str, Any]]:

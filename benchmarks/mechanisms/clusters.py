@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 import malleable as mb
-from benchmarks.ground.table import SkippedError
 from benchmarks.instances import TRACED_PHASES, traced_phases, traces
 from benchmarks.mechanisms import Instance, instances
+from benchmarks.rivals.table import SkippedError
 
 _JOBS = 250
 _LOAD = 0.85

@@ -1,4 +1,4 @@
-"""Sets of loops that ask an epoch, on families that are not on the proving ground."""
+"""Sets of loops that ask an epoch, on families that are not in the benchmarks against rivals."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import malleable as mb
-from benchmarks.ground.loops import FlowEpochRule, JobEpoch, hold_flows, hold_jobs
-from benchmarks.ground.sections.periods import penalty
-from benchmarks.instances import due_table, held_errors
+from benchmarks.instances import due_table, periodic_errors
 from benchmarks.mechanisms import Instance, instances
 from benchmarks.mechanisms.families import DAGS, FAMILIES, dags, mean_time, stream, table
+from benchmarks.rivals.loops import FlowEpochRule, JobEpoch, hold_flows, hold_jobs
+from benchmarks.rivals.sections.periods import penalty
 
 _SEEDS = tuple(range(1, 9))
 
@@ -40,7 +40,7 @@ def _loop(family: str, objective: str, periods: float, sigma: float, seed: int) 
     if objective in ("sum:response", "sum:stretch"):
         jobs = jobs._replaced(weight=np.ones(len(jobs)))
     period = periods * mean_time(jobs)
-    believed = jobs.work * held_errors(seed, sigma, len(jobs)) if sigma else None
+    believed = jobs.work * periodic_errors(seed, sigma, len(jobs)) if sigma else None
     asked = JobEpoch(slots, objective, period=period)
     return _cost(objective, jobs, hold_jobs(jobs, slots, asked, period, believed))
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import malleable as mb
-from benchmarks.ground.table import SkippedError
 from benchmarks.instances import hawk_jobs, traces
 from benchmarks.mechanisms import Instance, instances
+from benchmarks.rivals.table import SkippedError
 
 _SLOTS = 32
 

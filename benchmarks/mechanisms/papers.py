@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import malleable as mb
-from benchmarks.ground.table import SECTIONS
 from benchmarks.mechanisms import Instance, instances
+from benchmarks.rivals.table import SECTIONS
 from malleable.papers.adaptive import benchmark_jobs, table3_cluster
 
-# The name of a section of the proving ground, ours, the plainest rule.
+# The name of a section of the benchmarks against rivals, ours, the plainest rule.
 _SECTIONS = {
     "overlap": ("tandem", "two-srpt", "ps"),
     "flows": ("flows", "flowflex", "srwf"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import malleable as mb
-from benchmarks.instances import due_steps, due_table, held_jobs
+from benchmarks.instances import due_steps, due_table, periodic_jobs
 from benchmarks.mechanisms import Instance, instances
 from benchmarks.mechanisms.families import (
     CURVES,
@@ -110,7 +110,7 @@ def below_linear() -> Iterator[Instance]:
                 )
 
 
-@instances("plans-held", "families")
+@instances("plans-periodic", "families")
 def held() -> Iterator[Instance]:
     """Plans of loops that hold decisions."""
     for family in FAMILIES:
@@ -125,13 +125,13 @@ def held() -> Iterator[Instance]:
                 )
 
 
-@instances("plans-held-ground", "benchmarks")
-def held_ground() -> Iterator[Instance]:
+@instances("plans-periodic-benchmarks", "benchmarks")
+def periodic_benchmarks() -> Iterator[Instance]:
     """The jobs of the section `loops-period-jobs`, all there at time 0."""
     for objective in ("sum:response", "sum:stretch", "max:stretch"):
         for period in (0.5, 2.0):
             yield from _both(
-                f"held_jobs, 100 jobs at once, period {period:g} s",
+                f"periodic_jobs, 100 jobs at once, period {period:g} s",
                 _at_once,
                 objective,
                 (1, 2, 3, 4),
@@ -140,7 +140,7 @@ def held_ground() -> Iterator[Instance]:
 
 
 def _at_once(seed: int) -> tuple[Any, int]:
-    jobs, slots = held_jobs(seed, jobs=100)
+    jobs, slots = periodic_jobs(seed, jobs=100)
     return mb.Jobs(jobs.work, max_slots=jobs.max_slots), slots
 
 

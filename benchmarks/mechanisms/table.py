@@ -16,11 +16,11 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "benchmarks" / "results" / "mechanisms"
 PAGE = ROOT / "benchmarks" / "results" / "mechanisms.md"
 DECISIONS = ("stays", "replaced", "goes")
-ROOMS = ("kernel", "policy", "scheduler")
+LAYERS = ("kernel", "policy", "scheduler")
 LARGE = 300
 FRAME = {
     "kernel/expected_ends": "when jobs will end, as operators are told: no decision looks at it",
-    "kernel/waterline": "fair shares by their definition, with which figures 5 and 6 of the FLEX paper compare",
+    "kernel/water_filling": "fair shares by definition, with which figures 5 and 6 of the FLEX paper compare",
     "policy/backfill": "FCFS, EASY and conservative backfill by their definitions: the rivals of rigid jobs",
     "policy/epoch": "the object that hosts call: its verbs, and which rule decides",
     "policy/epoch/flow_table": "the flows of an epoch: rows, ids, what callers may change",
@@ -152,7 +152,7 @@ def large() -> dict[str, int]:
     headers, sources = ROOT / "cpp" / "include" / "malleable", ROOT / "cpp" / "src"
     lines: Counter[str] = Counter()
     for root in (headers, sources):
-        for path in (path for room in ROOMS for path in (root / room).rglob("*.?pp")):
+        for path in (path for layer in LAYERS for path in (root / layer).rglob("*.?pp")):
             lines[_stem(path.relative_to(root).with_suffix(""), headers)] += _code_lines(path)
     return {stem: count for stem, count in sorted(lines.items()) if count > LARGE}
 

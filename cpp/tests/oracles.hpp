@@ -87,8 +87,8 @@ __extension__ using Wide = __int128;  // slots times weights
 
 // clamp(level w, m, M) with exact fractions for whole weights > 0: rounded down, then one slot each
 // to the largest fractions, ties to the lower index.
-inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>& weight,
-                         const Order& jobs, Wide slots, Doubles& shares) {
+inline void water_filling_of(const Problem& problem, const std::vector<std::int64_t>& weight,
+                             const Order& jobs, Wide slots, Doubles& shares) {
   const auto low = [&](Index j) { return static_cast<Wide>(problem.low[j]); };
   const auto high = [&](Index j) { return static_cast<Wide>(problem.high[j]); };
   // Total at the level p / q, times q.
@@ -132,9 +132,9 @@ inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>
   for (Wide k = 0; k < left; ++k) shares[fractions[static_cast<std::size_t>(k)].second] += 1.0;
 }
 
-// The waterline of the jobs with work; without `weight` all weigh the same. Weight 0: minima until
-// all others are at their maxima, then equal shares.
-inline Doubles waterline_slowly(const Problem& problem, const Doubles& weight) {
+// The water_filling of the jobs with work; without `weight` all weigh the same. Weight 0: minima
+// until all others are at their maxima, then equal shares.
+inline Doubles water_filling_slowly(const Problem& problem, const Doubles& weight) {
   Doubles shares(problem.size(), 0.0);
   Order weighted, light;
   std::int64_t admitted = 0, most = 0, reserved = 0;
@@ -156,8 +156,8 @@ inline Doubles waterline_slowly(const Problem& problem, const Doubles& weight) {
     }
   }
   const std::int64_t used = std::min(most, slots - reserved);
-  waterline_of(problem, whole, weighted, used, shares);
-  waterline_of(problem, whole, light, slots - used, shares);
+  water_filling_of(problem, whole, weighted, used, shares);
+  water_filling_of(problem, whole, light, slots - used, shares);
   return shares;
 }
 

@@ -1,5 +1,5 @@
 // Random tables of map-and-reduce jobs, and slotted policies that sort everything anew in every
-// slot: slow, obvious, for comparison with those that are told only what changed.
+// step: slow, obvious, for comparison with those that are told only what changed.
 #pragma once
 
 #include <algorithm>
@@ -54,12 +54,12 @@ class NaivePolicy : public SlottedPolicy {
   void leave(std::span<const SlottedJob>, Index row, bool) override {
     rows_.erase(std::find(rows_.begin(), rows_.end(), row));
   }
-  void pass(std::int64_t machines, double slots) override {
-    virtual_slots(static_cast<double>(machines) * slots);
+  void pass(std::int64_t machines, double steps) override {
+    virtual_steps(static_cast<double>(machines) * steps);
   }
 
  protected:
-  virtual void virtual_slots(double) {}
+  virtual void virtual_steps(double) {}
 
   // Rows by key, ties by sequence.
   template <typename Key>
@@ -107,7 +107,7 @@ class NaiveVirtual : public NaivePolicy {
     Index row;
     double map, total;
   };
-  void virtual_slots(double capacity) override {
+  void virtual_steps(double capacity) override {
     served_.clear();
     while (capacity > 0.0 && !ghosts_.empty()) {
       auto least = ghosts_.begin();
@@ -131,16 +131,16 @@ class NaiveVirtual : public NaivePolicy {
   }
 
   std::map<std::int64_t, Ghost> ghosts_;   // by sequence
-  std::map<std::int64_t, double> served_;  // map units of the slot
+  std::map<std::int64_t, double> served_;  // map units of the step
 };
 
-// Last slots of all jobs, in the order of the table.
+// Last steps of all jobs, in the order of the table.
 inline std::vector<std::int64_t> finish_of(const SlottedTable& table, const SlottedOptions& options,
                                            std::unique_ptr<SlottedPolicy> policy,
                                            std::span<const double> estimate = {}) {
   SlottedSim sim(options, std::move(policy));
   sim.feed(table.view(), estimate);
-  sim.advance(kLastSlot);
+  sim.advance(kLastStep);
   const SlottedRecords records = sim.take_records();
   std::vector<std::int64_t> finish(table.map.size(), -1);
   for (std::size_t k = 0; k < records.job.size(); ++k) {

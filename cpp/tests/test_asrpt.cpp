@@ -8,7 +8,7 @@ class NaiveAsrpt final : public NaiveVirtual {
  public:
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle, bool,
               std::vector<SlottedGrant>& grants) override {
-    virtual_slots(static_cast<double>(machines));
+    virtual_steps(static_cast<double>(machines));
     const auto order = by(jobs, [](const SlottedJob& job) { return job.left(); });
     for (const Index row : order) give(jobs, row, planned(jobs[row]), idle);
     for (const Index row : order) give(jobs, row, jobs[row].ready, idle);
@@ -23,8 +23,8 @@ class NaiveDsrpt final : public NaiveVirtual {
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle, bool,
               std::vector<SlottedGrant>& grants) override {
     const auto before = ghosts_;
-    virtual_slots(static_cast<double>(machines));
-    // The virtual order of the slot: least work first as it was at its beginning.
+    virtual_steps(static_cast<double>(machines));
+    // The virtual order of the step: least work first as it was at its beginning.
     std::vector<std::int64_t> served;
     for (const auto& [sequence, ghost] : before) {
       const auto after = ghosts_.find(sequence);
@@ -71,7 +71,7 @@ TEST(dsrpt_needs_tasks_that_may_be_interrupted) {
   CHECK_THROWS(make_slotted_policy("sjf", true), "sjf");
 }
 
-// Virtual slots cut estimated work anywhere; nothing may be lost by rounding, nobody may starve.
+// Virtual steps cut estimated work anywhere; nothing may be lost by rounding, nobody may starve.
 TEST(dsrpt_on_estimates_ends) {
   trials(4, 4000, [](Random& random) {
     const SlottedTable table = random_slotted(random);
@@ -83,7 +83,7 @@ TEST(dsrpt_on_estimates_ends) {
     options.machines = integer(random, 1, 6);
     SlottedSim sim(options, make_slotted_policy("dsrpt", true));
     sim.feed(table.view(), guess);
-    sim.advance(sim.next_slot() + 3000);
+    sim.advance(sim.next_step() + 3000);
     CHECK_EQUAL(sim.live(), 0);
   });
 }
@@ -102,7 +102,7 @@ TEST(dsrpt_on_estimates_far_too_large_ends) {
     options.machines = integer(random, 1, 6);
     SlottedSim sim(options, make_slotted_policy("dsrpt", true));
     sim.feed(table.view(), guess);
-    sim.advance(sim.next_slot() + 4 * work + 100);
+    sim.advance(sim.next_step() + 4 * work + 100);
     CHECK_EQUAL(sim.live(), 0);
   });
 }
@@ -114,10 +114,10 @@ TEST(asrpt_runs_planned_maps_first) {
   table.add(2, 4, {2});
   SlottedOptions options;
   options.machines = 4;
-  // Virtual: job 0 has all of slots 1 and 2, then 2 units of slot 3, whose other 2 and whose slot 4
-  // are job 1's. So slots 3 and 4 run two of job 1's map tasks each and, for the rest, reduce work
-  // of job 0, of which one unit is left for slot 5, where job 1's reduce work runs as well. Without
-  // a plan job 0 would have ended in slot 4.
+  // Virtual: job 0 has all of steps 1 and 2, then 2 units of step 3, whose other 2 and whose step 4
+  // are job 1's. So steps 3 and 4 run two of job 1's map tasks each and, for the rest, reduce work
+  // of job 0, of which one unit is left for step 5, where job 1's reduce work runs as well. Without
+  // a plan job 0 would have ended in step 4.
   const auto finish = finish_of(table, options, make_slotted_policy("asrpt", true));
   CHECK(finish == (std::vector<std::int64_t>{5, 5}));
   CHECK_EQUAL(finish_of(table, options, make_slotted_policy("fifo", true))[0], 4);
@@ -128,8 +128,8 @@ TEST(asrpt_runs_planned_maps_first) {
 TEST(asrpt_forgets_plans_of_rows_that_are_used_again) {
   trials(3, 100, [](Random& random) {
     SlottedTable table;
-    for (std::int64_t slot = 1; slot < 60; ++slot) {
-      table.add(slot, integer(random, 0, 3), {integer(random, 1, 3)});
+    for (std::int64_t step = 1; step < 60; ++step) {
+      table.add(step, integer(random, 0, 3), {integer(random, 1, 3)});
     }
     SlottedOptions options;
     options.machines = integer(random, 2, 5);

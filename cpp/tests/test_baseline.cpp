@@ -46,15 +46,15 @@ TEST(fifo_packs_by_arrival_without_minima) {
                    });
 }
 
-TEST(waterlines) {
+TEST(water_fillings) {
   on_random_tables(2, 800,
                    [](const Table& table, const Problem& problem, const Penalties& penalties,
                       Aggregate aggregate) {
                      for (const Doubles& weight : {Doubles{}, table.weight}) {
                        Plan plan;
-                       baseline.waterline(problem, penalties, aggregate, weight, plan);
+                       baseline.water_filling(problem, penalties, aggregate, weight, plan);
                        check_plan(problem, penalties, aggregate, plan);
-                       const Doubles now = waterline_slowly(problem, weight);
+                       const Doubles now = water_filling_slowly(problem, weight);
                        for (std::size_t j = 0; j < problem.size(); ++j) {
                          CHECK_EQUAL(static_cast<double>(plan.allocation[j]), now[j]);
                        }
@@ -89,7 +89,7 @@ TEST(no_jobs) {
     Plan plan;
     baseline.fifo(table.problem(2), table.penalties(Kind::kTardy), aggregate, {}, plan);
     check_plan(table.problem(2), table.penalties(Kind::kTardy), aggregate, plan);
-    baseline.waterline(table.problem(2), table.penalties(Kind::kTardy), aggregate, {}, plan);
+    baseline.water_filling(table.problem(2), table.penalties(Kind::kTardy), aggregate, {}, plan);
     check_plan(table.problem(2), table.penalties(Kind::kTardy), aggregate, plan);
     CHECK_EQUAL(plan.value, 0.0);
   }

@@ -1,5 +1,5 @@
 #include "malleable/kernel/deadline_packing.hpp"
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"
 
@@ -23,7 +23,7 @@ Doubles check_packing(const Problem& problem, const Doubles& due) {
     if (problem.work[j] == 0.0) plan.start[j] = plan.completion[j];
   }
   Problem kept = problem;
-  if (ForcedWork().peak(problem, due).excess > 0.0) kept.drop_minima();
+  if (DemandBound().peak(problem, due).excess > 0.0) kept.drop_minima();
   if (n > 0) {
     check_limits(kept, plan);
     check_jobs(kept, plan);
@@ -41,7 +41,7 @@ Doubles random_due(Random& random, const Table& table) {
 }
 
 TEST(meets_every_due_date_that_can_be_met) {
-  ForcedWork forced;
+  DemandBound forced;
   std::size_t met = 0;
   trials(1, 4000, [&](Random& random) {
     Shape shape;
@@ -62,7 +62,7 @@ TEST(meets_every_due_date_that_can_be_met) {
 }
 
 TEST(what_fails_the_test_no_order_meets) {
-  ForcedWork forced;
+  DemandBound forced;
   std::size_t failed = 0;
   trials(2, 500, [&](Random& random) {
     Shape shape;

@@ -2,7 +2,7 @@
 // schedules, no more slots than there are, bounds below values. Meant for builds with assertions.
 
 #include "domain_instances.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -62,9 +62,9 @@ TEST(plans_over_the_whole_domain) {
     check();
     flex.plan_order(problem, penalties, aggregate, order, false, plan);  // the quick bound
     floor.take(penalties, plan);
-    baseline.waterline(problem, penalties, aggregate, {}, plan);
+    baseline.water_filling(problem, penalties, aggregate, {}, plan);
     check();
-    baseline.waterline(problem, penalties, aggregate, table.weight, plan);
+    baseline.water_filling(problem, penalties, aggregate, table.weight, plan);
     check();
     CHECK_AT_MOST(floor.bound, floor.best, floor.noise + 1e-8 * std::fabs(floor.best));
     baseline.fifo(problem, penalties, aggregate, table.arrival, plan);
@@ -126,7 +126,7 @@ TEST(epochs_over_the_whole_domain) {
 }
 
 // clamp(level w, m, M) for some level, but for whole slots.
-TEST(waterlines_over_the_whole_domain) {
+TEST(water_fillings_over_the_whole_domain) {
   trials(13, 3'000, [](Random& random) {
     const std::int64_t slots = corner_slots(random);
     const Table table = domain_table(random, domain_count(random) + 1, slots, 0.0);
@@ -135,7 +135,7 @@ TEST(waterlines_over_the_whole_domain) {
     problem.build(work, table.arrival, table.min_slots, table.max_slots, slots, 0.0,
                   MinMode::kGuarantee);
     Doubles given(table.size());
-    Waterline().allocate(problem, table.weight, given);
+    WaterFilling().allocate(problem, table.weight, given);
     double used = 0.0, most = 0.0;
     for (std::size_t j = 0; j < table.size(); ++j) {
       CHECK(given[j] >= problem.low[j] && given[j] <= problem.high[j]);

@@ -226,7 +226,7 @@ TEST(errors_are_told_and_change_nothing) {
   CHECK(refused(malleable_scheduler_size(reinterpret_cast<malleable_scheduler*>(epoch), &size),
                 "handle"));
   {
-    const Turn turn(*epoch->busy);
+    const UseGuard turn(*epoch->busy);
     CHECK_EQUAL(malleable_epoch_size(epoch, &size, nullptr), int{MALLEABLE_BUSY});
     CHECK(std::string(malleable_message()).find("another thread") != std::string::npos);
   }

@@ -122,7 +122,7 @@ TEST(warm_flow_epochs_allocate_nothing) {
   }
 }
 
-TEST(warm_overlap_epochs_allocate_nothing) {
+TEST(warm_tandem_epochs_allocate_nothing) {
   for (const char* policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}) {
     malleable_epoch* epoch = nullptr;
     auto options = sized<malleable_epoch_options>();

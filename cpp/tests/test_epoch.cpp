@@ -142,8 +142,8 @@ struct Mirror {
                           const Problem& rest) const {
     const Problem instance = problem(ids, now);
     const Table built = table(ids);
-    if (options.policy == EpochPolicy::kFair) return waterline_slowly(rest, {});
-    if (options.policy == EpochPolicy::kWdeq) return waterline_slowly(rest, built.weight);
+    if (options.policy == EpochPolicy::kFair) return water_filling_slowly(rest, {});
+    if (options.policy == EpochPolicy::kWdeq) return water_filling_slowly(rest, built.weight);
     const std::size_t n = ids.size();
     Doubles key(n);
     if (options.policy == EpochPolicy::kFifo) {

@@ -1,15 +1,15 @@
 #include "flow_instances.hpp"
 #include "malleable/kernel/fair_list.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 
 namespace malleable::check {
 namespace test_fair_list {
 
-// From event to event: a new waterline over all ready jobs at every one of them.
+// From event to event: a water-filling anew over all ready jobs at every one of them.
 std::vector<double> slowly(const FlowTable& table, const FlowProblem& problem) {
   const std::size_t n = problem.jobs();
   std::vector<double> left = problem.work, end(n, -1.0);
-  Waterline waterline;
+  WaterFilling water_filling;
   double time = 0.0;
   for (;;) {
     Problem now;  // the ready jobs alone
@@ -41,7 +41,7 @@ std::vector<double> slowly(const FlowTable& table, const FlowProblem& problem) {
       now.high.push_back(problem.high[i]);
     }
     std::vector<double> share(jobs.size());
-    waterline.allocate(now, {}, share);
+    water_filling.allocate(now, {}, share);
     for (std::size_t k = 0; k < jobs.size(); ++k) {
       if (share[k] > 0.0) next = std::min(next, time + left[jobs[k]] / share[k]);
     }
@@ -92,10 +92,10 @@ TEST(shares_what_is_ready) {
   CHECK(flow_end == (std::vector<double>{3.0, 4.0}));
 }
 
-TEST(as_a_waterline_at_every_event) {
+TEST(as_a_water_filling_at_every_event) {
   trials(1, 800,
          [&](Random& random) { compare(random_flows(random, 6, 7, true), integer(random, 1, 9)); });
-  // Many jobs at once: several levels of the tree of bits, levels of the waterline up and down.
+  // Many jobs at once: several levels of the tree of bits, levels of the water_filling up and down.
   trials(2, 20, [&](Random& random) {
     FlowTable table = random_flows(random, 60, 8, true);
     table.add_flow(0.0, 1.0, 9.0);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/linear_level.hpp"
 #include "oracles.hpp"
 
@@ -49,7 +49,7 @@ Doubles dues(const Drawn& drawn, double level) {
 // Hardly below the least level that passes, and not above it.
 void check_level(const Drawn& drawn, double level) {
   const Problem problem = drawn.problem();
-  ForcedWork forced;
+  DemandBound forced;
   double alone = -kInfinity, scale = 0.0;  // what somebody pays who ends as early as he can
   for (std::size_t j = 0; j < drawn.at.size(); ++j) {
     const double end = drawn.now + drawn.table.work[j] / (drawn.low[j] + drawn.room[j]);

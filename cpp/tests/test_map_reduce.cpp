@@ -20,7 +20,7 @@ TEST(map_reduce_names_field_row_and_value) {
     validate(bad.view());
   };
   CHECK_THROWS(with([](auto& t) { t.arrival[1] = 0; }), "arrival[1] = 0");
-  CHECK_THROWS(with([](auto& t) { t.arrival[0] = kLastSlot + 1; }), "arrival[0]");
+  CHECK_THROWS(with([](auto& t) { t.arrival[0] = kLastStep + 1; }), "arrival[0]");
   CHECK_THROWS(with([](auto& t) { t.map[1] = -3; }), "map[1] = -3");
   CHECK_THROWS(with([](auto& t) { t.map[0] = kMostUnits + 1; }), "map[0]");
   CHECK_THROWS(with([](auto& t) { t.task[1] = 0; }), "reduce[0] = 0");

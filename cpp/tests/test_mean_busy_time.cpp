@@ -1,4 +1,4 @@
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/kernel/mean_busy_time.hpp"
 #include "oracles.hpp"

@@ -1,4 +1,4 @@
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/on_time_set.hpp"
 #include "oracles.hpp"
 
@@ -6,7 +6,7 @@ namespace malleable::check {
 namespace test_on_time_set {
 
 OnTimeSet set;  // one for all: begin() must leave nothing behind
-ForcedWork test;
+DemandBound test;
 
 // Who joins is who the exact deadline test lets join.
 TEST(members_are_those_of_the_exact_test) {

@@ -36,7 +36,7 @@ TEST(agrees_with_the_fluid_queue) {
     CHECK(near(total, std::accumulate(completion.begin(), completion.end(), 0.0),
                1e-9 * (1.0 + total)));
     TandemOptions options;
-    options.policy = OverlapPolicy::kOrder;
+    options.policy = TandemPolicy::kOrder;
     TandemQueue queue(options);
     queue.feed({arrival, b.map, b.shuffle, {}, {}, {}, first, second});
     queue.advance(std::numeric_limits<double>::infinity());

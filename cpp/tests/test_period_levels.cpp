@@ -1,6 +1,6 @@
-#include "held_loops.hpp"
 #include "malleable/kernel/period_levels.hpp"
 #include "oracles.hpp"
+#include "periodic_loops.hpp"
 
 namespace malleable::check {
 namespace test_period_levels {
@@ -48,18 +48,19 @@ Table random_jobs(Random& random, std::size_t jobs, std::int64_t slots) {
 }
 
 TEST(what_a_job_must_hold) {
-  const HeldNeed need = held_need(21.0, 4.0, 6.5, 1.0);  // 19 in six whole periods, 2 in the half
+  const PeriodicNeed need =
+      periodic_need(21.0, 4.0, 6.5, 1.0);  // 19 in six whole periods, 2 in the half
   CHECK_EQUAL(need.at(0.0), 0.0);
   CHECK_EQUAL(need.at(1.0), 3.0);
   CHECK_EQUAL(need.at(2.0), 7.0);
   CHECK_EQUAL(need.at(5.0), 19.0);
   CHECK_EQUAL(need.at(6.0), 21.0);
-  CHECK_EQUAL(held_need(3.0, 4.0, 0.75, 1.0).at(0.0), 4.0);  // within the period: more slots
+  CHECK_EQUAL(periodic_need(3.0, 4.0, 0.75, 1.0).at(0.0), 4.0);  // within the period: more slots
   trials(1, 3000, [](Random& random) {
     const double high = integer(random, 1, 9), period = std::exp(real(random, -2.0, 2.0));
     const double due = real(random, 0.1, 20.0), work = high * due * real(random, 0.01, 1.0);
     for (double k = 0.0; k < due / period + 3.0; k += 1.0) {
-      CHECK_EQUAL(held_need(work, high, due, period).at(k),
+      CHECK_EQUAL(periodic_need(work, high, due, period).at(k),
                   must_slowly(work, high, due, period, k));
     }
   });

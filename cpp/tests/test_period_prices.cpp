@@ -8,10 +8,10 @@
 namespace malleable::check {
 namespace test_period_prices {
 
-struct Held {
+struct Shared {
   double slots = 10.0, period = 1.0;
   Doubles work, low, high, value;
-  HeldJobs jobs() const { return {slots, period, work, low, high, value}; }
+  PeriodicJobs jobs() const { return {slots, period, work, low, high, value}; }
   Doubles run(double coming) const {
     PeriodPrices prices;
     Doubles slots_now(work.size(), -1.0);
@@ -24,18 +24,18 @@ struct Held {
 // job a third slot saves 1/3 of a second, a fourth 1/6; of the other job a fourth 1/4, a fifth
 // 3/20.
 TEST(by_hand) {
-  const Held held{10.0, 1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0}, {}};
+  const Shared held{10.0, 1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0}, {}};
   CHECK(held.run(4.0 / 3.0) == (Doubles{3.0, 4.0, 3.0}));
   CHECK(held.run(0.8) == (Doubles{4.0, 4.0, 2.0}));
   CHECK(held.run(32.0 / 3.0) == (Doubles{2.0, 3.0, 5.0}));
-  const Held cheap{10.0,           1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0},
-                   {1.0, 1.0, 0.6}};
+  const Shared cheap{10.0,           1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0},
+                     {1.0, 1.0, 0.6}};
   CHECK(cheap.run(16.0 / 15.0) == (Doubles{4.0, 5.0, 1.0}));
 }
 
 // Jobs of the same size: whoever can use fewer slots would end later, and is first.
 TEST(narrow_jobs_first) {
-  const Held held{4.0, 1.0, {8.0, 8.0}, {0.0, 0.0}, {4.0, 2.0}, {}};
+  const Shared held{4.0, 1.0, {8.0, 8.0}, {0.0, 0.0}, {4.0, 2.0}, {}};
   CHECK(held.run(0.0) == (Doubles{2.0, 2.0}));
   PeriodPrices prices;
   Doubles slots(2);
@@ -46,16 +46,16 @@ TEST(narrow_jobs_first) {
 }
 
 TEST(nobody_waits) {
-  const Held held{10.0, 1.0, {2.0, 3.0}, {0.0, 0.0}, {10.0, 4.0}, {}};
+  const Shared held{10.0, 1.0, {2.0, 3.0}, {0.0, 0.0}, {10.0, 4.0}, {}};
   CHECK(held.run(4.0) == (Doubles{6.0, 4.0}));
 }
 
 TEST(minima_and_urgency) {
-  const Held held{6.0, 1.0, {9.0, 1.0, 4.0}, {2.0, 0.0, 0.0}, {6.0, 6.0, 6.0}, {1.0, 1.0, 8.0}};
+  const Shared held{6.0, 1.0, {9.0, 1.0, 4.0}, {2.0, 0.0, 0.0}, {6.0, 6.0, 6.0}, {1.0, 1.0, 8.0}};
   CHECK(held.run(100.0) == (Doubles{2.0, 0.0, 4.0}));
   PeriodPrices prices;
   Doubles slots(2);
-  const Held alike{2.0, 1.0, {2.0, 2.0}, {0.0, 0.0}, {2.0, 2.0}, {1.0, 1.0}};
+  const Shared alike{2.0, 1.0, {2.0, 2.0}, {0.0, 0.0}, {2.0, 2.0}, {1.0, 1.0}};
   const Doubles given{0.0, 1.0};
   prices.run(alike.jobs(), 2.0, 0.0, {}, slots);
   CHECK(slots == (Doubles{2.0, 0.0}));
@@ -63,8 +63,8 @@ TEST(minima_and_urgency) {
   CHECK(slots == (Doubles{0.0, 2.0}));
 }
 
-Held random_held(Random& random) {
-  Held held;
+Shared random_shared(Random& random) {
+  Shared held;
   held.period = real(random, 0.1, 10.0);
   held.slots = static_cast<double>(integer(random, 1, 60));
   const int jobs = integer(random, 1, 14);
@@ -85,7 +85,7 @@ Held random_held(Random& random) {
 // long as somebody else could use the slot for the whole period; and all of that in order.
 TEST(slots_go_where_they_are_worth_most) {
   trials(1, 2000, [](Random& random) {
-    const Held held = random_held(random);
+    const Shared held = random_shared(random);
     const std::size_t n = held.work.size();
     PeriodPrices prices;
     Doubles slots(n);
@@ -114,7 +114,7 @@ TEST(slots_go_where_they_are_worth_most) {
 
 // The rule as its header has it, by sorting everybody and serving them one by one; values are
 // whole, so that sums are exact.
-Doubles plainly(const Held& held, double coming) {
+Doubles plainly(const Shared& held, double coming) {
   const std::size_t n = held.work.size();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -167,7 +167,7 @@ Doubles plainly(const Held& held, double coming) {
 TEST(many_jobs_as_the_rule_says) {
   int alike = 0, all = 0;
   trials(2, 40, [&](Random& random) {
-    Held held;
+    Shared held;
     const int jobs = integer(random, 50, 3000);
     held.period = real(random, 0.5, 5.0);
     held.slots = std::floor(jobs * real(random, 0.1, 2.5));

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "oracles.hpp"
 

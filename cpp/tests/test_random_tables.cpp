@@ -59,9 +59,9 @@ void plan_everything(const Table& table, const Problem& problem, const Penalties
   CHECK(plan.candidates <= options.effort);
   flex.plan_order(problem, penalties, aggregate, shuffled(random, table.size()), true, plan);
   check_plan(problem, penalties, aggregate, plan);
-  baseline.waterline(problem, penalties, aggregate, {}, plan);
+  baseline.water_filling(problem, penalties, aggregate, {}, plan);
   check_plan(problem, penalties, aggregate, plan);
-  baseline.waterline(problem, penalties, aggregate, table.weight, plan);
+  baseline.water_filling(problem, penalties, aggregate, table.weight, plan);
   check_plan(problem, penalties, aggregate, plan);
   baseline.fifo(problem, penalties, aggregate, table.arrival, plan);
   Problem free = problem;

@@ -27,7 +27,7 @@ TEST(a_code_leads_to_its_row) {
     CHECK_EQUAL(there.ignores_minima, policy.promises.ignores_minima);
     CHECK(there.shares == policy.promises.shares);
   }
-  CHECK_THROWS(policy_code<OverlapPolicy>(Model::kJobs, "flex"), "of another family (epoch)");
+  CHECK_THROWS(policy_code<TandemPolicy>(Model::kJobs, "flex"), "of another family (epoch)");
 }
 
 TEST(slotted_policies_are_made_by_name) {

@@ -40,14 +40,14 @@ double least_objective(const Problem& problem, const Penalties& penalties, Aggre
   return best[capacity];
 }
 
-struct Told {
+struct Stated {
   double value = 0.0, most = 0.0;  // most: what one job can gain
 };
 
 // Within limits and slots.
-Told check_slots(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                 const Doubles& slots) {
-  Told told;
+Stated check_slots(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                   const Doubles& slots) {
+  Stated told;
   double used = 0.0, sum = 0.0, worst = problem.size() > 0 ? -kInfinity : 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const double low = problem.gang && slots[j] == 0.0 ? 0.0 : problem.low[j];
@@ -72,7 +72,7 @@ void check_optimal(const Problem& problem, const Penalties& penalties, Aggregate
                    bool exact) {
   Doubles slots(problem.size(), -1.0);
   allocation.run(problem, penalties, aggregate, {}, slots);
-  const Told told = check_slots(problem, penalties, aggregate, slots);
+  const Stated told = check_slots(problem, penalties, aggregate, slots);
   const double best = least_objective(problem, penalties, aggregate);
   const double more = exact || !(best < kInfinity) ? 0.0 : told.most;
   CHECK_AT_MOST(told.value, best + more, 1e-9 * scale_of(best));

@@ -4,7 +4,7 @@
 #include "instances.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/kernel/shared_packing.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 
 namespace malleable::check {
 namespace test_shared_packing {
@@ -16,20 +16,20 @@ Shape any_shape(Random& random) {
 }
 
 // Linear jobs: equal shares are FAIR's.
-TEST(equal_shares_of_linear_jobs_are_the_waterline) {
+TEST(equal_shares_of_linear_jobs_are_the_water_filling) {
   trials(1, 300, [](Random& random) {
     const Shape shape = any_shape(random);
     const auto jobs = static_cast<std::size_t>(integer(random, 1, 7));
     const Problem problem = random_table(random, jobs, shape).problem(shape.slots);
     SharedPacking packing;
-    Waterline waterline;
+    WaterFilling water_filling;
     Doubles slots(jobs), level(jobs), ends(jobs), fair(jobs);
     packing.allocate(problem, {}, slots);
-    waterline.allocate(problem, {}, level);
+    water_filling.allocate(problem, {}, level);
     CHECK(slots == level);
     Plan plan;
     packing.run(problem, {}, {}, ends);
-    waterline.plan(problem, {}, fair, plan);
+    water_filling.plan(problem, {}, fair, plan);
     for (std::size_t j = 0; j < jobs; ++j) CHECK_NEAR(ends[j], fair[j], 1e-9 * scale_of(fair[j]));
   });
 }

@@ -16,7 +16,7 @@ class Watched final : public SlottedPolicy {
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override {
     inner_->leave(jobs, row, cancelled);
   }
-  void pass(std::int64_t machines, double slots) override { inner_->pass(machines, slots); }
+  void pass(std::int64_t machines, double steps) override { inner_->pass(machines, steps); }
   void state(State& s) override { inner_->state(s); }
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override {
@@ -45,9 +45,9 @@ class Watched final : public SlottedPolicy {
 
 const char* const kNames[] = {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"};
 
-// Every slot is feasible, all work is done, and the number of jobs in the system adds up to the
+// Every step is feasible, all work is done, and the number of jobs in the system adds up to the
 // flow times (Little's law).
-TEST(slotted_every_slot_is_feasible) {
+TEST(slotted_every_step_is_feasible) {
   trials(1, 300, [](Random& random) {
     const SlottedTable table = random_slotted(random);
     std::int64_t units = 0, tasks = static_cast<std::int64_t>(table.task.size());
@@ -63,13 +63,13 @@ TEST(slotted_every_slot_is_feasible) {
       SlottedSim sim(options, std::make_unique<Watched>(
                                   make_slotted_policy(name, options.preemptive), granted));
       sim.feed(table.view(), {});
-      sim.advance(kLastSlot);
+      sim.advance(kLastStep);
       const SlottedTotals& totals = sim.totals();
       CHECK_EQUAL(totals.completed, static_cast<std::int64_t>(table.map.size()));
       CHECK_EQUAL(sim.live(), 0);
       CHECK_EQUAL(totals.busy, units);
       CHECK_EQUAL(granted, options.preemptive ? units : tasks);
-      CHECK_EQUAL(totals.live_slots, totals.flow);
+      CHECK_EQUAL(totals.live_steps, totals.flow);
       const SlottedRecords records = sim.take_records();
       for (std::size_t k = 0; k < records.job.size(); ++k) {
         const auto j = static_cast<std::size_t>(records.job[k]);
@@ -88,7 +88,7 @@ TEST(slotted_every_slot_is_feasible) {
   });
 }
 
-// Feeding job by job, and running up to any slot in between, changes nothing.
+// Feeding job by job, and running up to any step in between, changes nothing.
 TEST(slotted_runs_in_pieces) {
   trials(2, 150, [](Random& random) {
     const SlottedTable table = random_slotted(random);
@@ -113,7 +113,7 @@ TEST(slotted_runs_in_pieces) {
         sim.feed(one.view(), {});
         collect();
       }
-      while (sim.live() > 0) sim.advance(sim.next_slot() + integer(random, 0, 4));
+      while (sim.live() > 0) sim.advance(sim.next_step() + integer(random, 0, 4));
       collect();
       CHECK(finish == whole);
     }
@@ -135,15 +135,15 @@ TEST(slotted_estimates_change_decisions_only) {
       SlottedSim sim(options, std::make_unique<Watched>(
                                   make_slotted_policy(name, options.preemptive), granted));
       sim.feed(table.view(), guess);
-      sim.advance(kLastSlot);
+      sim.advance(kLastStep);
       CHECK_EQUAL(sim.totals().completed, static_cast<std::int64_t>(table.map.size()));
-      CHECK_EQUAL(sim.totals().live_slots, sim.totals().flow);
+      CHECK_EQUAL(sim.totals().live_steps, sim.totals().flow);
     }
   });
 }
 
 // While every machine runs a long task, nothing is asked and nothing is stepped through.
-TEST(slotted_skips_slots_in_which_nothing_can_change) {
+TEST(slotted_skips_steps_in_which_nothing_can_change) {
   SlottedTable table;
   const std::int64_t length = kMostUnits / 4;
   table.add(1, 0, {length, length});
@@ -154,13 +154,13 @@ TEST(slotted_skips_slots_in_which_nothing_can_change) {
   SlottedSim sim(options, make_slotted_policy("asrpt", false));
   sim.feed(table.view(), {});
   sim.advance(100);
-  CHECK_EQUAL(sim.next_slot(), 101);
+  CHECK_EQUAL(sim.next_step(), 101);
   CHECK_EQUAL(sim.totals().busy, 200);
-  sim.advance(kLastSlot);
+  sim.advance(kLastStep);
   CHECK_EQUAL(sim.totals().last_finish, 2 * length + 1);
   CHECK_EQUAL(sim.totals().decisions, 3);
   CHECK_EQUAL(sim.totals().busy, 3 * length + 1);
-  CHECK_EQUAL(sim.totals().live_slots, sim.totals().flow);
+  CHECK_EQUAL(sim.totals().live_steps, sim.totals().flow);
 }
 
 TEST(slotted_refuses_what_is_late_or_wrong) {
@@ -187,10 +187,10 @@ TEST(slotted_can_be_interrupted_and_go_on) {
     if (stop) throw std::runtime_error("enough");
   });
   sim.feed(table.view(), {});
-  CHECK_THROWS(sim.advance(kLastSlot), "enough");
-  CHECK(sim.next_slot() > 1 && sim.next_slot() < 20'000);
+  CHECK_THROWS(sim.advance(kLastStep), "enough");
+  CHECK(sim.next_step() > 1 && sim.next_step() < 20'000);
   stop = false;
-  sim.advance(kLastSlot);
+  sim.advance(kLastStep);
   CHECK_EQUAL(sim.totals().last_finish, 20'000);
 }
 

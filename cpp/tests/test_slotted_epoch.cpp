@@ -94,7 +94,7 @@ TEST(slotted_epoch_refuses_and_stays_as_it_was) {
   CHECK_THROWS(epoch.remove(twice), "named twice");
   CHECK_THROWS(epoch.decide(8.0), "now = 8: before 10");
   CHECK_THROWS(epoch.decide(10.0, -1), "slots = -1");
-  CHECK_THROWS(SlottedEpoch(3, 0.0, "asrpt"), "slot_seconds");
+  CHECK_THROWS(SlottedEpoch(3, 0.0, "asrpt"), "step_seconds");
   CHECK_EQUAL(epoch.size(), std::size_t{2});
   CHECK_EQUAL(epoch.decide(10.0).size(), std::size_t{2});
   epoch.remove(ids);

@@ -17,7 +17,7 @@ struct Inner {
   bool operator==(const Inner&) const = default;
 };
 
-struct Kept {
+struct Checkpointed {
   Colour colour = Colour::kRed;
   std::string text;
   std::vector<double> reals;
@@ -28,15 +28,15 @@ struct Kept {
   std::pair<double, bool> both;
 
   void state(State& s) { s(colour, text, reals, nested, inner, maybe, pair, both); }
-  bool operator==(const Kept& other) const {
+  bool operator==(const Checkpointed& other) const {
     return colour == other.colour && text == other.text && reals == other.reals &&
            nested == other.nested && inner == other.inner && maybe == other.maybe &&
            pair[0] == other.pair[0] && pair[1] == other.pair[1] && both == other.both;
   }
 };
 
-Kept some() {
-  Kept kept;
+Checkpointed some() {
+  Checkpointed kept;
   kept.colour = Colour::kBlue;
   kept.text = "text";
   kept.reals = {1.0, -0.0, kInfinity};
@@ -49,14 +49,14 @@ Kept some() {
 }
 
 TEST(what_is_written_is_read_again) {
-  Kept kept = some(), found;
+  Checkpointed kept = some(), found;
   found.maybe = 99;
-  const std::string bytes = save_state("Kept", kept);
-  load_state("Kept", bytes, found);
+  const std::string bytes = save_state("Checkpointed", kept);
+  load_state("Checkpointed", bytes, found);
   CHECK(found == kept);
-  CHECK(save_state("Kept", found) == bytes);
-  Kept nothing;
-  load_state("Kept", save_state("Kept", nothing), found);
+  CHECK(save_state("Checkpointed", found) == bytes);
+  Checkpointed nothing;
+  load_state("Checkpointed", save_state("Checkpointed", nothing), found);
   CHECK(found == nothing);
 }
 
@@ -70,22 +70,23 @@ TEST(bytes_say_nothing_of_padding) {
 }
 
 TEST(other_bytes_are_refused) {
-  Kept kept = some(), found;
-  const std::string bytes = save_state("Kept", kept);
+  Checkpointed kept = some(), found;
+  const std::string bytes = save_state("Checkpointed", kept);
   for (std::size_t end = 0; end < bytes.size(); ++end) {
-    CHECK_THROWS(load_state("Kept", std::string_view(bytes).substr(0, end), found), "state: ");
+    CHECK_THROWS(load_state("Checkpointed", std::string_view(bytes).substr(0, end), found),
+                 "state: ");
   }
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string spoilt = bytes;
       spoilt[at] = static_cast<char>(spoilt[at] ^ (1 << bit));
-      CHECK_THROWS(load_state("Kept", spoilt, found), "state: ");
+      CHECK_THROWS(load_state("Checkpointed", spoilt, found), "state: ");
     }
   }
-  CHECK_THROWS(load_state("Kept", bytes + "x", found), "damaged");
-  CHECK_THROWS(load_state("Other", bytes, found), "of 'Kept', not of 'Other'");
+  CHECK_THROWS(load_state("Checkpointed", bytes + "x", found), "damaged");
+  CHECK_THROWS(load_state("Other", bytes, found), "of 'Checkpointed', not of 'Other'");
   Inner inner;
-  CHECK_THROWS(load_state("Kept", bytes, inner), "goes on after its end");
+  CHECK_THROWS(load_state("Checkpointed", bytes, inner), "goes on after its end");
   const std::string few = save_state("Inner", inner);
   CHECK_THROWS(load_state("Inner", few, found), "ends too early");
 }

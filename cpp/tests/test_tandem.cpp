@@ -9,7 +9,7 @@ namespace test_tandem {
 
 constexpr double kEnd = std::numeric_limits<double>::infinity();
 
-TandemQueue made(OverlapPolicy policy, bool conserving = true, bool overlap = true) {
+TandemQueue made(TandemPolicy policy, bool conserving = true, bool overlap = true) {
   TandemOptions options;
   options.policy = policy;
   options.conserving = conserving;
@@ -40,7 +40,7 @@ Sample sample(std::uint64_t seed, int jobs) {
 
 // Section 2.1: maps end at 1, 4, 6; shuffle rate 1 to 2.5, 1/3 to 4, 1 to 6.
 TEST(three_jobs_of_section_2_1) {
-  TandemQueue queue = made(OverlapPolicy::kFcfs);
+  TandemQueue queue = made(TandemPolicy::kFcfs);
   const std::vector<double> arrival{0, 0, 0}, map{1, 3, 2}, shuffle{2, 1, 2};
   queue.feed({arrival, map, shuffle});
   queue.advance(2.5);
@@ -57,7 +57,7 @@ TEST(three_jobs_of_section_2_1) {
 }
 
 TEST(three_jobs_without_overlap) {
-  TandemQueue queue = made(OverlapPolicy::kFcfs, true, false);
+  TandemQueue queue = made(TandemPolicy::kFcfs, true, false);
   const std::vector<double> arrival{0, 0, 0}, map{1, 3, 2}, shuffle{2, 1, 2};
   queue.feed({arrival, map, shuffle});
   queue.advance(kEnd);
@@ -70,8 +70,8 @@ TEST(three_jobs_without_overlap) {
 // A hair of one phase may be all of the other: nothing of it is lost when another job's event comes
 // while it runs.
 TEST(phases_of_very_different_lengths) {
-  for (const auto policy : {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt, OverlapPolicy::kTwoSrpt,
-                            OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
+  for (const auto policy : {TandemPolicy::kFcfs, TandemPolicy::kMaxSrpt, TandemPolicy::kTwoSrpt,
+                            TandemPolicy::kSplitSrpt, TandemPolicy::kShare}) {
     for (const bool map_first : {true, false}) {
       // The second job cuts the short phase of the first, halfway through it.
       const std::vector<double> arrival{0.0, 0.5e-3}, weight{1.0, 1.0};
@@ -98,7 +98,7 @@ TEST(a_phase_that_seems_to_be_nothing_is_served) {
   for (const bool estimated : {true, false}) {
     for (const bool swapped : {true, false}) {
       TandemOptions options;
-      options.policy = OverlapPolicy::kSplitSrpt;
+      options.policy = TandemPolicy::kSplitSrpt;
       options.conserving = false;
       options.estimated = estimated;
       const std::vector<double> much{5.0, 4.0}, nothing{0.0, 0.0};
@@ -122,9 +122,8 @@ TEST(conservation) {
     double map = 0.0, shuffle = 0.0;
     for (const double x : s.map) map += x;
     for (const double y : s.shuffle) shuffle += y;
-    for (const auto policy :
-         {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt, OverlapPolicy::kTwoSrpt,
-          OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
+    for (const auto policy : {TandemPolicy::kFcfs, TandemPolicy::kMaxSrpt, TandemPolicy::kTwoSrpt,
+                              TandemPolicy::kSplitSrpt, TandemPolicy::kShare}) {
       for (int mode = 0; mode < 16; ++mode) {
         TandemOptions options;
         options.policy = policy;
@@ -155,7 +154,7 @@ TEST(conservation) {
 TEST(advancing_in_steps_changes_nothing) {
   for (std::uint64_t seed = 100; seed < 120; ++seed) {
     const Sample s = sample(seed, 50);
-    for (const auto policy : {OverlapPolicy::kMaxSrpt, OverlapPolicy::kSplitSrpt}) {
+    for (const auto policy : {TandemPolicy::kMaxSrpt, TandemPolicy::kSplitSrpt}) {
       TandemQueue whole = made(policy), pieces = made(policy);
       whole.feed({s.arrival, s.map, s.shuffle});
       whole.advance(kEnd);
@@ -179,7 +178,7 @@ TEST(interrupted_and_resumed) {
     map.push_back(1.0 + static_cast<double>(j) / 997.0);
     shuffle.push_back(1.0 + static_cast<double>((j * 7) % count) / 991.0);
   }
-  TandemQueue whole = made(OverlapPolicy::kShare), parts = made(OverlapPolicy::kShare);
+  TandemQueue whole = made(TandemPolicy::kShare), parts = made(TandemPolicy::kShare);
   whole.feed({arrival, map, shuffle});
   whole.advance(kEnd);
   int polls = 0;

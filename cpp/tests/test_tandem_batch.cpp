@@ -4,7 +4,7 @@
 
 #include "batches.hpp"
 #include "check.hpp"
-#include "malleable/kernel/overlap_batch_bound.hpp"
+#include "malleable/kernel/tandem_batch_bound.hpp"
 #include "malleable/sim/tandem_batch.hpp"
 
 namespace malleable::check {
@@ -47,7 +47,7 @@ TEST(phases_of_very_different_lengths) {
     TandemBatch plan(b.map, b.shuffle);
     plan.search(50);
     CHECK(plan.lower_bound() <= plan.value());
-    const double bound = overlap_batch_bound(b.map, b.shuffle);
+    const double bound = tandem_batch_bound(b.map, b.shuffle);
     CHECK_AT_MOST(bound, plan.value(), 1e-12 * bound);
     CHECK_NEAR(plan.run().totals().response, plan.value(), 1e-9 * plan.value());
   });

@@ -30,7 +30,7 @@ void live(TaskEstimates& estimates, const World& world, int phases, std::mt19937
       work.push_back(std::exp(mean + world.scatter * normal(random)));
     }
     std::sort(work.begin(), work.end());
-    SeenTasks seen;
+    TaskSamples seen;
     seen.running(0.0, tasks);
     double now = 0.0, done = 0.0;
     for (int t = 0; t < tasks; ++t) {
@@ -55,7 +55,7 @@ TEST(before_anything_is_known) {
 
 TEST(phases_that_go_on_speak_for_others) {
   TaskEstimates estimates(1.0);
-  const TaskEstimates::Told sort{0.0, 3};
+  const TaskEstimates::Stated sort{0.0, 3};
   const LogMean nothing = estimates.prior(kMap, {});
   std::vector<TaskEstimates::Shown> shown;
   for (const double mean : {3.0, 3.2, 2.8}) shown.push_back({{mean, 0.01}, {}});
@@ -93,9 +93,9 @@ TEST(users_are_believed_as_far_as_they_were_right) {
 // One run of program 0 after the other, of so many tasks of so many seconds each, side by side.
 void run_program(TaskEstimates& estimates, double seconds, double tasks = 1.0) {
   static double now = 0.0;
-  SeenTasks seen;
+  TaskSamples seen;
   seen.finished(tasks, seconds, now += seconds);
-  const TaskEstimates::Told told{0.0, 0};
+  const TaskEstimates::Stated told{0.0, 0};
   estimates.learn(kMap, told, seen, tasks);
 }
 
@@ -141,7 +141,7 @@ TEST(runs_side_by_side_forget_nothing) {
     std::mt19937_64 random(seed);
     std::normal_distribution<double> normal;
     TaskEstimates estimates;
-    const TaskEstimates::Told told{0.0, 0};
+    const TaskEstimates::Stated told{0.0, 0};
     std::multimap<double, double> running;  // by end: begin
     const auto begin = [&](double now) {
       running.emplace(now + std::exp(normal(random)), now);
@@ -152,7 +152,7 @@ TEST(runs_side_by_side_forget_nothing) {
       const auto [end, began] = *running.begin();
       running.erase(running.begin());
       estimates.count_begun(kMap, 0, began, -1.0);
-      SeenTasks seen;
+      TaskSamples seen;
       seen.finished(1.0, end - began, end);
       estimates.learn(kMap, told, seen, 1.0);
       CHECK_EQUAL(estimates.history().runs[kMap][0], static_cast<double>(k));
@@ -193,10 +193,10 @@ TEST(a_program_that_changes_between_histories) {
 // mean is expected again.
 TEST(a_program_whose_phases_all_change) {
   TaskEstimates estimates;
-  const TaskEstimates::Told told{0.0, 0};
+  const TaskEstimates::Stated told{0.0, 0};
   double now = 0.0;
   for (int k = 0; k < 30; ++k) {
-    SeenTasks seen;
+    TaskSamples seen;
     for (int task = 0; task < 20; ++task) {
       const double seconds = task < 10 ? 1.0 : 8.0;
       seen.finished(1.0, seconds, now += seconds);
@@ -228,7 +228,7 @@ TEST(what_users_say_is_corrected) {
 TEST(earlier_runs_of_a_program) {
   TaskEstimates estimates;
   const auto ran = [&](std::int64_t group, double seconds) {
-    SeenTasks seen;
+    TaskSamples seen;
     seen.finished(10.0, seconds, seconds);
     estimates.learn(kMap, {0.0, group}, seen, 10.0);
   };
@@ -253,7 +253,7 @@ TEST(running_tasks_are_censored) {
   for (int round = 0; round < 500; ++round) {
     const TaskEstimates estimates;
     const LogMean prior{4.0 * uniform(random) - 2.0, 0.05 + 4.0 * uniform(random)};
-    SeenTasks seen;
+    TaskSamples seen;
     const double finished = std::floor(4.0 * uniform(random));
     if (finished > 0.0) seen.finished(finished, std::exp(2.0 * uniform(random) - 1.0), 10.0);
     const double running = std::floor(20.0 * uniform(random));
@@ -296,7 +296,7 @@ TEST(short_tasks_do_not_speak_for_all) {
     std::vector<double> tasks;
     for (int t = 0; t < 40; ++t) tasks.push_back(std::exp(3.0 + normal(random)));
     std::sort(tasks.begin(), tasks.end());
-    SeenTasks seen;
+    TaskSamples seen;
     for (int t = 0; t < 10; ++t) {
       const double took = tasks[static_cast<std::size_t>(t)];
       seen.finished(1.0, took, took);
@@ -314,7 +314,7 @@ TEST(short_tasks_do_not_speak_for_all) {
 // and tasks that are all alike show no change.
 TEST(tasks_since_a_change_speak_for_those_to_come) {
   TaskEstimates estimates;
-  SeenTasks seen;
+  TaskSamples seen;
   const LogMean prior{0.0, 0.1};
   const auto expected = [&] {
     return estimates.seconds(kMap, estimates.posterior(kMap, 1.0, prior, seen, {}));
@@ -354,7 +354,7 @@ TEST(programs_differ_in_speedup) {
   for (int k = 0; k < 60; ++k) {
     const std::int64_t group = k % 2;
     const double p = group == 0 ? 1.0 : 0.5;
-    SeenTasks seen;
+    TaskSamples seen;
     double now = 0.0;
     for (int wave = 1; wave <= 6; ++wave) {
       const double seconds = 10.0 * std::pow(wave, 1.0 - p);
@@ -396,7 +396,7 @@ TEST(what_was_learnt_is_kept_as_numbers) {
   TaskEstimates estimates(5.0), again(5.0);
   live(estimates, {.p = 0.7}, 50, random);
   for (int k = 0; k < 5; ++k) {
-    SeenTasks seen;
+    TaskSamples seen;
     seen.finished(3.0, 80.0 + k, 90.0);
     estimates.learn(kReduce, {0.0, 2}, seen, 3.0);
   }
@@ -407,7 +407,7 @@ TEST(what_was_learnt_is_kept_as_numbers) {
       CHECK_EQUAL(again.prior(p, {0.0, group}).mean, estimates.prior(p, {0.0, group}).mean);
       // Of users whom both know, and of one whom neither does.
       for (const std::size_t user : {0, 7}) {
-        const TaskEstimates::Told told{9.0, group, user};
+        const TaskEstimates::Stated told{9.0, group, user};
         CHECK_EQUAL(again.prior(p, told).mean, estimates.prior(p, told).mean);
         CHECK_EQUAL(again.prior(p, told).variance, estimates.prior(p, told).variance);
       }
@@ -432,7 +432,7 @@ TEST(what_was_learnt_is_kept_as_numbers) {
 TEST(corners) {
   TaskEstimates estimates;
   for (const double seconds : {0.0, 1e-12, 1e15}) {
-    SeenTasks seen;
+    TaskSamples seen;
     seen.running(0.0, 1e9);
     seen.finished(1e9, seconds, seconds);
     const LogMean prior = estimates.prior(kMap, {seconds, 3});

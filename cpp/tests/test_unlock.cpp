@@ -8,7 +8,7 @@ class NaiveUnlock final : public NaiveVirtual {
  public:
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle, bool,
               std::vector<SlottedGrant>& grants) override {
-    virtual_slots(static_cast<double>(machines));
+    virtual_steps(static_cast<double>(machines));
     const auto order = by(jobs, [](const SlottedJob& job) { return job.left(); });
     for (const Index row : order) {
       const SlottedJob& job = jobs[row];
@@ -28,8 +28,8 @@ TEST(unlock_lets_a_job_end) {
   table.add(2, 4, {1});
   SlottedOptions options;
   options.machines = 4;
-  // In slots 2 and 3 the virtual SRPT runs two map tasks of job 1 each. ASRPT follows it and job 0
-  // is left with two machines a slot; four map tasks unlock one unit, so unlock does not.
+  // In steps 2 and 3 the virtual SRPT runs two map tasks of job 1 each. ASRPT follows it and job 0
+  // is left with two machines a step; four map tasks unlock one unit, so unlock does not.
   const auto finish = finish_of(table, options, make_slotted_policy("unlock", true));
   CHECK(finish == (std::vector<std::int64_t>{3, 5}));
   const auto asrpt = finish_of(table, options, make_slotted_policy("asrpt", true));

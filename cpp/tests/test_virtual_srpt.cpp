@@ -4,7 +4,7 @@
 namespace malleable::check {
 namespace test_virtual_srpt {
 
-// Slot by slot and unit by unit, from the definition.
+// Slot by step and unit by unit, from the definition.
 std::vector<std::int64_t> slow_finish(const SlottedTable& table, std::int64_t machines) {
   const std::size_t n = table.map.size();
   std::vector<std::int64_t> left(n), finish(n);
@@ -14,16 +14,16 @@ std::vector<std::int64_t> slow_finish(const SlottedTable& table, std::int64_t ma
     finish[j] = table.arrival[j] - 1;
     unfinished += left[j] > 0;
   }
-  for (std::int64_t slot = 1; unfinished > 0; ++slot) {
+  for (std::int64_t step = 1; unfinished > 0; ++step) {
     for (std::int64_t unit = 0; unit < machines; ++unit) {
       std::size_t best = n;
       for (std::size_t j = 0; j < n; ++j) {
-        if (table.arrival[j] > slot || left[j] == 0) continue;
+        if (table.arrival[j] > step || left[j] == 0) continue;
         if (best == n || left[j] < left[best]) best = j;
       }
       if (best == n) break;
       if (--left[best] == 0) {
-        finish[best] = slot;
+        finish[best] = step;
         --unfinished;
       }
     }
@@ -42,8 +42,8 @@ TEST(srpt_finish_unit_by_unit) {
   });
 }
 
-// Two jobs that SRPT ends at once, each with both phases; one of them alone would take two slots,
-// and so do both: what is forced is one slot a job.
+// Two jobs that SRPT ends at once, each with both phases; one of them alone would take two steps,
+// and so do both: what is forced is one step a job.
 TEST(srpt_finish_knows_what_two_phases_force) {
   SlottedTable table;
   table.add(3, 1, {1});
@@ -52,7 +52,7 @@ TEST(srpt_finish_knows_what_two_phases_force) {
   std::vector<std::int64_t> finish(3);
   CHECK_EQUAL(srpt_finish(table.view(), 10, finish), 2);
   CHECK(finish == (std::vector<std::int64_t>{3, 3, 3}));
-  // With two machines SRPT ends the third and nothing else in slot 3; nothing is forced but its
+  // With two machines SRPT ends the third and nothing else in step 3; nothing is forced but its
   // own order.
   CHECK_EQUAL(srpt_finish(table.view(), 2, finish), 0);
   CHECK(finish == (std::vector<std::int64_t>{4, 5, 3}));
@@ -61,16 +61,16 @@ TEST(srpt_finish_knows_what_two_phases_force) {
 TEST(srpt_finish_far_apart) {
   SlottedTable table;
   table.add(1, 0, {kMostUnits});
-  table.add(kLastSlot, 2, {});
+  table.add(kLastStep, 2, {});
   std::vector<std::int64_t> finish(2);
   srpt_finish(table.view(), 1, finish);
-  CHECK(finish == (std::vector<std::int64_t>{kMostUnits, kLastSlot + 1}));
+  CHECK(finish == (std::vector<std::int64_t>{kMostUnits, kLastStep + 1}));
   std::swap(table.arrival[0], table.arrival[1]);
   CHECK_THROWS(srpt_finish(table.view(), 1, finish), "arrivals must not fall");
 }
 
-// Pouring slot by slot and all at once end in the same state while nobody arrives.
-TEST(virtual_srpt_pours_several_slots_at_once) {
+// Pouring step by step and all at once end in the same state while nobody arrives.
+TEST(virtual_srpt_pours_several_steps_at_once) {
   trials(2, 200, [](Random& random) {
     VirtualSrpt slow, fast;
     const auto jobs = integer(random, 1, 12);
@@ -80,11 +80,11 @@ TEST(virtual_srpt_pours_several_slots_at_once) {
       slow.add(j, static_cast<Index>(j), map, total);
       fast.add(j, static_cast<Index>(j), map, total);
     }
-    const std::int64_t slots = integer(random, 1, 5), machines = integer(random, 1, 6);
-    const std::int64_t ends = fast.endings(static_cast<double>(slots * machines));
+    const std::int64_t steps = integer(random, 1, 5), machines = integer(random, 1, 6);
+    const std::int64_t ends = fast.endings(static_cast<double>(steps * machines));
     double map = 0.0, total = 0.0;
     std::int64_t done = 0;
-    for (std::int64_t k = 0; k < slots; ++k) {
+    for (std::int64_t k = 0; k < steps; ++k) {
       double used = 0.0;
       for (const auto& served : slow.pour(static_cast<double>(machines))) {
         map += served.map;
@@ -95,7 +95,7 @@ TEST(virtual_srpt_pours_several_slots_at_once) {
       CHECK(used <= static_cast<double>(machines));
     }
     CHECK_EQUAL(done, ends);
-    for (const auto& served : fast.pour(static_cast<double>(slots * machines))) {
+    for (const auto& served : fast.pour(static_cast<double>(steps * machines))) {
       map -= served.map;
       total -= served.total;
       done -= served.done;

@@ -2,15 +2,15 @@
 #include <vector>
 
 #include "check.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/kernel/whole_level.hpp"
 
 namespace malleable::check {
 namespace test_whole_level {
 
-// What the level and the rest say is what the waterline of all jobs says, from wherever the level
-// is sought.
-TEST(agrees_with_the_waterline) {
+// What the level and the rest say is what the water_filling of all jobs says, from wherever the
+// level is sought.
+TEST(agrees_with_the_water_filling) {
   trials(1, 2000, [](Random& random) {
     const auto n = static_cast<std::size_t>(integer(random, 0, 40));
     const bool minima = chance(random, 0.5);
@@ -26,8 +26,8 @@ TEST(agrees_with_the_waterline) {
     const std::vector<double> ones(n, 1.0);
     Problem problem;
     problem.build(ones, ones, low, high, slots, 0.0, MinMode::kGuarantee);
-    Waterline waterline;
-    waterline.allocate(problem, {}, expected);
+    WaterFilling water_filling;
+    water_filling.allocate(problem, {}, expected);
     const double from = chance(random, 0.2) ? kInfinity : real(random, 0.0, 50.0);
     const WholeLevel found = whole_level(least, room, static_cast<double>(slots), std::floor(from));
     double all = 0.0;

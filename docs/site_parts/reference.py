@@ -22,7 +22,7 @@ BESIDE = {
     "plan": ["malleable.objective.penalty"],
     "decide": [
         "malleable.flows.epoch.FlowDecision",
-        "malleable.tandem.epoch.OverlapDecision",
+        "malleable.tandem.epoch.TandemDecision",
         "malleable.slotted.epoch.SlottedDecision",
         "malleable.cluster.scheduler.SchedulerDecision",
         "malleable.cluster.scheduler.TaskStarts",

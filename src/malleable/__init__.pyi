@@ -13,7 +13,7 @@ from malleable.flows.plan import FlowPlan as FlowPlan
 # decide
 from malleable.jobs.epoch import Epoch as Epoch, Decision as Decision
 from malleable.flows.epoch import FlowEpoch as FlowEpoch
-from malleable.tandem.epoch import OverlapEpoch as OverlapEpoch
+from malleable.tandem.epoch import TandemEpoch as TandemEpoch
 from malleable.slotted.epoch import SlottedEpoch as SlottedEpoch
 from malleable.cluster.scheduler import Scheduler as Scheduler
 from malleable.cluster.policy import Adaptive as Adaptive
@@ -21,7 +21,7 @@ from malleable.cluster.matching import match_classes as match_classes
 
 # simulate
 from malleable.simulation import simulate as simulate
-from malleable.result import SimulationResult as SimulationResult
+from malleable.results import SimulationResult as SimulationResult
 from malleable.cluster.nodes import Cluster as Cluster
 from malleable.cluster.table import (
     ClusterJobs as ClusterJobs,

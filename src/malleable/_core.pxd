@@ -127,7 +127,7 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t shuffle_slots
         int64_t idle
         int64_t bounce
-        double slot_seconds
+        double step_seconds
     ctypedef struct malleable_scheduler_options:
         int64_t bytes
         const char *objective

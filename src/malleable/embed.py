@@ -55,7 +55,7 @@ def handle(epoch: Any) -> int:
 
     Parameters
     ----------
-    epoch : Epoch, FlowEpoch, OverlapEpoch or SlottedEpoch
+    epoch : Epoch, FlowEpoch, TandemEpoch or SlottedEpoch
 
     Returns
     -------

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Integers, columns_of, count_of, given, ids_of
-from malleable.domain import refuse, suggesting
-from malleable.lines import counted
+from malleable.arrays import Integers, columns_of, count_of, given, ids_of
+from malleable.checkpoints import Checkpointed, by_value
+from malleable.display import as_html, counted
 from malleable.objective import (
     KINDS,
     Objective,
@@ -22,8 +22,7 @@ from malleable.objective import (
     relative_gap,
 )
 from malleable.policies import policy_of
-from malleable.values import Kept, by_value
-from malleable.view_hook import as_html
+from malleable.validation import refuse, suggesting
 
 
 @by_value()
@@ -130,7 +129,7 @@ class ExplainedDecision(BaseDecision):
         return lines
 
 
-class BaseEpoch(Kept):
+class BaseEpoch(Checkpointed):
     """Common part of all epochs: a core that knows jobs by ids and reads columns by name.
 
     Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry; what

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import check_count, near, shown
+from malleable.checkpoints import by_value
+from malleable.display import counted
 from malleable.files.advice import library
-from malleable.lines import counted
-from malleable.names import ObjectiveName
-from malleable.values import by_value
+from malleable.policies import ObjectiveName
+from malleable.validation import check_count, near, shown
 
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
 """Penalties of a job, in the order of the core's codes."""

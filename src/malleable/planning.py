@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
-from malleable.domain import shown, suggesting
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.plan import Plan, plan_jobs
 from malleable.jobs.table import Jobs, check_min_mode
-from malleable.names import FlowPolicy, JobPolicy
 from malleable.objective import ObjectiveLike, PenaltyLike
+from malleable.policies import FlowPolicy, JobPolicy
 from malleable.traces.job_table import table_of
+from malleable.validation import shown, suggesting
 
 
 @overload

@@ -1,13 +1,33 @@
-"""Policies by name: which there are and what they promise, as the core's registry says it."""
+"""Policies and objectives by name: which there are and what they promise, as the core's registry says it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from malleable import _core
-from malleable.domain import checked_choice, shown
+from malleable.validation import checked_choice, shown
 
 Policy = _core.Policy
+
+# Names as types, so that editors offer them; texts are taken, too. A test compares them with the registry.
+JobPolicy = Literal["flex", "fair", "fifo", "wdeq", "hesrpt"]
+FlowPolicy = Literal["flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo"]
+TandemPolicy = Literal[
+    "fcfs", "ps", "wps", "k-lps", "max-srpt", "split-srpt", "two-srpt", "best", "makespan"
+]  # fmt: skip
+SlottedPolicy = Literal["asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"]
+ClusterPolicy = Literal[
+    "flex", "auto", "fair", "fifo", "wdeq", "srpt", "max-srpt", "asrpt", "hesrpt", "gittins",
+    "flowflex", "flowflex-fast", "fcfs", "easy", "easy-sjf", "easy-auto", "conservative", "adaptive",
+    "adaptive-literal",
+]  # fmt: skip
+ObjectiveName = Literal[
+    "sum:response", "sum:completion", "sum:stretch", "sum:tardy", "sum:tardiness", "sum:lateness",
+    "sum:sla", "sum:strict", "sum:custom",
+    "max:response", "max:completion", "max:stretch", "max:tardy", "max:tardiness", "max:lateness",
+    "max:sla", "max:strict", "max:custom",
+]  # fmt: skip
 
 
 def policy_names(model: str, *, in_loop: bool = False) -> tuple[str, ...]:

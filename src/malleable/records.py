@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Floats, Integers
+from malleable.arrays import Floats, Integers
 
 
 def job_records(

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.lines import counted
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted, view
 from malleable.simulation import simulate
-from malleable.values import by_value
-from malleable.view_hook import as_html, view
 
 
 class Interval(NamedTuple):

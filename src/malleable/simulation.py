@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster import simulate as cluster
+from malleable.cluster.jobs_from_events import jobs_from_events
 from malleable.cluster.named_policies import OPTIONS, policy_name
 from malleable.cluster.nodes import Cluster
-from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.domain import checked_choice, shown
-from malleable.feeding import seed_of
 from malleable.jobs import simulate as malleable_jobs
 from malleable.jobs.table import Jobs
-from malleable.names import ClusterPolicy, JobPolicy, SlottedPolicy, TandemPolicy
 from malleable.objective import parse_objective, warn_without_deadlines
-from malleable.result import SimulationResult, merged, renamed
+from malleable.policies import ClusterPolicy, JobPolicy, SlottedPolicy, TandemPolicy
+from malleable.results import SimulationResult, merged, renamed
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs
+from malleable.streaming import seed_of
 from malleable.tandem import simulate as tandem
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
 from malleable.traces.trace import Trace
+from malleable.validation import checked_choice, shown
 
 Name = JobPolicy | TandemPolicy | SlottedPolicy | ClusterPolicy | str
 Policies = Name | Sequence[Name | Any] | Any
@@ -143,7 +143,7 @@ def _given(jobs: Any, model: str | None) -> Any:
 
 def _of_events(path: str | os.PathLike[str]) -> tuple[ClusterJobs, Cluster]:
     try:
-        return recorded_jobs(path)
+        return jobs_from_events(path)
     except ValueError as error:
         told = "a path here is a file of events; mb.read(path) reads traces and tables"
         raise ValueError(f"{error} ({told})") from None

@@ -36,7 +36,7 @@ def test_policies_side_by_side(capsys):
     own = mb.simulate(jobs, ["flex", "fair", "fifo"], slots=15, period=2.0)
     assert list(found["policies"]) == ["flex", "fair", "fifo"]
     for policy, summary in own.summary.items():
-        for name in ("mean_response", "mean_tardiness", "idle_held"):
+        for name in ("mean_response", "mean_tardiness", "idle_assigned"):
             assert found["policies"][policy][name] == pytest.approx(summary[name])
     assert len(Path("r.csv").read_text().splitlines()) == 1 + 3 * 60
 

@@ -29,7 +29,7 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
     assert "lifo" in capsys.readouterr().err
 
 
-def test_how_far_told_ends_are_off_is_shown(tmp_path, capsys):
+def test_how_far_promised_ends_are_off_is_shown(tmp_path, capsys):
     jobs, written = tmp_path / "jobs.csv", tmp_path / "told.json"
     lines = [f"job{k},{10 + 37 * k % 90},{5 * k},2" for k in range(12)]
     jobs.write_text("\n".join(["name,work,arrival,max_slots", *lines]) + "\n")

@@ -52,7 +52,7 @@ def test_table(capsys, table, tmp_path):
 def test_all_policies_by_default(capsys):
     found = simulate(capsys, "--generate", 100, "--seed", 3)
     assert list(found["policies"]) == ["asrpt", "unlock", "dsrpt", "fifo", "fair", "lrpt"]
-    expected = mb.simulate(section7(slots=100, rng=3), "fair")
+    expected = mb.simulate(section7(steps=100, rng=3), "fair")
     assert found["policies"]["fair"] == expected.summary["fair"]
     found = simulate(capsys, "--generate", 100, "--non-preemptive")
     assert list(found["policies"]) == ["asrpt", "unlock", "fifo", "fair", "lrpt"]
@@ -62,7 +62,7 @@ def test_generated_jobs(capsys):
     options = ("--setting", "uniform-small", "--machines", 50, "--load", 0.5, "--tasks", "3")
     found = simulate(capsys, "--generate", 200, "--seed", 5, *options, "--policy", "asrpt")
     rate = 0.5 * 50 / 45
-    jobs = section7("uniform-small", slots=200, rate=rate, tasks=3, rng=5)
+    jobs = section7("uniform-small", steps=200, rate=rate, tasks=3, rng=5)
     assert found["policies"]["asrpt"] == (mb.simulate(jobs, "asrpt", machines=50).summary["asrpt"])
 
 
@@ -70,7 +70,7 @@ def test_long_streams_keep_no_records(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("malleable.cli.simulate_slotted._MOST_JOBS", 100)
     options = ("--generate", 200, "--setting", "uniform-large", "--policy", "unlock")
     found = simulate(capsys, *options, "--seed", 2, "--estimates", 0.3)
-    stream = MapReduceStream("uniform-large", slots=200)
+    stream = MapReduceStream("uniform-large", steps=200)
     expected = mb.simulate(stream, "unlock", rng=2, estimates=0.3)
     assert found["policies"]["unlock"] == expected.summary["unlock"]
     status, _, err = call(
@@ -111,7 +111,7 @@ def test_traces(capsys, tmp_path):
     assert found["machines"] == 12
     expected = mb.simulate(jobs, "unlock", machines=12)
     assert found["policies"]["unlock"] == expected.summary["unlock"]
-    coarse = simulate(capsys, trace, *options, "--slot-seconds", 300)
+    coarse = simulate(capsys, trace, *options, "--step-seconds", 300)
     assert coarse["policies"]["unlock"]["end"] == 2
 
 
@@ -122,7 +122,7 @@ def test_estimates(capsys, table):
     own = {"machines": 2, "estimates": 2.0, "underestimates": "bounce", "rng": 0}
     expected = mb.simulate(jobs, "asrpt", **own)
     assert found["policies"]["asrpt"] == expected.summary["asrpt"]
-    jobs = section7(slots=50, rng=0)
+    jobs = section7(steps=50, rng=0)
     found = simulate(capsys, "--generate", 50, "--policy", "asrpt", "--estimates", 1.0)
     expected = mb.simulate(jobs, "asrpt", estimates=1.0, rng=0)
     assert found["policies"]["asrpt"] == expected.summary["asrpt"]
@@ -143,7 +143,7 @@ def test_estimates(capsys, table):
             "preemptive reduce tasks only",
         ),
         (("TABLE", "--load", 0.5, "--machines", 3), "it cannot be used with --machines"),
-        (("TABLE", "--slot-seconds", 3), "counts slots already"),
+        (("TABLE", "--step-seconds", 3), "counts slots already"),
         (("TABLE", "--horizon", 2.5), "horizon = 2.5"),
         (("missing.csv",), "missing.csv"),
     ],
@@ -158,7 +158,7 @@ def test_wrong_input(capsys, table, arguments, message):
 
 
 def test_options_of_the_other_model(capsys, tmp_path):
-    for options in (("--machines", 5), ("--slot-seconds", 1), ("--non-preemptive",)):
+    for options in (("--machines", 5), ("--step-seconds", 1), ("--non-preemptive",)):
         with pytest.raises(SystemExit, match="2"):
             call(capsys, "simulate", "--generate", 10, *options)
         assert f"--model tandem does not take {options[0]}" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_malformed_records_are_named_then_left_out(name, capsys, monkeypatch, tm
         ("simulate trace --model cluster --load 1 --max-size 64", "a larger --max-size"),
         ("simulate trace --model slotted --max-size 64", "a larger --max-size"),
         ("demo --trace trace --max-size 64", "a larger --max-size"),
-        ("simulate flat --model slotted", "(--slot-seconds S says it)"),
+        ("simulate flat --model slotted", "(--step-seconds S says it)"),
         ("simulate free --model cluster --load 1", "(--read task_seconds=S cuts its work"),
     ],
 )

@@ -73,7 +73,7 @@ class Engine:
         self.done[row, phase] += 1
         self.free[node, 0 if self.cluster.generic else phase] += 1
         if self.every is None:
-            self.scheduler.finished([self.ids[row]], phase, seconds=seconds, node=node, now=now)
+            self.scheduler.ended([self.ids[row]], phase, seconds=seconds, node=node, now=now)
         if phase == 0 and self.done[row, 0] == self.total[row, 0]:
             for began, place in self.parked.pop(row, []):
                 own = self.jobs.reduce_seconds[row]

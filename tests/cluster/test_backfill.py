@@ -142,7 +142,7 @@ def test_the_scheduler_queues_too() -> None:
         for end, row in [own for own in ends if own[0] == now]:
             ends.remove((end, row))
             own, width = [ids[row]], jobs[row].width
-            scheduler.finished(own, seconds=jobs[row].run, node=[0], count=[width], now=now)
+            scheduler.ended(own, seconds=jobs[row].run, node=[0], count=[width], now=now)
             scheduler.finish(own, now=now)
         while coming and jobs[coming[0]].arrival == now:
             row = coming.pop(0)

@@ -270,7 +270,7 @@ def test_gains_of_backup_tasks():
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]))
     for _ in range(5):  # times scatter
         before = scheduler.add(mb.ClusterJobs([4], [0.0]), now=0.0)
-        scheduler.finished(before.repeat(4), seconds=[5.0, 10.0, 20.0, 60.0], now=0.0)
+        scheduler.ended(before.repeat(4), seconds=[5.0, 10.0, 20.0, 60.0], now=0.0)
         scheduler.finish(before, now=0.0)
     first, other = scheduler.add(mb.ClusterJobs([4, 4], [0.0, 0.0], [2, 0], 0.0), now=0.0)
     scheduler.started([first, other], count=[4, 2], now=0.0)
@@ -279,17 +279,17 @@ def test_gains_of_backup_tasks():
         return scheduler.backup_gains(ids, phase, seconds).tolist()
 
     assert gains([first] * 2, [0, 1], [1.0, 1.0]) == [0.0, 0.0]  # none has ended
-    scheduler.finished([first] * 3, seconds=[5.0, 10.0, 20.0], now=20.0)
-    scheduler.finished([other], seconds=9.0, now=20.0)  # one runs, two wait
+    scheduler.ended([first] * 3, seconds=[5.0, 10.0, 20.0], now=20.0)
+    scheduler.ended([other], seconds=9.0, now=20.0)  # one runs, two wait
     young, old, waits, reduce = gains(
         [first, first, other, first], [0, 0, 0, 1], [1.0, 90.0, 90.0, 9.0]
     )
     assert old > young > 1.0
     assert waits == reduce == 0.0
-    scheduler.finished([first], seconds=30.0, now=30.0)
+    scheduler.ended([first], seconds=30.0, now=30.0)
     assert gains([first], [0], [9.0]) == [0.0]  # none runs
     scheduler.started([first], [1], count=[1], now=30.0)
-    scheduler.finished([first], [1], seconds=4.0, now=34.0)
+    scheduler.ended([first], [1], seconds=4.0, now=34.0)
     scheduler.started([first], [1], count=[1], now=34.0)
     assert gains([first], [1], [50.0])[0] > 0.0
     scheduler.finish([first], now=40.0)
@@ -301,7 +301,7 @@ def test_gains_need_learning_and_numbers():
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "flex", learn=False)
     ids = scheduler.add(mb.ClusterJobs([2], [5.0]), now=0.0)
     scheduler.started(ids, count=[2], now=0.0)
-    scheduler.finished(ids, seconds=5.0, now=5.0)
+    scheduler.ended(ids, seconds=5.0, now=5.0)
     assert scheduler.backup_gains(ids, [0], [50.0]).tolist() == [0.0]
     for wrong in ({"ids": ids + 1}, {"phase": [2]}, {"seconds": [-1.0]}, {"seconds": [np.nan]}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -84,7 +84,7 @@ def test_a_scheduler_forgets_jobs_that_ended(policy):
             old = scheduler.add(mb.ClusterJobs([1], 0.125), k / 4)
             scheduler.decide(k / 4)
             scheduler.assign(k / 4, free=8)
-            scheduler.finished(old, seconds=0.125, now=(k + 0.5) / 4)
+            scheduler.ended(old, seconds=0.125, now=(k + 0.5) / 4)
             scheduler.finish(old, (k + 0.5) / 4)
         first = scheduler.add(mb.ClusterJobs([6, 4], [2.0, 5.0]), 200.0)
         scheduler.decide(200.0)

@@ -24,7 +24,7 @@ def run(own, job, times):
     """Tasks of the job, one after the other."""
     for seconds in times:
         own.started([job], count=1, now=own.now)
-        own.finished([job], seconds=seconds, now=own.now + seconds)
+        own.ended([job], seconds=seconds, now=own.now + seconds)
 
 
 def run_jobs(own, times, tasks):
@@ -95,7 +95,7 @@ def side_by_side(rng, slots, tasks, sigma, change=None, factor=1.0):
     for task in range(tasks + slots):
         if task >= slots:
             ended, seconds, right = heapq.heappop(running)
-            own.finished([job], seconds=seconds, now=ended)
+            own.ended([job], seconds=seconds, now=ended)
             found.append(float(own.counts([job])["estimate"][0, 0]) / right)
         if task < tasks:
             right = 10.0 * (factor if change is not None and task >= change else 1.0)

@@ -49,8 +49,8 @@ def bimodal(history):
     """Which of two jobs that had 3 s and 12 s has the slot, by the history of a scheduler."""
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 1}]), "gittins", history=history)
     few, many = scheduler.add(mb.ClusterJobs([100, 100], 1.0), 0.0)
-    scheduler.finished([few], count=3, seconds=1.0, now=15.0)
-    scheduler.finished([many], count=12, seconds=1.0, now=15.0)
+    scheduler.ended([few], count=3, seconds=1.0, now=15.0)
+    scheduler.ended([many], count=12, seconds=1.0, now=15.0)
     (best,) = scheduler.decide(15.0).ids[scheduler.decide(15.0).slots > 0]
     return 3 if best == few else 12
 
@@ -60,7 +60,7 @@ def test_gittins_follows_the_history():
         scheduler = mb.Scheduler(mb.Cluster([{"slots": 1}]))
         for size in sizes:
             (job,) = scheduler.add(mb.ClusterJobs([1], 1.0))
-            scheduler.finished([job], seconds=size, now=scheduler.now + size)
+            scheduler.ended([job], seconds=size, now=scheduler.now + size)
             scheduler.finish([job])
         return scheduler.history
 

@@ -8,16 +8,16 @@ import pytest
 import malleable as mb
 from malleable import _core
 from malleable.cluster.events import COLUMNS
-from malleable.cluster.recorded import recorded_jobs
-from malleable.cluster.table import TOLD, ClusterJobs
+from malleable.cluster.jobs_from_events import jobs_from_events
+from malleable.cluster.table import SCHEDULER_COLUMNS, ClusterJobs
 
 ROWS = {row["name"]: row for row in _core.CLUSTER_COLUMNS}
-AMOUNTS = [name for name in TOLD if name not in ("maps", "reduces", "arrival")]
+AMOUNTS = [name for name in SCHEDULER_COLUMNS if name not in ("maps", "reduces", "arrival")]
 
 
 def test_what_a_scheduler_is_told_has_a_place_in_its_records():
     assert {name for name, row in ROWS.items() if row["told"]} <= set(COLUMNS)
-    assert set(TOLD) <= inspect.signature(ClusterJobs).parameters.keys()
+    assert set(SCHEDULER_COLUMNS) <= inspect.signature(ClusterJobs).parameters.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row["by_row"]])
@@ -54,7 +54,7 @@ def test_recorded_jobs_have_what_the_scheduler_was_told(tmp_path):
     scheduler.update(ids[:1], weight=[9.0], now=7.0)
     scheduler.finish(ids, 8.0)
     scheduler.close()
-    jobs, _ = recorded_jobs(path)
+    jobs, _ = jobs_from_events(path)
     told["weight"][0] = 9.0
     assert jobs.arrival.tolist() == [1.0, 4.0]  # by arrival
     for name, values in told.items():

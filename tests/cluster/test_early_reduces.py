@@ -129,7 +129,7 @@ class Copying(Engine):
         self.running[row, phase] -= 1
         self.done[row, phase] += 1
         self.free[node, 0 if self.cluster.generic else phase] += 1
-        self.scheduler.finished(
+        self.scheduler.ended(
             [self.ids[row]], phase, seconds=seconds, copying=self.jobs.shuffle[row], now=now
         )
         maps = self.total[row, 0]
@@ -250,16 +250,16 @@ def told(copying=(6.0,) * 4, **options):
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 3}]), "fifo", **options)
     for seconds in copying:
         ids = scheduler.add(mb.ClusterJobs([4], 0.0, [1], 0.0), now=0.0)
-        scheduler.finished(ids.repeat(4), seconds=[8.0, 10.0, 12.0, 10.0], now=0.0)
-        scheduler.finished(ids, 1, seconds=30.0, copying=seconds, now=0.0)
+        scheduler.ended(ids.repeat(4), seconds=[8.0, 10.0, 12.0, 10.0], now=0.0)
+        scheduler.ended(ids, 1, seconds=30.0, copying=seconds, now=0.0)
         scheduler.finish(ids, now=0.0)
     (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, [2], 0.0), now=0.0)
     scheduler.decide(0.0)
     assert scheduler.assign(0.0, 3).phase.tolist() == [0] * 3
-    scheduler.finished([job] * 2, seconds=10.0, now=10.0)
+    scheduler.ended([job] * 2, seconds=10.0, now=10.0)
     scheduler.decide(10.0)
     assert scheduler.assign(10.0, 2).phase[0] == 0
-    scheduler.finished([job], seconds=11.0, now=11.0)
+    scheduler.ended([job], seconds=11.0, now=11.0)
     return scheduler, job
 
 
@@ -298,16 +298,16 @@ def test_before_copying_is_known_idle_slots_are_used_when_no_map_waits(copying, 
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 3}]), "fifo", take_back=True)
     for _ in range(0 if copying is None else 3):
         ids = scheduler.add(mb.ClusterJobs([1], 0.0, [1], 0.0), now=0.0)
-        scheduler.finished(ids, seconds=10.0, now=0.0)
-        scheduler.finished(ids, 1, seconds=9.0, copying=copying, now=0.0)
+        scheduler.ended(ids, seconds=10.0, now=0.0)
+        scheduler.ended(ids, 1, seconds=9.0, copying=copying, now=0.0)
         scheduler.finish(ids, now=0.0)
     (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, [2], 0.0), now=0.0)
     scheduler.decide(0.0)
     assert scheduler.assign(0.0, 3).phase.tolist() == [0] * 3
-    scheduler.finished([job], seconds=10.0, now=10.0)
+    scheduler.ended([job], seconds=10.0, now=10.0)
     scheduler.decide(10.0)
     assert scheduler.assign(10.0, 1).phase.tolist() == [0]  # no map waits from here on
-    scheduler.finished([job], seconds=11.0, now=11.0)
+    scheduler.ended([job], seconds=11.0, now=11.0)
     assert scheduler.assign(11.0, 1).phase.tolist() == phases
 
 
@@ -321,11 +321,11 @@ def test_what_is_told_of_copying_is_checked():
     scheduler, job = told(take_back=True)
     for wrong in (-1.0, np.inf):
         with pytest.raises(ValueError, match="copying"):
-            scheduler.finished([job], 1, seconds=9.0, copying=wrong, now=20.0)
+            scheduler.ended([job], 1, seconds=9.0, copying=wrong, now=20.0)
     assert scheduler.now == 11.0
     with pytest.raises(ValueError, match="free"):
         scheduler.take_back(20.0, -1)
-    assert scheduler.finished([job], seconds=9.0, copying=np.nan, now=20.0) == 0
+    assert scheduler.ended([job], seconds=9.0, copying=np.nan, now=20.0) == 0
 
 
 def test_what_a_scheduler_took_back_is_replayed(tmp_path):

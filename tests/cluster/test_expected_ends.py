@@ -34,7 +34,7 @@ def drive(jobs, said):
         now, k, own = heapq.heappop(heap)
         free, ended = free + 1, ended + 1
         open_tasks[k] -= 1
-        scheduler.finished([ids[k]], seconds=own, now=now)
+        scheduler.ended([ids[k]], seconds=own, now=now)
         if open_tasks[k] == 0:
             completion[k] = now
             scheduler.finish([ids[k]], now)
@@ -73,7 +73,7 @@ def test_each_running_task_has_its_own_age():
         (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, program=["sort"]))
         begin = scheduler.now
         scheduler.started([job], count=4)
-        scheduler.finished([job], count=4, seconds=10.0, now=begin + 10.0)
+        scheduler.ended([job], count=4, seconds=10.0, now=begin + 10.0)
         scheduler.finish([job])
     begin = scheduler.now
     (job,) = scheduler.add(mb.ClusterJobs([4], 0.0, program=["sort"]))
@@ -81,11 +81,11 @@ def test_each_running_task_has_its_own_age():
         scheduler.started([job], now=begin + wait)
     ends = scheduler.expected_ends(draws=200)
     assert ends["at"][0] == pytest.approx(begin + 16.0, abs=1.0)
-    scheduler.finished([job], seconds=10.0, now=begin + 10.0)
+    scheduler.ended([job], seconds=10.0, now=begin + 10.0)
     ends = scheduler.expected_ends(draws=200)
     assert ends["at"][0] == pytest.approx(begin + 16.0, abs=1.0)
-    scheduler.finished([job], seconds=10.0, now=begin + 12.0)
-    scheduler.finished([job], seconds=10.0, now=begin + 14.0)
+    scheduler.ended([job], seconds=10.0, now=begin + 12.0)
+    scheduler.ended([job], seconds=10.0, now=begin + 14.0)
     ends = scheduler.expected_ends(draws=200)
     assert ends["at"][0] == pytest.approx(begin + 16.0, abs=1.0)
 
@@ -141,7 +141,7 @@ def test_counts_tell_as_much_as_events(told):
     for k in range(1 if told == "events" else 0, 41):
         now = 2.0 * k
         if told == "events":
-            scheduler.finished(np.full(24, ids[0]), seconds=np.full(24, 2.0), now=now)
+            scheduler.ended(np.full(24, ids[0]), seconds=np.full(24, 2.0), now=now)
             scheduler.started(ids, count=24, now=now)
         else:
             counts = {"pending": 3976 - 24 * k, "running": 24, "done": 24 * k}
@@ -185,7 +185,7 @@ def _known(policy, objective="sum:response", **columns):
     ids = scheduler.add(mb.ClusterJobs([70, 30], 0.0, **columns), now=0.0)
     for k in range(5):
         scheduler.started(ids, count=2, now=2.0 * k)
-        scheduler.finished(np.repeat(ids, 2), seconds=[2.0, 2.01, 1.99, 2.0], now=2.0 * k + 2.0)
+        scheduler.ended(np.repeat(ids, 2), seconds=[2.0, 2.01, 1.99, 2.0], now=2.0 * k + 2.0)
         scheduler.decide(2.0 * k + 2.0)
     return scheduler.expected_ends(draws=200)["at"] - 10.0
 
@@ -212,7 +212,7 @@ def test_a_phase_that_was_done_and_grows_begins_again():
     for seconds in (2.0, 6.0):
         for _ in range(6):
             scheduler.observe(ids, pending=0, running=4, now=0.0)
-            scheduler.finished(np.repeat(ids, 4), seconds=[seconds] * 4, now=0.0)
+            scheduler.ended(np.repeat(ids, 4), seconds=[seconds] * 4, now=0.0)
     scheduler.observe(ids, pending=8, now=0.0)
     runs = scheduler.history["programs"][0]["map"][0]
     assert runs > 6  # each time that all had ended taught

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.ground import rivals
 from benchmarks.instances import small_run
+from benchmarks.rivals import rules as rivals
 
 
 def running(scheduler, ids, now, slots):
@@ -28,7 +28,7 @@ def test_every_unknown_job_has_a_first_task_until_one_has_ended():
     scheduler, ids = learning(8, [20, 300, 400])
     assert running(scheduler, ids, 0.0, 8) == [6, 1, 1]
     scheduler = pickle.loads(pickle.dumps(scheduler))
-    scheduler.finished(np.repeat(ids, [6, 1, 1]), seconds=np.ones(8), now=1.0)
+    scheduler.ended(np.repeat(ids, [6, 1, 1]), seconds=np.ones(8), now=1.0)
     assert running(scheduler, ids, 1.0, 8) == [8, 0, 0]
 
 
@@ -47,7 +47,7 @@ def test_what_other_jobs_have_shown_is_believed():
     for _ in range(30):
         shown = scheduler.add(mb.ClusterJobs([2], 0.0, program=["b"]), 0.0)
         scheduler.decide(0.0)
-        scheduler.finished(np.repeat(shown, 2), seconds=[3.0, 3.0], now=0.0)
+        scheduler.ended(np.repeat(shown, 2), seconds=[3.0, 3.0], now=0.0)
         scheduler.finish(shown, 0.0)
     assert running(scheduler, ids, 0.0, 8) == [8, 0]
 
@@ -94,7 +94,7 @@ def test_a_copy_asks_for_first_tasks_as_the_original_does(seed):
         busy = [job for job in left if running.get(job, 0) > 0]
         if busy and rng.random() < 0.6:
             job = busy[int(rng.integers(len(busy)))]
-            scheduler.finished([job], seconds=float(rng.lognormal(1.0, 1.2)), now=now)
+            scheduler.ended([job], seconds=float(rng.lognormal(1.0, 1.2)), now=now)
             running[job] -= 1
             left[job] -= 1
             if left[job] == 0:

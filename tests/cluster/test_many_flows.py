@@ -74,7 +74,7 @@ class Both:
             phase = 0 if self.left[k, 0] else 1
             count = int(rng.integers(1, self.left[k, phase] + 1))
             job, own = self.ids[k : k + 1], self.epoch_ids[self.row[k, phase]]
-            assert not self.scheduler.finished(job, phase, count=count, now=now)
+            assert not self.scheduler.ended(job, phase, count=count, now=now)
             self.left[k, phase] -= count
             if self.left[k, phase]:
                 work = self.left[k, phase] * self.seconds[k, phase]

@@ -7,7 +7,7 @@ import pytest
 
 import malleable as mb
 from malleable.cluster.events import COLUMNS, EventWriter, cluster_header
-from malleable.cluster.recorded import recorded_jobs
+from malleable.cluster.jobs_from_events import jobs_from_events
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.task_engine import FLOWS, POLICIES, Engine, instance
 
@@ -66,7 +66,7 @@ def test_every_call_is_replayed(tmp_path):
     scheduler.decide(0.0)
     starts = scheduler.assign(0.0, 3)
     scheduler.failed(starts.ids[:1], starts.phase[:1], task=starts.task[:1], now=1.0)
-    scheduler.finished(starts.ids[1:3], seconds=[3.0, 4.0], now=4.0)
+    scheduler.ended(starts.ids[1:3], seconds=[3.0, 4.0], now=4.0)
     scheduler.update(ids[:2], weight=[2.0, 3.0], map_seconds=[7.0, 1.0])
     scheduler.observe(ids[1:2], pending=[[1, 1]], running=[[1, 0]], done=[[1, 0]], now=5.0)
     scheduler.set_slots([1], 0)
@@ -101,17 +101,17 @@ def test_a_record_is_simulated(tmp_path):
     # Of what was not seen there is the estimate; seconds count on a node of rate 1.
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 2, "rate": 2.0}]), record=path)
     ids = scheduler.add(mb.ClusterJobs([3], 5.0), 0.0)
-    scheduler.finished(ids, seconds=1.0, node=0, now=2.0)
+    scheduler.ended(ids, seconds=1.0, node=0, now=2.0)
     scheduler.add(mb.ClusterJobs([1], 7.0), 3.0)
     scheduler.close()
-    found, _ = recorded_jobs(path)
+    found, _ = jobs_from_events(path)
     assert (found.map_work.tolist(), found.arrival.tolist()) == ([6.0, 7.0], [0.0, 0.0])
 
 
 def test_what_was_lost_runs_again():
     scheduler = mb.Scheduler(nodes(4), "fair")
     ids = scheduler.add(mb.ClusterJobs([3], 2.0, 1, 5.0), 0.0)
-    scheduler.finished(ids, count=3, seconds=2.0, now=2.0)
+    scheduler.ended(ids, count=3, seconds=2.0, now=2.0)
     assert scheduler.lost(ids, count=2, now=3.0) == 0
     counts = scheduler.counts(ids)
     assert [counts[k][0, 0] for k in ("waiting", "running", "finished")] == [2, 0, 1]

@@ -100,9 +100,9 @@ def test_flows_come_as_their_parents_finish(policy):
     ids = scheduler.add(jobs, 0.0)
     assert set(scheduler.decide(0.0).ids.tolist()) <= {ids[0], ids[2]}
     with pytest.raises(ValueError, match=r"^ids\[0\] = 99: no such job$"):
-        scheduler.finished([99])
-    assert scheduler.finished([ids[0]], 0, count=8, seconds=1.0, now=2.0) == 0
-    assert scheduler.finished([ids[0]], 1, seconds=4.0, now=6.0) == 0
+        scheduler.ended([99])
+    assert scheduler.ended([ids[0]], 0, count=8, seconds=1.0, now=2.0) == 0
+    assert scheduler.ended([ids[0]], 1, seconds=4.0, now=6.0) == 0
     scheduler.finish(ids[:1], 6.0)
     assert ids[1] in scheduler.decide(6.0).ids
     scheduler.remove(ids[1:2])
@@ -113,18 +113,18 @@ def test_events_that_are_late_or_come_twice_are_made_good():
     scheduler = mb.Scheduler(nodes(2, 2), "fair")
     first, second = scheduler.add(mb.ClusterJobs([3, 2], 2.0), 0.0)
     # Nobody said that it started.
-    assert scheduler.finished([first], seconds=2.0, now=5.0) == 0
+    assert scheduler.ended([first], seconds=2.0, now=5.0) == 0
     assert scheduler.started([first], count=5, now=4.0) == 3
     counts = scheduler.counts([first])
     assert [counts[k][0, 0] for k in ("waiting", "running", "finished")] == [0, 2, 1]
     assert scheduler.now == 5.0
-    assert scheduler.finished([first] * 4) == 2
+    assert scheduler.ended([first] * 4) == 2
     assert scheduler.failed([second]) == 1
     scheduler.observe([second], pending=1, running=1, done=1, failed=2, now=6.0)
     counts = scheduler.counts([second])
     assert [counts[k][0, 0] for k in ("waiting", "running", "finished")] == [1, 1, 3]
     scheduler.finish([first])
-    assert scheduler.finished([first]) == 1
+    assert scheduler.ended([first]) == 1
     decision = scheduler.decide(7.0)
     assert (decision.ids.tolist(), decision.slots[:, 0].tolist()) == ([second], [2])
     assert decision.explain() == [
@@ -218,7 +218,7 @@ def test_adaptive_says_where_free_slots_would_go():
         ids.tolist(),
         [[0, 0], [0, 0], [6, 0]],
     )
-    scheduler.finished(ids[2:], count=2, seconds=1.0)
+    scheduler.ended(ids[2:], count=2, seconds=1.0)
     own = scheduler.add(mb.ClusterJobs([5], 1.0, user=["bob"]), 2.0)
     decision = scheduler.decide(2.0)
     slots = dict(zip(decision.ids.tolist(), decision.slots[:, 0].tolist(), strict=True))
@@ -280,7 +280,7 @@ def test_a_job_that_may_have_no_slot_waits(policy):
     scheduler.update(ids[:1], max_slots=0)
     scheduler.decide(0.0)
     assert scheduler.assign(0.0, 2).ids.tolist() == [ids[1]] * 2
-    scheduler.finished(ids, seconds=2.0, now=2.0)
+    scheduler.ended(ids, seconds=2.0, now=2.0)
     scheduler.decide(2.0)
     assert scheduler.assign(2.0, 2).ids.tolist() == [ids[1]] * 2
     scheduler.update(ids[:1], max_slots=4)
@@ -310,7 +310,7 @@ def test_processors_that_are_known_better_later(tmp_path):
     for scheduler in made:
         scheduler.add(mb.ClusterJobs([20, 9], 1.0), 0.0)
         scheduler.started([0], count=4, now=0.0)
-        scheduler.finished([0] * 4, seconds=[1.0, 1.1, 0.9, 1.2], now=1.2)
+        scheduler.ended([0] * 4, seconds=[1.0, 1.1, 0.9, 1.2], now=1.2)
     changed, own = made
     assert changed.learned["speedup"] < 0.9 < own.learned["speedup"]
     changed.set_processors("own", now=1.2)
@@ -413,7 +413,7 @@ def test_what_a_function_sees_of_spread_and_speed_up():
     scheduler.decide(0.0)
     assert seen["speedup"].tolist() == [0.5, 1.0]
     assert seen["spread"].tolist() == [np.inf, np.inf]
-    scheduler.finished([ids[0]] * 3, seconds=[1.0, 3.0, 5.0], now=5.0)
+    scheduler.ended([ids[0]] * 3, seconds=[1.0, 3.0, 5.0], now=5.0)
     scheduler.decide(5.0)
     # Three are left; their sample deviation is 2: 2 sqrt(3 + 9 / 3).
     np.testing.assert_allclose(seen["spread"], [2.0 * np.sqrt(6.0), np.inf])
@@ -492,7 +492,7 @@ def drive(scheduler, seed, now):
         )
         here += scheduler.add(jobs, now).tolist()
     some = [job for job in here if rng.random() < 0.5]
-    scheduler.finished(
+    scheduler.ended(
         some, rng.integers(0, 2, len(some)), seconds=rng.uniform(1, 5, len(some)), node=0
     )
     gone = [job for job in here if rng.random() < 0.1]
@@ -510,9 +510,9 @@ def test_wrong_calls_change_nothing():
     before = scheduler._core.save()
     for call in (
         lambda: scheduler.started([ids[0], 77]),
-        lambda: scheduler.finished(ids, 2),
-        lambda: scheduler.finished(ids, seconds=[1.0, -1.0]),
-        lambda: scheduler.finished(ids, node=[0, 9]),
+        lambda: scheduler.ended(ids, 2),
+        lambda: scheduler.ended(ids, seconds=[1.0, -1.0]),
+        lambda: scheduler.ended(ids, node=[0, 9]),
         lambda: scheduler.observe(ids, done=[1, -1]),
         lambda: scheduler.observe([ids[0]] * 2),
         lambda: scheduler.update(ids, weight=[1.0, np.nan]),

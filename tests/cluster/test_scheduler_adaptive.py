@@ -68,7 +68,7 @@ def test_every_choice_is_the_one_that_the_rules_name(fallback, data):
         elif what == "end" and running:
             job, phase, node = running.pop(data.draw(st.integers(0, len(running) - 1)))
             if data.draw(st.booleans()):
-                scheduler.finished([job], phase, node=node, seconds=5.0, now=now)
+                scheduler.ended([job], phase, node=node, seconds=5.0, now=now)
             else:
                 scheduler.failed([job], phase, now=now)
         elif what == "start":
@@ -136,7 +136,7 @@ def test_no_slot_idles_and_all_is_done(rows, generic):
             wanted = waiting.sum() if generic else waiting[pool]
             assert wanted == 0 or free[pool].sum() == 0
         now += 5.0
-        scheduler.finished(starts.ids, starts.phase, node=starts.node, seconds=5.0, now=now)
+        scheduler.ended(starts.ids, starts.phase, node=starts.node, seconds=5.0, now=now)
         for phase, pool in enumerate(pools):
             np.add.at(free[pool], starts.node[starts.phase == phase], 1)
         done += len(starts.ids)
@@ -157,7 +157,7 @@ def test_nothing_starves():
         starts = scheduler.assign(now, 2)
         served = now if poor in starts.ids else None
         now += 10.0
-        scheduler.finished(starts.ids, starts.phase, node=starts.node, seconds=10.0, now=now)
+        scheduler.ended(starts.ids, starts.phase, node=starts.node, seconds=10.0, now=now)
     assert served == 100.0
 
 
@@ -179,7 +179,7 @@ def test_estimates_follow_what_finishes():
     assert np.allclose(before.execution_rates, [[2 / 400, 3 / 100]])
     slow = next(k for k, own in enumerate(before.nodes) if 0 in own)
     starts = scheduler.assign(1.0, [[2, 0], [0, 0], [0, 0]])
-    scheduler.finished(starts.ids, starts.phase, node=starts.node, seconds=30.0, now=31.0)
+    scheduler.ended(starts.ids, starts.phase, node=starts.node, seconds=30.0, now=31.0)
     after = scheduler.matching()
     assert after.execution_rates[0, slow] < before.execution_rates[0, slow] / 2
     assert after.solves == before.solves  # what came since is matched when the next job comes

@@ -53,7 +53,7 @@ def test_it_is_checked_recorded_and_replayed(tmp_path):
         slots.append(np.asarray(scheduler.decide(now=now).slots).tolist())
         starts = scheduler.assign(now=now, free=8)
         now += 10.0
-        scheduler.finished(starts.ids, starts.phase, seconds=np.full(len(starts.ids), 5.0), now=now)
+        scheduler.ended(starts.ids, starts.phase, seconds=np.full(len(starts.ids), 5.0), now=now)
     scheduler.close()
     again = mb.replay(path)
     assert again.same

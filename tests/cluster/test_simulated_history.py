@@ -67,7 +67,7 @@ def test_how_far_users_were_off_is_known_the_next_day(tmp_path):
     for off, user in ((0.1, "ann"), (1.0, "bob")) * 3:
         (job,) = before.add(mb.ClusterJobs([4], 10.0 * off, user=[user]))
         before.started([job], count=4)
-        before.finished([job], count=4, seconds=10.0, now=before.now + 10.0)
+        before.ended([job], count=4, seconds=10.0, now=before.now + 10.0)
         before.finish([job])
     assert [own["user"] for own in before.history["users"]] == ["ann", "bob"]
     file = tmp_path / "history.json"

@@ -37,7 +37,7 @@ def tell(scheduler, tasks, end=True, more=0):
         if starts:
             scheduler.started([job], now=first + time)
         else:
-            scheduler.finished([job], seconds=seconds, now=first + time)
+            scheduler.ended([job], seconds=seconds, now=first + time)
     if end:
         scheduler.finish([job], scheduler.now)
     return job

@@ -60,7 +60,7 @@ def run_many(scheduler, p, rounds=150):
         done = took = 0.0
         for work in np.sort(alone * rng.lognormal(0.0, 0.2, tasks)):
             took += (work - done) * tasks ** (1.0 - p)
-            scheduler.finished([job], seconds=took, now=now + took)
+            scheduler.ended([job], seconds=took, now=now + took)
             done, tasks = work, tasks - 1
         now += took
         scheduler.finish([job], now)
@@ -188,7 +188,7 @@ def run_once(scheduler, seconds, tasks=10, *, said=0.0, told=True, **columns):
     believed = scheduler.counts([job])
     scheduler.started([job], count=tasks, now=now)
     if told:
-        scheduler.finished([job], count=tasks, seconds=seconds, now=now + seconds)
+        scheduler.ended([job], count=tasks, seconds=seconds, now=now + seconds)
     else:
         for part in (0.5, 1.0):
             done = tasks if part == 1.0 else 0
@@ -244,9 +244,9 @@ def test_jobs_that_wait_learn_from_the_others():
     first = believed(0.0)
     assert first == pytest.approx([1.0, 1.0], rel=0.03)
     scheduler.started(jobs[:2], count=6, now=0.0)
-    scheduler.finished(jobs[:2], seconds=20.0, now=20.0)
+    scheduler.ended(jobs[:2], seconds=20.0, now=20.0)
     going_on = believed(20.0)
-    scheduler.finished([job for job in jobs[:2] for _ in range(5)], seconds=20.0, now=20.0)
+    scheduler.ended([job for job in jobs[:2] for _ in range(5)], seconds=20.0, now=20.0)
     ended = believed(20.0)
     # 20 s, and what two jobs leave open: the mean of a log-normal of variance 1 is e^0.5 times its median.
     for estimate in (going_on, ended):
@@ -261,7 +261,7 @@ def test_tasks_that_run_on_raise_the_estimate():
     scheduler = mb.Scheduler(**ONE)
     long, short = scheduler.add(mb.ClusterJobs([8, 8], 1.0), 0.0)
     scheduler.started([long], count=6, now=0.0)
-    scheduler.finished([long], seconds=1.0, now=1.0)
+    scheduler.ended([long], seconds=1.0, now=1.0)
     scheduler.decide(1.0)
     before = scheduler.counts([long])["estimate"][0, 0]
     scheduler.update([long], weight=[1.0], now=50.0)

@@ -56,7 +56,7 @@ def test_decisions_for_a_period(kind):
     made = {
         "jobs": lambda: mb.Epoch(12),
         "flows": lambda: mb.FlowEpoch(4),
-        "tandem": lambda: mb.OverlapEpoch((4, 4)),
+        "tandem": lambda: mb.TandemEpoch((4, 4)),
         "slotted": lambda: mb.SlottedEpoch(4),
     }[kind]
     ours, theirs = made(), made()
@@ -118,7 +118,7 @@ def test_what_backup_tasks_gain():
     scheduler.decide(0.0)
     scheduler.assign(0.0, 4)
     seconds, ages, maps = np.array([9.0, 10.0, 11.0]), np.array([1.0, 60.0]), np.zeros(3, np.int64)
-    scheduler.finished(jobs.repeat(3), seconds=seconds, now=60.0)
+    scheduler.ended(jobs.repeat(3), seconds=seconds, now=60.0)
     want = scheduler.backup_gains(jobs.repeat(2), [0, 0], ages)
 
     slots, count = np.array([4]), np.array([4])
@@ -180,7 +180,7 @@ def test_handles_end_with_their_epochs():
     "make",
     [
         lambda: mb.FlowEpoch(3),
-        lambda: mb.OverlapEpoch((3, 3)),
+        lambda: mb.TandemEpoch((3, 3)),
         lambda: mb.SlottedEpoch(3),
     ],
     ids=["flow", "overlap", "slotted"],

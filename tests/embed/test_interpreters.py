@@ -87,7 +87,7 @@ print("copies")
 
 BUSY = """
 from malleable import _core
-held = _core.Turn()
+held = _core.UseGuard()
 with held:  # as in a call of another thread
     def work():
         try:

@@ -213,7 +213,7 @@ def test_estimates_that_run_out_stop_nobody(seed, slots, policy):
     decision.plan().validate()
 
 
-def test_fair_without_estimates_is_a_waterline():
+def test_fair_without_estimates_is_a_water_filling():
     epoch = mb.FlowEpoch(7, policy="fair")
     epoch.add(mb.Flows([[{"work": 5.0, "max_slots": 2}], [{"work": 9.0}], [{"work": 1.0}]]))
     before = epoch.decide(0.0).slots.tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.ground.loops import FluidFlowEpoch
+from benchmarks.rivals.loops import FluidFlowEpoch
 from malleable.flows.generate import section51_flows
 from malleable.flows.plan import plan_flows
 from malleable.objective import parse_objective

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.ground.loops import FlowEpochRule, hold_flows
+from benchmarks.rivals.loops import FlowEpochRule, hold_flows
 
 
 def flows_of(rng, count=2, jobs=3, slots=3):

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from benchmarks.ground.rivals import ends_by_work_left
+from benchmarks.rivals.rules import ends_by_work_left
 from malleable.flows.generate import section51_flows
 from malleable.flows.plan import FLOW_POLICIES, plan_flows
 from tests.flows.flow_instances import any_flows, as_flows, whole_flows

@@ -13,7 +13,7 @@ flows, flows-arrivals     chains, trees and DAGs with deadlines; all there, or o
 map-shuffle, -batch       phases that overlap, with ties, empty phases and estimates
 map-reduce                tasks in slots
 cluster, cluster-flows    tasks on nodes: users, racks, a node that leaves; flows on generic slots
-jobs, flows, overlap,     streams of events, one for each class of epochs
+jobs, flows, tandem,      streams of events, one for each class of epochs
 slotted
 adaptive                  a stream of events of a scheduler with that policy
 ========================= =====================================================================

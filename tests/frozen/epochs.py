@@ -117,10 +117,10 @@ class Flows(Adapter):
             yield column("flow_completion", plan.flow_completion)
 
 
-class Overlap(Adapter):
+class Tandem(Adapter):
     def __init__(self, map_slots, shuffle_slots, **options):
         self.slots = [map_slots, shuffle_slots]
-        super().__init__(mb.OverlapEpoch(self.slots, **options))
+        super().__init__(mb.TandemEpoch(self.slots, **options))
 
     def decide(self, now, map_slots=None, shuffle_slots=None):
         if map_slots is not None:
@@ -178,7 +178,7 @@ class AdaptiveStarts(Adapter):
                 self.epoch.failed([job], phase, task=task, now=now)
             else:
                 seconds = (now - began) * factor
-                self.epoch.finished([job], phase, node=node, seconds=seconds, now=now)
+                self.epoch.ended([job], phase, node=node, seconds=seconds, now=now)
 
     def remove(self, now, keys):
         gone = self.of(keys)
@@ -304,11 +304,11 @@ def flows():
     return _all(Flows, "flows", each + more)
 
 
-def overlap():
+def tandem():
     """Every policy, as it comes, as printed, and with estimates that bounce."""
     return _all(
-        Overlap,
-        "overlap",
+        Tandem,
+        "tandem",
         [
             {"policy": policy, "map_slots": 5, "shuffle_slots": 4, **options}
             for policy in policy_names("tandem", in_loop=True)
@@ -317,14 +317,14 @@ def overlap():
     )
 
 
-class HeldFlows(Flows):
+class PeriodicFlows(Flows):
     """Decisions that are held have no plan."""
 
     def decide(self, now, slots=None, value=False):
         yield from super().decide(now, slots)
 
 
-def held():
+def periodic():
     """Loops that hold their decisions for a period: jobs by every policy and objective, and the others."""
     of_jobs = [
         {"slots": 24, "objective": objective, "policy": policy, "period": 3.0}
@@ -347,8 +347,8 @@ def held():
     ]
     return [
         *_all(Jobs, "jobs", of_jobs),
-        *_all(HeldFlows, "flows", of_flows),
-        *_all(Overlap, "overlap", of_phases),
+        *_all(PeriodicFlows, "flows", of_flows),
+        *_all(Tandem, "tandem", of_phases),
         *_all(Slotted, "slotted", of_tasks),
     ]
 
@@ -359,7 +359,7 @@ def slotted():
         Slotted,
         "slotted",
         [
-            {"machines": 10, "policy": policy, "slot_seconds": seconds}
+            {"machines": 10, "policy": policy, "step_seconds": seconds}
             for policy in policy_names("slotted", in_loop=True)
             for seconds in (1.0, 2.5)
         ],

@@ -81,7 +81,7 @@ CASES = {
     "records csv": ([*CLUSTER, "--records", "r.csv"], None, "r.csv"),
     "records parquet": ([*CLUSTER, "--records", "r.parquet"], "tables", "r.parquet"),
     "reproduce flowflex": (["reproduce", "flowflex-fig10", "--simulations", "1"], None, "flowflex"),
-    "reproduce overlap": (["reproduce", "overlap-fig7", "--jobs", "500"], None, "max-srpt"),
+    "reproduce overlap": (["reproduce", "tandem-fig7", "--jobs", "500"], None, "max-srpt"),
     "reproduce asrpt": (["reproduce", "asrpt-fig8", "--simulations", "1"], None, "asrpt"),
     "reproduce adaptive": (["reproduce", "adaptive-fig4", "--simulations", "2"], "lp", "adaptive"),
     "reproduce plot": (

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.oracles.packing import scale_minima, waterline_allocation
+from tests.oracles.packing import scale_minima, water_filling_allocation
 from tests.oracles.validate import violations
 from tests.strategies import limits, literal_value, pieces_of
 
@@ -73,7 +73,7 @@ def catch_up_of(rows, objective, slots):
     return catch_up(work, ratio, np.array([row.high for row in rows]), slots)
 
 
-def by_waterline(rows, slots, policy, min_mode):
+def by_water_filling(rows, slots, policy, min_mode):
     """FAIR's or WDEQ's slots; gangs are admitted by row while they fit. First who has nothing left."""
     low, high = least_and_most(rows, slots, policy, min_mode)
     given = [0] * len(rows)
@@ -93,7 +93,7 @@ def by_waterline(rows, slots, policy, min_mode):
         if row.work > 0 and need <= left:
             left -= need
             running.append(j)
-    shares = waterline_allocation(
+    shares = water_filling_allocation(
         [low[j] for j in running],
         [high[j] for j in running],
         [rows[j].weight if policy == "wdeq" else 1.0 for j in running],

@@ -12,7 +12,7 @@ from tests.strategies import cases, limits, random_jobs
 
 
 def columns_of(jobs, slots, policy, min_mode="guarantee"):
-    """Minima, maxima and weights as the waterline takes them."""
+    """Minima, maxima and weights as the water_filling takes them."""
     weight = jobs.weight.tolist() if policy == "wdeq" else [1.0] * len(jobs)
     return *limits(jobs, slots, min_mode=min_mode), weight
 
@@ -71,13 +71,13 @@ def test_fifo_packs_by_arrival_and_obeys_maxima_only(case):
 @pytest.mark.parametrize("policy", ["fair", "wdeq"])
 @pytest.mark.parametrize("maxima", ["any", "tight", "all"])
 @pytest.mark.parametrize("minima", ["none", "small", "large"])
-def test_a_waterline_is_drawn_at_every_completion(policy, maxima, minima):
+def test_a_water_filling_is_drawn_at_every_completion(policy, maxima, minima):
     rng = np.random.default_rng([90, len(policy), len(maxima), len(minima)])
     for _ in range(10):
         count, slots = int(rng.integers(1, 14)), int(rng.integers(1, 30))
         jobs = random_jobs(rng, count, slots, minima=minima, maxima=maxima, idle=0.1)
         low, high, weight = columns_of(jobs, slots, policy)
-        want = oracle.waterline_plan(jobs.work, low, high, weight, slots).completion
+        want = oracle.water_filling_plan(jobs.work, low, high, weight, slots).completion
         plan = mb.plan(jobs, slots, "sum:completion", policy, now=5.0)
         has_work = jobs.work > 0
         assert (plan.completion - 5.0)[has_work].tolist() == pytest.approx(
@@ -101,7 +101,7 @@ def test_whole_numbers_where_jobs_end_together(policy):
             weight=rng.choice([0.0, 1.0, 1.0, 2.0], count),
         )
         low, high, weight = columns_of(jobs, slots, policy)
-        want = oracle.waterline_plan(jobs.work, low, high, weight, slots).completion
+        want = oracle.water_filling_plan(jobs.work, low, high, weight, slots).completion
         got = mb.plan(jobs, slots, "sum:completion", policy).completion
         assert got.tolist() == pytest.approx(want, rel=1e-8, abs=1e-12)
 
@@ -121,7 +121,7 @@ def test_gangs_are_admitted_by_row(policy):
                     left -= max(1, low[j])
                     admitted.append(j)
             columns = ([column[j] for j in admitted] for column in (low, high, weight))
-            shares = oracle.waterline_allocation(*columns, slots)
+            shares = oracle.water_filling_allocation(*columns, slots)
             return dict.fromkeys(unfinished, 0) | dict(zip(admitted, shares, strict=True))
 
         want = oracle.run_layers(range(count), jobs.work, layer, float).completion
@@ -157,7 +157,7 @@ def test_baselines_do_not_look_at_the_objective():
         assert len(completions) == 1
 
 
-def test_many_jobs_under_a_waterline():
+def test_many_jobs_under_a_water_filling():
     rng = np.random.default_rng(95)
     jobs = random_jobs(rng, 400, 90, minima="large", work=(0.1, 30))
     for policy in ("fair", "wdeq"):

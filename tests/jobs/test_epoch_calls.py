@@ -16,11 +16,11 @@ from hypothesis.stateful import (
 )
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from tests.full import part
 from tests.jobs.epoch_model import (
     LINEAR,
-    by_waterline,
+    by_water_filling,
     catch_up_of,
     check_plan,
     check_priority,
@@ -200,7 +200,7 @@ class EpochMachine(RuleBasedStateMachine):
         assert decision.changed.tolist() == want
         check_slots_given(given, rows, self.slots, self.policy, self.min_mode)
         if self.policy in ("fair", "wdeq"):
-            assert given == by_waterline(rows, self.slots, self.policy, self.min_mode)
+            assert given == by_water_filling(rows, self.slots, self.policy, self.min_mode)
         elif self.min_mode == "guarantee" and self.by_one_key():
             low, high = least_and_most(rows, self.slots, self.policy, self.min_mode)
             scaled = low != [r.low if self.policy != "fifo" else 0 for r in rows]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.ground import rivals
-from benchmarks.ground.loops import JobEpoch, hold_jobs
 from benchmarks.instances import DUE_EVERY, due_steps, due_stream, due_table
+from benchmarks.rivals import rules as rivals
+from benchmarks.rivals.loops import JobEpoch, hold_jobs
 
 
 def state_of(jobs, slots):

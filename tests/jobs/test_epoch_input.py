@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from tests.jobs.epoch_model import INF
 
 

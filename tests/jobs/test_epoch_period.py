@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from benchmarks.ground.rivals import hand_on, in_order
+from benchmarks.rivals.rules import hand_on, in_order
 
 POLICIES = ["flex", "fair", "fifo", "wdeq", "hesrpt"]
 OBJECTIVES = [

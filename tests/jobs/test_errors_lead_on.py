@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from tests.live.screen import terminal
 
 FRAME = {"name": ["a", "b"], "work": [4.0, 2.0], "max_slots": [2, 1]}
@@ -101,10 +101,10 @@ def test_numbers_of_any_kind(two):
         mb.Epoch(two),
         mb.FlowEpoch(two),
         mb.SlottedEpoch(two),
-        mb.OverlapEpoch((two, two)),
+        mb.TandemEpoch((two, two)),
     ):
         epoch.decide(
-            two, slots=(two, two) if isinstance(epoch, mb.OverlapEpoch) else two, period=two
+            two, slots=(two, two) if isinstance(epoch, mb.TandemEpoch) else two, period=two
         )
     assert mb.plan(mb.Jobs(two, max_slots=two), two, now=two, period=two).value == 3.0
     assert mb.Epoch(2).add([two, "4"], weight=two, min_slots=[two, "1"]).tolist() == [0, 1]
@@ -138,7 +138,7 @@ def test_time_differences_are_their_seconds(span):
         (lambda: mb.Epoch(4).add([1.0], max_slot=2), "max_slots"),
         (lambda: mb.Epoch(4, min_mode="gnag"), "gang"),
         (lambda: mb.FlowEpoch(4, policy="flowflx"), "flowflex"),
-        (lambda: mb.OverlapEpoch((4, 4), "max-srtp"), "max-srpt"),
+        (lambda: mb.TandemEpoch((4, 4), "max-srtp"), "max-srpt"),
         (lambda: mb.SlottedEpoch(4, peroid=5.0), "period"),
         (lambda: mb.Jobs([1.0], dealine=3.0), "deadline"),
         (lambda: mb.Flows([[]], weigth=3.0), "weight"),

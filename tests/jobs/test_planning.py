@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
 from malleable.jobs.generate import lognormal_jobs
 from malleable.jobs.plan import DEFAULT_EFFORT, default_effort
+from malleable.validation import ALL_SLOTS
 from tests.full import part
 from tests.oracles.validate import violations
 from tests.strategies import (

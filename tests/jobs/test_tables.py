@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from tests.full import part
 from tests.strategies import cases
 

@@ -18,12 +18,12 @@ from malleable.live.backups import _LEAST
 from malleable.live.decider import SchedulerDecider
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.journal import Attempt, JobRow, Journal, JournalError
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.packs import PACK
 from malleable.live.protocol import Abilities, Task
 from malleable.live.status import run_status
-from malleable.live.tries import Counted, what_became
+from malleable.live.task_outcome import Counted, outcome_of
 from tests.live import calls_to_make as calls
 from tests.live.fake_engine import FakeEngine
 from tests.live.outputs import output_of
@@ -33,7 +33,7 @@ COMMAND = [sys.executable, "-m", "malleable"]
 
 
 def work(name, tasks, **more):
-    return Work(name, tasks, lambda number, attempt: Task("", ["x"]), backups=True, **more)
+    return JobState(name, tasks, lambda number, attempt: Task("", ["x"]), backups=True, **more)
 
 
 def made(works, slots, seconds, status=lambda key: 0, kill=True, memory=math.inf, **more):
@@ -235,7 +235,7 @@ def test_a_task_whose_backup_task_was_ended_before_has_failed_once():
         [first], 4, lambda key: seconds.get(key, 1.0), status=lambda key: 7 * (key == "0.3.0")
     )
     go(loop, until=8.0)
-    loop.add(Work("b", 40, lambda number, attempt: Task("", ["x"])))
+    loop.add(JobState("b", 40, lambda number, attempt: Task("", ["x"])))
     go(loop)
     assert "0.3.1" in engine.killed
     assert (first.done, first.retried) == (4, 1)
@@ -419,7 +419,7 @@ BESIDE = attempt(1, None, 5, backup_of=0)
     ],
 )
 def test_a_task_has_ended_if_no_attempt_is_left(attempts, over, made, good):
-    found = what_became(attempts)
+    found = outcome_of(attempts)
     assert [found.over(retries) for retries in (0, 1)] == over
     assert (found.made, found.good is not None) == (made, good)
     assert not found.over(0) or (found.last.status is not None and found.last.how != "in vain")
@@ -428,20 +428,20 @@ def test_a_task_has_ended_if_no_attempt_is_left(attempts, over, made, good):
 def brought(attempts):
     """Backup tasks that began and that won, and what was wasted."""
     sums = Counted()
-    sums.add(what_became(attempts))
+    sums.add(outcome_of(attempts))
     return sums.backup_tasks, sums.backups_won, sums.wasted_slot_seconds
 
 
 def test_what_backup_tasks_bring_and_cost():
     won = [attempt(0, -15, 0, 9.5, "in vain"), attempt(1, 0, 5, 4, backup_of=0)]
     assert brought(won) == (1, 1, 9.5)
-    assert what_became(won).seconds == 9.0
+    assert outcome_of(won).seconds == 9.0
     lost = [attempt(0, 0, 0, 9), attempt(1, -15, 5, 4.5, "in vain", 0)]
     assert brought(lost) == (1, 0, 4.5)
-    assert what_became(lost).seconds == 9.0
+    assert outcome_of(lost).seconds == 9.0
     alone = [attempt(0, 1, 0, 6), attempt(1, 0, 5, 4, backup_of=0)]
     assert brought(alone) == (1, 0, 6.0)
-    assert what_became(alone).seconds == 4.0
+    assert outcome_of(alone).seconds == 4.0
     failed = [attempt(0, 1, 0, 6), attempt(1, 1, 5, 4, backup_of=0)]
     assert brought(failed) == (1, 0, 6.0)
     assert brought([FIRST, BESIDE]) == (1, 0, 0.0)

@@ -11,7 +11,7 @@ from malleable.cli import main
 from malleable.live import conditions
 from malleable.live.conditions import Conditions, free_memory
 from malleable.live.decider import SchedulerDecider
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 from tests.live.fake_engine import FakeEngine
@@ -26,7 +26,7 @@ def made(held, tasks=12):
         began.append(loop.now)
         return Task("")
 
-    loop.add(Work("a", tasks, start))
+    loop.add(JobState("a", tasks, start))
     return loop, began
 
 

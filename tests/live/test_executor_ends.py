@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from malleable.live.engines.process.nanny import processes
+from malleable.live.engines.process.supervisor import processes
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
-from malleable.live.ledger import Work, last_end
+from malleable.live.journal import Attempt, Decided, ExpectedEnd, Journal, RunningTasks
+from malleable.live.ledger import JobState, last_end
 from malleable.live.status import run_status
 from malleable.view.live import task_text
 from tests.live.outputs import rows_of
 
 
 def work(tasks, **more):
-    return Work("j", tasks, make=None, **more)
+    return JobState("j", tasks, make=None, **more)
 
 
 def begun(works, slots=4, **options):
@@ -158,7 +158,10 @@ def test_status(tmp_path):
             [Decided(0.0, 0, 3, "x"), Decided(1.0, 0, 1, "its share")],
         )
         journal.fly(
-            run, 9.0, [], [Expected(0, 33.0, 30.0, 40.0, 4.0, 1.0), Expected(2, 13.0, 11.0, 15.0)]
+            run,
+            9.0,
+            [],
+            [ExpectedEnd(0, 33.0, 30.0, 40.0, 4.0, 1.0), ExpectedEnd(2, 13.0, 11.0, 15.0)],
         )
         status = run_status(journal)
         a, b, c = status.jobs
@@ -168,8 +171,10 @@ def test_status(tmp_path):
         assert (b.user, b.done, b.failed, b.left) == ("u", 0, 0, 1)
         assert (c.failed, c.left, c.end) == (1, 1, 13.0)
         assert math.isnan(b.end) and math.isnan(status.end.at)  # nothing is said of b
-        more = Expected(1, 35.0, 31.0, 44.0)
-        journal.fly(run, 9.5, [Flying(0, 1, 8.5, 8.5)], [Expected(0, 34.0, 32.0, 41.0), more])
+        more = ExpectedEnd(1, 35.0, 31.0, 44.0)
+        journal.fly(
+            run, 9.5, [RunningTasks(0, 1, 8.5, 8.5)], [ExpectedEnd(0, 34.0, 32.0, 41.0), more]
+        )
         status = run_status(journal)
         assert (status.jobs[0].running, status.jobs[0].end) == (1, 34.0)
         assert math.isnan(status.end.at)  # c's is not said any more

@@ -88,14 +88,14 @@ def children(pid):
 
 
 def shot(rng, process, mark, nannies):
-    """What was killed of a run: the run itself, its nanny, or a process of a task; "" if it had ended.
+    """What was killed of a run: the run itself, its supervisor, or a process of a task; "" if it had ended.
 
     ``nannies`` are those that were killed. If the run is killed before it saw that, what ran stays
     (docs/live.md), and is ended here.
     """
-    whom = rng.choice(["run", "run", "nanny", "task"])
-    nanny = [pid for pid in children(process.pid) if pid not in nannies]
-    found = {"run": [process.pid], "nanny": nanny, "task": sorted(marked(mark))}[whom]
+    whom = rng.choice(["run", "run", "supervisor", "task"])
+    supervisor = [pid for pid in children(process.pid) if pid not in nannies]
+    found = {"run": [process.pid], "supervisor": supervisor, "task": sorted(marked(mark))}[whom]
     if not found:
         return ""
     pid = rng.choice(found)
@@ -103,11 +103,11 @@ def shot(rng, process, mark, nannies):
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return ""
-    if whom == "nanny":
+    if whom == "supervisor":
         nannies.add(pid)
     if whom == "run":
         assert process.wait() in (0, -signal.SIGKILL)
-        for left in () if nanny else marked(mark):
+        for left in () if supervisor else marked(mark):
             os.kill(left, signal.SIGKILL)
     return whom
 
@@ -364,7 +364,7 @@ def test_more_tasks_than_slots_wait_at_the_engine(tmp_path):
     assert (at_once, most) == (0, 2)
 
 
-def test_daemons_of_a_nanny_that_was_killed_end_too(tmp_path):
+def test_daemons_of_a_supervisor_that_was_killed_end_too(tmp_path):
     mark = f"MALLEABLE_NANNY={os.getpid()}"
     with engine() as made:
         text = "setsid sh -c 'echo >up; exec sleep 60' & sleep 60"

@@ -13,7 +13,7 @@ from malleable.cli.arguments import build_parser
 from malleable.cli.run_screen import Wanted, halt
 from malleable.files.reading import parse_seconds
 from malleable.live.jobs_file import parse_jobs
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from tests.live.screen import MALLEABLE, terminal
 from tests.live.waiting import PATIENCE
 
@@ -113,7 +113,7 @@ def test_giving_up(tmp_path, when, tasks, least):
 
 
 def test_when_it_gives_up():
-    work = Work("a", 100, lambda *_: None)
+    work = JobState("a", 100, lambda *_: None)
     work.done, work.failed = 30, 9
     work.ways["skipped"] = 4
     for text, reached in {

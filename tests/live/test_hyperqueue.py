@@ -15,9 +15,9 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.process import errand
+from malleable.live.engines.process import pilot
 from malleable.live.engines.remote import Packing
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 from tests.live import calls_to_make as calls
@@ -133,7 +133,7 @@ def test_short_commands_go_together(engine, tmp_path):
     """As many as a process runs in no time; one that takes longer holds none up."""
     loop = Loop(engine, SchedulerDecider(4))
     wait = f"[ $0 != 150 ] || until [ -e {tmp_path}/go ]; do sleep 0.05; done"
-    row = loop.add(Work("a", 400, lambda number, _: Task("", ["sh", "-c", wait, str(number)])))
+    row = loop.add(JobState("a", 400, lambda number, _: Task("", ["sh", "-c", wait, str(number)])))
     work = loop.jobs[row]
     until(lambda: loop.step(0.2) or work.done == 399)
     assert work.left == work.running == 1
@@ -173,7 +173,7 @@ def parents_of(engine, tmp_path, count):
 def test_a_process_runs_one_command_after_the_other_for_a_while(engine, tmp_path, monkeypatch):
     assert len(parents_of(engine, tmp_path, 60)) <= 4  # cores of the server
     monkeypatch.setattr("malleable.live.engines.hyperqueue._STAY", 0.0)
-    until(lambda: engine.poll(0.1) == [] and not engine._errands)  # idle ones leave
+    until(lambda: engine.poll(0.1) == [] and not engine._pilots)  # idle ones leave
     assert len(parents_of(engine, tmp_path, 9)) == 9
 
 
@@ -182,7 +182,7 @@ def test_cancel(engine, tmp_path, monkeypatch):
     deaf = f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.1; done"
     engine.start([Task(f"sleep {k}", ["sleep", "60"], slot=k) for k in range(9)])
     engine.start([Task("deaf", ["sh", "-c", deaf], slot=9)])
-    until(lambda: sum(bundle.errand is not None for bundle in engine._given.values()) == 4)
+    until(lambda: sum(bundle.pilot is not None for bundle in engine._given.values()) == 4)
     tell = engine._send
 
     def tell_slowly(process, what, number):  # so that who was told first looks for more meanwhile
@@ -250,13 +250,13 @@ def children(pid):
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def errands_of(engine):
+def pilots_of(engine):
     """Processes that run a command for this engine."""
     port, found = f"\0{engine._door.getsockname()[1]}\0".encode(), []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended
             command = path.read_bytes()
-            if errand.__file__.encode() in command and port in command:
+            if pilot.__file__.encode() in command and port in command:
                 found += [int(path.parent.name)] if children(path.parent.name) else []
     return found
 
@@ -265,9 +265,9 @@ def test_processes_and_servers_that_are_killed():
     engine = mb.engines.HyperQueue(2)
     try:
         engine.start([Task(f"{k}", ["sleep", "60"], slot=k) for k in range(3)])
-        errands = until(lambda: len(found := errands_of(engine)) == 2 and found)
-        [sleeps] = children(errands[0])
-        os.kill(errands[0], signal.SIGKILL)
+        pilots = until(lambda: len(found := pilots_of(engine)) == 2 and found)
+        [sleeps] = children(pilots[0])
+        os.kill(pilots[0], signal.SIGKILL)
         assert next(iter(heard(engine, 1).values())).kind == "lost"
         os.kill(sleeps, signal.SIGKILL)
         os.kill(engine._own.pid, signal.SIGKILL)
@@ -297,7 +297,7 @@ def test_a_pool_without_its_server(tmp_path):
 
 @contextmanager
 def visitor(engine):
-    made = errand.socket()
+    made = pilot.socket()
     made.connect(("127.0.0.1", engine._door.getsockname()[1]))
     yield made
     made.close()
@@ -305,14 +305,14 @@ def visitor(engine):
 
 def test_who_does_not_know_the_secret_learns_nothing(pool, engine):
     with visitor(engine) as mute, visitor(engine) as stranger:
-        stranger.sendall(bytes(errand.HALF))
+        stranger.sendall(bytes(pilot.HALF))
         with pytest.raises(EOFError):
-            errand.read(stranger, 1)
+            pilot.read(stranger, 1)
         assert pool.submit(pow, 2, 3).result(PATIENCE) == 8  # others are served meanwhile
         with visitor(engine) as again:  # what one process has shown is of no use to another one
-            again.sendall(next(name for name, each in engine._errands.items() if each.connection))
+            again.sendall(next(name for name, each in engine._pilots.items() if each.connection))
             with pytest.raises(EOFError):
-                errand.read(again, 1)
+                pilot.read(again, 1)
         assert mute.fileno() >= 0
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from malleable.live.engines.process import nanny
+from malleable.live.engines.process import supervisor
 from malleable.live.engines.process.child import SHORT
 from malleable.live.engines.process.local import Local
 from malleable.live.protocol import Task
@@ -176,7 +176,7 @@ def test_nothing_survives_the_engine(tmp_path):
 
 
 def test_a_close_that_was_interrupted():
-    """As by a second Ctrl-C: what the nanny said of its end is heard by the next poll."""
+    """As by a second Ctrl-C: what the supervisor said of its end is heard by the next poll."""
     with engine(1) as made:
         made.start([sh("a", "sleep 600")])
         made._send([("stop", 60.0)])  # as `close` does, whose wait for the answer is cut short
@@ -192,7 +192,7 @@ def test_cancelled():
     assert found["a"].status == -15
 
 
-def test_a_killed_nanny_is_replaced_and_its_tasks_are_lost(tmp_path):
+def test_a_killed_supervisor_is_replaced_and_its_tasks_are_lost(tmp_path):
     with engine() as made:
         made.start([sh("a", "echo $$ >pid; sleep 60", folder=str(tmp_path))])
         (pid,) = pids_in(tmp_path / "pid")
@@ -229,15 +229,15 @@ def test_output_goes_to_new_files(tmp_path):
 
 
 @pytest.fixture
-def own_nanny():
-    """What a nanny says, in this process."""
+def own_supervisor():
+    """What a supervisor says, in this process."""
     loop, other = socket.socketpair()
     with loop, other:
-        yield nanny.Nanny(loop, 4, "token")
+        yield supervisor.Supervisor(loop, 4, "token")
 
 
 @pytest.mark.parametrize("why", sorted(SHORT))
-def test_errors_of_a_machine_without_room_are_no_failures(own_nanny, monkeypatch, why):
+def test_errors_of_a_machine_without_room_are_no_failures(own_supervisor, monkeypatch, why):
     assert {
         errno.EAGAIN,
         errno.ENOMEM,
@@ -250,9 +250,9 @@ def test_errors_of_a_machine_without_room_are_no_failures(own_nanny, monkeypatch
     def refuses(*command):
         raise OSError(why, os.strerror(why), "true")
 
-    monkeypatch.setattr(nanny, "spawn", refuses)
-    own_nanny.obey(("start", "a", ["true"], {}, "", "", "", "", 0.0))
-    assert own_nanny.said == [("short", "a", os.strerror(why))]
+    monkeypatch.setattr(supervisor, "spawn", refuses)
+    own_supervisor.obey(("start", "a", ["true"], {}, "", "", "", "", 0.0))
+    assert own_supervisor.said == [("short", "a", os.strerror(why))]
 
 
 def test_fewer_run_while_there_is_no_room(tmp_path):
@@ -295,12 +295,12 @@ def test_a_folder_that_disappears_is_named(tmp_path, which):
     assert told.value.filename == str(folder)
 
 
-# A nanny that does not listen.
+# A supervisor that does not listen.
 
 
 @pytest.fixture
 def stubborn(tmp_path):
-    """A command of a nanny that is stopped, which says when it has had SIGTERM."""
+    """A command of a supervisor that is stopped, which says when it has had SIGTERM."""
     text = "trap 'echo x >told' TERM; echo $$ >pid; while :; do sleep 0.02; done"
     with engine() as made:
         made.start([sh("a", text, folder=str(tmp_path))])
@@ -309,7 +309,7 @@ def stubborn(tmp_path):
         yield made, pid
 
 
-def test_a_stopped_nanny_ends_commands_all_the_same(stubborn, tmp_path):
+def test_a_stopped_supervisor_ends_commands_all_the_same(stubborn, tmp_path):
     made, pid = stubborn
     assert made.close(0.3) == 0
     assert (tmp_path / "told").exists()
@@ -317,7 +317,7 @@ def test_a_stopped_nanny_ends_commands_all_the_same(stubborn, tmp_path):
 
 
 @pytest.mark.parametrize("grace", [0.0, 0.3])
-def test_a_nanny_that_is_held(stubborn, tmp_path, monkeypatch, grace):
+def test_a_supervisor_that_is_held(stubborn, tmp_path, monkeypatch, grace):
     """As by a debugger: it cannot be woken."""
     made, pid = stubborn
     send = subprocess.Popen.send_signal
@@ -328,7 +328,7 @@ def test_a_nanny_that_is_held(stubborn, tmp_path, monkeypatch, grace):
     until(lambda: gone(pid))
 
 
-def test_more_than_a_stopped_nanny_takes_does_not_hold_the_loop(tmp_path):
+def test_more_than_a_stopped_supervisor_takes_does_not_hold_the_loop(tmp_path):
     with engine(2) as made:
         os.kill(made._process.pid, signal.SIGSTOP)
         large = {"X": "x" * 100_000}

@@ -8,7 +8,7 @@ import pytest
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Journal
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Abilities, Event, Task
 from tests.full import part
@@ -18,7 +18,7 @@ STEPS = 100_000
 
 
 def work(name, tasks, **more):
-    return Work(name, tasks, lambda number, attempt: Task("", ["x"]), **more)
+    return JobState(name, tasks, lambda number, attempt: Task("", ["x"]), **more)
 
 
 def made(

@@ -10,7 +10,7 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from malleable.live.decider import SchedulerDecider
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 from malleable.live.resources import Resources, resource_names
@@ -72,7 +72,7 @@ def test_no_two_tasks_hold_the_same(seed):
     loop = Loop(engine, decider, clock=engine.clock, resources=resources)
     made = lambda number, attempt: Task("")  # noqa: E731
     for name, needs in (("one", {"gpu": 1}), ("two", {"gpu": 2, "disk": 1}), ("none", {})):
-        loop.add(Work(name, 12, made, retries=2, needs=needs))
+        loop.add(JobState(name, 12, made, retries=2, needs=needs))
     loop.go()
     assert all(job.left == 0 for job in loop.jobs) and not holders
     assert max(seen) == 3

@@ -1,10 +1,10 @@
-"""Packing schemes and waterline plans, literal and quadratic.
+"""Packing schemes and water_filling plans, literal and quadratic.
 
 Proves: what the malleable packing scheme (FLEX 2010, figure 3), its gang variant and the two
-waterline policies (FAIR, WDEQ) do with an order, job by job and interval by interval.
+water_filling policies (FAIR, WDEQ) do with an order, job by job and interval by interval.
 How: at every completion all allocations are computed anew from their definition; exactly one job
 leaves per interval, so jobs that finish together leave through intervals of length zero. With
-``number=Fraction`` every time is exact. Waterline levels are exact fractions in any case.
+``number=Fraction`` every time is exact. WaterFilling levels are exact fractions in any case.
 """
 
 from bisect import bisect_left
@@ -114,7 +114,7 @@ def fifo_order(arrival):
     return sorted(range(len(arrival)), key=lambda j: (arrival[j], j))
 
 
-def waterline_level(minimum, maximum, weight, target):
+def water_filling_level(minimum, maximum, weight, target):
     """The least level with sum of clamp(level w, m, M) = target, an exact fraction.
 
     The sum is piecewise linear between the sorted break points m / w and M / w, and never falls;
@@ -141,7 +141,7 @@ def waterline_level(minimum, maximum, weight, target):
     return breaks[right - 1] + part * (breaks[right] - breaks[right - 1])
 
 
-def waterline_shares(minimum, maximum, weight, slots):
+def water_filling_shares(minimum, maximum, weight, slots):
     """Exact real-valued shares clamp(level w, m, M) that add up to min(S, sum M).
 
     Jobs of weight 0 are the limit of small weights: they stay at their minima until every other
@@ -162,20 +162,20 @@ def waterline_shares(minimum, maximum, weight, slots):
             continue
         low, high = [minimum[j] for j in group], [maximum[j] for j in group]
         rest = slots - sum(shares) + sum(low)
-        level = waterline_level(low, high, weights, min(rest, sum(high)))
+        level = water_filling_level(low, high, weights, min(rest, sum(high)))
         for j, w in zip(group, weights, strict=True):
             shares[j] = min(max(level * w, minimum[j]), maximum[j])
     return shares
 
 
-def waterline_allocation(minimum, maximum, weight, slots):
-    """Integer waterline: floors of the shares, then one slot each to the largest fractions.
+def water_filling_allocation(minimum, maximum, weight, slots):
+    """Integer water_filling: floors of the shares, then one slot each to the largest fractions.
 
     Ties go to the lower index; fractions closer than 1e-9 are tied, and a share that close to an
     integer is that integer. No job gets more than its maximum.
     """
     near = Fraction(1, 10**9)
-    shares = waterline_shares(minimum, maximum, weight, slots)
+    shares = water_filling_shares(minimum, maximum, weight, slots)
     allocation = [(share + near) // 1 for share in shares]
     fraction = [max(Fraction(0), x - a) for x, a in zip(shares, allocation, strict=True)]
     left_over = sum(shares) - sum(allocation)
@@ -189,12 +189,12 @@ def waterline_allocation(minimum, maximum, weight, slots):
     return [int(a) for a in allocation]
 
 
-def waterline_plan(work, minimum, maximum, weight, slots, *, number=float):
-    """FAIR (weight 1 for all) or WDEQ (the jobs' weights): a new waterline at every completion."""
+def water_filling_plan(work, minimum, maximum, weight, slots, *, number=float):
+    """FAIR (weight 1 for all) or WDEQ (the jobs' weights): a water-filling anew at every completion."""
 
     def layer(unfinished):
         jobs = sorted(unfinished)
         columns = ([column[j] for j in jobs] for column in (minimum, maximum, weight))
-        return dict(zip(jobs, waterline_allocation(*columns, slots), strict=True))
+        return dict(zip(jobs, water_filling_allocation(*columns, slots), strict=True))
 
     return run_layers(range(len(work)), work, layer, number)

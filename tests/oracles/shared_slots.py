@@ -9,7 +9,7 @@ to completion, which any other schedule of whole slots that changes nowhere else
 from itertools import product
 from math import floor, inf
 
-from tests.oracles.packing import packing_layer, waterline_allocation
+from tests.oracles.packing import packing_layer, water_filling_allocation
 
 
 def rate(rule, slots):
@@ -52,7 +52,7 @@ def by_policy(policy, work, rules, minimum, maximum, slots, *, arrival, weight):
             return packing_layer([j for j in order if j in unfinished], minimum, maximum, slots)
         shares = weight if policy == "wdeq" else [1.0] * len(work)
         columns = ([column[j] for j in unfinished] for column in (minimum, maximum, shares))
-        return dict(zip(unfinished, waterline_allocation(*columns, slots), strict=True))
+        return dict(zip(unfinished, water_filling_allocation(*columns, slots), strict=True))
 
     return run(work, rules, layer)
 

@@ -52,7 +52,7 @@ def test_convergence_is_a_mean_of_series(monkeypatch):
     curves = run_curves("asrpt-fig9", 20, seed=7)
     series = []
     for seed in (7, 8):
-        jobs = section7("uniform-small", slots=400, rng=seed)
+        jobs = section7("uniform-small", steps=400, rng=seed)
         result = mb.simulate(jobs, "lrpt")
         series.append(slotted.efficiency_over_time(result, jobs, 100, slots=400)["lrpt"])
     found = next(c for c in curves if (c.policy, c.scenario) == ("lrpt", "preemptive"))
@@ -116,7 +116,7 @@ def test_interrupted_figures_keep_what_is_finished():
 
 def test_curves_of_a_simulation(tmp_path):
     pytest.importorskip("matplotlib")
-    jobs = section7("uniform-small", slots=40, rng=1)
+    jobs = section7("uniform-small", steps=40, rng=1)
     result = mb.simulate(jobs, ["asrpt", "fifo"])
     axes = result.plot(tmp_path / "cdf.png").axes[0]
     assert axes.get_xlabel() == "response [slots]"

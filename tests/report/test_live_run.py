@@ -5,7 +5,7 @@ import json
 import pytest
 
 from malleable.live.jobs_file import parse_jobs, recorded
-from malleable.live.journal import Attempt, Decided, Expected, Flying, Journal
+from malleable.live.journal import Attempt, Decided, ExpectedEnd, Journal, RunningTasks
 from tests.cli.command_line import call, check_one_line
 from tests.report.pages import LONG, SCRIPT, made_of, parsed, rows_of, texts
 
@@ -78,7 +78,7 @@ def _record(tmp_path, jobs, attempts, status="done", slots=2, flying=(), stated=
         run = made.begin(slots, "sum:response", "auto", recorded(parse_jobs(jobs), jobs))
         made.enter(run)
         for at, *ends in stated:
-            made.fly(run, at, [], [Expected(k, end) for k, end in enumerate(ends)])
+            made.fly(run, at, [], [ExpectedEnd(k, end) for k, end in enumerate(ends)])
         made.record(run, 40.0, attempts, [], status)
         if flying:
             made.fly(run, 40.0, flying, [], "")
@@ -110,7 +110,9 @@ def test_a_job_with_a_failed_task_has_an_end(tmp_path):
 
 
 def test_a_run_that_goes_on_is_not_judged_by_the_jobs_that_have_ended(tmp_path):
-    for path in _record(tmp_path, ALIKE, TWICE[:3], "running", flying=[Flying(1, 9, 10.0, 10.0)]):
+    for path in _record(
+        tmp_path, ALIKE, TWICE[:3], "running", flying=[RunningTasks(1, 9, 10.0, 10.0)]
+    ):
         page, facts = made_of([path], tmp_path)
         parsed(page)
     assert facts["counted"] == 2 and facts["baseline"] == "fair"

@@ -1,4 +1,4 @@
-"""Map and reduce jobs in slots: tables, files, traces, and the generator of section VII."""
+"""Map and reduce jobs in steps: tables, files, traces, and the generator of section VII."""
 
 import gzip
 import io
@@ -133,8 +133,8 @@ def test_written_and_read(tmp_path_factory, rows):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_section_7(setting):
-    jobs = section7(setting, slots=20_000, rng=1)
-    stream = MapReduceStream(setting, slots=20_000)
+    jobs = section7(setting, steps=20_000, rng=1)
+    stream = MapReduceStream(setting, steps=20_000)
     work = jobs.map + jobs.reduce_work
     assert len(jobs) == pytest.approx(40_000, rel=0.02)
     assert work.mean() == pytest.approx(stream.mean_work, rel=0.02)
@@ -151,7 +151,7 @@ def test_section_7(setting):
 
 
 def test_sizes_of_your_own():
-    jobs = section7((3.0, (0, 4)), slots=4000, rate=1.0, tasks=7, rng=2)
+    jobs = section7((3.0, (0, 4)), steps=4000, rate=1.0, tasks=7, rng=2)
     work = jobs.reduce_work
     assert sorted(set(work.tolist())) == [0, 1, 2, 3, 4]
     assert work.mean() == pytest.approx(2.0, abs=0.1)
@@ -165,7 +165,7 @@ def test_sizes_of_your_own():
 
 
 def test_streams_are_drawn_in_chunks(monkeypatch):
-    stream = MapReduceStream("exp-small", slots=500, rate=3.0, tasks=4)
+    stream = MapReduceStream("exp-small", steps=500, rate=3.0, tasks=4)
     monkeypatch.setattr("malleable.slotted.generate._CHUNK_JOBS", 100)
     parts = list(stream.chunks(5))
     assert len(parts) == math.ceil(500 / 33)
@@ -184,14 +184,14 @@ def test_streams_are_drawn_in_chunks(monkeypatch):
         ({"setting": (1.0, (1, 2, 3))}, "a number, or the least and the largest"),
         ({"setting": (1.0, (0.5, 2))}, r"setting = 0\.5"),
         ({"setting": ("a", 2.0)}, "setting = 'a': not a number"),
-        ({"slots": float("inf")}, "slots = inf"),
-        ({"slots": None}, "slots = None"),
+        ({"steps": float("inf")}, "steps = inf"),
+        ({"steps": None}, "steps = None"),
         ({"rate": "x"}, "rate = 'x'"),
         ({"tasks": None}, "tasks = None"),
         ({"tasks": 2.5}, r"tasks = 2\.5"),
         ({"tasks": (1, 2, 3)}, "the least and the largest"),
         ({"setting": (0.0, 1.0)}, "setting = 0"),
-        ({"slots": -1}, "slots = -1"),
+        ({"steps": -1}, "steps = -1"),
         ({"rate": 0.0}, "rate = 0"),
         ({"rate": 1e7}, "rate"),
         ({"tasks": 0}, "tasks = 0"),
@@ -213,7 +213,7 @@ SWIM = (
 
 def test_swim():
     jobs = mb.read(io.StringIO(SWIM)).map_reduce()
-    # Slots of 20 s; a reduce task of 10^9 bytes takes 300 s = 15 slots, half of one 8.
+    # Steps of 20 s; a reduce task of 10^9 bytes takes 300 s = 15 steps, half of one 8.
     same(
         jobs,
         mb.MapReduceJobs(

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.estimate_errors import believed
 from malleable.replications import replicate
-from malleable.size_errors import believed
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import SETTINGS, section7
 from tests.full import part
@@ -101,7 +101,7 @@ def test_estimates_job_by_job(rows, machines, policy, preemptive, bounce, data):
 @pytest.mark.parametrize("policy", slotted.POLICIES)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_stretch_of_the_papers_settings_job_by_job(policy, setting):
-    rows = table_of(section7(setting, slots=25, rate=1.0, rng=5))
+    rows = table_of(section7(setting, steps=25, rate=1.0, rng=5))
     for preemptive in (True, False):
         if preemptive or policy != "dsrpt":
             check_against_units(rows, policy, 50, preemptive)
@@ -248,7 +248,7 @@ def test_figure_4s_idea():
 
 
 def test_a_table_in_any_order_gives_the_same_jobs():
-    jobs = section7("exp-large", slots=60, rng=8)
+    jobs = section7("exp-large", steps=60, rng=8)
     shuffled = np.random.default_rng(0).permutation(len(jobs))
     straight = mb.simulate(jobs, "asrpt").records
     mixed = mb.simulate(jobs.take(shuffled), "asrpt").records
@@ -260,7 +260,7 @@ def test_a_table_in_any_order_gives_the_same_jobs():
 
 
 def test_efficiency_over_time():
-    jobs = section7("uniform-small", slots=120, rng=4)
+    jobs = section7("uniform-small", steps=120, rng=4)
     result = mb.simulate(jobs, ["asrpt", "lrpt"])
     series = slotted.efficiency_over_time(result, jobs, 100)
     finish = slotted.srpt_finish(jobs, 100)
@@ -291,20 +291,20 @@ def test_a_horizon_counts_what_is_unfinished():
 
 
 def test_streams_are_tables_in_chunks(monkeypatch):
-    stream = mb.MapReduceStream("exp-small", slots=300, rate=2.0)
-    whole = mb.simulate(section7("exp-small", slots=300, rng=9), "asrpt")
+    stream = mb.MapReduceStream("exp-small", steps=300, rate=2.0)
+    whole = mb.simulate(section7("exp-small", steps=300, rng=9), "asrpt")
     monkeypatch.setattr("malleable.slotted.generate._CHUNK_JOBS", 1 << 16)
     drawn = mb.simulate(stream, "asrpt", rng=9, bound=True)
     assert drawn.records is None
     assert drawn.summary == whole.summary
-    monkeypatch.setattr("malleable.feeding.PART", 50)
-    cut = mb.simulate(section7("exp-small", slots=300, rng=9), "asrpt")
+    monkeypatch.setattr("malleable.streaming.PART", 50)
+    cut = mb.simulate(section7("exp-small", steps=300, rng=9), "asrpt")
     assert cut.summary == whole.summary
     assert cut.records["completion"].tolist() == whole.records["completion"].tolist()
 
 
 def test_an_overloaded_stream_warns_and_stops():
-    stream = mb.MapReduceStream("exp-large", slots=200, rate=3.0)
+    stream = mb.MapReduceStream("exp-large", steps=200, rate=3.0)
     with pytest.warns(RuntimeWarning, match="load of 1 or more"):
         result = mb.simulate(stream, "fifo", machines=100, rng=1)
     assert result.summary["fifo"]["unfinished"] > 0
@@ -378,7 +378,7 @@ def test_bounce_lets_others_by(policy, preemptive):
 
 
 def test_lognormal_estimates():
-    jobs = section7("exp-large", slots=2000, rng=1)
+    jobs = section7("exp-large", steps=2000, rng=1)
     sizes = {"reduce_estimate": jobs.reduce_work.astype(float)}
     (drawn,) = believed(jobs, 0.5, sizes, np.random.default_rng(2))
     error = np.log(drawn / jobs.reduce_work)
@@ -432,7 +432,7 @@ def test_wrong_jobs():
         ValueError, match=r"expected a table \(MapReduceJobs\).*, not MapShuffleJobs"
     ):
         slotted.run(mb.MapShuffleJobs([1], [1]), "asrpt")
-    stream = mb.MapReduceStream(slots=5)
+    stream = mb.MapReduceStream(steps=5)
     with pytest.raises(ValueError, match="a stream keeps no records"):
         mb.simulate(stream, "asrpt", records=True)
     with pytest.raises(ValueError, match="a stream takes a standard deviation only"):
@@ -482,7 +482,7 @@ def test_extremes_end_quickly():
 
 
 def loaded_jobs(seed, load):
-    return section7("uniform-small", slots=60, rate=load * 100 / 45, rng=seed)
+    return section7("uniform-small", steps=60, rate=load * 100 / 45, rng=seed)
 
 
 def test_sweeps_over_loads_and_seeds():
@@ -501,7 +501,7 @@ def test_sweeps_over_loads_and_seeds():
 
 def test_threads_side_by_side():
     """Simulations of several threads do not disturb each other."""
-    jobs = section7("exp-small", slots=200, rng=1)
+    jobs = section7("exp-small", steps=200, rng=1)
     expected = mb.simulate(jobs, "asrpt").summary
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: mb.simulate(jobs, "asrpt").summary, range(8)))
@@ -510,7 +510,7 @@ def test_threads_side_by_side():
 
 @pytest.mark.parametrize("preemptive", [True, False])
 def test_slowdown_by_size(preemptive):
-    jobs = section7("exp-small", slots=200, rng=6)
+    jobs = section7("exp-small", steps=200, rng=6)
     result = mb.simulate(jobs, "fair", machines=30, preemptive=preemptive, horizon=150)
     count, mean = result.slowdown["fair"]
     flows = {}

@@ -18,7 +18,7 @@ class Loop:
 
     def __init__(self, jobs, policy, machines, preemptive, seconds=1.0, start=0.0, estimates=None):
         self.estimates = jobs.reduce_work if estimates is None else estimates
-        self.epoch = mb.SlottedEpoch(machines, policy, slot_seconds=seconds)
+        self.epoch = mb.SlottedEpoch(machines, policy, step_seconds=seconds)
         self.jobs, self.machines, self.preemptive = jobs, machines, preemptive
         self.seconds, self.start = seconds, start
 
@@ -114,7 +114,7 @@ def test_a_loop_is_the_simulator(seed, machines, policy, preemptive, seconds):
 
 @pytest.mark.parametrize("policy", LOOP_POLICIES)
 def test_a_stretch_of_section_7(policy):
-    jobs = section7("exp-small", slots=60, rng=4)
+    jobs = section7("exp-small", steps=60, rng=4)
     expected = mb.simulate(jobs, policy, preemptive=False).records["completion"]
     assert Loop(jobs, policy, 100, False).run() == expected.tolist()
 
@@ -145,7 +145,7 @@ def test_what_a_job_shows_that_overruns():
 
 
 def test_further_decisions_of_a_slot_hand_out_what_is_idle():
-    epoch = mb.SlottedEpoch(10, "asrpt", slot_seconds=20.0)
+    epoch = mb.SlottedEpoch(10, "asrpt", step_seconds=20.0)
     ids = epoch.add([4, 30], [40.0, 400.0], arrival=100.0)
     first = epoch.decide(100.0)
     assert first.ids.tolist() == ids.tolist()
@@ -169,7 +169,7 @@ def test_further_decisions_of_a_slot_hand_out_what_is_idle():
 def test_map_work_follows_the_tasks_that_wait(policy):
     """Without ``map_left`` a loop decides as one that says a slot for each task that waits."""
     rng = np.random.default_rng(7)
-    silent, told = (mb.SlottedEpoch(12, policy, slot_seconds=2.0) for _ in range(2))
+    silent, told = (mb.SlottedEpoch(12, policy, step_seconds=2.0) for _ in range(2))
     maps, left = rng.integers(2, 20, 9), rng.uniform(0, 40, 9)
     ids = silent.add(maps, left)
     assert told.add(maps, left, map_left=maps * 2.0).tolist() == ids.tolist()
@@ -240,5 +240,5 @@ def test_wrong_parameters():
     ):
         with pytest.raises(ValueError, match=message):
             mb.SlottedEpoch(*arguments)
-    with pytest.raises(ValueError, match="slot_seconds"):
-        mb.SlottedEpoch(3, slot_seconds=0.0)
+    with pytest.raises(ValueError, match="step_seconds"):
+        mb.SlottedEpoch(3, step_seconds=0.0)

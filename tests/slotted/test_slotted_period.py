@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.held_loops import hold_slots
+from tests.periodic_loops import hold_slots
 
 
 def test_machines_run_tasks_one_after_the_other():
@@ -59,7 +59,7 @@ def stream(seed, count=25, machines=10):
 
 @pytest.mark.parametrize("policy", ["asrpt", "unlock", "srpt", "fifo", "fair"])
 @pytest.mark.parametrize("held", [2, 4, 16])
-def test_a_held_loop_is_no_slower_for_knowing_it(policy, held):
+def test_a_periodic_loop_is_no_slower_for_knowing_it(policy, held):
     known, unknown = (
         np.mean(
             [hold_slots(stream(s), 10, mb.SlottedEpoch(10, policy), held, said) for s in range(6)]

@@ -84,7 +84,7 @@ def test_only_batches_are_planned():
 
 @given(batches())
 def test_makespan_is_the_larger_total(jobs):
-    order, completion = _core.overlap_makespan(jobs.map, jobs.shuffle)
+    order, completion = _core.tandem_makespan(jobs.map, jobs.shuffle)
     assert sorted(order) == list(range(len(jobs)))
     least = max(jobs.map.sum(), jobs.shuffle.sum())
     assert completion.max() == pytest.approx(least, abs=1e-12)

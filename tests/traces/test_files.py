@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from malleable.domain import shown
 from malleable.files.advice import LimitError
 from malleable.files.numbers import parse_moment, parse_number
 from malleable.files.reading import (
     open_bytes,
     open_text,
 )
+from malleable.validation import shown
 
 TEXT = "grün\r\nzwei\n" * 3000
 

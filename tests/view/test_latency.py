@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from malleable.view.latency import (
     Case,
     DecisionStream,

@@ -48,7 +48,7 @@ def samples():
     flow_ids = flow_epoch.add(flows)
     slotted = mb.SlottedEpoch(2000)
     slotted.add(np.ones(MANY, dtype=int), np.ones(MANY))
-    overlap = mb.OverlapEpoch((500, 500))
+    overlap = mb.TandemEpoch((500, 500))
     overlap.add(np.ones(MANY), np.ones(MANY), max_map_slots=1, max_shuffle_slots=1)
     cluster_jobs = many_cluster_jobs()
     adaptive = mb.Scheduler(some_cluster(), "adaptive")

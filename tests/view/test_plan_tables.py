@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.domain import ALL_SLOTS
+from malleable.validation import ALL_SLOTS
 from malleable.view.plan_tables import pieces_csv
 from malleable.view.text import json_text
 from tests.strategies import MIN_MODES, POLICIES, cases

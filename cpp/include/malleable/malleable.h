@@ -12,7 +12,7 @@
  * have the default, jobs that you update keep what they had, and an output column is not written.
  *
  * Models. There are four kinds of epochs, one for each model of jobs: of jobs (Epoch in Python), of
- * flows (FlowEpoch), tandem (OverlapEpoch) and slotted (SlottedEpoch). All have the same functions,
+ * flows (FlowEpoch), tandem (TandemEpoch) and slotted (SlottedEpoch). All have the same functions,
  * structures and handles. If a column or an option belongs to some models only, its comment names
  * them, and the other models do not read it.
  *
@@ -253,7 +253,7 @@ typedef struct malleable_epoch_options {
                           * idle */
   int64_t bounce;      /* tandem: a job that has done more work than was estimated ranks: 0: first;
                         * 1: as SRPT with bounce ranks it */
-  double slot_seconds; /* 1; slotted: the length of a slot of time */
+  double step_seconds; /* 1; slotted: the length of a slot of time */
 } malleable_epoch_options;
 
 typedef struct malleable_scheduler_options {

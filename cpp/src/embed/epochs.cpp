@@ -5,7 +5,7 @@
 #include "malleable/embed/call.hpp"
 #include "malleable/model/flows.hpp"
 #include "malleable/policy/registry.hpp"
-#include "malleable/sim/held_plan.hpp"
+#include "malleable/sim/periodic_plan.hpp"
 
 namespace malleable::embed {
 namespace {
@@ -207,9 +207,9 @@ void decide(FlowEpoch& of, double now, const std::int64_t* slots, double period,
   put(to.ended, made.ended);
   put_order(to, made.order, made.overloaded);
 }
-void decide(OverlapEpoch& of, double now, const std::int64_t* slots, double period,
+void decide(TandemEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
-  using Row = OverlapEpoch::Service;
+  using Row = TandemEpoch::Service;
   const auto made = of.decide(now, slots_of(slots), slots_of(slots, 1), period);
   tell(&to.rows, made.size());
   put_each(to.ids, made, &Row::id);
@@ -217,8 +217,8 @@ void decide(OverlapEpoch& of, double now, const std::int64_t* slots, double peri
   put_each(to.given, made, &Row::slots);
   put_each(to.share, made, &Row::share);
   put_each(to.bound, made, &Row::bound);
-  put_order(to, of.order(OverlapEpoch::kMapping), of.overloaded());
-  const auto shuffle_order = of.order(OverlapEpoch::kShuffling);
+  put_order(to, of.order(TandemEpoch::kMapping), of.overloaded());
+  const auto shuffle_order = of.order(TandemEpoch::kShuffling);
   put(to.shuffle_order, shuffle_order);
   tell(&to.shuffle_ordered, shuffle_order.size());
 }
@@ -262,13 +262,13 @@ Epochs* of_flows(std::int64_t slots, const malleable_epoch_options& o) {
 Epochs* of_tandem(std::int64_t slots, const malleable_epoch_options& o) {
   const Policy& row = find_policy(Model::kTandem, text_or(o.policy, "max-srpt"));
   if (!row.promises.in_loop) throw_other_family(row);
-  return new Owned<Epochs, OverlapEpoch>(OverlapEpochOptions{std::get<OverlapPolicy>(row.code),
-                                                             o.idle == 0 || !row.promises.may_idle,
-                                                             o.bounce != 0,
-                                                             {slots, o.shuffle_slots}});
+  return new Owned<Epochs, TandemEpoch>(TandemEpochOptions{std::get<TandemPolicy>(row.code),
+                                                           o.idle == 0 || !row.promises.may_idle,
+                                                           o.bounce != 0,
+                                                           {slots, o.shuffle_slots}});
 }
 Epochs* of_slotted(std::int64_t slots, const malleable_epoch_options& o) {
-  return new Owned<Epochs, SlottedEpoch>(slots, o.slot_seconds == 0.0 ? 1.0 : o.slot_seconds,
+  return new Owned<Epochs, SlottedEpoch>(slots, o.step_seconds == 0.0 ? 1.0 : o.step_seconds,
                                          std::string(text_or(o.policy, "asrpt")));
 }
 Epochs* epoch_of(std::int64_t slots, const malleable_epoch_options& o) {

@@ -54,9 +54,9 @@ void take_column(const malleable_column& given, std::size_t n, std::size_t types
   bool found = false;
   ClusterJobsView::each(
       [&]<typename T>(const ClusterColumn& column, std::span<const T>& values) {
-        using Told = ClusterColumn::Of;
+        using Side = ClusterColumn::Of;
         const bool rates = std::string_view(column.name) == "node_rates";
-        if (column.of != Told::kBoth && !rates) return;
+        if (column.of != Side::kBoth && !rates) return;
         known += (known.empty() ? "" : ", ") + std::string(column.name);
         if (name != column.name) return;
         found = true;

@@ -76,7 +76,7 @@ void DeadlinePacking::pour(const Problem& problem, Index job, double due, double
 // Gives the job's slots back and lets it take what is free from the start on. It held at least its
 // minimum until its old end and finds at least that much there again.
 void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& completion) {
-  for (const Held& piece : held_[job]) {
+  for (const Piece& piece : held_[job]) {
     const std::size_t first = split(piece.start), end = split(piece.end);
     for (std::size_t k = first; k < end; ++k) columns_[k].used -= piece.slots;
   }
@@ -145,7 +145,7 @@ void DeadlinePacking::write(const Problem& problem, Plan& plan) const {
     const auto& pieces = held_[j];
     if (pieces.empty()) continue;  // so short that time does not show it
     bool first = true;
-    for (const Held& piece : pieces) {
+    for (const Piece& piece : pieces) {
       const double start = problem.now + piece.start, end = problem.now + piece.end;
       if (!(end > start)) continue;
       plan.pieces.add(static_cast<Index>(j), start, end, piece.slots);

@@ -18,7 +18,7 @@ constexpr int kDoublings = 16;       // and so many doublings
 constexpr int kShift = 52 - kCellBits;
 constexpr std::size_t kCells = std::size_t{kDoublings} << kCellBits;
 constexpr std::size_t kBlock = 512;
-// [of S t] What counts as rounding (kernel/forced_work).
+// [of S t] What counts as rounding (kernel/demand_bound).
 constexpr double kAllowed = 2.0 * kRounding;
 
 struct LineColumns {

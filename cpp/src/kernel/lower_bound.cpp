@@ -25,11 +25,11 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
   double bound = evaluate(penalties, aggregate, absolute_);
   if (!(value > bound)) return value;
   if (aggregate == Aggregate::kMax) {
-    return forced_work_.level(problem, penalties, bound, value, 1.0);
+    return demand_bound_.level(problem, penalties, bound, value, 1.0);
   }
   if (!penalties.linear() &&
-      prices_.begin(problem, penalties, earliest, completion, PriceBound::times(n, quick))) {
-    bound = std::max(bound, prices_.improve(value, PriceBound::steps(n, quick)));
+      prices_.begin(problem, penalties, earliest, completion, LagrangianBound::times(n, quick))) {
+    bound = std::max(bound, prices_.improve(value, LagrangianBound::steps(n, quick)));
     return std::min(bound, value);
   }
   // Linear or custom penalties.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <queue>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -17,8 +17,8 @@ constexpr int kLevels = 60;
 // Jobs whose deadlines are due in the order of periods, and who of them has to go.
 class GivingUp {
  public:
-  GivingUp(const Problem& problem, std::span<const HeldNeed> need, std::span<const double> weight,
-           std::span<std::uint8_t> given_up)
+  GivingUp(const Problem& problem, std::span<const PeriodicNeed> need,
+           std::span<const double> weight, std::span<std::uint8_t> given_up)
       : problem_(problem), need_(need), weight_(weight), given_up_(given_up) {
     for (std::size_t j = 0; j < need.size(); ++j) {
       if (given_up[j] || !(need[j].total > 0.0)) continue;
@@ -57,13 +57,13 @@ class GivingUp {
   };
 
   double slope_at(std::size_t j, double k) const {
-    const HeldNeed& need = need_[j];
+    const PeriodicNeed& need = need_[j];
     return k >= need.first && k < need.edge - 1.0 ? need.slope : 0.0;
   }
   // What job j adds in period k, where something of it changes.
   void count(std::size_t j, double k) {
     if (given_up_[j]) return;
-    const HeldNeed& need = need_[j];
+    const PeriodicNeed& need = need_[j];
     if (k == std::min(need.first, need.edge)) {
       candidates_.push({weight_[j] / need.total, j});
       held_ += need.at(k);
@@ -86,7 +86,7 @@ class GivingUp {
   }
 
   const Problem& problem_;
-  std::span<const HeldNeed> need_;
+  std::span<const PeriodicNeed> need_;
   std::span<const double> weight_;
   std::span<std::uint8_t> given_up_;
   std::vector<Event> events_;
@@ -100,7 +100,7 @@ bool PeriodLevels::passes(const Problem& problem, const Penalties& penalties, do
                           double level) {
   due_.resize(problem.size());
   given_up_.assign(problem.size(), 0);
-  ForcedWork::deadlines(problem, penalties, level, 0.0, due_);
+  DemandBound::deadlines(problem, penalties, level, 0.0, due_);
   return test_.may_meet(problem, period, due_);
 }
 
@@ -137,13 +137,13 @@ void PeriodLevels::give_up(const Problem& problem, const Penalties& penalties, d
                            std::span<const double> weight) {
   if (passes(problem, penalties, period, 0.0)) return;
   const std::size_t n = problem.size();
-  std::vector<HeldNeed> need(n);
+  std::vector<PeriodicNeed> need(n);
   behind_.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], high = problem.high[j];
     behind_[j] = slot_periods(work, period) / weight[j];
     given_up_[j] = !(work <= high * due_[j] * (1.0 + kAmple));
-    if (!given_up_[j] && due_[j] < kInfinity) need[j] = held_need(work, high, due_[j], period);
+    if (!given_up_[j] && due_[j] < kInfinity) need[j] = periodic_need(work, high, due_[j], period);
   }
   GivingUp(problem, need, weight, given_up_).run();
 }
@@ -162,7 +162,7 @@ void PeriodLevels::set_keys() {
   }
 }
 
-void PeriodLevels::share(const HeldJobs& jobs, std::span<double> slots) {
+void PeriodLevels::share(const PeriodicJobs& jobs, std::span<double> slots) {
   const std::size_t n = jobs.work.size();
   set_keys();
   room_.assign(n, 0.0);
@@ -172,7 +172,7 @@ void PeriodLevels::share(const HeldJobs& jobs, std::span<double> slots) {
     free -= slots[j];
     if (late(j) || due_[j] == kInfinity || !(jobs.work[j] > 0.0)) continue;
     if (surely_later(jobs.work[j], jobs.high[j], due_[j], jobs.period, 0.0)) continue;
-    const double must = held_need(jobs.work[j], jobs.high[j], due_[j], jobs.period).at(0.0);
+    const double must = periodic_need(jobs.work[j], jobs.high[j], due_[j], jobs.period).at(0.0);
     room_[j] = std::max(0.0, std::min(must, jobs.high[j]) - slots[j]);
   }
   const auto give = [&](Index j, double more) {

@@ -20,13 +20,14 @@ constexpr double kAnyPrice = 1e300;  // nothing waits for a slot-period
 constexpr double kTie = 1e-6;
 constexpr std::size_t kParts = 16;  // of the order, that may wait for the next period
 
-double value_of(const HeldJobs& jobs, std::size_t j) {
+double value_of(const PeriodicJobs& jobs, std::size_t j) {
   return jobs.value.empty() ? 1.0 : jobs.value[j];
 }
 
 }  // namespace
 
-void PeriodPrices::set_keys(const HeldJobs& jobs, double hysteresis, std::span<const double> held) {
+void PeriodPrices::set_keys(const PeriodicJobs& jobs, double hysteresis,
+                            std::span<const double> held) {
   const std::size_t n = jobs.work.size();
   for (auto* column : {&key_, &periods_}) column->resize(n);
   slot_periods(jobs.work, jobs.period, periods_);
@@ -45,7 +46,7 @@ void PeriodPrices::set_keys(const HeldJobs& jobs, double hysteresis, std::span<c
 
 // Slots by demands at the price, without those beyond caps, which jobs that end in this period
 // share. Returns what jobs pay a second that do not end in it.
-double PeriodPrices::serve(const HeldJobs& jobs, double price, std::span<double> slots) const {
+double PeriodPrices::serve(const PeriodicJobs& jobs, double price, std::span<double> slots) const {
   std::copy(jobs.low.begin(), jobs.low.end(), slots.begin());
   double free = jobs.slots - sum_of(jobs.low), waiting = waiting_;
   for (const Index j : order_) {
@@ -67,7 +68,7 @@ double PeriodPrices::serve(const HeldJobs& jobs, double price, std::span<double>
 }
 
 // A slot-period is worth less the higher its price, as more jobs end.
-void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
+void PeriodPrices::run(const PeriodicJobs& jobs, double coming, double hysteresis,
                        std::span<const double> held, std::span<double> slots) {
   set_keys(jobs, hysteresis, held);
   order_.resize(key_.size());
@@ -91,7 +92,7 @@ void PeriodPrices::run(const HeldJobs& jobs, double coming, double hysteresis,
 }
 
 // What jobs pay until they end, if those that this period does not end have all slots afterwards.
-double PeriodPrices::cost(const HeldJobs& jobs, std::span<const double> slots) const {
+double PeriodPrices::cost(const PeriodicJobs& jobs, std::span<const double> slots) const {
   double ended = 0.0, value = 0.0, longest = 0.0, work = 0.0;
   for (std::size_t j = 0; j < slots.size(); ++j) {
     const double own = value_of(jobs, j), left = jobs.work[j] - slots[j] * jobs.period;
@@ -108,8 +109,8 @@ double PeriodPrices::cost(const HeldJobs& jobs, std::span<const double> slots) c
 
 // All can end in this period. If the last jobs of the order wait for the next one, their slots may
 // end the others much sooner.
-void PeriodPrices::let_some_wait(const HeldJobs& jobs, std::span<double> slots) {
-  HeldJobs served = jobs;
+void PeriodPrices::let_some_wait(const PeriodicJobs& jobs, std::span<double> slots) {
+  PeriodicJobs served = jobs;
   high_.assign(jobs.high.begin(), jobs.high.end());
   served.high = high_;
   tried_.resize(slots.size());

@@ -76,7 +76,7 @@ void SharedPacking::split(std::span<double> slots) {
 
 void SharedPacking::split_by_shares(std::span<double> slots) {
   if (order_.empty() || power_ < kInfinity) {
-    waterline_.allocate(left_, share_, slots);
+    water_filling_.allocate(left_, share_, slots);
     return;
   }
   double free = left_.slots;

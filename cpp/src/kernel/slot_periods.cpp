@@ -114,7 +114,7 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
 }
 
 // given_: whether a job ends in the period, earlier with one more slot. scale_: its worth.
-void LeftOverSlots::mark(const HeldJobs& jobs, std::span<const double> slots) {
+void LeftOverSlots::mark(const PeriodicJobs& jobs, std::span<const double> slots) {
   const std::size_t n = slots.size();
   scale_.assign(jobs.work.begin(), jobs.work.end());
   for (std::size_t j = 0; j < jobs.value.size(); ++j) scale_[j] *= jobs.value[j];
@@ -132,7 +132,7 @@ void LeftOverSlots::mark(const HeldJobs& jobs, std::span<const double> slots) {
 }
 
 // Only jobs that gain are looked at further.
-double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots) {
+double LeftOverSlots::hand_out(const PeriodicJobs& jobs, std::span<double> slots) {
   double left = jobs.slots - sum_of(slots);
   if (!(left > 0.0)) return 0.0;
   const bool curved = jobs.speedup.given();

@@ -188,7 +188,7 @@ void TaskEstimates::show(Phase p, std::span<const Shown> phases) {
   look_at_scatter();
 }
 
-LogMean TaskEstimates::prior(Phase p, const Told& told) const {
+LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
   LogMean found = from_runs(p, told.group);
   if (told.said > 0.0) {
     const LogMean said = from_user(p, told.said, told.user);
@@ -200,8 +200,8 @@ LogMean TaskEstimates::prior(Phase p, const Told& told) const {
 }
 
 LogMean TaskEstimates::posterior(Phase p, double speedup, const LogMean& prior,
-                                 const SeenTasks& seen, const RunningTasks& running) const {
-  const LevelChange found = change(p, speedup, seen, running);
+                                 const TaskSamples& seen, const RunningTasks& running) const {
+  const ChangePoint found = change(p, speedup, seen, running);
   if (found.chance < 1.0 - kCertain) return from_own(p, speedup, prior, seen, running);
   const LogMean before = from_own(p, speedup, prior, seen, {});
   const LogMean late = from_own(p, speedup, {before.mean, kChangeVariance}, found.late, running);
@@ -253,8 +253,8 @@ void TaskEstimates::Within::add(const Within& more, double sign) {
 }
 
 // What tasks say of the scatter within phases: around their level, or around both if times changed.
-TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTasks& seen,
-                                                   const LevelChange& change) const {
+TaskEstimates::Within TaskEstimates::around_levels(double of_group, const TaskSamples& seen,
+                                                   const ChangePoint& change) const {
   // Sums are those of tasks whose p is that of all: the rest of the own one is taken out here.
   const double rest = of_group - speedup_;
   Within found;
@@ -282,7 +282,7 @@ TaskEstimates::Within TaskEstimates::around_levels(double of_group, const SeenTa
   return found;
 }
 
-bool TaskEstimates::learn(Phase p, const Told& told, SeenTasks& seen, double tasks) {
+bool TaskEstimates::learn(Phase p, const Stated& told, TaskSamples& seen, double tasks) {
   now_ = std::max(now_, seen.until);
   const double beside = seen.x / seen.count, mean = log_of_task(seen.seconds / seen.count);
   if (told.said > 0.0) plane_[p].add(log_of_task(told.said), beside, mean);
@@ -290,7 +290,7 @@ bool TaskEstimates::learn(Phase p, const Told& told, SeenTasks& seen, double tas
   belief_.ended(told.group);
   fit_speedup();
   const double of_group = speedup(told.group);
-  const LevelChange found = change(p, of_group, seen, {});
+  const ChangePoint found = change(p, of_group, seen, {});
   within_[p].add(around_levels(of_group, seen, found));
   look_at_scatter();
   // As if they had run alone.
@@ -345,7 +345,7 @@ double TaskEstimates::changing() const {
   return found;
 }
 
-bool TaskEstimates::look_at_speedup(SeenTasks& seen, std::int64_t group) {
+bool TaskEstimates::look_at_speedup(TaskSamples& seen, std::int64_t group) {
   if (seen.ended.size() < std::max<std::size_t>(seen.look, kFirstLook)) return false;
   if (seen.look == 0 && !belief_.looks(group)) {
     seen.look = kNeverLook;
@@ -364,7 +364,7 @@ bool TaskEstimates::look_at_speedup(SeenTasks& seen, std::int64_t group) {
   return true;
 }
 
-void TaskEstimates::close(SeenTasks& seen, std::int64_t group) {
+void TaskEstimates::close(TaskSamples& seen, std::int64_t group) {
   const bool looked = seen.look == 0 ? belief_.looks(group) : seen.look != kNeverLook;
   if (looked && seen.ended.size() > 1) {
     const auto tasks = static_cast<double>(seen.ended.size());

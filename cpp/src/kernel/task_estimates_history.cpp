@@ -60,7 +60,7 @@ TaskEstimates::History TaskEstimates::history() const {
   for (const Phase p : {kMap, kReduce}) {
     for (const Group& own : group_[p].of) {
       own.runs.append_to(found.runs[p]);
-      const LevelChange change =
+      const ChangePoint change =
           find_change(own.sums(), own.latest, 0.0, std::sqrt(within(group_[p])), {});
       const TaskSums& late = change.late;
       found.changes[p].insert(found.changes[p].end(),
@@ -69,7 +69,7 @@ TaskEstimates::History TaskEstimates::history() const {
     for (const Runs& own : errors_[p].of) own.append_to(found.errors[p]);
   }
   for (std::size_t row = 1; row < belief_.programs(); ++row) {
-    const SpeedupBelief::Said own = belief_.of(static_cast<std::int64_t>(row) - 1);
+    const SpeedupPosterior::Said own = belief_.of(static_cast<std::int64_t>(row) - 1);
     found.speedups.push_back(own.told);
     found.speedups.insert(found.speedups.end(), own.logs.begin(), own.logs.end());
   }
@@ -96,13 +96,14 @@ std::vector<TaskEstimates::Runs> TaskEstimates::read_runs(const std::vector<doub
   return found;
 }
 
-std::vector<SpeedupBelief::Said> TaskEstimates::read_speedups(const std::vector<double>& numbers) {
+std::vector<SpeedupPosterior::Said> TaskEstimates::read_speedups(
+    const std::vector<double>& numbers) {
   constexpr std::size_t kOfProgram = 1 + kSpeedups;
   if (numbers.size() % kOfProgram != 0) {
     throw std::invalid_argument("history: a program's speedup has " + std::to_string(kOfProgram) +
                                 " numbers");
   }
-  std::vector<SpeedupBelief::Said> found(numbers.size() / kOfProgram);
+  std::vector<SpeedupPosterior::Said> found(numbers.size() / kOfProgram);
   for (std::size_t row = 0; row < found.size(); ++row) {
     const double* const own = numbers.data() + kOfProgram * row;
     found[row].told = checked(own[0], false);

@@ -51,7 +51,7 @@ TaskSums TaskEstimates::open_runs(Phase p, std::int64_t group) const {
 }
 
 // Whether a program's runs have come to take other times, with those that go on.
-LevelChange TaskEstimates::group_change(Phase p, std::int64_t group) const {
+ChangePoint TaskEstimates::group_change(Phase p, std::int64_t group) const {
   const auto row = static_cast<std::size_t>(group);
   if (group < 0 || row >= group_[p].of.size()) return {};
   const Group& own = group_[p].of[row];
@@ -65,7 +65,7 @@ LevelChange TaskEstimates::group_change(Phase p, std::int64_t group) const {
 RunningTasks TaskEstimates::begun(Phase p, std::int64_t group) const {
   const auto row = static_cast<std::size_t>(group);
   if (row >= open_[p].begun.size() || !(open_[p].begun[row].count > 0.0)) return {};
-  const Open::Begun& own = open_[p].begun[row];
+  const Open::StartedTask& own = open_[p].begun[row];
   return {own.count, std::max(0.0, now_ - own.began / own.count)};
 }
 
@@ -96,7 +96,7 @@ LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
     const LogMean found = LogMean::combine({all.mean, between}, known);
     return LogMean{found.mean, found.variance + within};
   };
-  const LevelChange change = group_change(p, group);
+  const ChangePoint change = group_change(p, group);
   if (change.late.count == 0.0) return level(own);
   return LogMean::either(change.chance, level(change.late), level(own));
 }
@@ -137,9 +137,10 @@ void TaskEstimates::put_run(Phase p, std::int64_t group, Run& shown, const Run& 
 }
 
 TaskEstimates::Run TaskEstimates::run_of(Phase p, double speedup, const LogMean& now,
-                                         const SeenTasks& seen, const RunningTasks& running) const {
+                                         const TaskSamples& seen,
+                                         const RunningTasks& running) const {
   if (seen.count == 0.0) return {};
-  const LevelChange found = change(p, speedup, seen, running);
+  const ChangePoint found = change(p, speedup, seen, running);
   const TaskSums& tasks = found.likely() ? found.late : seen;
   return {.log = now.mean + above(p),
           .level = tasks.level(1.0 - speedup),
@@ -159,7 +160,7 @@ void TaskEstimates::add_run(Phase p, std::int64_t group, Run& run) {
     TaskSums all = own.sums();
     if (!(all.count > 0.5)) return;
     // Without phases that go on: what is added here must be what is taken away later.
-    const LevelChange found = find_change(all, own.latest, 0.0, scatter, {});
+    const ChangePoint found = find_change(all, own.latest, 0.0, scatter, {});
     if (found.likely()) {
       all.remove(found.late);
       groups.within += sign * (all.square(0.0) + found.late.square(0.0));
@@ -177,7 +178,7 @@ void TaskEstimates::add_run(Phase p, std::int64_t group, Run& run) {
   scattered(1.0);
   groups.within = std::max(0.0, groups.within);
   groups.freedom = std::max(0.0, groups.freedom);
-  const LevelChange found =
+  const ChangePoint found =
       find_change(own.sums(), own.latest, 0.0, std::sqrt(within(groups)), begun(p, group));
   if (!(found.chance > kSure && found.late.count >= kRecent)) return;
   own.keep(found.late);

@@ -68,14 +68,14 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
   if (finish.size() != jobs.size()) throw std::invalid_argument("finish: one entry a job");
   VirtualSrpt schedule;
   const auto each = static_cast<double>(machines);
-  std::int64_t slot = 1;  // the first whose capacity is not used yet
+  std::int64_t step = 1;  // the first whose capacity is not used yet
   const auto pour = [&](double capacity) {
     double used = 0.0;
     for (const auto& served : schedule.pour(capacity)) {
       used += served.total;
       if (served.done) {
         finish[static_cast<std::size_t>(served.sequence)] =
-            slot + static_cast<std::int64_t>(std::ceil(used / each)) - 1;
+            step + static_cast<std::int64_t>(std::ceil(used / each)) - 1;
       }
     }
   };
@@ -83,18 +83,18 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
   std::vector<double> work;
   std::int64_t forced = 0;
   for (std::size_t j = 0; j < jobs.size();) {
-    if (jobs.arrival[j] < slot) throw std::invalid_argument("arrivals must not fall");
-    if (schedule.size() > 0 && jobs.arrival[j] > slot) {
-      pour(each * static_cast<double>(jobs.arrival[j] - slot));
+    if (jobs.arrival[j] < step) throw std::invalid_argument("arrivals must not fall");
+    if (schedule.size() > 0 && jobs.arrival[j] > step) {
+      pour(each * static_cast<double>(jobs.arrival[j] - step));
     }
-    slot = jobs.arrival[j];
+    step = jobs.arrival[j];
     both.clear();
     work.clear();
-    for (; j < jobs.size() && jobs.arrival[j] == slot; ++j) {
+    for (; j < jobs.size() && jobs.arrival[j] == step; ++j) {
       const auto tasks = jobs.task.begin();
       const std::int64_t reduce = std::accumulate(tasks + jobs.task_offset[j],
                                                   tasks + jobs.task_offset[j + 1], std::int64_t{0});
-      finish[j] = slot - 1;
+      finish[j] = step - 1;
       const auto map = static_cast<double>(jobs.map[j]), total = map + static_cast<double>(reduce);
       if (map > 0.0 && reduce > 0) {
         both.push_back(j);

@@ -45,9 +45,9 @@ void validate(const MapReduceView& jobs) {
   }
   std::int64_t everything = 0;
   for (std::size_t j = 0; j < n; ++j) {
-    if (jobs.arrival[j] < 1 || jobs.arrival[j] > kLastSlot) {
+    if (jobs.arrival[j] < 1 || jobs.arrival[j] > kLastStep) {
       throw FieldError("arrival", j, static_cast<long long>(jobs.arrival[j]),
-                       "must be a slot from 1 to 2^50");
+                       "must be a step from 1 to 2^50");
     }
     if (jobs.map[j] < 0 || jobs.map[j] > kMostUnits) {
       throw FieldError("map", j, static_cast<long long>(jobs.map[j]), "must be from 0 to 2^40");

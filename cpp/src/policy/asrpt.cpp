@@ -9,7 +9,7 @@
 namespace malleable {
 namespace {
 
-// Machines that do so much map work within the slot.
+// Machines that do so much map work within the step.
 std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kCount)); }
 
 Index& handle_of(std::vector<Index>& handles, Index row) {
@@ -30,8 +30,8 @@ void PlannedMaps::leave(std::span<const SlottedJob> jobs, Index row, bool cancel
   if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
 }
 
-void PlannedMaps::pass(std::int64_t machines, double slots) {
-  virtual_.pour(static_cast<double>(machines) * slots);
+void PlannedMaps::pass(std::int64_t machines, double steps) {
+  virtual_.pour(static_cast<double>(machines) * steps);
 }
 
 std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t machines,
@@ -95,7 +95,7 @@ void Asrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
   planned_.leave(jobs, row, cancelled);
 }
 
-void Asrpt::pass(std::int64_t machines, double slots) { planned_.pass(machines, slots); }
+void Asrpt::pass(std::int64_t machines, double steps) { planned_.pass(machines, steps); }
 
 void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                    bool fresh, std::vector<SlottedGrant>& grants) {
@@ -146,8 +146,8 @@ void Dsrpt::enqueue(const VirtualSrpt::Served& served) {
   if (work > 0.0) next_.push_back({served.sequence, work, served.tag});
 }
 
-void Dsrpt::pass(std::int64_t machines, double slots) {
-  for (const auto& served : virtual_.pour(static_cast<double>(machines) * slots)) enqueue(served);
+void Dsrpt::pass(std::int64_t machines, double steps) {
+  for (const auto& served : virtual_.pour(static_cast<double>(machines) * steps)) enqueue(served);
 }
 
 // Forgets the front of the queue, once it is worth while.
@@ -177,7 +177,7 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
   for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
     const SlottedJob& job = jobs[served.tag];
     if (job.sequence != served.sequence) continue;
-    // On estimates a virtual slot may cut work anywhere, but only its last job's: all others ask
+    // On estimates a virtual step may cut work anywhere, but only its last job's: all others ask
     // for whole tasks, so that rounding up never asks for more than the machines.
     const std::int64_t maps = std::min({job.maps, tasks_for(served.map), idle});
     if (maps > 0) {

@@ -16,11 +16,11 @@ void Baseline::fifo(const Problem& problem, const Penalties& penalties, Aggregat
   finish_plan(free, penalties, aggregate, completion_, lower_bound_, plan);
 }
 
-void Baseline::waterline(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                         std::span<const double> weight, Plan& plan) {
+void Baseline::water_filling(const Problem& problem, const Penalties& penalties,
+                             Aggregate aggregate, std::span<const double> weight, Plan& plan) {
   plan = Plan{};
   completion_.resize(problem.size());
-  waterline_.plan(problem, weight, completion_, plan);
+  water_filling_.plan(problem, weight, completion_, plan);
   plan.order.resize(problem.size());
   sorter_.sort(completion_, plan.order);
   finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan);

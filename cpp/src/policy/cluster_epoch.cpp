@@ -16,7 +16,7 @@ constexpr double kSamePart = 1.0 / 16.0;
 // above this. What an unknown user states has as much, and is believed.
 constexpr double kUnsure = 0.5;
 
-// What a first slot comes at there (kernel/steep_shares), for p from 0.5 to 0.9.
+// What a first slot comes at there (kernel/power_shares), for p from 0.5 to 0.9.
 constexpr double kFirstSlot = 0.3;
 
 // By when the tasks of a pool must have ended so that the job can be on time: reduces that have
@@ -60,9 +60,9 @@ void ClusterEpoch::look_at_kinds(const ClusterState& state) {
   can_share_ = may_share_ && !time_matters_;
 }
 
-double ClusterEpoch::steepness_now(const ClusterState& state) const {
+double ClusterEpoch::share_exponent_now(const ClusterState& state) const {
   const auto slots = static_cast<double>(state.slots[0] + state.slots[1]);
-  return steepness(state.exponents_here(), coming_.load(state.now, slots));
+  return share_exponent(state.exponents_here(), coming_.load(state.now, slots));
 }
 
 std::string_view ClusterEpoch::rule(const ClusterState& state) const {
@@ -74,7 +74,7 @@ std::string_view ClusterEpoch::rule(const ClusterState& state) const {
   if (!state.present.empty() && std::none_of(state.present.begin(), state.present.end(), is_wide)) {
     return "one by one";
   }
-  const double x = steepness_now(state);
+  const double x = share_exponent_now(state);
   return x == 1.0 ? "in order" : x == 0.0 ? "equally" : "by size";
 }
 
@@ -285,10 +285,10 @@ ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, In
 }
 
 void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& share,
-                                std::int64_t slots, double steepness, Answer& answer) {
-  KeptOrder<Placed>& order = share.by_size;
+                                std::int64_t slots, double share_exponent, Answer& answer) {
+  IncrementalOrder<Placed>& order = share.by_size;
   std::vector<std::int64_t>& placed = placed_[pool];
-  using Place = KeptOrder<Placed>::Place;
+  using Place = IncrementalOrder<Placed>::Place;
   order.each([&](Placed& row) {
     if (placed[row.job] != row.stamp) return Place::kGone;
     if (std::exchange(stale_[pool][row.job], 0) == 0) return Place::kSame;
@@ -308,7 +308,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
     row.given = row.low;
     row.p = state.exponent_of(row.job);
   }
-  by_size_.give(steepness, static_cast<double>(slots), rows);
+  by_size_.give(share_exponent, static_cast<double>(slots), rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index job = rows[k].job;
     double& part = part_[pool][job];
@@ -327,9 +327,9 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
-  const double steepness = can_share_ && share.wide > 0 ? steepness_now(state) : 1.0;
-  if (steepness < 1.0) {
-    give_by_size(state, pool, share, slots, steepness, answer);
+  const double share_exponent = can_share_ && share.wide > 0 ? share_exponent_now(state) : 1.0;
+  if (share_exponent < 1.0) {
+    give_by_size(state, pool, share, slots, share_exponent, answer);
     return;
   }
   // Tasks may be so long that a simulation goes on beyond the last time there is.

@@ -132,7 +132,7 @@ void ClusterSrpt::rank(const ClusterState& state, int pool, Answer& answer) {
 
 // Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
 void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
-  using Place = KeptOrder<Row>::Place;
+  using Place = IncrementalOrder<Row>::Place;
   const auto most_of = [&](Index job) { return static_cast<double>(state.demand(job, pool).most); };
   order_[pool].each([&](Row& row) {
     row.given = 0.0;

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/model/tolerance.hpp"
 #include "malleable/policy/budget.hpp"
 #include "malleable/policy/finish_plan.hpp"
@@ -38,7 +38,7 @@ std::uint64_t fixed_rules(std::size_t jobs) {
   return kFixedWork / std::max<std::uint64_t>(jobs * jobs, 1);
 }
 
-double steepness(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
+double share_exponent(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
 
 }  // namespace
 
@@ -214,7 +214,7 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
     choice.value = values(task, steep, task.coming);
     choice.order.clear();
   } else {
-    choice.power = steepness(mean_exponent(task));
+    choice.power = share_exponent(mean_exponent(task));
     choice.weighted = penalties.linear();
   }
 }
@@ -244,7 +244,7 @@ void Concave::by_policy(const Task& task, Choice& choice) {
       break;
     case EpochPolicy::kHeSrpt:
       sorted(task.problem.work);
-      choice.power = steepness(mean_exponent(task));
+      choice.power = share_exponent(mean_exponent(task));
       break;
     case EpochPolicy::kFlex: {
       const bool strict = study_deadlines(relaxed_, task.penalties, strict_);
@@ -299,9 +299,9 @@ void Concave::try_all(const Task& task, const Penalties& penalties, Tries& tries
   flex_.own_order(relaxed_, penalties, task.aggregate, order);
   const double p = mean_exponent(task);
   for (const double steep : {p, p / 2.0, (1.0 + p) / 2.0, 1.0}) {
-    consider({{}, order, steepness(steep), false, {}});
+    consider({{}, order, share_exponent(steep), false, {}});
     if (penalties.linear() && steep < kNearlyLinear) {
-      consider({{}, order, steepness(steep), true, {}});
+      consider({{}, order, share_exponent(steep), true, {}});
     }
   }
   consider({});

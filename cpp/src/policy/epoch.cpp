@@ -15,7 +15,7 @@ namespace {
 void check_held(const EpochOptions& options, double period) {
   check_amount("period", period, kWeightRange);
   if (options.predictable && period > 0.0) {
-    throw FieldError("period", period, "ends are told by loops without a period only");
+    throw FieldError("period", period, "ends are promised by loops without a period only");
   }
 }
 
@@ -63,7 +63,7 @@ void Epoch::check_kind(Kind own, std::size_t j, const JobsView& jobs) const {
   if (kind.needs_deadline) check_needed_deadline(own, j, jobs.deadline[j]);
   const char* wrong = kind.custom && !at_.custom ? "needs a penalty function"
                       : at_.options.predictable && !kind.steady
-                          ? "ends are told for response, completion, stretch and lateness"
+                          ? "ends are promised for response, completion, stretch and lateness"
                       : kind.custom && (starts() || !jobs.min_mode.empty())
                           ? "goes without jobs that wait to start"
                           : nullptr;

@@ -16,7 +16,7 @@ bool study_deadlines(const Problem& problem, const Penalties& penalties, StrictD
 }
 
 bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
-                          ForcedWork& forced_work) {
+                          DemandBound& demand_bound) {
   if (strict.lost()) return true;
   std::vector<double> due(problem.size());
   strict.due(1.0, due);
@@ -26,7 +26,7 @@ bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
     if (problem.work[j] == 0.0 || due[j] == kInfinity) continue;
     if (never || problem.work[j] > problem.high[j] * due[j]) return true;
   }
-  return forced_work.peak(problem, due).excess > 0.0;
+  return demand_bound.peak(problem, due).excess > 0.0;
 }
 
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -49,9 +49,9 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
   if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
     finish_plan(problem, strict.finite(), aggregate, completion, lower_bound, plan, quick_bound,
                 earliest);
-    ForcedWork forced_work;
+    DemandBound demand_bound;
     strict.settle(penalties, aggregate, plan.completion,
-                  deadlines_impossible(problem, strict, forced_work), plan.value, plan.lower_bound,
+                  deadlines_impossible(problem, strict, demand_bound), plan.value, plan.lower_bound,
                   plan.status);
     return;
   }

@@ -108,10 +108,10 @@ double Flex::own_level(const Problem& problem, const Penalties& penalties, doubl
   }
   double level = -kInfinity;
   if (before > low && before < high) {
-    level = forced_work_.level(problem, penalties, before, high, 1.0);
+    level = demand_bound_.level(problem, penalties, before, high, 1.0);
   }
-  if (!(level > before)) level = forced_work_.level(problem, penalties, low, high, 1.0);
-  forced_work_.deadlines_found(problem, penalties, level, 1.0, due);
+  if (!(level > before)) level = demand_bound_.level(problem, penalties, low, high, 1.0);
+  demand_bound_.deadlines_found(problem, penalties, level, 1.0, due);
   return level;
 }
 
@@ -152,8 +152,8 @@ bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, do
   const std::size_t n = problem.size();
   due_.resize(n);
   // Test at a quarter of the tolerance, schedule by half of it: what rounding needs lies between.
-  const double level = forced_work_.level(problem, penalties, bound, plan.value, 0.25);
-  ForcedWork::deadlines(problem, penalties, level, 0.5, due_);
+  const double level = demand_bound_.level(problem, penalties, bound, plan.value, 0.25);
+  DemandBound::deadlines(problem, penalties, level, 0.5, due_);
   Plan filled;
   std::vector<double> completion;
   fill(problem, filled, completion);
@@ -214,7 +214,7 @@ bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Ag
 void Flex::plan_strict(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        const FlexOptions& options, Plan& plan) {
   const Penalties& finite = strict_.finite();
-  const bool impossible = deadlines_impossible(problem, strict_, forced_work_);
+  const bool impossible = deadlines_impossible(problem, strict_, demand_bound_);
   const auto missed = [&] { return evaluate(penalties, aggregate, plan.completion) == kInfinity; };
   const bool max = aggregate == Aggregate::kMax;
   plan = Plan{};
@@ -245,7 +245,7 @@ void Flex::plan_strict_order(const Problem& problem, const Penalties& penalties,
   own_order(problem, penalties, aggregate, order);
   plan_order(problem, penalties, aggregate, order, true, plan);
   if (plan.status != Status::kUnmet || !study_deadlines(problem, penalties, strict_)) return;
-  if (deadlines_impossible(problem, strict_, forced_work_)) return;
+  if (deadlines_impossible(problem, strict_, demand_bound_)) return;
   meet_deadlines(problem, penalties, aggregate, plan);
   strict_.settle(penalties, aggregate, plan.completion, false, plan.value, plan.lower_bound,
                  plan.status);
@@ -402,8 +402,8 @@ void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggre
     search_ = OrderSearch();
     allocation_ = ResourceAllocation();
     orders_ = PriorityOrders();
-    density_ = PriceDensity();
-    prices_ = PriceBound();
+    density_ = LagrangianDensity();
+    prices_ = LagrangianBound();
   }
   pack_best(problem, &plan);
   plan.order = starts_[0].order;

@@ -57,7 +57,7 @@ bool Flex::stays_right(const Problem& problem, std::span<const double> due, doub
     later_[j] = due[j] - time;
     if (problem.work[j] > 0.0 && rest_.work[j] == 0.0 && !(later_[j] >= 0.0)) return false;
   }
-  return forced_work_.peak(rest_, later_).excess <= 0.0;
+  return demand_bound_.peak(rest_, later_).excess <= 0.0;
 }
 
 // Whether the latest start of a job that has less than its maximum comes before `end`.
@@ -118,8 +118,8 @@ void Flex::plan_level(const Problem& problem, const Penalties& penalties,
   // Find the level with a quarter of the tolerance, and schedule with half of it, as
   // pack_deadlines() does; what is tested here lies between.
   due_.resize(n);
-  const double level = forced_work_.level(problem, penalties, plan.lower_bound, plan.value, 0.25);
-  ForcedWork::deadlines(problem, penalties, level, 0.375, due_);
+  const double level = demand_bound_.level(problem, penalties, plan.lower_bound, plan.value, 0.25);
+  DemandBound::deadlines(problem, penalties, level, 0.375, due_);
   double end = first_layer(problem, order, begin_);
   if (!stays_right(problem, due_, end)) {
     double low = 0.0;
@@ -130,7 +130,7 @@ void Flex::plan_level(const Problem& problem, const Penalties& penalties,
     end = low;
     stays_right(problem, due_, end);
   }
-  ForcedWork::deadlines(problem, penalties, level, 0.5, due_);
+  DemandBound::deadlines(problem, penalties, level, 0.5, due_);
   for (std::size_t j = 0; j < n; ++j) later_[j] = due_[j] - end;
   Plan filled;
   std::vector<double> completion(n);

@@ -228,11 +228,12 @@ void Flex::try_prices(const Task& task) {
   const std::size_t n = problem.size();
   std::vector<Index> order(n);
   pack_best(problem);
-  if (!prices_.begin(problem, task.penalties, earliest_, completion_, PriceBound::times(n, true))) {
+  if (!prices_.begin(problem, task.penalties, earliest_, completion_,
+                     LagrangianBound::times(n, true))) {
     return;
   }
   double& bound = task.plan.lower_bound;
-  bound = std::max(bound, prices_.improve(scores_[0].value, PriceBound::steps(n, true)));
+  bound = std::max(bound, prices_.improve(scores_[0].value, LagrangianBound::steps(n, true)));
   orders_.by_due(problem, prices_.average(), order);
   consider(order);
   if (!any_rises(task.penalties)) {

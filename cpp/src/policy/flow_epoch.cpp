@@ -13,7 +13,7 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
   at_.slots = slots;
   validate_capacity(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
-  at_.held.set(options.period);
+  at_.clock.set(options.period);
   if (!(options.ready_fraction >= 0.0 && options.ready_fraction <= 1.0)) {
     throw FieldError("ready_fraction", options.ready_fraction, "must be 0 to 1");
   }
@@ -23,12 +23,12 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
   const Ids ids{at_.table.next_flow(), at_.table.next_job()};
   const std::size_t before = at_.table.size();
-  at_.table.add(std::move(added), seen_.custom != nullptr, at_.held.now());
+  at_.table.add(std::move(added), seen_.custom != nullptr, at_.clock.now());
   for (const FlowTable::Flow& flow : at_.table.flows().subspan(before)) {
     order_.push_back(flow.id);
-    const double period = at_.held.period();
+    const double period = at_.clock.period();
     for (const FlowTable::Job& job : flow.jobs) {
-      if (period > 0.0) at_.held.come(period * slot_periods(job.work, period));
+      if (period > 0.0) at_.clock.come(period * slot_periods(job.work, period));
     }
   }
   ++version_;
@@ -58,8 +58,8 @@ void FlowEpoch::set_task_work(double task_work) {
 
 // What jobs held since the decision before; a job that has outlived its estimate is seen anew.
 void FlowEpoch::count_held(double now) {
-  if (!at_.held.any()) return;
-  const double elapsed = now - at_.held.now();
+  if (!at_.clock.any()) return;
+  const double elapsed = now - at_.clock.now();
   for (FlowTable::Flow& flow : at_.table.flows()) {
     for (FlowTable::Job& job : flow.jobs) {
       if (job.given == 0 || !job.open() || elapsed == 0.0) continue;
@@ -88,7 +88,7 @@ void FlowEpoch::order_flows() {
 
 void FlowEpoch::serve() {
   FlowShares shares{at_};
-  if (at_.held.any() && rule_->by_order()) {
+  if (at_.clock.any() && rule_->by_order()) {
     periodic_.serve(shares, seen_, ordered_, decision_.order);
   } else {
     rule_->serve(shares, ordered_, decision_.order);
@@ -120,30 +120,30 @@ void FlowEpoch::report() {
 
 const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
                                              std::optional<double> period) {
-  const double held = at_.held.wanted(period);
-  check_now(now, at_.held.now());
+  const double held = at_.clock.wanted(period);
+  check_now(now, at_.clock.now());
   if (slots) validate_capacity(*slots);
   count_held(now);
   if (slots.value_or(at_.slots) != at_.slots) at_.table.touch_all();
   at_.slots = slots.value_or(at_.slots);
-  if ((held > 0.0) != at_.held.any()) at_.table.touch_all();  // whose estimates have run out
+  if ((held > 0.0) != at_.clock.any()) at_.table.touch_all();  // whose estimates have run out
   ++version_;
-  if (at_.held.now() == -kInfinity) at_.table.arrive(now);
-  at_.held.begin(now, held);
+  if (at_.clock.now() == -kInfinity) at_.table.arrive(now);
+  at_.clock.begin(now, held);
   decision_.order.clear();
   at_.table.drop_ended(decision_.ended);
   at_.study();
   order_flows();
   if (at_.slots > 0) serve();
   report();
-  decision_.overloaded = at_.held.overloaded(at_.slots);
+  decision_.overloaded = at_.clock.overloaded(at_.slots);
   return decision_;
 }
 
 void FlowEpoch::plan(SeenFlows& flows, FlowPlan& plan, std::vector<double>& penalty) {
   if (at_.slots == 0) throw std::invalid_argument("slots = 0: nothing can be planned");
-  if (at_.held.any()) {
-    throw std::invalid_argument("period = " + std::to_string(at_.held.period()) +
+  if (at_.clock.any()) {
+    throw std::invalid_argument("period = " + std::to_string(at_.clock.period()) +
                                 ": a decision that is held has no plan, value or bound");
   }
   at_.study();

@@ -106,7 +106,7 @@ void FlowOrder::max_orders() {
   due_order_.assign(trial_.begin(), trial_.end());
   for (auto* column : {&earliest_, &key_}) column->resize(flows_->size());
   earliest_completions(*flows_, earliest_);
-  ForcedWork::deadlines(*flows_, *penalties_, level, 1.0, key_);
+  DemandBound::deadlines(*flows_, *penalties_, level, 1.0, key_);
   for (std::size_t j = 0; j < key_.size(); ++j) key_[j] -= earliest_[j];
   sorter_.sort(key_, trial_);
   consider();

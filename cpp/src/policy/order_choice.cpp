@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/model/tolerance.hpp"
 

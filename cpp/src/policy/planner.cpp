@@ -43,10 +43,10 @@ void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Reque
       baseline_.fifo(problem_, penalties, request.aggregate, jobs.arrival, plan);
       break;
     case EpochPolicy::kFair:
-      baseline_.waterline(problem_, penalties, request.aggregate, {}, plan);
+      baseline_.water_filling(problem_, penalties, request.aggregate, {}, plan);
       break;
     case EpochPolicy::kWdeq:
-      baseline_.waterline(problem_, penalties, request.aggregate, jobs.weight, plan);
+      baseline_.water_filling(problem_, penalties, request.aggregate, jobs.weight, plan);
       break;
   }
 }

@@ -31,37 +31,37 @@ void SlottedEpoch::Columns::check(bool) const {
   check_amounts("reduce_left", reduce_left, kLeftRange);
 }
 
-SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy,
+SlottedEpoch::SlottedEpoch(std::int64_t slots, double step_seconds, const std::string& policy,
                            double period)
     : slots_(slots),
-      slot_seconds_(slot_seconds),
+      step_seconds_(step_seconds),
       policy_name_(policy),
       policy_(make_slotted_policy(policy, false)) {
   check_slots(slots);
-  held_.set(period);
-  check_amount("slot_seconds", slot_seconds, kRateRange);
+  clock_.set(period);
+  check_amount("step_seconds", step_seconds, kRateRange);
 }
 
 // Machines that run tasks of one job for whole periods.
 void SlottedEpoch::count_arrival(const SlottedJob& job) {
-  if (!held_.any()) return;
-  const double whole = std::max(1.0, held_slots());
+  if (!clock_.any()) return;
+  const double whole = std::max(1.0, period_steps());
   const double machines = slot_periods(job.map_left, whole) + slot_periods(job.reduce_left, whole);
-  held_.come(whole * slot_seconds_ * machines);
+  clock_.come(whole * step_seconds_ * machines);
 }
 
-double SlottedEpoch::held_slots() const {
-  return std::floor(held_.period() / slot_seconds_ + kCount);
+double SlottedEpoch::period_steps() const {
+  return std::floor(clock_.period() / step_seconds_ + kCount);
 }
 
-std::int64_t SlottedEpoch::slot_of(double now) const {
-  return static_cast<std::int64_t>(std::floor((now - origin_) / slot_seconds_ + kCount));
+std::int64_t SlottedEpoch::step_of(double now) const {
+  return static_cast<std::int64_t>(std::floor((now - origin_) / step_seconds_ + kCount));
 }
 
 // Slots are counted in doubles.
 bool SlottedEpoch::in_reach(double now, double first) const {
   const double origin = now_ == -kInfinity ? first : origin_;
-  return (now - origin) / slot_seconds_ < static_cast<double>(kLastSlot);
+  return (now - origin) / step_seconds_ < static_cast<double>(kLastStep);
 }
 
 void SlottedEpoch::hear(double now) {
@@ -69,9 +69,9 @@ void SlottedEpoch::hear(double now) {
   now_ = std::max(now_, now);
 }
 
-void SlottedEpoch::tell(std::int64_t slot) {
-  if (slot > told_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(slot - told_));
-  told_ = std::max(told_, slot);
+void SlottedEpoch::tell(std::int64_t step) {
+  if (step > told_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(step - told_));
+  told_ = std::max(told_, step);
 }
 
 void SlottedEpoch::write(Index row, const Columns& columns, std::size_t k) {
@@ -86,10 +86,10 @@ void SlottedEpoch::write(Index row, const Columns& columns, std::size_t k) {
   running_ += job.running;
   if (job.running > 0) jobs_.held.note(row);
   if (!columns.map_left.empty()) {
-    job.map_left = columns.map_left[k] / slot_seconds_;
+    job.map_left = columns.map_left[k] / step_seconds_;
     if (job.maps > 0) map_task_[row] = job.map_left / static_cast<double>(job.maps);
   }
-  if (!columns.reduce_left.empty()) job.reduce_left = columns.reduce_left[k] / slot_seconds_;
+  if (!columns.reduce_left.empty()) job.reduce_left = columns.reduce_left[k] / step_seconds_;
 }
 
 void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
@@ -97,13 +97,13 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
   check_times("arrival", arrival);
   for (std::size_t k = 0; k < arrival.size(); ++k) {
     if (!in_reach(arrival[k], arrival[0])) {
-      throw FieldError("arrival", k, arrival[k], "more than 2^50 slots after the first call");
+      throw FieldError("arrival", k, arrival[k], "more than 2^50 steps after the first call");
     }
   }
   jobs_.add(arrival, columns, ids, [&](Index row, std::size_t k) {
     stands_ = false;
     if (!arrival.empty()) hear(arrival[k]);
-    if (now_ > -kInfinity) tell(slot_of(now_) - 1);
+    if (now_ > -kInfinity) tell(step_of(now_) - 1);
     map_task_.resize(jobs_.rows());
     map_task_[row] = 1.0;
     jobs_[row].sequence = sequence_++;
@@ -129,27 +129,27 @@ void SlottedEpoch::leave(std::span<const std::int64_t> ids, bool cancelled) {
   });
 }
 
-// What waits, as machines that run tasks of their job one after the other for so many slots.
-std::span<const SlottedJob> SlottedEpoch::cap(double slots) {
-  if (slots <= 1.0) return jobs_.all();
+// What waits, as machines that run tasks of their job one after the other for so many steps.
+std::span<const SlottedJob> SlottedEpoch::cap(double steps) {
+  if (steps <= 1.0) return jobs_.all();
   const auto machines = [](std::int64_t tasks, double each) {
     const double needed = std::ceil(static_cast<double>(tasks) / each);
     return std::min(tasks, static_cast<std::int64_t>(needed));
   };
   capped_.assign(jobs_.all().begin(), jobs_.all().end());
   for (SlottedJob& job : capped_) {
-    job.maps = machines(job.maps, slots);
+    job.maps = machines(job.maps, steps);
     if (job.ready == 0) continue;
     const double length = std::max(1.0, job.reduce_left / static_cast<double>(job.ready));
-    job.ready = machines(job.ready, std::max(1.0, std::floor(slots / length + kCount)));
+    job.ready = machines(job.ready, std::max(1.0, std::floor(steps / length + kCount)));
   }
   return capped_;
 }
 
 // Machines that are left over go to jobs whose waiting tasks end earlier by them.
-std::int64_t SlottedEpoch::hand_out_rest(double slots, std::int64_t idle) {
+std::int64_t SlottedEpoch::hand_out_rest(double steps, std::int64_t idle) {
   const std::size_t n = grants_.size();
-  if (slots <= 1.0 || idle <= 0) return idle;
+  if (steps <= 1.0 || idle <= 0) return idle;
   for (auto* column : {&rest_.work, &rest_.high, &machines_}) column->resize(n);
   rest_.low.assign(n, 0.0);
   double used = 0.0;
@@ -163,7 +163,7 @@ std::int64_t SlottedEpoch::hand_out_rest(double slots, std::int64_t idle) {
     used += machines_[k];
   }
   rest_.slots = used + static_cast<double>(idle);
-  left_over_.hand_out(rest_, slots, {}, machines_);
+  left_over_.hand_out(rest_, steps, {}, machines_);
   for (std::size_t k = 0; k < n; ++k) {
     SlottedGrant& grant = grants_[k];
     const auto more = static_cast<std::int64_t>(machines_[k]) - grant.maps - grant.reduces;
@@ -192,37 +192,37 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
                                                           std::optional<std::int64_t> slots,
                                                           std::optional<double> period) {
   if (slots) check_slots(*slots);
-  const double wanted = held_.wanted(period);
+  const double wanted = clock_.wanted(period);
   check_now(now, now_);
   if (!in_reach(now, now))
-    throw FieldError("now", now, "more than 2^50 slots after the first call");
-  const bool same = slots.value_or(slots_) == slots_ && wanted == held_.period();
-  if (stands_ && same && now == held_.now()) return again();
-  held_.begin(now, wanted);
+    throw FieldError("now", now, "more than 2^50 steps after the first call");
+  const bool same = slots.value_or(slots_) == slots_ && wanted == clock_.period();
+  if (stands_ && same && now == clock_.now()) return again();
+  clock_.begin(now, wanted);
   hear(now);
-  const std::int64_t slot = slot_of(now);
-  tell(slot - 1);
+  const std::int64_t step = step_of(now);
+  tell(step - 1);
   slots_ = slots.value_or(slots_);
   grants_.clear();
   std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
-  const double whole = held_slots();
+  const double whole = period_steps();
   if (slots_ > 0) {
-    policy_->decide(cap(whole), slots_, idle, told_ < slot, grants_);
-    told_ = slot;
+    policy_->decide(cap(whole), slots_, idle, told_ < step, grants_);
+    told_ = step;
   }
   for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
   idle = hand_out_rest(whole, idle);
   order_.clear();
-  if (held_.any()) line_up();
+  if (clock_.any()) line_up();
   shown_.clear();
   jobs_.held.begin();
   for (const SlottedGrant& grant : grants_) {
     if (grant.maps + grant.reduces == 0) continue;
-    const HeldSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
+    const AssignedSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
     show(grant, held, jobs_.held.name(grant.row, held), idle);
   }
-  jobs_.held.name_rest([this](Index row) { return HeldSlots<1>::Slots{jobs_[row].running}; },
-                       [&](Index row, const HeldSlots<1>::Slots& held, bool changed) {
+  jobs_.held.name_rest([this](Index row) { return AssignedSlots<1>::Slots{jobs_[row].running}; },
+                       [&](Index row, const AssignedSlots<1>::Slots& held, bool changed) {
                          show({row, 0, 0}, held, changed, idle);
                        });
   stands_ = true;
@@ -236,8 +236,8 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::again() {
   return shown_;
 }
 
-void SlottedEpoch::show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
-                        std::int64_t idle) {
+void SlottedEpoch::show(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots,
+                        bool changed, std::int64_t idle) {
   const SlottedJob& job = jobs_[grant.row];
   const std::int64_t started = grant.maps + grant.reduces;
   Bound bound = idle > 0 ? Bound::kOrder : Bound::kNoSlots;
@@ -249,7 +249,7 @@ void SlottedEpoch::state(State& s) {
   s(policy_name_);
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
-  s(slots_, slot_seconds_, held_, jobs_, map_task_, origin_, now_, sequence_, running_, told_,
+  s(slots_, step_seconds_, clock_, jobs_, map_task_, origin_, now_, sequence_, running_, told_,
     stands_, shown_, order_);
 }
 

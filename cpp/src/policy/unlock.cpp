@@ -23,7 +23,7 @@ void Unlock::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) 
   planned_.leave(jobs, row, cancelled);
 }
 
-void Unlock::pass(std::int64_t machines, double slots) { planned_.pass(machines, slots); }
+void Unlock::pass(std::int64_t machines, double steps) { planned_.pass(machines, steps); }
 
 void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                     bool fresh, std::vector<SlottedGrant>& grants) {

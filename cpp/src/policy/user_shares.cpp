@@ -32,7 +32,7 @@ std::span<const double> UserShares::of(const ClusterState& state, int pool,
   if (state.slots[pool] > 0) {
     between_.build(wants_, nothing_, minimum_, maximum_, state.slots[pool], 0.0,
                    MinMode::kGuarantee);
-    waterline_.allocate(between_, priority_, slots_);
+    water_filling_.allocate(between_, priority_, slots_);
   } else {
     std::fill(slots_.begin(), slots_.end(), 0.0);
   }

@@ -13,7 +13,7 @@ constexpr double kMoreTasks = 1.5;
 
 }  // namespace
 
-LogMean JobEstimates::expect(Index row, const TaskEstimates::Told& told) {
+LogMean JobEstimates::expect(Index row, const TaskEstimates::Stated& told) {
   const double first = phases_[row].first;
   set_begun(row, kNever);
   phases_[row].group = told.group;
@@ -81,7 +81,7 @@ void JobEstimates::show_run(Index row, const TaskEstimates::Run& run) {
   if (tasks_.show_run(phase_of(row), own.group, own.run, run)) changed_ = true;
 }
 
-TaskEstimates::Shown JobEstimates::shown(Index row, const TaskEstimates::Told& told,
+TaskEstimates::Shown JobEstimates::shown(Index row, const TaskEstimates::Stated& told,
                                          const LogMean& mean, std::int64_t running, double now) {
   Known& own = phases_[row];
   own.run =
@@ -104,10 +104,10 @@ LogMean JobEstimates::now(Index row, std::int64_t count, double now) const {
                           running(row, count, now));
 }
 
-LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
+LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase,
                              double now) const {
   const Known& own = phases_[row];
-  const SeenTasks& seen = own.seen;
+  const TaskSamples& seen = own.seen;
   LeftPhase left{.prior = expects(row) ? own.prior : tasks_.prior(phase_of(row), told),
                  .running = phase.running,
                  .waiting = phase.unfinished() - phase.running};
@@ -131,7 +131,7 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
     left.all.square = (seen.count - 1.0) * square;
     return left;
   }
-  const LevelChange change =
+  const ChangePoint change =
       tasks_.change(phase_of(row), speedup(row), seen, running(row, phase.running, now));
   if (change.chance < kUnlikely) return left;
   left.late = of(change.late);
@@ -139,7 +139,7 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Told& told, const P
   return left;
 }
 
-bool JobEstimates::done(Index row, const TaskEstimates::Told& told, std::int64_t tasks) {
+bool JobEstimates::done(Index row, const TaskEstimates::Stated& told, std::int64_t tasks) {
   Known& own = phases_[row];
   if (own.done || own.seen.count == 0.0) return false;
   own.done = true;

@@ -235,17 +235,17 @@ void update(Reader& r, Scheduler& scheduler) {
 // What is told of tasks; false: the call is another one.
 bool tell_tasks(Reader& r, Scheduler& scheduler) {
   using Tell = std::int64_t (Scheduler::*)(const Scheduler::Tasks&, double);
-  struct Told {
+  struct Stated {
     Called call;
     Tell tell;
   };
-  static constexpr Told kTold[] = {
+  static constexpr Stated kStated[] = {
       {"started", &Scheduler::started},
       {"ended", &Scheduler::ended},
       {"failed", &Scheduler::failed},
       {"lost", &Scheduler::lost},
   };
-  for (const auto& [call, told] : kTold) {
+  for (const auto& [call, told] : kStated) {
     if (!r.is(call)) continue;
     const Scheduler::Tasks tasks{r.integers("ids"),   r.integers("phase"), r.integers("count"),
                                  r.integers("node"),  r.integers("task"),  r.doubles("seconds"),

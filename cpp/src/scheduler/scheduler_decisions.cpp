@@ -19,7 +19,7 @@ void Scheduler::release_rows() {
 
 // Where a policy gives ranks: those that could use slots, in their order.
 void Scheduler::bring_in_order(int pool) {
-  using To = KeptOrder<Place>::Place;
+  using To = IncrementalOrder<Place>::Place;
   std::vector<std::uint8_t>& has_place = has_place_[pool];
   order_[pool].each([&](Place& place) {
     if (!core_.has_changed(place.row)) return To::kSame;

@@ -200,7 +200,7 @@ void ClusterSimulation::begin(std::span<const TaskStart> starts) {
   for (const TaskStart& task : starts) begin(task);
 }
 
-inline void ClusterSimulation::look_at_blocks(Begun& begun) {
+inline void ClusterSimulation::look_at_blocks(StartedTask& begun) {
   if (begun.p != kMap || options_.replicas <= 0) return;
   const ClusterState& state = scheduler_.state();
   const auto [job, p, task, node] = TaskStart{begun.job, begun.p, begun.task, begun.node};
@@ -211,7 +211,7 @@ inline void ClusterSimulation::look_at_blocks(Begun& begun) {
 }
 
 // Whether a task starts and ends together with the group that was made last.
-inline bool ClusterSimulation::joins(const Begun& begun, Index group) const {
+inline bool ClusterSimulation::joins(const StartedTask& begun, Index group) const {
   if (group == kNone || begun.reads || options_.backups) return false;
   const TaskGroup& g = groups_[group];
   return g.count > 0 && g.phase == begun.phase && g.type == begun.type && g.start == state().now &&
@@ -228,7 +228,7 @@ Index ClusterSimulation::source_of(Index job, Index task) const {
 }
 
 // A group of its own, which reads, waits or has an end.
-Index ClusterSimulation::make_group(const Begun& begun) {
+Index ClusterSimulation::make_group(const StartedTask& begun) {
   const double now = state().now;
   const Index group = groups_.make();
   TaskGroup& g = groups_[group];
@@ -254,11 +254,11 @@ Index ClusterSimulation::make_group(const Begun& begun) {
   return group;
 }
 
-ClusterSimulation::Begun ClusterSimulation::begun_on(const TaskStart& started, double seconds,
-                                                     double copying, bool fails) {
+ClusterSimulation::StartedTask ClusterSimulation::begun_on(const TaskStart& started, double seconds,
+                                                           double copying, bool fails) {
   const auto [job, p, task, node] = started;
   const auto type = static_cast<Index>(state().cluster.type[node]);
-  Begun begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
+  StartedTask begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
   look_at_blocks(begun);
   begun.parks = p == kReduce && phase(2 * job).unfinished() > 0;
   return begun;
@@ -268,7 +268,7 @@ void ClusterSimulation::begin(const TaskStart& started) {
   const auto [job, p, task, node] = started;
   const ClusterState& state = scheduler_.state();
   const auto [seconds, copying, fails] = times_.next(job, p, task, node);
-  const Begun begun = begun_on(started, seconds, copying, fails);
+  const StartedTask begun = begun_on(started, seconds, copying, fails);
   if (std::isnan(start[job])) start[job] = state.now;
   const std::int64_t running = state.phases[2 * job].running + state.phases[2 * job + 1].running;
   most_slots[job] = std::max(most_slots[job], running);

@@ -30,9 +30,9 @@ void SlottedSim::feed(const MapReduceView& jobs, std::span<const double> estimat
     throw std::invalid_argument("estimates: one entry a job");
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (jobs.arrival[j] < slot_) throw std::invalid_argument("arrivals must not fall");
+    if (jobs.arrival[j] < step_) throw std::invalid_argument("arrivals must not fall");
     advance(jobs.arrival[j] - 1);
-    slot_ = jobs.arrival[j];
+    step_ = jobs.arrival[j];
     enter(jobs, j, estimate.empty() ? -1.0 : estimate[j]);
   }
 }
@@ -46,13 +46,13 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
     longest = std::max(longest, jobs.task[k]);
   }
   const std::int64_t number = totals_.arrived++;
-  const std::int64_t slot = jobs.arrival[j];
+  const std::int64_t step = jobs.arrival[j];
   if (jobs.map[j] + reduce == 0) {
     Truth nothing{};
     nothing.number = number;
-    nothing.arrival = nothing.start = slot;
-    nothing.map_finish = slot - 1;
-    record(nothing, slot - 1);
+    nothing.arrival = nothing.start = step;
+    nothing.map_finish = step - 1;
+    record(nothing, step - 1);
     return;
   }
   if (free_.empty()) {
@@ -64,14 +64,14 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
   free_.pop_back();
   Truth& truth = truth_[row];
   truth.number = number;
-  truth.arrival = slot;
+  truth.arrival = step;
   truth.start = 0;
-  truth.map_finish = slot - 1;
+  truth.map_finish = step - 1;
   truth.units = jobs.map[j] + reduce;
-  const auto slots = [this](std::int64_t units) {
+  const auto steps = [this](std::int64_t units) {
     return (units + options_.machines - 1) / options_.machines;
   };
-  truth.alone = slots(jobs.map[j]) + std::max(slots(reduce), options_.preemptive ? 0 : longest);
+  truth.alone = steps(jobs.map[j]) + std::max(steps(reduce), options_.preemptive ? 0 : longest);
   truth.reduce_total = truth.reduce_waiting = reduce;
   truth.end_sum = 0;
   truth.estimate = estimate < 0.0 ? static_cast<double>(reduce) : estimate;
@@ -93,14 +93,14 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
   job.reduce_left = reduce > 0 ? truth.estimate : 0.0;
   ++live_;
   ++startable_;
-  tell(slot - 1);
+  tell(step - 1);
   policy_->arrive(jobs_, row);
 }
 
-double SlottedSim::reduce_left(Index row, std::int64_t slot) const {
+double SlottedSim::reduce_left(Index row, std::int64_t step) const {
   const Truth& truth = truth_[row];
-  // Running tasks have the slots from `slot` to their end before them.
-  const std::int64_t running = truth.end_sum - (slot - 1) * jobs_[row].running;
+  // Running tasks have the steps from `step` to their end before them.
+  const std::int64_t running = truth.end_sum - (step - 1) * jobs_[row].running;
   const auto done = static_cast<double>(truth.reduce_total - truth.reduce_waiting - running);
   const double z = truth.estimate;
   if (done <= z) return z - done;
@@ -109,14 +109,14 @@ double SlottedSim::reduce_left(Index row, std::int64_t slot) const {
 }
 
 void SlottedSim::advance(std::int64_t last) {
-  while (slot_ <= last && live_ > 0) {
+  while (step_ <= last && live_ > 0) {
     if (++polled_ >= kSlotsBetweenPolls) {
       polled_ = 0;
       if (poll_) poll_();
     }
     if (idle_ > 0 && startable_ > 0) {
       step();
-      ++slot_;
+      ++step_;
     } else {
       wait(last);
     }
@@ -125,34 +125,34 @@ void SlottedSim::advance(std::int64_t last) {
 
 void SlottedSim::wait(std::int64_t last) {
   const std::int64_t end = std::min(next_ending(), last);
-  const std::int64_t slots = end - slot_ + 1;
-  totals_.live_slots += static_cast<double>(live_) * static_cast<double>(slots);
-  totals_.busy += (options_.machines - idle_) * slots;
-  totals_.last_slot = end;
-  slot_ = end;
+  const std::int64_t steps = end - step_ + 1;
+  totals_.live_steps += static_cast<double>(live_) * static_cast<double>(steps);
+  totals_.busy += (options_.machines - idle_) * steps;
+  totals_.last_step = end;
+  step_ = end;
   end_tasks();
-  ++slot_;
+  ++step_;
 }
 
 std::int64_t SlottedSim::next_ending() const {
-  std::int64_t first = kLastSlot * 4;
-  for (std::int64_t slot = slot_; slot < slot_ + static_cast<std::int64_t>(kRing); ++slot) {
-    for (const Ending& ending : ring_[static_cast<std::size_t>(slot) % kRing]) {
-      if (ending.slot == slot) return slot;
-      first = std::min(first, ending.slot);
+  std::int64_t first = kLastStep * 4;
+  for (std::int64_t step = step_; step < step_ + static_cast<std::int64_t>(kRing); ++step) {
+    for (const Ending& ending : ring_[static_cast<std::size_t>(step) % kRing]) {
+      if (ending.step == step) return step;
+      first = std::min(first, ending.step);
     }
   }
   return first;
 }
 
-void SlottedSim::tell(std::int64_t slot) {
-  if (slot > told_) policy_->pass(options_.machines, static_cast<double>(slot - told_));
-  told_ = std::max(told_, slot);
+void SlottedSim::tell(std::int64_t step) {
+  if (step > told_) policy_->pass(options_.machines, static_cast<double>(step - told_));
+  told_ = std::max(told_, step);
 }
 
 void SlottedSim::step() {
-  totals_.live_slots += static_cast<double>(live_);
-  totals_.last_slot = slot_;
+  totals_.live_steps += static_cast<double>(live_);
+  totals_.last_step = step_;
   totals_.busy += options_.machines - idle_;
   std::size_t kept = 0;
   for (const Index row : moving_) {
@@ -160,15 +160,15 @@ void SlottedSim::step() {
     truth_[row].listed = job.ready > 0 && job.running > 0;
     if (truth_[row].listed) moving_[kept++] = row;
     if (job.ready == 0) continue;
-    job.reduce_left = reduce_left(row, slot_);
+    job.reduce_left = reduce_left(row, step_);
     policy_->update(jobs_, row);
   }
   moving_.resize(kept);
   grants_.clear();
   ++totals_.decisions;
-  tell(slot_ - 1);
+  tell(step_ - 1);
   policy_->decide(jobs_, options_.machines, idle_, true, grants_);
-  told_ = slot_;
+  told_ = step_;
   spare_ = idle_;
   polled_ += static_cast<std::int64_t>(grants_.size()) / 16;
   for (const SlottedGrant& grant : grants_) apply(grant);
@@ -180,7 +180,7 @@ void SlottedSim::start_reduces(const SlottedGrant& grant) {
   Truth& truth = truth_[grant.row];
   for (std::int64_t k = 0; k < grant.reduces; ++k) {
     const std::int64_t units = truth.tasks[truth.next_task++];
-    const std::int64_t end = slot_ + units - 1;
+    const std::int64_t end = step_ + units - 1;
     ring_[static_cast<std::size_t>(end) % kRing].push_back({end, grant.row});
     truth.end_sum += end;
     truth.reduce_waiting -= units;
@@ -205,14 +205,14 @@ void SlottedSim::apply(const SlottedGrant& grant) {
       machines > spare_) {
     throw std::logic_error("a policy granted what there is not");
   }
-  if (truth.start == 0) truth.start = slot_;
+  if (truth.start == 0) truth.start = step_;
   totals_.busy += machines;
   spare_ -= machines;
   if (grant.maps > 0) {
     job.maps -= grant.maps;
     job.map_left = static_cast<double>(job.maps);
     if (job.maps == 0) {
-      truth.map_finish = slot_;
+      truth.map_finish = step_;
       job.ready =
           options_.preemptive ? truth.reduce_total : static_cast<std::int64_t>(truth.tasks.size());
       if (job.ready == 0) {
@@ -227,7 +227,7 @@ void SlottedSim::apply(const SlottedGrant& grant) {
       finish(grant.row);
       return;
     }
-    job.reduce_left = reduce_left(grant.row, slot_ + 1);
+    job.reduce_left = reduce_left(grant.row, step_ + 1);
   } else {
     start_reduces(grant);
   }
@@ -235,16 +235,16 @@ void SlottedSim::apply(const SlottedGrant& grant) {
 }
 
 void SlottedSim::end_tasks() {
-  std::vector<Ending>& bucket = ring_[static_cast<std::size_t>(slot_) % kRing];
+  std::vector<Ending>& bucket = ring_[static_cast<std::size_t>(step_) % kRing];
   std::size_t kept = 0;
   for (const Ending& ending : bucket) {
-    if (ending.slot != slot_) {
+    if (ending.step != step_) {
       bucket[kept++] = ending;  // in a later round
       continue;
     }
     SlottedJob& job = jobs_[ending.row];
     --job.running;
-    truth_[ending.row].end_sum -= slot_;
+    truth_[ending.row].end_sum -= step_;
     ++idle_;
     if (job.running == 0 && job.ready == 0) {
       ++startable_;  // which finish takes back
@@ -255,7 +255,7 @@ void SlottedSim::end_tasks() {
 }
 
 void SlottedSim::finish(Index row) {
-  record(truth_[row], slot_);
+  record(truth_[row], step_);
   policy_->leave(jobs_, row, false);
   jobs_[row] = {};
   free_.push_back(row);

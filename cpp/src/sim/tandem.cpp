@@ -23,7 +23,7 @@ void TandemQueue::Ranking::insert_near(const Entry& entry) {
     if (near_.end() - place == 16) {
       place =
           std::lower_bound(near_.begin(), place, entry.rank,
-                           [](const Entry& a, const OverlapRank& rank) { return rank < a.rank; });
+                           [](const Entry& a, const TandemRank& rank) { return rank < a.rank; });
       break;
     }
     --place;
@@ -37,9 +37,9 @@ void TandemQueue::Ranking::push_far(const Entry& entry) {
                  [](const Entry& a, const Entry& b) { return b.rank < a.rank; });
 }
 
-void TandemQueue::Ranking::insert(const OverlapRank& rank, std::uint32_t slot) {
-  if (slot >= stamp_.size()) stamp_.resize(slot + 1, 0);
-  const Entry entry{rank, slot, ++stamp_[slot]};
+void TandemQueue::Ranking::insert(const TandemRank& rank, std::uint32_t row) {
+  if (row >= stamp_.size()) stamp_.resize(row + 1, 0);
+  const Entry entry{rank, row, ++stamp_[row]};
   const bool any_far = count_ > near_.size();
   ++count_;
   if (near_.empty() || rank < near_.front().rank || (!any_far && near_.size() < kNear)) {
@@ -53,35 +53,35 @@ void TandemQueue::Ranking::insert(const OverlapRank& rank, std::uint32_t slot) {
   }
 }
 
-void TandemQueue::Ranking::erase(const OverlapRank& rank, std::uint32_t slot) {
+void TandemQueue::Ranking::erase(const TandemRank& rank, std::uint32_t row) {
   --count_;
-  ++stamp_[slot];
+  ++stamp_[row];
   if (near_.back().rank.id == rank.id) {
     near_.pop_back();
   } else if (!(near_.front().rank < rank)) {
     near_.erase(
         std::lower_bound(near_.begin(), near_.end(), rank,
-                         [](const Entry& a, const OverlapRank& other) { return other < a.rank; }));
+                         [](const Entry& a, const TandemRank& other) { return other < a.rank; }));
   }
   if (near_.empty() || far_.size() > 2 * count_ + kNear) refill();
 }
 
-void TandemQueue::Ranking::change(const OverlapRank& old, const OverlapRank& rank,
-                                  std::uint32_t slot) {
+void TandemQueue::Ranking::change(const TandemRank& old, const TandemRank& rank,
+                                  std::uint32_t row) {
   if (near_.back().rank.id == old.id && !(old < rank)) {
     near_.back().rank = rank;
     return;
   }
   if (!(old < rank) && !(rank < old)) return;
-  erase(old, slot);
-  insert(rank, slot);
+  erase(old, row);
+  insert(rank, row);
 }
 
 // Drops void entries, all of them if there are many, and lets the first ones of the heap move up.
 void TandemQueue::Ranking::refill() {
   const auto later = [](const Entry& a, const Entry& b) { return b.rank < a.rank; };
   if (far_.size() > 2 * count_ + kNear) {
-    std::erase_if(far_, [this](const Entry& entry) { return stamp_[entry.slot] != entry.stamp; });
+    std::erase_if(far_, [this](const Entry& entry) { return stamp_[entry.row] != entry.stamp; });
     std::make_heap(far_.begin(), far_.end(), later);
   }
   if (!near_.empty()) return;
@@ -89,17 +89,17 @@ void TandemQueue::Ranking::refill() {
     const Entry first = far_.front();
     std::pop_heap(far_.begin(), far_.end(), later);
     far_.pop_back();
-    if (stamp_[first.slot] == first.stamp) near_.push_back(first);
+    if (stamp_[first.row] == first.stamp) near_.push_back(first);
   }
   std::reverse(near_.begin(), near_.end());
 }
 
 TandemQueue::TandemQueue(const TandemOptions& options)
     : options_(options),
-      split_(options.policy == OverlapPolicy::kSplitSrpt),
-      ranked_(options.policy != OverlapPolicy::kShare),
-      crossing_(options.policy == OverlapPolicy::kTwoSrpt ||
-                (options.estimated && (split_ || options.policy == OverlapPolicy::kMaxSrpt))) {
+      split_(options.policy == TandemPolicy::kSplitSrpt),
+      ranked_(options.policy != TandemPolicy::kShare),
+      crossing_(options.policy == TandemPolicy::kTwoSrpt ||
+                (options.estimated && (split_ || options.policy == TandemPolicy::kMaxSrpt))) {
   bucket_jobs.assign(static_cast<std::size_t>(options.buckets), 0);
   bucket_stretch.assign(static_cast<std::size_t>(options.buckets), 0.0);
   if (options.histogram) response_histogram.assign(kHistogramSize, 0);
@@ -121,18 +121,18 @@ void TandemQueue::feed(const TandemJobs& jobs) {
 
 void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
   const double map = jobs.map[j], shuffle = jobs.shuffle[j];
-  std::uint32_t slot;
+  std::uint32_t row;
   if (free_.empty()) {
-    slot = static_cast<std::uint32_t>(jobs_.size());
+    row = static_cast<std::uint32_t>(jobs_.size());
     jobs_.emplace_back();
     place_.emplace_back();
     if (options_.estimated) guess_.emplace_back();
-    if (options_.policy == OverlapPolicy::kOrder) given_place_.emplace_back();
+    if (options_.policy == TandemPolicy::kOrder) given_place_.emplace_back();
   } else {
-    slot = free_.back();
+    row = free_.back();
     free_.pop_back();
   }
-  FluidJob& job = jobs_[slot];
+  FluidJob& job = jobs_[row];
   job = FluidJob{};
   job.map = map;
   job.weight = jobs.weight.empty() ? 1.0 : jobs.weight[j];
@@ -145,11 +145,11 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
   if (options_.estimated) {
     map_seen = jobs.map_estimate[j];
     shuffle_seen = jobs.shuffle_estimate[j];
-    guess_[slot] = {map_seen - map, shuffle_seen - shuffle, map_seen, shuffle_seen,
-                    kRounding * (map + shuffle + map_seen + shuffle_seen)};
+    guess_[row] = {map_seen - map, shuffle_seen - shuffle, map_seen, shuffle_seen,
+                   kRounding * (map + shuffle + map_seen + shuffle_seen)};
   }
-  if (options_.policy == OverlapPolicy::kOrder) {
-    given_place_[slot] = {jobs.map_place[j], jobs.shuffle_place[j]};
+  if (options_.policy == TandemPolicy::kOrder) {
+    given_place_[row] = {jobs.map_place[j], jobs.shuffle_place[j]};
   }
   job.shuffle_heavy = map_seen < shuffle_seen;
   job.imbalance = imbalance_of(map_seen, shuffle_seen);
@@ -160,10 +160,10 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
   } else {
     job.tail = shuffle;
   }
-  place_[slot].maps = place_[slot].waits = false;
+  place_[row].maps = place_[row].waits = false;
   ++totals_.events;
   if (job.size() == 0.0) {
-    complete(slot);
+    complete(row);
     return;
   }
   if (split_) {
@@ -171,20 +171,20 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
       std::erase_if(imbalance_, [this](const Imbalance& entry) { return gone(entry); });
       std::make_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
     }
-    imbalance_.push_back({job.imbalance, job.id, slot});
+    imbalance_.push_back({job.imbalance, job.id, row});
     std::push_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
   }
   if (ranked_) {
-    refresh(slot);
+    refresh(row);
   } else {
-    present_.push_back(slot);
+    present_.push_back(row);
   }
 }
 
-void TandemQueue::complete(std::uint32_t slot) {
-  FluidJob& job = jobs_[slot];
+void TandemQueue::complete(std::uint32_t row) {
+  FluidJob& job = jobs_[row];
   job.alive = false;
-  free_.push_back(slot);
+  free_.push_back(row);
   ++totals_.completed;
   const double response = totals_.now > job.arrival ? totals_.now - job.arrival : 0.0;
   const double stretch = job.size() > 0.0 ? response / job.size() : 0.0;
@@ -213,10 +213,10 @@ void TandemQueue::complete(std::uint32_t slot) {
   }
 }
 
-Seen TandemQueue::seen(std::uint32_t slot) const {
-  const FluidJob& job = jobs_[slot];
+Seen TandemQueue::seen(std::uint32_t row) const {
+  const FluidJob& job = jobs_[row];
   if (!options_.estimated) return {job.map, job.shuffle()};
-  const Guess& guess = guess_[slot];
+  const Guess& guess = guess_[row];
   const bool bounce = options_.bounce;
   // The end of a map phase is seen, whatever its estimate said.
   return {
@@ -225,29 +225,29 @@ Seen TandemQueue::seen(std::uint32_t slot) const {
 }
 
 // Brings both rankings up to what is left of a job.
-void TandemQueue::refresh(std::uint32_t slot) {
-  const FluidJob& job = jobs_[slot];
+void TandemQueue::refresh(std::uint32_t row) {
+  const FluidJob& job = jobs_[row];
   Class& group = class_of(job);
-  Place& place = place_[slot];
+  Place& place = place_[row];
   Place fresh;
   fresh.maps = job.map > 0.0;
   fresh.waits = job.buffer > 0.0;
-  if (options_.policy == OverlapPolicy::kOrder) {
-    fresh.map = {given_place_[slot].first, 0.0, job.id};
-    fresh.shuffle = {given_place_[slot].second, 0.0, job.id};
+  if (options_.policy == TandemPolicy::kOrder) {
+    fresh.map = {given_place_[row].first, 0.0, job.id};
+    fresh.shuffle = {given_place_[row].second, 0.0, job.id};
   } else {
-    const Seen left = seen(slot);
+    const Seen left = seen(row);
     fresh.map = map_rank(options_.policy, left, job.shuffle_heavy, job.id);
     fresh.shuffle = shuffle_rank(options_.policy, left, job.shuffle_heavy, job.id);
   }
-  const auto update = [slot](Ranking& ranking, bool was, bool is, const OverlapRank& old,
-                             const OverlapRank& now) {
+  const auto update = [row](Ranking& ranking, bool was, bool is, const TandemRank& old,
+                            const TandemRank& now) {
     if (was && is) {
-      ranking.change(old, now, slot);
+      ranking.change(old, now, row);
     } else if (was) {
-      ranking.erase(old, slot);
+      ranking.erase(old, row);
     } else if (is) {
-      ranking.insert(now, slot);
+      ranking.insert(now, row);
     }
   };
   update(group.mapping, place.maps, fresh.maps, place.map, fresh.map);
@@ -258,13 +258,13 @@ void TandemQueue::refresh(std::uint32_t slot) {
 // How the ranks of one that runs fall. `next` comes down to the time at which what a policy sees of
 // it stops falling as it does now.
 TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
-  const OverlapPolicy policy = options_.policy;
-  const FluidJob& job = jobs_[s.slot];
-  const Seen left = seen(s.slot);
+  const TandemPolicy policy = options_.policy;
+  const FluidJob& job = jobs_[s.row];
+  const Seen left = seen(s.row);
   double map_rate = s.map, shuffle_rate = s.shuffle;
   double slack = kRounding * job.size();
   if (options_.estimated) {
-    const Guess& guess = guess_[s.slot];
+    const Guess& guess = guess_[s.row];
     slack = guess.slack;
     const auto see = [&](double phase_left, double estimate, double& rate) {
       if (rate > 0.0) {
@@ -275,7 +275,7 @@ TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
     see(job.map + guess.map_error, guess.map, map_rate);
     see(job.shuffle() + guess.shuffle_error, guess.shuffle, shuffle_rate);
   }
-  if (policy == OverlapPolicy::kSplitSrpt) {
+  if (policy == TandemPolicy::kSplitSrpt) {
     const Fall both = job.shuffle_heavy ? Fall{left.shuffle, shuffle_rate, 0.0, 0.0}
                                         : Fall{left.map, map_rate, left.shuffle, shuffle_rate};
     return {both, both};
@@ -285,7 +285,7 @@ TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
   const bool by_map = level ? closing < 0.0 : ahead > 0.0;
   if (!level && ahead / closing > 0.0) next = std::min(next, ahead / closing);
   const Fall larger{by_map ? left.map : left.shuffle, by_map ? map_rate : shuffle_rate, 0.0, 0.0};
-  if (policy == OverlapPolicy::kMaxSrpt) return {larger, larger};
+  if (policy == TandemPolicy::kMaxSrpt) return {larger, larger};
   return {{left.map + kShuffleInMapRank * left.shuffle, map_rate + kShuffleInMapRank * shuffle_rate,
            0.0, 0.0},
           larger};
@@ -310,7 +310,7 @@ double TandemQueue::next_change() const {
   for (std::size_t i = 0; i < service_.size(); ++i) falls[i] = falls_of(service_[i], next);
   for (std::size_t i = 0; i < service_.size(); ++i) {
     for (std::size_t k = 0; k < service_.size(); ++k) {
-      const std::uint32_t own = service_[i].slot, rival = service_[k].slot;
+      const std::uint32_t own = service_[i].row, rival = service_[k].row;
       const FluidJob &one = jobs_[own], &other = jobs_[rival];
       if (i == k || (split_ && one.shuffle_heavy != other.shuffle_heavy)) continue;
       double slack = kRounding * (one.size() + other.size());
@@ -357,17 +357,17 @@ TandemQueue::Portions TandemQueue::portions() {
 void TandemQueue::serve(const Class& group, double map_share, double flow, double given,
                         bool lends) {
   const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
-  const std::uint32_t mapper = maps ? group.mapping.best().slot : 0;
+  const std::uint32_t mapper = maps ? group.mapping.best().row : 0;
   // The first job to shuffle is the mapper: nobody else may unless it lends.
   const bool first = maps && (!waits || place_[mapper].shuffle < group.buffered.best().rank);
   const double direct = first ? std::min(flow, given) : 0.0;
   const double drained = first && !lends ? 0.0 : given - direct;
-  if (maps && waits && group.buffered.best().slot == mapper) {
+  if (maps && waits && group.buffered.best().row == mapper) {
     service_.push_back({mapper, map_share, drained});
     return;
   }
   if (maps) service_.push_back({mapper, map_share, direct});
-  if (waits && drained > 0.0) service_.push_back({group.buffered.best().slot, 0.0, drained});
+  if (waits && drained > 0.0) service_.push_back({group.buffered.best().row, 0.0, drained});
 }
 
 void TandemQueue::decide_ranked() {
@@ -378,7 +378,7 @@ void TandemQueue::decide_ranked() {
   double left = 1.0;
   for (std::size_t c = 0; c < groups; ++c) {
     if (!classes_[c].mapping.empty()) {
-      const FluidJob& mapper = jobs_[classes_[c].mapping.best().slot];
+      const FluidJob& mapper = jobs_[classes_[c].mapping.best().row];
       if (mapper.buffer == 0.0) flow[c] = all.map[c] * mapper.ratio;
     }
     const bool waits = !classes_[c].buffered.empty();
@@ -409,7 +409,7 @@ void TandemQueue::share_shuffle(double waiting_weight) {
     waiting_weight = 0.0;
     for (std::size_t i = 0; i < service_.size(); ++i) {
       if (limit_[i] == 0.0) continue;
-      const double weight = weight_of(jobs_[service_[i].slot]);
+      const double weight = weight_of(jobs_[service_[i].row]);
       if (limit_[i] < kInfinity && limit_[i] <= level * weight) {
         service_[i].shuffle = limit_[i];
         left = std::max(0.0, left - limit_[i]);
@@ -421,7 +421,7 @@ void TandemQueue::share_shuffle(double waiting_weight) {
     }
   }
   for (std::size_t i = 0; i < service_.size(); ++i) {
-    const double weight = weight_of(jobs_[service_[i].slot]);
+    const double weight = weight_of(jobs_[service_[i].row]);
     if (limit_[i] > 0.0) service_[i].shuffle = std::min(limit_[i], level * weight);
   }
 }
@@ -430,18 +430,18 @@ void TandemQueue::decide_shares() {
   double mapping_weight = 0.0, waiting_weight = 0.0;
   std::int64_t places = options_.most_mapping;
   limit_.clear();
-  for (const std::uint32_t slot : present_) {
-    const FluidJob& job = jobs_[slot];
+  for (const std::uint32_t row : present_) {
+    const FluidJob& job = jobs_[row];
     const double weight = weight_of(job);
     const bool maps = job.map > 0.0 && places != 0;
     if (maps) {
       mapping_weight += weight;
       --places;
     }
-    service_.push_back({slot, maps ? weight : 0.0, 0.0});
+    service_.push_back({row, maps ? weight : 0.0, 0.0});
   }
   for (Service& s : service_) {
-    const FluidJob& job = jobs_[s.slot];
+    const FluidJob& job = jobs_[s.row];
     if (s.map > 0.0) s.map /= mapping_weight;
     limit_.push_back(job.buffer > 0.0 ? kInfinity : s.map * job.ratio);
     if (limit_.back() > 0.0) waiting_weight += weight_of(job);
@@ -468,7 +468,7 @@ TandemQueue::Step TandemQueue::next_step(double most) {
     step.event = true;
   };
   for (const Service& s : service_) {
-    FluidJob& job = jobs_[s.slot];
+    FluidJob& job = jobs_[s.row];
     if (job.start < 0.0 && (s.map > 0.0 || s.shuffle > 0.0)) job.start = totals_.now;
     step.map_used += s.map;
     step.shuffle_used += s.shuffle;
@@ -488,7 +488,7 @@ TandemQueue::Step TandemQueue::next_step(double most) {
 // coincide it must not wait behind other jobs. Of each phase by itself: a hair of a long one may be
 // all of a short one.
 void TandemQueue::work(const Service& s, double seconds) {
-  FluidJob& job = jobs_[s.slot];
+  FluidJob& job = jobs_[s.row];
   const double drain = s.shuffle - s.map * job.ratio;
   if (job.buffer > 0.0 && drain > 0.0 &&
       job.buffer - drain * seconds <= kRounding * job.shuffle_size) {
@@ -524,14 +524,14 @@ void TandemQueue::advance(double until) {
     bool left = false;
     for (const Service& s : service_) {
       work(s, step.seconds);
-      if (ranked_) refresh(s.slot);
-      if (jobs_[s.slot].map > 0.0 || jobs_[s.slot].buffer > 0.0) continue;
+      if (ranked_) refresh(s.row);
+      if (jobs_[s.row].map > 0.0 || jobs_[s.row].buffer > 0.0) continue;
       ++totals_.events;
-      complete(s.slot);
+      complete(s.row);
       left = true;
     }
     if (left && !ranked_) {
-      std::erase_if(present_, [&](std::uint32_t slot) { return !jobs_[slot].alive; });
+      std::erase_if(present_, [&](std::uint32_t row) { return !jobs_[row].alive; });
     }
   }
   if (until > totals_.now && until < kInfinity) totals_.now = until;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "malleable/kernel/overlap_batch_bound.hpp"
+#include "malleable/kernel/tandem_batch_bound.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -38,12 +38,12 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
       shuffle_(shuffle.begin(), shuffle.end()),
       place_(map.size()),
       value_(kInfinity),
-      lower_bound_(overlap_batch_bound(map, shuffle)),
+      lower_bound_(tandem_batch_bound(map, shuffle)),
       random_(1) {
   const std::size_t count = map.size();
-  max_srpt_ = try_policy(OverlapPolicy::kMaxSrpt, "max-srpt");
-  split_srpt_ = try_policy(OverlapPolicy::kSplitSrpt, "split-srpt");
-  try_policy(OverlapPolicy::kTwoSrpt, "two-srpt");
+  max_srpt_ = try_policy(TandemPolicy::kMaxSrpt, "max-srpt");
+  split_srpt_ = try_policy(TandemPolicy::kSplitSrpt, "split-srpt");
+  try_policy(TandemPolicy::kTwoSrpt, "two-srpt");
   // Orders that a search starts from: those of the best plan, or a better one.
   TandemQueue queue = run();
   std::vector<double> map_end(count), end(count), size(count);
@@ -77,7 +77,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
   }
 }
 
-double TandemBatch::try_policy(OverlapPolicy policy, const char* name) {
+double TandemBatch::try_policy(TandemPolicy policy, const char* name) {
   TandemOptions options;
   options.policy = policy;
   options.records = options.histogram = false;
@@ -148,8 +148,8 @@ void TandemBatch::search(std::int64_t candidates) {
   }
 }
 
-OverlapPolicy TandemBatch::plan(std::vector<double>& map_place,
-                                std::vector<double>& shuffle_place) const {
+TandemPolicy TandemBatch::plan(std::vector<double>& map_place,
+                               std::vector<double>& shuffle_place) const {
   const std::size_t count = map_.size();
   map_place.assign(count, 0.0);
   shuffle_place.assign(count, 0.0);
@@ -158,7 +158,7 @@ OverlapPolicy TandemBatch::plan(std::vector<double>& map_place,
     map_place[best_map_order_[k]] = static_cast<double>(k);
     shuffle_place[best_shuffle_order_[k]] = static_cast<double>(k);
   }
-  return OverlapPolicy::kOrder;
+  return TandemPolicy::kOrder;
 }
 
 TandemQueue TandemBatch::run() const {

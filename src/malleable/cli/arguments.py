@@ -80,7 +80,7 @@ class CommandParser(argparse.ArgumentParser):
         self.fill()
         found, rest = super().parse_known_args(args, namespace)
         if command and rest:  # told with this command's usage, not with that of all
-            from malleable.domain import near
+            from malleable.validation import near
 
             hint = near(rest[0], self._option_string_actions) if rest[0][0:1] == "-" else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")

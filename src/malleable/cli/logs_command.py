@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from malleable.cli.status_command import JOURNAL, read_journal
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import adder
-from malleable.domain import near, shown
 from malleable.live.failures import Failure, failures
 from malleable.live.journal import Journal
 from malleable.live.output import (
@@ -23,6 +22,7 @@ from malleable.live.output import (
     output_folder,
     stream_of,
 )
+from malleable.validation import near, shown
 from malleable.view.live import failure_lines
 from malleable.view.text import printable
 

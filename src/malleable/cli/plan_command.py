@@ -19,7 +19,6 @@ from malleable.cli.terminal import (
     reading_arguments,
     warnings_as_notes,
 )
-from malleable.domain import near
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort
@@ -27,6 +26,7 @@ from malleable.jobs.table import MIN_MODES, check_time
 from malleable.planning import plan
 from malleable.policies import idle_effort
 from malleable.traces import Trace
+from malleable.validation import near
 from malleable.view.drawing import image_bytes
 from malleable.view.plan_tables import pieces_csv, plan_columns, plan_dict, plan_headline
 from malleable.view.text import columns_table, counted, fields_of

@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--jobs N", told, int)
     add(
         "--trace FILE",
-        "overlap-fig7: table of the jobs of Google's trace of 2011 (default: generated)",
+        "tandem-fig7: table of the jobs of Google's trace of 2011 (default: generated)",
     )
     add("--seed", "seed of the first simulation", int, 0)
     add("--plot FILE", "draw the panels (.png, .svg, .pdf)")

@@ -30,7 +30,6 @@ from malleable.cli.run_screen import (
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
 from malleable.cli.terminal import adder, duration, size, warnings_as_notes
-from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
 from malleable.files.writing import check_targets
 from malleable.live import engines
@@ -49,7 +48,7 @@ from malleable.live.jobs_file import (
     read_rows,
     table_rows,
 )
-from malleable.live.journal import Expected, Journal, Run
+from malleable.live.journal import ExpectedEnd, Journal, Run
 from malleable.live.ledger import Progress, last_end
 from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, processors
@@ -59,6 +58,7 @@ from malleable.live.protocol import Engine
 from malleable.live.resources import Resources, resource_names
 from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.status import run_status
+from malleable.validation import check_slots
 from malleable.view.live import (
     failure_json,
     failure_table,
@@ -370,7 +370,7 @@ def _show_plan(
             coming[row] = work_of(job, after), [p for p in after if len(jobs[p])]
     decider = _decider(slots, how, asked.holds, history=history)
     found = decider.expected(coming, 0.0)
-    expected = [found.get(row, Expected(row, 0.0, 0.0, 0.0)) for row in range(len(jobs))]
+    expected = [found.get(row, ExpectedEnd(row, 0.0, 0.0, 0.0)) for row in range(len(jobs))]
     end = last_end(expected, 0.0)
     result = {"slots": slots, "objective": how[0], "policy": how[1]}
     result |= plain({"end": end.at, "early": end.early, "late": end.late})

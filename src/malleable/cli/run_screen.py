@@ -21,7 +21,7 @@ from malleable.cli.streams import coloured, note, quiet, ready
 from malleable.files.writing import naming
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
-from malleable.live.ledger import Progress, Work
+from malleable.live.ledger import JobState, Progress
 from malleable.live.output import SUFFIXES, open_stream, stream_of
 from malleable.live.protocol import Event
 from malleable.view.live import bar, failure_lines, line_text, ways_text
@@ -180,7 +180,7 @@ class Halt(NamedTuple):
     tasks: int
     percent: bool
 
-    def reached(self, jobs: Iterable[Work]) -> bool:
+    def reached(self, jobs: Iterable[JobState]) -> bool:
         """Whether it does so now."""
         done = failed = total = 0
         for job in jobs:

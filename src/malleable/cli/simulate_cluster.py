@@ -9,10 +9,10 @@ from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, 
 from malleable.cli.streams import note
 from malleable.cli.terminal import rigid_arguments, spread_argument, warnings_as_notes
 from malleable.cluster.events import is_events
+from malleable.cluster.jobs_from_events import jobs_from_events
 from malleable.cluster.nodes import Cluster, read_cluster
-from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.lines import counted
+from malleable.display import counted
 from malleable.report.study import Said, reshaped, slots_said, spread_jobs, stated
 from malleable.traces.converting import left_out
 from malleable.traces.merging import between
@@ -41,7 +41,7 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
     if asked.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
     if is_events(asked.file):
-        jobs, asked.ran_on = recorded_jobs(asked.file)
+        jobs, asked.ran_on = jobs_from_events(asked.file)
         return jobs, f"{jobs!r}, recorded events"
     given = dict(option(text, "read") for text in asked.read or ())
     trace = between(trace_of(asked), asked.since, asked.until)

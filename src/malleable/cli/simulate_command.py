@@ -15,7 +15,7 @@ from malleable.cli.streams import note
 from malleable.cli.terminal import adder, progress_bar, reading_arguments, warnings_as_notes
 from malleable.cluster.events import is_events
 from malleable.policies import idle_effort
-from malleable.result import SimulationResult, merged
+from malleable.results import SimulationResult, merged
 from malleable.simulation import other_fairs, simulate
 from malleable.slotted.generate import MapReduceStream
 from malleable.tandem.table import MapShuffleStream

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from malleable.cli.simulate_cases import Case, decided_arguments, estimates_of, option, trace_of
 from malleable.cli.terminal import warnings_as_notes
+from malleable.display import counted
 from malleable.jobs.simulate import PARTS
 from malleable.jobs.table import Jobs
-from malleable.lines import counted
 from malleable.view.text import fields_of
 
 DEFAULT_POLICIES = "flex,fair,fifo"
@@ -23,7 +23,7 @@ def arguments(add: Callable[..., str]) -> None:
     )
     add("--effort N", told, int)
     add("--period S", "decide every S seconds (default: at every event)", float)
-    add("--untold", "do not tell policies the period", bool)
+    add("--unknown-period", "do not tell policies the period", bool)
     add("--periods S,S", "run a grid of cases: each of these periods; --plot draws it")
 
 
@@ -37,7 +37,7 @@ def case(asked: argparse.Namespace) -> Case:
         **fields_of(asked, "slots", "load"),
         "period": asked.period or 0.0,
         "objective": asked.objective or "sum:response",
-        "told": not asked.untold,
+        "knows_period": not asked.unknown_period,
         "estimates": estimates_of(asked),
         **dict(option(text) for text in asked.set or ()),
     }
@@ -46,6 +46,6 @@ def case(asked: argparse.Namespace) -> Case:
     period = asked.period or 0.0
     how = "asked whenever a job comes or ends"
     if period > 0.0:
-        how = f"asked every {period:g} s" + ", which policies do not know" * asked.untold
+        how = f"asked every {period:g} s" + ", which policies do not know" * asked.unknown_period
     told = () if asked.periods else (f"{counted(len(jobs), 'job')}, {how}",)
     return Case(jobs, options, DEFAULT_POLICIES, PARTS, told=told)

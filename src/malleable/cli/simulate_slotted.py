@@ -1,4 +1,4 @@
-"""``malleable simulate --model slotted``: map and reduce tasks in slots."""
+"""``malleable simulate --model slotted``: map and reduce tasks in steps."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from malleable.cli.simulate_cases import Case, estimates_of, generated, overrun_argument, trace_of
 from malleable.cli.terminal import warnings_as_notes
-from malleable.domain import checked_positive
-from malleable.lines import counted
+from malleable.display import counted
 from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
+from malleable.validation import checked_positive
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
@@ -26,14 +26,14 @@ _CHUNK = 1 << 16  # jobs between two calls of progress
 
 def arguments(add: Callable[..., str]) -> None:
     """Those of the model."""
-    told = "generate the jobs that come in N slots, as in section VII of ASRPT's paper, instead of FILE"
+    told = "generate the jobs that come in N steps, as in section VII of ASRPT's paper, instead of FILE"
     add("--generate N", told, int)
     add("--setting", "sizes of --generate", default=SETTINGS[0], choices=SETTINGS)
     add("--tasks LOW-HIGH", "reduce tasks of a generated job", default="1-10")
     add("--machines N", "number of machines (default: 100, or as many as make --load)", int)
     add("--non-preemptive", "a reduce task keeps its machine to its end", bool)
-    told = "length of a slot, for a trace [s] (default: the mean time of a map task; if not known, 20 or 60 s)"
-    add("--slot-seconds S", told, float)
+    told = "length of a step, for a trace [s] (default: the mean time of a map task; if not known, 20 or 60 s)"
+    add("--step-seconds S", told, float)
     overrun_argument(add)
 
 
@@ -44,12 +44,12 @@ def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapR
         tasks = (int(low), int(high or low))
     except ValueError:
         raise ValueError(f"--tasks {asked.tasks}: not a number or LOW-HIGH") from None
-    options: dict[str, Any] = {"slots": asked.generate, "tasks": tasks}
+    options: dict[str, Any] = {"steps": asked.generate, "tasks": tasks}
     made = MapReduceStream(asked.setting, **options)
     if asked.load is not None:
         rate = checked_positive("load", asked.load) * machines / made.mean_work
         made = MapReduceStream(asked.setting, rate=rate, **options)
-    if made.slots * made.rate > _MOST_JOBS or made.rate * made.mean_work >= machines:
+    if made.steps * made.rate > _MOST_JOBS or made.rate * made.mean_work >= machines:
         return made
     return join_tables(list(made.chunks(asked.seed)))
 
@@ -62,25 +62,25 @@ def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
         )
     load = checked_positive("load", asked.load)
     units = int(jobs.map.sum() + jobs.task.sum())
-    slots = int(np.ptp(jobs.arrival)) + 1 if len(jobs) else 1
-    return max(1, math.ceil(units / (slots * load)))
+    steps = int(np.ptp(jobs.arrival)) + 1 if len(jobs) else 1
+    return max(1, math.ceil(units / (steps * load)))
 
 
 def case(asked: argparse.Namespace) -> Case:
-    """Map and reduce tasks in slots."""
+    """Map and reduce tasks in steps."""
     machines = _MACHINES if asked.machines is None else asked.machines
     jobs: MapReduceJobs | MapReduceStream
     if generated(asked):
         jobs = _generated(asked, machines)
     else:
         with warnings_as_notes():
-            jobs = trace_of(asked).map_reduce(asked.slot_seconds)
+            jobs = trace_of(asked).map_reduce(asked.step_seconds)
         machines = machines if asked.load is None else _machines(asked, jobs)
     preemptive = not asked.non_preemptive
     facts = {"machines": machines, "preemptive": preemptive}
     estimates = estimates_of(asked, "column")
     options = {**facts, "underestimates": asked.underestimates, "estimates": estimates}
-    expected = round(jobs.slots * jobs.rate) if isinstance(jobs, MapReduceStream) else len(jobs)
+    expected = round(jobs.steps * jobs.rate) if isinstance(jobs, MapReduceStream) else len(jobs)
     how = "preemptive" if preemptive else "non-preemptive"
     return Case(
         jobs,

@@ -13,7 +13,7 @@ from malleable.cli.streams import note
 from malleable.cli.terminal import adder
 from malleable.live.failures import failures
 from malleable.live.journal import Journal
-from malleable.live.recorded import NOTHING_STARTS
+from malleable.live.journal_rows import NOTHING_STARTS
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status

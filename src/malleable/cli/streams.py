@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from malleable.display import printable
 from malleable.files.advice import AdvisedError
-from malleable.lines import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

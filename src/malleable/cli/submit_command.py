@@ -11,12 +11,12 @@ from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.run_command import job_arguments, names_file, rows_of, source_arguments
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.terminal import adder
-from malleable.domain import check_slots
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.own_files import check_parent, own_folder
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submit import submit
 from malleable.live.slurm.submitted import FOLDER
+from malleable.validation import check_slots
 from malleable.view.text import Column, columns_table, number, printable
 
 

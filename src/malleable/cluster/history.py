@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.columns import Floats
-from malleable.domain import shown
+from malleable.arrays import Floats
 from malleable.files.json import is_number, parse_json
+from malleable.validation import shown
 
 _FORMAT = "malleable history 1"
 _PHASES = {"map": 3, "reduce": 3}

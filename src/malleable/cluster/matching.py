@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Floats, Integers
-from malleable.domain import WEIGHT, floats
+from malleable.arrays import Floats, Integers
+from malleable.checkpoints import by_value
+from malleable.display import counted
 from malleable.files.advice import library
-from malleable.lines import counted
-from malleable.values import by_value
+from malleable.validation import WEIGHT, floats
 
 # A share is called zero when it serves less than this part of what its class needs.
 _ZERO = 1e-7

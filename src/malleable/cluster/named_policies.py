@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
+from malleable.arrays import Floats
 from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs, checked_rates
-from malleable.columns import Floats
-from malleable.domain import check_keys, check_whole, checked_choice, checked_flag
 from malleable.objective import Objective, ObjectiveLike, parse_objective
 from malleable.policies import policy_of
+from malleable.validation import check_keys, check_whole, checked_choice, checked_flag
 
 _OF_RIGID = {"auto": "easy-auto", "fifo": "fcfs"}  # what they are where jobs are rigid
 _Speedups = tuple[float | Floats | None, ...] | None

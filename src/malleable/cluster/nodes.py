@@ -12,8 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import Floats, Integers, numbered
-from malleable.domain import (
+from malleable.arrays import Floats, Integers, numbered
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
+from malleable.files.advice import AdvisedError
+from malleable.files.json import is_number, text_of
+from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
+from malleable.validation import (
     BYTES,
     LATEST_TIME,
     WEIGHT,
@@ -26,12 +31,6 @@ from malleable.domain import (
     checked_positive,
     shown,
 )
-from malleable.files.advice import AdvisedError
-from malleable.files.json import is_number, text_of
-from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
-from malleable.lines import counted
-from malleable.values import by_value
-from malleable.view_hook import as_html
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from malleable.arrays import Floats, numbered
 from malleable.cluster.slots import job_slots
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats, numbered
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
 from malleable.records import by_decade, job_names, job_records, ratio, response_summary, stretch_of

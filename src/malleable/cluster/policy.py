@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from malleable.arrays import Floats
 from malleable.cluster.matching import check_solver, resource_shares
-from malleable.columns import Floats
-from malleable.domain import RATE, WEIGHT, check_amount, shown
+from malleable.validation import RATE, WEIGHT, check_amount, shown
 
 _FLAGS = ("grouped", "by_slots", "fallback", "placement")
 _NUMBERS = ("guard", "threshold", "memory", "max_wait", "patience")

@@ -7,11 +7,11 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from malleable import _core
+from malleable.checkpoints import by_value
 from malleable.cluster.events import cluster_of, read_events
 from malleable.cluster.named_policies import policy_name
 from malleable.cluster.scheduler import Scheduler
-from malleable.lines import brief
-from malleable.values import by_value
+from malleable.display import brief
 
 
 @by_value()

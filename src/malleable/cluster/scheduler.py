@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.arrays import array_of, floats_of, given, ids_of, integers_of
+from malleable.checkpoints import Checkpointed, by_value, guarded
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
 from malleable.cluster.history import History, read_history
 from malleable.cluster.matching import AdaptiveMatching
@@ -27,18 +29,14 @@ from malleable.cluster.named_policies import (
 )
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import array_of, floats_of, given, ids_of, integers_of
-from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice
+from malleable.display import as_html, counted
 from malleable.epoch import AssessedDecision, ExplainedDecision
 from malleable.jobs.plan import plan_jobs
 from malleable.jobs.table import Floats, Integers, Jobs, check_time
-from malleable.lines import counted
-from malleable.names import ClusterPolicy, ObjectiveName
 from malleable.objective import of_deadlines
-from malleable.policies import policy_names
+from malleable.policies import ClusterPolicy, ObjectiveName, policy_names
 from malleable.traces.job_table import table_of
-from malleable.values import Kept, by_value, in_turn
-from malleable.view_hook import as_html
+from malleable.validation import WEIGHT, check_amount, check_whole, checked_choice
 
 _PROCESSORS = ("own", "unknown", "beyond")
 _MOST_COPIES = 1 << 28  # of blocks placed at once
@@ -110,7 +108,7 @@ class SchedulerDecision(ExplainedDecision, AssessedDecision):
         return ("slot",) if self.slots.ndim == 1 else ("map slot", "reduce slot")
 
 
-class Scheduler(Kept):
+class Scheduler(Checkpointed):
     """Decides which job gets how many slots, and which tasks start where, for any engine.
 
     You tell it what happened, in bulk, and it keeps counts and estimates. If you ask, it says how many
@@ -192,7 +190,7 @@ class Scheduler(Kept):
     >>> scheduler.decide(now=0.0).slots
     array([3, 3])
     >>> starts = scheduler.assign(now=0.0, free=3)
-    >>> scheduler.finished(starts.ids, starts.phase, seconds=4.0, now=4.0)
+    >>> scheduler.ended(starts.ids, starts.phase, seconds=4.0, now=4.0)
     0
     >>> scheduler.decide(now=4.0).slots
     array([5, 0])
@@ -251,7 +249,7 @@ class Scheduler(Kept):
         if self._writer is not None:
             self._writer.write(call, columns)
 
-    @in_turn
+    @guarded
     def close(self) -> None:
         """End the file that calls were recorded in."""
         if self._writer is not None:
@@ -276,8 +274,8 @@ class Scheduler(Kept):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._turn:
-            left_out = ("_turn", "_core", "_writer", "_calls")
+        with self._guard:
+            left_out = ("_guard", "_core", "_writer", "_calls")
             kept = {k: copy.copy(v) for k, v in vars(self).items() if k not in left_out}
             return {"version": _core.__version__, **kept, "state": self._core.save()}
 
@@ -289,7 +287,7 @@ class Scheduler(Kept):
         self._writer = None
         self._calls = 0
 
-    @in_turn
+    @guarded
     def __len__(self) -> int:
         return len(self._core)
 
@@ -322,7 +320,7 @@ class Scheduler(Kept):
         """
         return self._core.next
 
-    @in_turn
+    @guarded
     def add(
         self,
         jobs: ClusterJobs,
@@ -424,7 +422,7 @@ class Scheduler(Kept):
         self._log(what, now=[moment], **told)
         return ignored
 
-    @in_turn
+    @guarded
     def started(
         self,
         ids: npt.ArrayLike,
@@ -453,8 +451,8 @@ class Scheduler(Kept):
         """
         return self._report("started", ids, now, phase=phase, count=count)
 
-    @in_turn
-    def finished(
+    @guarded
+    def ended(
         self,
         ids: npt.ArrayLike,
         phase: npt.ArrayLike = 0,
@@ -488,7 +486,7 @@ class Scheduler(Kept):
         columns = {"count": count, "node": node, "seconds": seconds, "copying": copying}
         return self._report("ended", ids, now, phase=phase, **columns)
 
-    @in_turn
+    @guarded
     def failed(
         self,
         ids: npt.ArrayLike,
@@ -514,7 +512,7 @@ class Scheduler(Kept):
         """
         return self._report("failed", ids, now, phase=phase, count=count, task=task)
 
-    @in_turn
+    @guarded
     def lost(
         self,
         ids: npt.ArrayLike,
@@ -538,7 +536,7 @@ class Scheduler(Kept):
         """
         return self._report("lost", ids, now, phase=phase, count=count, task=task)
 
-    @in_turn
+    @guarded
     def ready(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
     ) -> None:
@@ -551,7 +549,7 @@ class Scheduler(Kept):
         """
         self._report("ready", ids, now, phase=phase)
 
-    @in_turn
+    @guarded
     def observe(
         self,
         ids: npt.ArrayLike,
@@ -593,7 +591,7 @@ class Scheduler(Kept):
         self._core.observe(rows, columns, moment)
         self._log("observe", now=[moment], ids=rows, **columns)
 
-    @in_turn
+    @guarded
     def update(
         self,
         ids: npt.ArrayLike,
@@ -648,7 +646,7 @@ class Scheduler(Kept):
         self._log("update", now=[moment], ids=rows, **told, **columns)
         self._users |= new_users
 
-    @in_turn
+    @guarded
     def set_users(
         self, users: Mapping[str, tuple[float, float]], *, now: float | None = None
     ) -> None:
@@ -676,7 +674,7 @@ class Scheduler(Kept):
         self._core.set_users(rows, people, moment)
         self._log("set_users", now=[moment], users=rows, people=np.array(people).reshape(-1))
 
-    @in_turn
+    @guarded
     def set_slots(
         self, nodes: npt.ArrayLike, slots: npt.ArrayLike, *, now: float | None = None
     ) -> None:
@@ -712,7 +710,7 @@ class Scheduler(Kept):
             return maps, np.zeros(nodes, dtype=np.int64)
         return maps, integers_of(name, array[:, 1] if array.ndim == 2 else array, nodes)
 
-    @in_turn
+    @guarded
     def set_processors(self, processors: str, *, now: float | None = None) -> None:
         """Change the option ``processors``: whether tasks have processors of their own.
 
@@ -730,7 +728,7 @@ class Scheduler(Kept):
         self._core.set_processors(which, moment)
         self._log("set_processors", now=[moment], count=[which])
 
-    @in_turn
+    @guarded
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
         """Say where copies of the blocks of a job's map tasks are, before any of them started.
 
@@ -748,7 +746,7 @@ class Scheduler(Kept):
         self._core.set_blocks(int(job_id), own)
         self._log("set_blocks", ids=[int(job_id)], nodes=own.reshape(-1), copies=[own.shape[1]])
 
-    @in_turn
+    @guarded
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
         """Nodes on which copies of a job's blocks should be, as the policy wants it.
 
@@ -782,7 +780,7 @@ class Scheduler(Kept):
         wanted = check_whole("blocks", blocks, 0, _MOST_COPIES // number)
         return self._core.place(int(row[0]), wanted, number)
 
-    @in_turn
+    @guarded
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Tell jobs that are done; jobs that waited for them come.
 
@@ -797,7 +795,7 @@ class Scheduler(Kept):
         self._core.finish(rows, moment)
         self._log("finish", now=[moment], ids=rows)
 
-    @in_turn
+    @guarded
     def remove(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Cancel jobs, and all jobs that wait for them.
 
@@ -812,7 +810,7 @@ class Scheduler(Kept):
         self._core.remove(rows, moment)
         self._log("remove", now=[moment], ids=rows)
 
-    @in_turn
+    @guarded
     def decide(self, now: float) -> SchedulerDecision:
         """How many slots each job should have from now on.
 
@@ -828,7 +826,7 @@ class Scheduler(Kept):
         told = (bound, key, self, self._calls, None)
         return SchedulerDecision(moment, ids, slots, changed, *told)
 
-    @in_turn
+    @guarded
     def _assess(self, decision: SchedulerDecision) -> tuple[float, float] | tuple[None, None]:
         """Value and bound of a decision."""
         if decision._calls != self._calls:
@@ -855,7 +853,7 @@ class Scheduler(Kept):
         plan = plan_jobs(jobs, slots, self._objective, policy, 0, now=decision.now)
         return plan.value, plan.lower_bound
 
-    @in_turn
+    @guarded
     def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:
         """Choose tasks for free slots. The tasks count as started.
 
@@ -881,7 +879,7 @@ class Scheduler(Kept):
         )
         return starts
 
-    @in_turn
+    @guarded
     def take_back(self, now: float, free: npt.ArrayLike) -> Integers:
         """Say which reduce tasks your engine should end, because other tasks need their slots.
 
@@ -900,7 +898,7 @@ class Scheduler(Kept):
         ndarray of int64
             Jobs, one entry for each task. For each entry, end the reduce task of this job that started last,
             and give its slot to `assign` as a free one. The task counts as waiting again, so do not report it
-            as failed. Empty without ``take_back``. If reduce tasks copy nothing in your engine, tell `finished`
+            as failed. Empty without ``take_back``. If reduce tasks copy nothing in your engine, tell `ended`
             so (``copying=0``): else the scheduler starts some early to learn how long copying takes.
 
         Examples
@@ -933,7 +931,7 @@ class Scheduler(Kept):
         """
         return copy.copy(self).assign(now, free)
 
-    @in_turn
+    @guarded
     def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
         """What is known of jobs.
 
@@ -954,7 +952,7 @@ class Scheduler(Kept):
         """
         return self._core.counts(ids_of(ids))
 
-    @in_turn
+    @guarded
     def backup_gains(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike, seconds: npt.ArrayLike
     ) -> Floats:
@@ -962,7 +960,7 @@ class Scheduler(Kept):
 
         Use slots that no ready task wants: start a second attempt of the task with the largest gain above
         0.22, at most one for each task. When the first of the two attempts ends, end the other one, and report
-        the task by `finished`, with the seconds since the first attempt began. Give the slots of backup tasks
+        the task by `ended`, with the seconds since the first attempt began. Give the slots of backup tasks
         to `assign` as free ones, and end a backup task if its slot gets another task.
 
         Parameters
@@ -988,7 +986,7 @@ class Scheduler(Kept):
         >>> scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]))
         >>> ids = scheduler.add(mb.ClusterJobs([4], [0.0]), now=0.0)
         >>> _ = scheduler.decide(now=0.0), scheduler.assign(now=0.0, free=4)
-        >>> scheduler.finished(ids.repeat(3), seconds=[5.0, 10.0, 20.0], now=20.0)
+        >>> scheduler.ended(ids.repeat(3), seconds=[5.0, 10.0, 20.0], now=20.0)
         0
         >>> (scheduler.backup_gains(ids.repeat(2), [0, 0], [1.0, 60.0]) > 0.22).tolist()
         [False, True]
@@ -997,7 +995,7 @@ class Scheduler(Kept):
         phases = integers_of("phase", phase, len(rows))
         return self._core.backup_gains(rows, phases, floats_of("seconds", seconds, len(rows)))
 
-    @in_turn
+    @guarded
     def expected_ends(self, *, draws: int = 64, seed: int = 0) -> dict[str, npt.NDArray[Any]]:
         """When each job is expected to end, and between which times it ends in 80 of 100 cases.
 
@@ -1038,7 +1036,7 @@ class Scheduler(Kept):
         >>> scheduler.started(ids, count=4, now=0.0)
         0
         >>> for _ in range(4):
-        ...     _ = scheduler.finished(ids, seconds=10.0, now=10.0)
+        ...     _ = scheduler.ended(ids, seconds=10.0, now=10.0)
         >>> ends = scheduler.expected_ends()
         >>> bool(ends["early"][0] < 30.0 < ends["late"][0])
         True
@@ -1053,7 +1051,7 @@ class Scheduler(Kept):
         ids, ends = self._core.expected_ends(order, draws, seed)
         return ids, *ends.T.copy()
 
-    @in_turn
+    @guarded
     def matching(self, now: float | None = None) -> AdaptiveMatching:
         """The classes of jobs, and the nodes that an adaptive policy suggests to them.
 

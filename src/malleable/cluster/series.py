@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from malleable.arrays import Floats
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats
 
 _STEPS = 100  # of the time that all takes at least
 _TAIL = 400  # such steps after that, then the rest at once

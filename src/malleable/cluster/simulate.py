@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.arrays import Floats, numbered
 from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
     arguments_of,
@@ -33,15 +34,14 @@ from malleable.cluster.outcome import records_of, slowdown_of, summary_of
 from malleable.cluster.series import advance
 from malleable.cluster.slots import task_records
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats, numbered
-from malleable.domain import WORK, checked_flag, floats, refuse, suggesting
-from malleable.feeding import seed_of
-from malleable.lines import counted
+from malleable.display import counted
+from malleable.estimate_errors import error_sigma, lognormal_errors
 from malleable.objective import KINDS, Objective, ObjectiveLike
 from malleable.policies import policy_names, policy_of
-from malleable.result import SimulationResult
-from malleable.size_errors import error_sigma, lognormal_errors
+from malleable.results import SimulationResult
+from malleable.streaming import seed_of
 from malleable.traces.job_table import table_of
+from malleable.validation import WORK, checked_flag, floats, refuse, suggesting
 
 CLUSTER_POLICIES = policy_names("cluster")
 
@@ -186,7 +186,7 @@ def run(
         True: the minimum of every job is at least 1, so that every ready phase is soon measured (FLEX,
         section 4.2).
     by_user : bool, optional
-        True: users share the slots first (minima, then a waterline weighted by priority). Then the policy
+        True: users share the slots first (minima, then water-filling weighted by priority). Then the policy
         decides for the jobs of each user. By default True if the cluster names users and jobs have users.
         Not for ``adaptive`` and policies of your own.
     records : bool, optional

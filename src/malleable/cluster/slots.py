@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Integers
+from malleable.arrays import Integers
 from malleable.records import job_records
 
 TASK_COLUMNS = ("job", "phase", "task", "node")

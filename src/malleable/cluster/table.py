@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import (
+from malleable.arrays import (
     Floats,
     Integers,
     check_length,
@@ -22,7 +22,12 @@ from malleable.columns import (
     wholes_of,
     without_nan,
 )
-from malleable.domain import (
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
+from malleable.files.advice import AdvisedError
+from malleable.flows.table import Flows
+from malleable.jobs.table import SlaSteps, flat_sla, steps_of
+from malleable.validation import (
     ALL_SLOTS,
     RATE,
     WORK,
@@ -37,12 +42,6 @@ from malleable.domain import (
     shown,
     suggesting,
 )
-from malleable.files.advice import AdvisedError
-from malleable.flows.table import Flows
-from malleable.jobs.table import SlaSteps, flat_sla, steps_of
-from malleable.lines import counted
-from malleable.values import by_value
-from malleable.view_hook import as_html
 
 _MOST_TASKS = 1 << 31  # of one phase of a job
 _COLUMNS = (
@@ -54,7 +53,7 @@ _COLUMNS = (
 
 _OF_RIGID = {"width": 1, "requested": 0}  # and what they are otherwise
 
-TOLD = tuple(
+SCHEDULER_COLUMNS = tuple(
     row["name"]
     for row in _core.CLUSTER_COLUMNS
     if row["told"] and row["by_row"] and row["name"] in _COLUMNS
@@ -337,8 +336,8 @@ class ClusterJobs(Table):
         return {field: column for field, column in found.items() if column is not None}
 
     def told(self) -> dict[str, Any]:
-        """Those of `TOLD`."""
-        return {name: getattr(self, name) for name in TOLD if self._says(name)}
+        """Those of `SCHEDULER_COLUMNS`."""
+        return {name: getattr(self, name) for name in SCHEDULER_COLUMNS if self._says(name)}
 
     def _says(self, field: str) -> bool:
         """Whether a column says more than that jobs are malleable."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeGuard, TypeVar
 
-from malleable.domain import shown
+from malleable.validation import shown
 
 Kind = TypeVar("Kind")
 

@@ -18,10 +18,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
-from malleable.domain import check_whole, shown
+from malleable.display import printable
 from malleable.files.advice import AdvisedError, LimitError, library
 from malleable.files.numbers import parse_number
-from malleable.lines import printable
+from malleable.validation import check_whole, shown
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Floats
+from malleable.arrays import Floats
+from malleable.display import counted
 from malleable.flows.table import Flows
-from malleable.lines import counted
-from malleable.pieces import Pieces
+from malleable.schedule_pieces import Pieces
 
 _TOLERANCE = 1e-6
 

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Integers, columns_of, ids_of, integers_of, wholes_of
-from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.arrays import Integers, columns_of, ids_of, integers_of, wholes_of
+from malleable.checkpoints import by_value
+from malleable.display import counted
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla
-from malleable.lines import counted
-from malleable.names import FlowPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike
+from malleable.policies import FlowPolicy, ObjectiveName
 from malleable.traces.job_table import table_of
-from malleable.values import by_value
+from malleable.validation import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
 
 
 @by_value()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from malleable.domain import check_ends
 from malleable.flows.table import Flows
+from malleable.validation import check_ends
 
 _BIG, _TALL, _WIDE = 0.25, 0.3, 0.3
 _MOST_STEPS = 5

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.base_plan import BasePlan, Request
-from malleable.columns import Floats, permutation_of
+from malleable.arrays import Floats, permutation_of
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
 from malleable.objective import KINDS, Objective, ObjectiveLike, PenaltyLike, parse_objective
+from malleable.plan_results import BasePlan, Request
 from malleable.policies import policy_names, policy_of
 
 FLOW_POLICIES = policy_names("flows")

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Floats, Integers, names_of, rows_of, wholes_of
-from malleable.domain import ALL_SLOTS, suggesting
+from malleable.arrays import Floats, Integers, names_of, rows_of, wholes_of
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
 from malleable.jobs.table import CoreTable, SlaSteps, as_column, check_keys, flat_sla, unique
-from malleable.lines import counted
-from malleable.values import by_value
-from malleable.view_hook import as_html
+from malleable.validation import ALL_SLOTS, suggesting
 
 Job = Mapping[str, Any]
 JOB_KEYS = ("name", "work", "max_slots", "after")

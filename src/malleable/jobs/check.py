@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Floats, Integers
+from malleable.arrays import Floats, Integers
+from malleable.display import counted
 from malleable.jobs.table import Jobs
-from malleable.lines import counted
-from malleable.pieces import Held, Mask, Pieces
 from malleable.policies import policy_of
+from malleable.schedule_pieces import Holdings, Mask, Pieces
 
 _TOLERANCE = 1e-6
 _SAME = 2e-13  # of its time from now: instants that solvers take for one
@@ -82,7 +82,7 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
         refuse(has_work & (shown != given), "but its pieces have {} now", shown)
 
 
-def _done(speedup: Sequence[float | Floats], held: Held) -> Floats:
+def _done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
     """What each job has done, by what its speed-up makes of the slots that it held together."""
     done = np.zeros(len(speedup))
     runs = (held.slots > 0) & (held.until > held.time)
@@ -180,7 +180,7 @@ def _check_minima(
     minima: Integers,
     late: Mask,
     pieces: Pieces,
-    held: Held,
+    held: Holdings,
     refuse: Callable[..., None],
 ) -> None:
     """No gang below its size, no job below the minimum on which it started.

@@ -10,21 +10,20 @@ from typing import Any
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
-from malleable.domain import WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.arrays import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
+from malleable.checkpoints import by_value
+from malleable.display import counted, view
 from malleable.epoch import AssessedDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
-from malleable.lines import counted
-from malleable.names import JobPolicy, ObjectiveName
 from malleable.objective import Objective, PenaltyLike
+from malleable.policies import JobPolicy, ObjectiveName
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
-from malleable.values import by_value
-from malleable.view_hook import view
+from malleable.validation import WEIGHT, check_amount, check_count, check_slots, check_time
 
 
-@by_value(without=("_assessment", "_epoch", "_order", "_told", "_version"))
+@by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
 class Decision(AssessedDecision):
     """Slots of every job now; see `BaseDecision`.
 
@@ -50,9 +49,9 @@ class Decision(AssessedDecision):
         before the next decision, give it to the first of these jobs that has less than its ``max_slots``.
         Jobs that will still be there at the next decision come first. Empty without a period. Worked out
         when you first ask, which has to be before the epoch changes: O(J log J).
-    told : ndarray of float64, shape (J,)
-        With ``predictable``: the end that each job was told with the first decision after its arrival [s,
-        absolute]. It never changes. Infinite if no end was told. Worked out when you first ask, which has
+    promised : ndarray of float64, shape (J,)
+        With ``predictable``: the end that each job was promised with the first decision after its arrival [s,
+        absolute]. It never changes. Infinite if none was promised. Worked out when you first ask, which has
         to be before the epoch changes: O(J).
 
     See Also
@@ -73,11 +72,11 @@ class Decision(AssessedDecision):
     1: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
 
-    __slots__ = ("_assessment", "_epoch", "_order", "_told", "_version", "overloaded")
-    _more = ("overloaded", "_epoch", "_version", "_assessment", "_order", "_told")
+    __slots__ = ("_assessment", "_epoch", "_order", "_promised", "_version", "overloaded")
+    _more = ("overloaded", "_epoch", "_version", "_assessment", "_order", "_promised")
     overloaded: bool
     _order: Integers | None
-    _told: Floats | None
+    _promised: Floats | None
     _epoch: Epoch
     _version: int
 
@@ -88,10 +87,10 @@ class Decision(AssessedDecision):
         return self._order
 
     @property
-    def told(self) -> Floats:
-        if self._told is None:
-            self._told = self._epoch._core.told(self._version)
-        return self._told
+    def promised(self) -> Floats:
+        if self._promised is None:
+            self._promised = self._epoch._core.promised(self._version)
+        return self._promised
 
     def _assess(self) -> tuple[float, float] | tuple[None, None]:
         return self._epoch._core.assess(self._version) or (None, None)
@@ -119,7 +118,7 @@ class Decision(AssessedDecision):
         rows, core = self._rows(ids), self._epoch._core
         if core.period == 0.0:
             return self.plan().explain(rows)
-        return list(view().held_lines(self, rows, core.shown(self._version, rows), self._epoch))
+        return list(view().periodic_lines(self, rows, core.shown(self._version, rows), self._epoch))
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are those of `Decision.ids`.
@@ -169,10 +168,10 @@ class Epoch(PlannedEpoch):
         Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
         to 1e12. 0: the loop asks again whenever a job comes or ends.
     predictable : float, optional
-        FLEX, for sums of response, completion, stretch and lateness. With a number, each job is told its
-        end when it comes (`Decision.told`), and FLEX tries to keep to the told ends. The larger the number,
+        FLEX, for sums of response, completion, stretch and lateness. With a number, each job is promised an
+        end when it comes (`Decision.promised`), and FLEX tries to keep to the told ends. The larger the number,
         the more response FLEX gives up for right ends: with 0 nothing, with 3 little, and with 100 jobs
-        nearly keep the order of arrival; at most 1e12. None: no end is told. Only without ``effort``,
+        nearly keep the order of arrival; at most 1e12. None: no end is promised. Only without ``effort``,
         ``hysteresis`` and ``period``. The page ``docs/speedups.md`` has more.
     penalty : numba cfunc or function, optional
         For jobs of kind ``custom``: a function of the id of a job and the time at which the job ends. It

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from malleable.domain import as_number, check_whole, checked_positive, shown
 from malleable.jobs.table import Jobs
+from malleable.validation import as_number, check_whole, checked_positive, shown
 
 Rng: TypeAlias = "np.random.Generator | int | None"
 

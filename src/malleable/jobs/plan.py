@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from malleable import _core
-from malleable.base_plan import BasePlan, Request
-from malleable.domain import WEIGHT, check_amount, check_count, refuse
 from malleable.jobs.check import check_schedule
 from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import (
@@ -20,7 +18,9 @@ from malleable.objective import (
     parse_objective,
     warn_without_deadlines,
 )
+from malleable.plan_results import BasePlan, Request
 from malleable.policies import policy_names
+from malleable.validation import WEIGHT, check_amount, check_count, refuse
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 """Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""
@@ -137,7 +137,7 @@ def plan_jobs(
     looped = held > 0.0 or bool(jobs.starting(min_mode).any())
     if looped:
         own = penalty.address if isinstance(penalty, Penalty) else 0
-        result, seconds = _plan_held(jobs, asked, goal, held, effort, min_mode, own)
+        result, seconds = _plan_periodic(jobs, asked, goal, held, effort, min_mode, own)
     else:
         result, seconds = asked.run(_core.plan, jobs, min_mode, progress)
     paid = asked.penalties.of_jobs(result["completion"])
@@ -145,7 +145,7 @@ def plan_jobs(
     return Plan(result, goal, seconds, jobs=jobs, penalty=paid, **asked.told(), **told)
 
 
-def _plan_held(
+def _plan_periodic(
     jobs: Jobs,
     asked: Request,
     goal: Objective,
@@ -158,7 +158,7 @@ def _plan_held(
     if asked.budget < math.inf:
         raise ValueError("budget: the plan of a loop does not search; leave it out")
     began = time.perf_counter()
-    result = _core.plan_held(
+    result = _core.plan_periodic(
         jobs,
         asked.slots,
         asked.now,

@@ -10,8 +10,17 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
-from malleable.columns import Floats
-from malleable.domain import (
+from malleable.arrays import Floats
+from malleable.estimate_errors import believed
+from malleable.jobs.plan import check_effort
+from malleable.jobs.table import Jobs, check_min_mode
+from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
+from malleable.policies import policy_of
+from malleable.records import by_decade, job_names, job_records, mean_of, ratio, response_summary
+from malleable.results import SimulationResult
+from malleable.streaming import by_arrival
+from malleable.traces.job_table import table_of
+from malleable.validation import (
     WEIGHT,
     check_amount,
     check_slots,
@@ -20,15 +29,6 @@ from malleable.domain import (
     checked_positive,
     suggesting,
 )
-from malleable.feeding import by_arrival
-from malleable.jobs.plan import check_effort
-from malleable.jobs.table import Jobs, check_min_mode
-from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
-from malleable.policies import policy_of
-from malleable.records import by_decade, job_names, job_records, mean_of, ratio, response_summary
-from malleable.result import SimulationResult
-from malleable.size_errors import believed
-from malleable.traces.job_table import table_of
 
 PARTS = 64
 """Calls of progress in a run."""
@@ -45,7 +45,7 @@ def run(
     load: float | None = None,
     period: float = 0.0,
     objective: ObjectiveLike = "sum:response",
-    told: bool = True,
+    knows_period: bool = True,
     min_mode: str = "guarantee",
     hysteresis: float = 0.0,
     effort: int | None = None,
@@ -79,7 +79,7 @@ def run(
         ends.
     objective : str or sequence of str
         Objective of ``flex``, as for `malleable.plan`, except for ``custom``.
-    told : bool
+    knows_period : bool
         Whether the policy knows the period. False shows what it costs if a loop does not say its period.
     min_mode : {"guarantee", "gang", "start"}
         As for `malleable.Epoch`.
@@ -105,10 +105,10 @@ def run(
         - ``mean_tardiness``, ``max_tardiness``: weighted, over the jobs with deadlines [s];
         - ``tardy_share``: part of the weight of the jobs with deadlines that ends late;
         - ``utilisation``: work done over what the slots could do until the last job ended;
-        - ``idle_held``: part of the held slot-seconds in which a slot waits for the next decision;
+        - ``idle_assigned``: part of the held slot-seconds in which a slot waits for the next decision;
         - ``overload``: part of the decisions that reported overload;
         - ``decisions``, ``end``: how often the loop asked, and when the simulation stopped [s];
-        - ``end_error`` (with ``predictable``): mean of |end - told end| / (told end - arrival).
+        - ``end_error`` (with ``predictable``): mean of |end - promised end| / (promised end - arrival).
 
         ``slowdown`` has an entry for each power of ten of the work. After Ctrl-C the result has what was
         finished, and ``complete`` is false.
@@ -132,7 +132,7 @@ def run(
     check_min_mode(min_mode)
     count = _slots(jobs, slots, load)
     held = check_amount("period", period, WEIGHT)
-    checked_flag("told", told)
+    checked_flag("knows_period", knows_period)
     calm = check_amount("hysteresis", hysteresis, WEIGHT)
     firm = None if predictable is None else check_amount("predictable", predictable, WEIGHT)
     last = math.inf if horizon is None else check_time("horizon", horizon)
@@ -140,7 +140,7 @@ def run(
     order = by_arrival(jobs.arrival)
     kinds = goal.kinds if len(goal.kinds) == 1 else goal.kinds[order]
     own = row.follows_objective
-    loop = _core.HeldLoop(
+    loop = _core.PeriodicLoop(
         jobs.take(order),
         None if seen is None else np.ascontiguousarray(seen[0][order]),
         kinds,
@@ -151,7 +151,7 @@ def run(
         calm if own else 0.0,
         check_effort(effort) if own and effort is not None else None,
         held,
-        told,
+        knows_period,
         firm if own else None,
     )
     began = time.perf_counter()
@@ -162,7 +162,7 @@ def run(
     summary = _summary(jobs, goal, count, start, completion, loop.totals())
     if predictable is not None and own:
         ends = np.empty(len(jobs))
-        ends[order] = loop.told()
+        ends[order] = loop.promised()
         summary["end_error"] = mean_of(_end_errors(jobs, ends, completion))
     done = np.isfinite(completion)
     sizes = by_decade(jobs.work[done], completion[done] - jobs.arrival[done])
@@ -185,7 +185,7 @@ def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
 
 
 def _advance(
-    loop: _core.HeldLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
+    loop: _core.PeriodicLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
 ) -> bool:
     """Make all calls up to ``last``; whether that was done before Ctrl-C."""
     try:
@@ -203,11 +203,11 @@ def _advance(
     return True
 
 
-def _end_errors(jobs: Jobs, told: Floats, completion: Floats) -> Floats:
-    """|end - told| / (told - arrival) of the jobs that ended and were told an end after their arrival."""
-    asked = told - jobs.arrival
-    known = np.isfinite(completion) & np.isfinite(told) & (asked > 0.0)
-    return np.abs(completion - told)[known] / asked[known]
+def _end_errors(jobs: Jobs, promised: Floats, completion: Floats) -> Floats:
+    """|end - promised| / (promised - arrival) of the jobs that ended after a promised end."""
+    asked = promised - jobs.arrival
+    known = np.isfinite(completion) & np.isfinite(promised) & (asked > 0.0)
+    return np.abs(completion - promised)[known] / asked[known]
 
 
 def _summary(
@@ -232,7 +232,7 @@ def _summary(
         **response_summary(response, size, start[done] - jobs.arrival[done]),
         **_due(jobs, completion, done),
         "utilisation": ratio(float(jobs.work[done].sum()), slots * (end - begin)),
-        "idle_held": ratio(totals["idle"], totals["held"]),
+        "idle_assigned": ratio(totals["idle"], totals["held"]),
         "overload": ratio(totals["overloaded"], totals["decisions"]),
         "decisions": float(totals["decisions"]),
         "end": end,

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.view_hook import as_html
-from malleable.columns import (
+from malleable.display import as_html
+from malleable.arrays import (
     check_length,
     Floats as Floats,
     Integers as Integers,
@@ -25,7 +25,7 @@ from malleable.columns import (
     rows_of,
     without_nan,
 )
-from malleable.domain import (
+from malleable.validation import (
     ALL_SLOTS as ALL_SLOTS,
     as_number,
     check_count as check_count,
@@ -37,8 +37,8 @@ from malleable.domain import (
     shown,
     suggesting,
 )
-from malleable.values import by_value
-from malleable.lines import counted
+from malleable.checkpoints import by_value
+from malleable.display import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self

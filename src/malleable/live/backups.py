@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 
 _LEAST = 0.22  # gain from which on a backup task is worth a slot that nobody wants
 _OF_TASK = 0.0625
@@ -106,7 +106,7 @@ class Backups:
         return found
 
     def look(
-        self, flying: Mapping[str, Flight], jobs: Sequence[Work], now: float, free: int
+        self, flying: Mapping[str, Flight], jobs: Sequence[JobState], now: float, free: int
     ) -> list[str]:
         """Tasks that are worth a backup task now, by their attempts, for so many slots that nobody wants."""
         due = self._stirred or now >= self._due
@@ -136,7 +136,7 @@ class Backups:
         return [key for gain, _, _, key in best if -gain > _LEAST]
 
 
-def _may(work: Work) -> bool:
+def _may(work: JobState) -> bool:
     """Whether a job's tasks may have backup tasks now."""
     idle = work.paused or work.cancelled or not work.here
     return work.backups and not idle and work.waiting == 0 and work.done > 0

@@ -26,8 +26,8 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
 from malleable.live.history import keep_history
-from malleable.live.journal import Expected, JobRow, Journal
-from malleable.live.ledger import Work
+from malleable.live.journal import ExpectedEnd, JobRow, Journal
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import CallEngine, Event, RemoteValue, Task, WithdrawingEngine
 from malleable.live.resources import Resources
@@ -55,7 +55,7 @@ class CallJob:
 
     def __init__(self, run: CallRun, row: int, name: str, described: dict[str, Any]) -> None:
         self.run, self.row, self.described = run, row, described
-        self.work = Work(name, 0, self.make, program=name, open=True)
+        self.work = JobState(name, 0, self.make, program=name, open=True)
         self.futures: dict[int, Future[Any]] = {}  # that have not ended
         self.digests: dict[int, bytes] = {}  # of these, where there is a journal
         self.never: dict[int, bool] = {}  # calls that are not run: whether they are done
@@ -212,7 +212,7 @@ class CallRun:
         after : sequence of CallJob
             These take no more calls.
         **more
-            Of its `Work`; the deadline counts from now, or from when an earlier session said it.
+            Of its `JobState`; the deadline counts from now, or from when an earlier session said it.
 
         Raises
         ------
@@ -347,7 +347,7 @@ class CallRun:
             if cancel:
                 self.loop.cancel(job.row)
 
-    def look_ahead(self) -> Mapping[int, Expected]:
+    def look_ahead(self) -> Mapping[int, ExpectedEnd]:
         """When jobs are expected to end, by row, as the loop says now."""
         if threading.current_thread() is self._thread:
             self.loop.look_ahead(0.0)

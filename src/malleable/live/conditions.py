@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from malleable.domain import MOST_SLOTS
+from malleable.validation import MOST_SLOTS
 
 _LOOK = 0.1  # seconds between two looks
 _MEMORY = Path("/proc/meminfo")

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from malleable.arrays import attributes
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import attributes
-from malleable.domain import MOST_SLOTS
 from malleable.live.guard import Guard
-from malleable.live.journal import Decided, Expected
-from malleable.live.ledger import Work
+from malleable.live.journal import Decided, ExpectedEnd
+from malleable.live.ledger import JobState
+from malleable.validation import MOST_SLOTS
 
 _LEAST = 1e-6  # seconds of a task
 _WINDOW = 8  # tasks, at least, that show how busy processors are
@@ -84,7 +84,7 @@ class SchedulerDecider:
         self._counted = counted
         self._room = self._free = dict(room)
         self.behind = False
-        self._works: dict[int, Work] = {}  # by row; jobs that are here
+        self._works: dict[int, JobState] = {}  # by row; jobs that are here
         self._limited: set[int] = set()  # of these, jobs whose tasks say what they need
         self._id_of: dict[int, int] = {}
         self._row_of: dict[int, int] = {}
@@ -97,11 +97,11 @@ class SchedulerDecider:
         # By row, of jobs that come later.
         self._early: dict[int, list[tuple[int, float, float]]] = {}
 
-    def _waiting(self, work: Work) -> int:
+    def _waiting(self, work: JobState) -> int:
         """Slots that tasks which wait would take."""
         return 0 if work.cancelled else work.waiting * work.width
 
-    def _limit(self, work: Work, free: Mapping[str, float]) -> int:
+    def _limit(self, work: JobState, free: Mapping[str, float]) -> int:
         """Slots that a job may have at most now, with so much room for more of its tasks; slots of attempts
         beside its tasks are not counted."""
         running = work.running * work.width
@@ -112,7 +112,7 @@ class SchedulerDecider:
             most = max(most - work.beside * work.width, 0)
         return min(most, running + _fit(work, free) * work.width) if work.needs else most
 
-    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
+    def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
         """Jobs may run from now on; those of a flow once its jobs have ended that they are after."""
         self._works |= zip(rows, works, strict=True)
         self._limited |= {row for row, work in zip(rows, works, strict=True) if work.needs}
@@ -131,7 +131,7 @@ class SchedulerDecider:
         self,
         scheduler: Scheduler,
         rows: Sequence[int],
-        works: Sequence[Work],
+        works: Sequence[JobState],
         waits: Sequence[Sequence[int]],
         now: float,
         **more: Any,
@@ -151,7 +151,7 @@ class SchedulerDecider:
         numbers: list[int] = scheduler.add(table, now, **more).tolist()
         return numbers
 
-    def _table(self, works: Sequence[Work], now: float, **more: Any) -> ClusterJobs:
+    def _table(self, works: Sequence[JobState], now: float, **more: Any) -> ClusterJobs:
         return ClusterJobs(
             [self._waiting(work) for work in works],
             [max(work.seconds, _LEAST) if work.seconds else 0.0 for work in works],
@@ -233,7 +233,7 @@ class SchedulerDecider:
         took = np.maximum(np.array(seconds), _LEAST)
         ids = np.array([self._id_of[row] for row in rows])
         slots = np.array([self._works[row].width for row in rows])
-        self._scheduler.finished(ids, count=slots, seconds=took, now=now)
+        self._scheduler.ended(ids, count=slots, seconds=took, now=now)
         self._ended = []
         if self._machine:
             known = [each for each in cpu if not math.isnan(each)]
@@ -279,7 +279,7 @@ class SchedulerDecider:
             self._most |= {rows[k]: limits[k] for k in moved}
         self._changed.clear()  # only now: a view that fails in between takes nothing away
 
-    def _counts(self, rows: Sequence[int], works: Sequence[Work]) -> dict[str, Any]:
+    def _counts(self, rows: Sequence[int], works: Sequence[JobState]) -> dict[str, Any]:
         """Counts of jobs, in slots."""
         found: dict[str, Any] = {
             "pending": np.array([self._waiting(work) for work in works]),
@@ -335,8 +335,8 @@ class SchedulerDecider:
         return self._scheduler.rule
 
     def expected(
-        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
-    ) -> dict[int, Expected]:
+        self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
+    ) -> dict[int, ExpectedEnd]:
         """When jobs are expected to end, by row.
 
         Parameters
@@ -365,14 +365,14 @@ class SchedulerDecider:
         for (row, number), seconds, spread in zip(ids.items(), *known, strict=True):
             at, early, late = times[number]
             if spread > _UNKNOWN * seconds:
-                found[row] = Expected(row)
+                found[row] = ExpectedEnd(row)
             elif math.isfinite(late):
-                found[row] = Expected(row, at, early, late, seconds, spread)
+                found[row] = ExpectedEnd(row, at, early, late, seconds, spread)
             else:  # none of its tasks may start
-                found[row] = Expected(row, seconds=seconds, spread=spread)
+                found[row] = ExpectedEnd(row, seconds=seconds, spread=spread)
         return found
 
-    def _beside(self, work: Work) -> dict[str, float]:
+    def _beside(self, work: JobState) -> dict[str, float]:
         """The room that a job would have, if all others held nothing."""
         needs = work.needs
         return {
@@ -380,7 +380,7 @@ class SchedulerDecider:
         }
 
     def _trial(
-        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
+        self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> tuple[Scheduler, dict[int, int]]:
         """A scheduler that knows also what comes, and the room that there will be some day; ids by row."""
         scheduler, ids = self._scheduler, dict(self._id_of)
@@ -397,7 +397,7 @@ class SchedulerDecider:
         return scheduler, ids
 
     def _add_coming(
-        self, scheduler: Scheduler, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
+        self, scheduler: Scheduler, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> dict[int, int]:
         """Adds jobs that are not here yet; their ids by row."""
         rows = list(coming)
@@ -488,7 +488,7 @@ class SchedulerDecider:
         return self._scheduler.history
 
 
-def _fit(work: Work, free: Mapping[str, float]) -> int:
+def _fit(work: JobState, free: Mapping[str, float]) -> int:
     """More tasks of a job for which there is room."""
     most = (free[name] // need for name, need in work.needs.items() if need and name in free)
     return int(min(most, default=MOST_SLOTS)) if work.needs else MOST_SLOTS

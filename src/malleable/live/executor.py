@@ -24,18 +24,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from malleable.domain import check_slots, check_whole
 from malleable.live.calls import CallJob, CallRun
 from malleable.live.decider import SchedulerDecider
 from malleable.live.futures import Future
 from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.jobs_file import checked_settings
-from malleable.live.journal import Expected, Journal
+from malleable.live.journal import ExpectedEnd, Journal
 from malleable.live.machine import processors
 from malleable.live.protocol import CallEngine
 from malleable.live.resources import Resources, resource_names
-from malleable.names import ClusterPolicy, ObjectiveName
+from malleable.policies import ClusterPolicy, ObjectiveName
+from malleable.validation import check_slots, check_whole
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -563,7 +563,7 @@ class Executor(futures.Executor):
         for row, job in enumerate(jobs):
             work = job.work
             left = max(0, job.count - work.done - work.failed)
-            end = expected.get(row, Expected(row))
+            end = expected.get(row, ExpectedEnd(row))
             at = max(end.at - now, 0.0) if left else 0.0  # NaN stays
             mean = work.taken / work.done if work.done else math.nan
             why = waits if waits and left else work.why

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first, recalled
 from malleable.live.journal import Attempt, Journal, JournalError, Run
+from malleable.live.journal_rows import WORDS
 from malleable.live.output import SUFFIXES, job_folder, open_stream, output_folder, stream_of
 from malleable.live.packs import pack_of
-from malleable.live.recorded import WORDS
 from malleable.live.shell_text import quoted
 
 _LINES = 5  # of standard error

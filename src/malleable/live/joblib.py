@@ -100,7 +100,7 @@ class _Backend:
         self._most: int | None = None  # slots, of this call and of the job
         self._kept: int | None = None
         self._flying: set[Any] = set()
-        self._turn = threading.Lock()
+        self._guard = threading.Lock()
         self._ended = threading.Event()
         self._tried: set[int] = set()
         self._arrays: _Arrays | None = None
@@ -179,7 +179,7 @@ class _Backend:
     def _begin(self) -> None:
         """A job: that of this name, or a new one where other slots are its maximum."""
         pool = self._executor
-        with self._turn:
+        with self._guard:
             name = self._name or "parallel"
             if self._job is not None and self._name and self._kept == self._most:
                 return

@@ -16,7 +16,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from malleable.domain import (
+from malleable.files.csv import csv_rows
+from malleable.files.reading import Source, open_text, parse_seconds, parse_size, telling_of
+from malleable.live.journal_rows import JobRow
+from malleable.live.shell_text import OF_COLUMNS, ShellText, quoted
+from malleable.live.templates import Template
+from malleable.validation import (
     BYTES,
     LATEST_TIME,
     WEIGHT,
@@ -27,11 +32,6 @@ from malleable.domain import (
     near,
     shown,
 )
-from malleable.files.csv import csv_rows
-from malleable.files.reading import Source, open_text, parse_seconds, parse_size, telling_of
-from malleable.live.recorded import JobRow
-from malleable.live.shell_text import OF_COLUMNS, ShellText, quoted
-from malleable.live.templates import Template
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -24,21 +24,29 @@ from pathlib import Path
 from typing import Any
 
 from malleable.live.journal_file import JournalFile, telling
-from malleable.live.recorded import (
+from malleable.live.journal_rows import (
     Attempt,
     Decided,
-    Expected,
-    Flying,
+    ExpectedEnd,
     JobRow,
     JournalError,
     Run,
+    RunningTasks,
     packed,
     unpacked,
 )  # fmt: skip
-from malleable.live.tries import Tried, what_became
+from malleable.live.task_outcome import TaskOutcome, outcome_of
 
 __all__ = [
-    "Attempt", "Decided", "Expected", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",
+    "Attempt",
+    "Decided",
+    "ExpectedEnd",
+    "JobRow",
+    "Journal",
+    "JournalError",
+    "Run",
+    "RunningTasks",
+    "TaskOutcome",
 ]  # fmt: skip
 
 _WHY = 200  # characters of what an engine said
@@ -197,7 +205,7 @@ class Journal(JournalFile):
         run: int,
         at: float,
         attempts: Iterable[Attempt],
-        flying: Iterable[Flying],
+        flying: Iterable[RunningTasks],
         status: str,
     ) -> None:
         """What is known of a run from elsewhere, as if it stood in the file, for this reader alone."""
@@ -265,7 +273,7 @@ class Journal(JournalFile):
         last = "select ifnull(max(task), -1) from attempt where run = ? and job = ?"
         return int(self._do(last, run, job).fetchone()[0])
 
-    def task(self, run: int, job: int, task: int) -> Tried | None:
+    def task(self, run: int, job: int, task: int) -> TaskOutcome | None:
         """What became of a task so far; None: nothing is known."""
         return next(self._tried(_TASK_IS, run, job, task), None)
 
@@ -279,28 +287,28 @@ class Journal(JournalFile):
         rows = self._each(f"{_ATTEMPTS} where run = ? and status is not null {_IN_ORDER}", run)
         return map(Attempt._make, rows)
 
-    def tried(self, run: int) -> Iterator[Tried]:
+    def tried(self, run: int) -> Iterator[TaskOutcome]:
         """What became of all tasks that were tried, by job and task; one at a time."""
         return self._tried("run = ?", run)
 
-    def tried_again(self, run: int, job: int) -> Iterator[Tried]:
+    def tried_again(self, run: int, job: int) -> Iterator[TaskOutcome]:
         """The same of tasks of a job of which there is more than one attempt."""
         own = "run = ?1 and job = ?2"
         return self._tried(
             f"{own} and task in (select task from attempt where {own} and attempt > 0)", run, job
         )
 
-    def _tried(self, which: str, *values: Any) -> Iterator[Tried]:
+    def _tried(self, which: str, *values: Any) -> Iterator[TaskOutcome]:
         rows = self._each(f"{_ATTEMPTS} where {which} {_IN_ORDER}", *values)
         for _, same in groupby(map(Attempt._make, rows), itemgetter(0, 1)):
-            yield what_became(list(same))
+            yield outcome_of(list(same))
 
     def fly(
         self,
         run: int,
         at: float,
-        flying: Iterable[Flying],
-        expected: Iterable[Expected] = (),
+        flying: Iterable[RunningTasks],
+        expected: Iterable[ExpectedEnd] = (),
         rule: str = "",
     ) -> None:
         """Replace the running tasks and the expected ends of jobs."""
@@ -315,20 +323,20 @@ class Journal(JournalFile):
                 "update run set lasted = ?, rule = ? where id = ?", (at, _said(rule), run)
             )
 
-    def expected(self, run: int) -> dict[int, Expected]:
+    def expected(self, run: int) -> dict[int, ExpectedEnd]:
         """When jobs were expected to end when the run last looked, by job."""
         rows = self._each(
             "select job, at, early, late, seconds, spread from expected where run = ?", run
         )
         return {
-            job: Expected(job, *(math.nan if time is None else time for time in rest))
+            job: ExpectedEnd(job, *(math.nan if time is None else time for time in rest))
             for job, *rest in rows
         }
 
-    def flying(self, run: int) -> dict[int, Flying]:
+    def flying(self, run: int) -> dict[int, RunningTasks]:
         """What ran when somebody last looked, at most a second ago, by job."""
         rows = self._each("select job, tasks, began, latest from flying where run = ?", run)
-        return {row[0]: Flying._make(row) for row in rows}
+        return {row[0]: RunningTasks._make(row) for row in rows}
 
     def held(self, run: int) -> dict[int, Decided]:
         """The last decision of each job."""

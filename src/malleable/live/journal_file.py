@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from malleable.lines import printable
+from malleable.display import printable
+from malleable.live.journal_rows import SCHEMA, JournalError
 from malleable.live.own_files import check_file, check_parent, open_file
-from malleable.live.recorded import SCHEMA, JournalError
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -20,9 +20,9 @@ from typing import Any, Literal, Protocol
 from malleable.live.guard import Guard
 from malleable.live.history import keep_history
 from malleable.live.jobs_file import parents_first
-from malleable.live.journal import Attempt, Decided, Expected, Flying, JobRow, Journal
+from malleable.live.journal import Attempt, Decided, ExpectedEnd, JobRow, Journal, RunningTasks
+from malleable.live.journal_rows import WORDS
 from malleable.live.protocol import Task
-from malleable.live.recorded import WORDS
 
 LOOK = 1.0
 """Seconds between two times that others are told what runs."""
@@ -32,18 +32,18 @@ _SHARE = 0.05  # of the time that is spent on expected ends
 class Decider(Protocol):
     """What a ledger asks of a scheduler; jobs by their rows in the run."""
 
-    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
+    def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
         """Jobs may run from now on."""
 
     def gone(self, row: int, now: float) -> None:
         """A job has no task left, or was cancelled."""
 
     def changed(self, row: int) -> None:
-        """Counts of a job are others than before; its `Work` says them."""
+        """Counts of a job are others than before; its `JobState` says them."""
 
     def expected(
-        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
-    ) -> dict[int, Expected]:
+        self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
+    ) -> dict[int, ExpectedEnd]:
         """When jobs are expected to end; ``coming``: those not here yet, and what these wait for."""
 
     @property
@@ -55,7 +55,7 @@ class Decider(Protocol):
 
 
 @dataclass
-class Work:
+class JobState:
     """What a run has to do for one job, and how far it is.
 
     Attributes
@@ -157,34 +157,34 @@ class Progress:
     ----------
     now : float
         Time of the run [s].
-    jobs : sequence of Work
+    jobs : sequence of JobState
         All jobs of the run.
     running, slots : int
         Tasks that run now, and the slots of the run.
-    expected : mapping of int to Expected
+    expected : mapping of int to ExpectedEnd
         By row of ``jobs``: when the job is expected to end.
     """
 
     now: float
-    jobs: Sequence[Work]
+    jobs: Sequence[JobState]
     running: int
     slots: int
-    expected: Mapping[int, Expected]  # by job
+    expected: Mapping[int, ExpectedEnd]  # by job
 
     @property
-    def end(self) -> Expected:
+    def end(self) -> ExpectedEnd:
         """When the last job is expected to end; not known if the end of any job is not known."""
         left = [row for row, work in enumerate(self.jobs) if work.left]
         return last_end([self.expected.get(row) for row in left], self.now)
 
 
-def last_end(ends: Iterable[Expected | None], now: float) -> Expected:
+def last_end(ends: Iterable[ExpectedEnd | None], now: float) -> ExpectedEnd:
     """The last of these; now if there is none."""
     found = list(ends)
     if any(end is None or math.isnan(end.at) for end in found):
-        return Expected(-1)
+        return ExpectedEnd(-1)
     times = [(end.at, end.early, end.late) for end in found if end] or [(now, now, now)]
-    return Expected(-1, *map(max, zip(*times, strict=True)))
+    return ExpectedEnd(-1, *map(max, zip(*times, strict=True)))
 
 
 class Ledger:
@@ -218,7 +218,7 @@ class Ledger:
         guard: Guard | None = None,
     ) -> None:
         self.guard = guard or Guard()
-        self.jobs: list[Work] = []
+        self.jobs: list[JobState] = []
         self.decider = decider
         self._journal, self._run = journal, run
         self._clock, self._zero = clock, clock() - start
@@ -230,7 +230,7 @@ class Ledger:
         self._due = True
         self._decided = -math.inf
         self._told = self._flown = -math.inf
-        self.expected: dict[int, Expected] = {}
+        self.expected: dict[int, ExpectedEnd] = {}
         self.rule = ""
         self.held = ""  # why nothing starts
         self._reckoned, self._took = -math.inf, 0.0
@@ -245,7 +245,7 @@ class Ledger:
 
     # Of who runs the tasks.
 
-    def flying(self) -> list[Flying]:
+    def flying(self) -> list[RunningTasks]:
         """What runs, by job."""
         raise NotImplementedError
 
@@ -259,7 +259,7 @@ class Ledger:
 
     # Jobs.
 
-    def add(self, work: Work) -> int:
+    def add(self, work: JobState) -> int:
         """A job; its row."""
         row = len(self.jobs)
         self.jobs.append(work)
@@ -355,7 +355,7 @@ class Ledger:
         if came:
             self.decider.came(came, [self.jobs[row] for row in came], self.now)
 
-    def _begin_job(self, row: int, work: Work) -> bool:
+    def _begin_job(self, row: int, work: JobState) -> bool:
         """A job comes if it waits for no other one any more; whether it does, and has tasks to run."""
         if work.here or work.cancelled or not (work.left or not work.open):
             return False
@@ -370,7 +370,7 @@ class Ledger:
         work.here = work.left > 0
         return work.here
 
-    def _end_job(self, row: int, work: Work) -> None:
+    def _end_job(self, row: int, work: JobState) -> None:
         work.ended = self.now if math.isnan(work.last) else work.last
         work.slots = 0
         if work.here:
@@ -467,9 +467,9 @@ class Ledger:
         self._reckoned = began
         self._flown = -math.inf  # the journal says the same
 
-    def _coming(self) -> dict[int, tuple[Work, list[int]]]:
+    def _coming(self) -> dict[int, tuple[JobState, list[int]]]:
         """Jobs that wait for others, and for which; parents first."""
-        found: dict[int, tuple[Work, list[int]]] = {}
+        found: dict[int, tuple[JobState, list[int]]] = {}
         waits = [work.after for work in self.jobs]
         for row in parents_first(waits) if any(waits) else range(len(self.jobs)):
             work = self.jobs[row]
@@ -491,7 +491,7 @@ class Ledger:
             self.guard("the view of the run", lambda: view(now))
 
 
-def _row(work: Work, after: list[str]) -> JobRow:
+def _row(work: JobState, after: list[str]) -> JobRow:
     """A job as the journal has it."""
     most = work.max_slots and max(work.max_slots, work.min_slots)
     row = {

@@ -21,16 +21,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from malleable.domain import MOST_SLOTS
 from malleable.live.backups import Backups, Flight
 from malleable.live.conditions import Conditions
 from malleable.live.decider import SchedulerDecider
-from malleable.live.journal import Attempt, Flying, Journal
-from malleable.live.ledger import LOOK, Ledger, Work
+from malleable.live.journal import Attempt, Journal, RunningTasks
+from malleable.live.journal_rows import IN_VAIN, LOST_AGAIN, NOTHING_STARTS
+from malleable.live.ledger import LOOK, JobState, Ledger
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
-from malleable.live.recorded import IN_VAIN, LOST_AGAIN, NOTHING_STARTS
 from malleable.live.resources import Resources, packed_holding
-from malleable.live.tries import Tried
+from malleable.live.task_outcome import TaskOutcome
+from malleable.validation import MOST_SLOTS
 
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
@@ -46,7 +46,7 @@ class _Tries:
     lost: int = 0
 
 
-def _count_done(work: Work, seconds: float) -> None:
+def _count_done(work: JobState, seconds: float) -> None:
     """A task of a job has ended well."""
     work.done += 1
     work.taken += seconds
@@ -131,7 +131,7 @@ class Loop(Ledger):
         else:
             self.engine.cancel(keys)
 
-    def tried(self, tried: Tried) -> None:
+    def tried(self, tried: TaskOutcome) -> None:
         """What earlier sessions did of a task that goes on."""
         self._tries[tried.last[:2]] = _Tries(tried.made, tried.failed, tried.lost)
 
@@ -267,7 +267,7 @@ class Loop(Ledger):
         if keys:
             cast(KillingEngine, self.engine).kill(keys)
 
-    def _share(self, work: Work) -> int:
+    def _share(self, work: JobState) -> int:
         """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
         able = self.engine.abilities
         if work.needs:
@@ -275,7 +275,7 @@ class Loop(Ledger):
         fit = min(able.together, able.grain / max(work.recent, 1e-9))
         return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
-    def _next_tasks(self, row: int, work: Work, share: int) -> list[Task]:
+    def _next_tasks(self, row: int, work: JobState, share: int) -> list[Task]:
         """So many tasks for one slot, or fewer if fewer wait."""
         tasks: list[Task] = []
         now = self.now
@@ -308,7 +308,7 @@ class Loop(Ledger):
             work.running += 1
         return tasks
 
-    def _take(self, made: Task, work: Work) -> None:
+    def _take(self, made: Task, work: JobState) -> None:
         """A task that starts holds its resources, and knows which."""
         if self._resources and work.needs:
             held = self._resources.take(made.key, work.needs)
@@ -316,7 +316,7 @@ class Loop(Ledger):
             if self.engine.abilities.calls == "pickled":
                 made.call = packed_holding(held, made.call)
 
-    def _let_go(self, slot: int, work: Work) -> bool:
+    def _let_go(self, slot: int, work: JobState) -> bool:
         """A slot has one task less to do; whether it is free."""
         self._held[slot] -= 1
         if self._held[slot]:
@@ -473,17 +473,17 @@ class Loop(Ledger):
         self._tries[row, number] = tries
         return True
 
-    def flying(self) -> list[Flying]:
+    def flying(self) -> list[RunningTasks]:
         """What runs, by job; O(tasks that run)."""
-        found: dict[int, Flying] = {}
+        found: dict[int, RunningTasks] = {}
         beside = {**self._backups.running, **self._backups.dying}
         for key, (row, _, _, since, _) in list(self._flying.items()):  # at once, from any thread
             if key in beside:
                 continue
-            known = found.get(row, Flying(row, 0, 0.0, 0.0))
+            known = found.get(row, RunningTasks(row, 0, 0.0, 0.0))
             count = known.tasks + 1
             mean = known.began + (since - known.began) / count
-            found[row] = Flying(row, count, mean, max(known.latest, since))
+            found[row] = RunningTasks(row, count, mean, max(known.latest, since))
         return list(found.values())
 
     def go(self) -> None:

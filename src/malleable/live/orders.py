@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from malleable.domain import check_slots, near, shown
-from malleable.lines import printable
+from malleable.display import printable
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
 from malleable.live.jobs_file import (
@@ -23,9 +22,10 @@ from malleable.live.jobs_file import (
     checked_settings,
     more_jobs,
 )
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.run import CommandRun
+from malleable.validation import check_slots, near, shown
 
 VERBS = ("pause", "resume", "cancel", "set")
 SETTINGS = ("weight", "deadline", "min_slots", "max_slots")
@@ -115,7 +115,7 @@ def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, setti
     return f"{printable(work.name)}: {', '.join(words)}"
 
 
-def _checked(work: Work, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(work: JobState, settings: Mapping[str, Any]) -> dict[str, Any]:
     """New settings of a job, without those that are none from now on, beside the limits that it keeps."""
     given = {key: value for key, value in settings.items() if value is not None}
     for key in (key for key in settings if key not in given and key not in _UNSET):

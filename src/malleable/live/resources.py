@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from malleable.domain import check_whole, shown
+from malleable.validation import check_whole, shown
 
 _CUDA = "CUDA_VISIBLE_DEVICES"
 _MOST = 10**6  # names of a resource

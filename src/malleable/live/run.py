@@ -22,7 +22,7 @@ from malleable.live.guard import Guard
 from malleable.live.history import keep_history
 from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
-from malleable.live.ledger import Work
+from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.output import (
     SUFFIXES,
@@ -33,7 +33,7 @@ from malleable.live.output import (
 from malleable.live.own_files import own_folder
 from malleable.live.packs import LARGE, pack_of
 from malleable.live.protocol import Engine, Event, Task
-from malleable.live.tries import Counted
+from malleable.live.task_outcome import Counted
 
 FAILED = 3
 """Exit status of a run in which tasks failed."""
@@ -41,13 +41,13 @@ _PACKED = 256  # attempts that are packed at once
 _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
 
-def work_of(job: Job, after: Sequence[int], **more: Any) -> Work:
+def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
     """A job as the loop has it."""
     kept = (
         "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups", "needs",
     )  # fmt: skip
     more |= {name: getattr(job, name) for name in kept}
-    return Work(job.name, len(job), program=job.called, after=after, **more)
+    return JobState(job.name, len(job), program=job.called, after=after, **more)
 
 
 def _key(job: Job, number: int) -> bytes:
@@ -114,7 +114,7 @@ class CommandRun:
         # Job and number of tasks that earlier sessions ended, if somebody wants to know.
         self.earlier: set[tuple[int, int]] | None = None
         self.done_before = 0  # tasks, by the run that this one goes on with
-        self._works: Sequence[Work] = ()
+        self._works: Sequence[JobState] = ()
         self._again = again
         self.outputs = own_output_folder(journal, run)
         self.folders = [self._folder(row) for row in range(len(jobs))]
@@ -222,7 +222,7 @@ class CommandRun:
             for each in seconds if loop.jobs[row].left else ():  # what is over teaches at its end
                 decider.ended(row, each)
 
-    def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
+    def _work(self, row: int, job: Job, after: Sequence[int]) -> JobState:
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first
-from malleable.live.journal import Decided, Expected, Flying, Journal, Run
+from malleable.live.journal import Decided, ExpectedEnd, Journal, Run, RunningTasks
+from malleable.live.journal_rows import WORDS
 from malleable.live.ledger import last_end
 from malleable.live.output import job_folder, output_folder
-from malleable.live.recorded import WORDS
-from malleable.live.tries import Counted
+from malleable.live.task_outcome import Counted
 
 
 class JobStatus(NamedTuple):
@@ -93,7 +93,7 @@ class RunStatus(NamedTuple):
     now: float
     slots: int
     jobs: list[JobStatus]
-    end: Expected
+    end: ExpectedEnd
     rule: str = ""
 
 
@@ -104,9 +104,9 @@ class _Facts(NamedTuple):
     jobs: list[Job]
     counted: list[Counted]  # by row
     failed: list[Counter[str]]  # tasks by how they did not end well
-    flying: dict[int, Flying]
+    flying: dict[int, RunningTasks]
     held: dict[int, Decided]
-    expected: dict[int, Expected]
+    expected: dict[int, ExpectedEnd]
     status: str
 
 
@@ -145,7 +145,9 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     failed = _not_done(facts)
     folder = output_folder(journal.path, run)
     rows = [_job_status(facts, row, failed[row], folder) for row in range(len(facts.jobs))]
-    ends = [facts.expected.get(row, Expected(row)) for row, job in enumerate(rows) if job.left > 0]
+    ends = [
+        facts.expected.get(row, ExpectedEnd(row)) for row, job in enumerate(rows) if job.left > 0
+    ]
     end = last_end(ends, run.lasted)
     return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, end, run.rule)
 
@@ -172,7 +174,7 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
     left = max(0, len(job) - sums.done - failed)
     ended = math.nan if left else sums.ended
     # One that never ran has no end.
-    end = facts.expected.get(row, Expected(row)) if left else _seen(row, sums, ended)
+    end = facts.expected.get(row, ExpectedEnd(row)) if left else _seen(row, sums, ended)
     held = facts.held.get(row) if left else None
     slots, why = (held.slots, held.why) if held else (0, "")
     if left:
@@ -189,13 +191,13 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
     )  # fmt: skip
 
 
-def _seen(row: int, sums: Counted, ended: float) -> Expected:
+def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
     """Of a job that has ended: when, and what its tasks took."""
     if not sums.done:
-        return Expected(row, ended, ended, ended)
+        return ExpectedEnd(row, ended, ended, ended)
     mean = sums.seconds / sums.done
     variance = max(0.0, sums.squares / sums.done - mean * mean)
-    return Expected(row, ended, ended, ended, mean, math.sqrt(variance / sums.done))
+    return ExpectedEnd(row, ended, ended, ended, mean, math.sqrt(variance / sums.done))
 
 
 def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:

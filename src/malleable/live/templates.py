@@ -20,8 +20,8 @@ from itertools import chain
 from os.path import splitext
 from typing import Any, NoReturn
 
-from malleable.domain import near
 from malleable.live.shell_text import FIELD, OF_COLUMNS, ShellText, quoted
+from malleable.validation import near
 
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~{}\n")  # anywhere in the text
 _FIRST = frozenset("=%!")  # in its first word

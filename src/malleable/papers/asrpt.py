@@ -1,6 +1,6 @@
 """Figures 5 to 13 of the ASRPT paper: efficiency ratios, their convergence, flow-time distributions.
 
-100 machines, Poisson arrivals of 2 jobs a slot (load 0.9), 500 slots, then the queue drains; four
+100 machines, Poisson arrivals of 2 jobs a step (load 0.9), 500 steps, then the queue drains; four
 workloads, preemptive and non-preemptive reduce tasks. The paper prints no numbers for its bars and
 curves; what its text claims of them is checked one by one. ``unlock`` is ours, ``dsrpt`` is from the
 paper's proofs; both are beside the paper's four.
@@ -23,7 +23,7 @@ from malleable.slotted.simulate import efficiency_over_time
 from malleable.view.text import counted
 
 MACHINES, SLOTS, RATE = 100, 500, 2.0
-_LONG = 5000  # slots of figure 9
+_LONG = 5000  # steps of figure 9
 _TIMES = (50, 100, 200, 500, 1000, 2000, 5000)
 _FLOWS = (1, 2, 5, 10, 20, 50, 100)  # the paper draws distributions up to there
 _PAPERS = ("asrpt", "fifo", "fair", "lrpt")
@@ -40,9 +40,9 @@ class Curve(NamedTuple):
     tight : ndarray, shape (S,)
         The same over our larger bound.
     flows : list of S ndarrays
-        Flow times [slots].
+        Flow times [steps].
     series : ndarray
-        Figure 9, shape (S, slots): ratio up to every slot. Else empty.
+        Figure 9, shape (S, steps): ratio up to every step. Else empty.
     """
 
     scenario: str
@@ -54,12 +54,12 @@ class Curve(NamedTuple):
 
     @property
     def pooled(self) -> Floats:
-        """Flow times of all simulations [slots]."""
+        """Flow times of all simulations [steps]."""
         return np.concatenate(self.flows)
 
     @property
     def tail(self) -> Floats:
-        """99th percentile of the flow times, per simulation [slots]."""
+        """99th percentile of the flow times, per simulation [steps]."""
         return np.array([np.quantile(own, 0.99) for own in self.flows])
 
     def drawn(self, kind: str) -> tuple[Any, Floats]:
@@ -89,8 +89,8 @@ def _error(values: Floats) -> float | None:
 
 def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]:
     """By scenario and policy, what one simulation says of it."""
-    slots = _LONG if kind == "convergence" else SLOTS
-    jobs = section7(setting, slots=slots, rate=RATE, rng=seed)
+    steps = _LONG if kind == "convergence" else SLOTS
+    jobs = section7(setting, steps=steps, rate=RATE, rng=seed)
     found: dict[tuple[str, str], Any] = {}
     for scenario, policies in _SCENARIOS.items():
         preemptive = scenario == "preemptive"
@@ -100,7 +100,7 @@ def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]
         assert result.records is not None
         series: dict[str, Any] = {}
         if kind == "convergence":
-            series = efficiency_over_time(result, jobs, MACHINES, slots=slots)
+            series = efficiency_over_time(result, jobs, MACHINES, steps=steps)
         for policy, own in result.summary.items():
             flows = result.records["turnaround_time"][result.records["policy"] == policy]
             values = own["ratio"], own["tight_ratio"], flows, series.get(policy, [])
@@ -149,14 +149,14 @@ def figure(run: Run, kind: str, setting: str) -> Figure:
             axes.append(Axes(scenario, xlabel, ylabel, series))
         else:
             axes.append(picture(panel, ["ratio"], "flow time / SRPT bound: mean, worst"))
-    slots = _LONG if kind == "convergence" else SLOTS
+    steps = _LONG if kind == "convergence" else SLOTS
     return run.figure(
         f"flow time / SRPT bound, mean / worst{ylabel and ', ' + ylabel}",
         panels,
         claims=list(claims(curves)) if run.count else [],
         notes=["The paper prints no numbers for this figure.", *_ours(curves)],
         axes=[axes],
-        facts={"setting": setting, "machines": MACHINES, "slots": slots, "rate": RATE},
+        facts={"setting": setting, "machines": MACHINES, "steps": steps, "rate": RATE},
     )
 
 
@@ -208,7 +208,7 @@ def _convergence_claims(curves: Curves) -> Iterator[Claim]:
             margins = [paired((1.1, early), (-1.0, late)), paired((-0.9, early), (1.0, late))]
             text = '"has a constant (maybe relative large) efficiency ratio"'
             found = (
-                f"{early.mean():.3f} after {middle:,} slots, {late.mean():.3f} after {2 * middle:,}"
+                f"{early.mean():.3f} after {middle:,} steps, {late.mean():.3f} after {2 * middle:,}"
             )
             criterion = "it moves by less than a tenth over the second half"
             name = f"{policy.upper()} {text}, {scenario}"
@@ -220,7 +220,7 @@ def _distribution_claims(curves: Curves) -> Iterator[Claim]:
     long = '"the LRPT scheduler has a long tail"'
     for scenario, by in curves.items():
         p99 = {policy: np.quantile(by[policy].pooled, 0.99) for policy in _PAPERS}
-        ours = ", ".join(f"{policy} {slots:.0f}" for policy, slots in p99.items())
+        ours = ", ".join(f"{policy} {steps:.0f}" for policy, steps in p99.items())
         asrpt, fifo, fair, lrpt = (by[policy].tail for policy in _PAPERS)
         margins = (paired((1.0, other), (-1.0, asrpt)) for other in (fifo, fair))
         verdict, criterion = judged(margins, len(asrpt)), "its 99th percentile is at most theirs"
@@ -233,6 +233,6 @@ def _distribution_claims(curves: Curves) -> Iterator[Claim]:
 # Where a table samples its curves, their axes, and the claims.
 _KINDS: dict[str, tuple[tuple[int, ...], str, str, Callable[[Curves], Iterator[Claim]]]] = {
     "ratio": ((), "", "", _ratio_claims),
-    "convergence": (_TIMES, "slot", "flow time so far / SRPT bound", _convergence_claims),
-    "distribution": (_FLOWS, "flow time [slots]", "share of jobs", _distribution_claims),
+    "convergence": (_TIMES, "step", "flow time so far / SRPT bound", _convergence_claims),
+    "distribution": (_FLOWS, "flow time [steps]", "share of jobs", _distribution_claims),
 }

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from malleable.domain import check_whole
+from malleable.checkpoints import by_value
 from malleable.simulation import simulate
 from malleable.slotted.table import MapReduceJobs
-from malleable.values import by_value
+from malleable.validation import check_whole
 
 
 @by_value()
 class HardJobs(NamedTuple):
-    """Jobs and a total flow time [slots] that they can meet if and only if a partition exists."""
+    """Jobs and a total flow time [steps] that they can meet if and only if a partition exists."""
 
     jobs: MapReduceJobs
     machines: int
@@ -27,7 +27,7 @@ def partition_jobs(numbers: Sequence[int]) -> HardJobs:
     """3-Partition as jobs of unit tasks, so that preemption makes no difference.
 
     The jobs can have a total flow time of ``threshold`` if and only if the 3 m numbers can be divided into m
-    triples of one sum: in slot k the maps of triple k run, in slot k + 1 its reduces.
+    triples of one sum: in step k the maps of triple k run, in step k + 1 its reduces.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def partition_jobs(numbers: Sequence[int]) -> HardJobs:
     -------
     HardJobs
         Jobs named ``A0 ...`` of a map and Q - a reduce tasks for each number a, and ``U0 ...``, 3 Q - B
-        jobs of one map task; all arrive in slot 1. There are 3 Q machines.
+        jobs of one map task; all arrive in step 1. There are 3 Q machines.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def partition_jobs(numbers: Sequence[int]) -> HardJobs:
 
     Notes
     -----
-    Every A has Q tasks, so that no more than 3 k of them can end by slot k + 1 unless so many U wait that
-    it does not pay: that is how large Q is. Who meets the threshold therefore runs all U in slot 1 and ends
-    just 3 k of the A by slot k + 1. By the end of slot k the maps of these and the reduces of the 3 (k - 1)
+    Every A has Q tasks, so that no more than 3 k of them can end by step k + 1 unless so many U wait that
+    it does not pay: that is how large Q is. Who meets the threshold therefore runs all U in step 1 and ends
+    just 3 k of the A by step k + 1. By the end of step k the maps of these and the reduces of the 3 (k - 1)
     before have run, which leaves B units at most for the maps of the k-th three; and all of them have m B.
     The paper refers to a report for its own reduction; this one is ours. O(m Q).
     """
@@ -83,7 +83,7 @@ class Adversary:
         1: the policy hesitated, nobody else comes; 2: it began the long reduce task, and short jobs
         arrive while it runs.
     flow : float
-        The policy's total flow time [slots].
+        The policy's total flow time [steps].
     better_flow : float
         Total flow time of the scheduler S1 or S2 of the paper, which is feasible.
     """
@@ -115,8 +115,8 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
 
     Notes
     -----
-    One job with 1 map task and a reduce task of 2 Q + 1 slots, Q > c0^2 + 2 c0; what else arrives
-    depends on when the policy starts its tasks. The paper counts one slot less for S2 than it
+    One job with 1 map task and a reduce task of 2 Q + 1 steps, Q > c0^2 + 2 c0; what else arrives
+    depends on when the policy starts its tasks. The paper counts one step less for S2 than it
     takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
     """
     if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
@@ -132,6 +132,6 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
     arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]
     jobs = MapReduceJobs([1] * (q + 1), [[2 * q + 1]] + [[1]] * q, arrival=arrival)
     found = simulate(jobs, policy, machines=1, preemptive=False).summary[policy]
-    # S2: the short jobs run as they come, two slots each; then the long task.
+    # S2: the short jobs run as they come, two steps each; then the long task.
     better = 2.0 * q + (waited + 2 * q + 2) + 2 * q
     return Adversary(jobs, 2, float(found["total_response"]), better)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from malleable.domain import shown
 from malleable.files.csv import check_head, csv_rows
 from malleable.files.numbers import parse_number
 from malleable.files.reading import Source, open_text, telling_of
 from malleable.tandem.table import MapShuffleJobs
+from malleable.validation import shown
 
 _MAP, _SHUFFLE = "sum_cpu_request_x_runtime", "sum_disk_request"
 _NEEDED = ("job_id", "submit_us", "n_tasks", "complete")

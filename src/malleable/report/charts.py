@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from malleable.lines import printable
+from malleable.display import printable
 
 _TOP, _BOTTOM, _EDGE = 14, 44, 16
 _DASHES = {"recorded": "", "auto": "", "fair": "7 3", "fifo": "2 3", "flex": "10 3 2 3"}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
-from malleable.columns import Floats
+from malleable.arrays import Floats
 from malleable.records import mean_of, most_of, ratio
 from malleable.replications import interval
 from malleable.report import scenarios as runs

@@ -17,21 +17,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.arrays import attributes
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import attributes
-from malleable.domain import MOST_SLOTS
-from malleable.lines import counted
+from malleable.display import counted
 from malleable.live.failures import failures
 from malleable.live.jobs_file import Job, described_jobs
-from malleable.live.journal import Attempt, Decided, Flying, Journal
+from malleable.live.journal import Attempt, Decided, Journal, RunningTasks
 from malleable.live.status import RunStatus, run_status
 from malleable.report.facts import Asked, facts, ramp
 from malleable.report.scenarios import Tell
 from malleable.report.study import Study, checksums, load_of, with_record
 from malleable.report.units import units_of
 from malleable.report.words import duration
-from malleable.traces.recorded import Recorded, in_use
+from malleable.traces.recorded_schedule import RecordedSchedule, in_use
+from malleable.validation import MOST_SLOTS
 from malleable.view.text import fields_of, plain
 
 WINDOWS = 120
@@ -70,7 +70,7 @@ class _Run(NamedTuple):
     failures: list[Any]
     comes: list[float]
     after: list[list[int]]
-    flying: dict[int, Flying]
+    flying: dict[int, RunningTasks]
 
 
 def run_facts(
@@ -160,7 +160,7 @@ def _study(path: str, run: _Run) -> Study:
     end = np.array([own.ended for own in run.status.jobs])
     times = np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan)
     moments, used = _used(run.attempts)
-    told = with_record(told, Recorded(*times, moments, used, int(used.max(initial=0.0))))
+    told = with_record(told, RecordedSchedule(*times, moments, used, int(used.max(initial=0.0))))
     return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
 
 

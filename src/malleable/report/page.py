@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from malleable.display import printable
 from malleable.files.advice import library
-from malleable.lines import printable
 from malleable.report import charts, words
 from malleable.report.scenarios import label
 from malleable.report.verdict import near

@@ -15,22 +15,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.arrays import Floats, numbered
 from malleable.cluster.events import is_events
+from malleable.cluster.jobs_from_events import jobs_from_events
 from malleable.cluster.nodes import Cluster, read_cluster
-from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats, numbered
-from malleable.domain import ALL_SLOTS
+from malleable.display import counted
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import MAX_SIZE, source_of
-from malleable.lines import counted
 from malleable.report.units import Schedule, Units, units_of
 from malleable.report.words import duration
 from malleable.traces.converting import left_out
 from malleable.traces.formats import read
 from malleable.traces.merging import Window, between, merged
-from malleable.traces.recorded import Recorded
+from malleable.traces.recorded_schedule import RecordedSchedule
 from malleable.traces.trace import Trace
+from malleable.validation import ALL_SLOTS
 from malleable.view.text import number
 
 _NO_WAIT = 0.99  # a share of jobs that start when they come: then their waits tell nothing
@@ -59,7 +59,7 @@ class Read:
     format : str
     ran_on : Cluster or None
         Where the files say it.
-    record : Recorded or None
+    record : RecordedSchedule or None
         Times from the first arrival on.
     said : Said or None
         How many slots the cluster has, as the file or its record says.
@@ -71,7 +71,7 @@ class Read:
     jobs: ClusterJobs
     format: str
     ran_on: Cluster | None = None
-    record: Recorded | None = None
+    record: RecordedSchedule | None = None
     said: Said | None = None
     groups: dict[str, Sequence[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -163,7 +163,7 @@ def study(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if len(paths) == 1 and is_events(paths[0]):
-            jobs, ran_on = recorded_jobs(paths[0])
+            jobs, ran_on = jobs_from_events(paths[0])
             found = Read(jobs, "recorded events", ran_on=ran_on)
         else:
             found = _read(paths, skip_bad, max_size, dict(reading or {}), window)
@@ -371,7 +371,10 @@ def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:
 
 
 def load_of(
-    jobs: ClusterJobs, cluster: Cluster, record: Recorded | None = None, since: float = -math.inf
+    jobs: ClusterJobs,
+    cluster: Cluster,
+    record: RecordedSchedule | None = None,
+    since: float = -math.inf,
 ) -> float:
     """Work over what the slots could do while jobs came; of kinds of slots the larger one. Of a log that is cut
     the work that was done since then."""
@@ -423,7 +426,7 @@ def _place(
     return made
 
 
-def with_record(told: Study, record: Recorded) -> Study:
+def with_record(told: Study, record: RecordedSchedule) -> Study:
     """What the record says of the jobs, and whether it can be believed."""
     units = told.units
     schedule = units.schedule(np.arange(len(units.of)), record.start, record.end)

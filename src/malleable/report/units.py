@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.arrays import Floats, Integers, numbered
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import Floats, Integers, numbered
 from malleable.live.jobs_file import parents_first
 from malleable.records import mean_of, most_of, quantile
 from malleable.tandem.simulate import lower_bound

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import Floats, numbered
+from malleable.arrays import Floats, numbered
 from malleable.records import quantile
 from malleable.report.units import Schedule, Units, changes, response_and_wait
 

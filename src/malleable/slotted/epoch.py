@@ -1,4 +1,4 @@
-"""Map and reduce tasks, slot by slot: which job runs now, decided by a policy that a scheduler's loop calls."""
+"""Map and reduce tasks, step by step: which job runs now, decided by a policy that a scheduler's loop calls."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import RATE, WEIGHT, WORK, check_amount, check_whole, floats
+from malleable.display import counted
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
-from malleable.lines import counted
-from malleable.names import SlottedPolicy
-from malleable.policies import policy_of
+from malleable.policies import SlottedPolicy, policy_of
+from malleable.validation import RATE, WEIGHT, WORK, check_amount, check_whole, floats
 
 
 class SlottedDecision(ExplainedDecision):
@@ -30,7 +29,7 @@ class SlottedDecision(ExplainedDecision):
         Time of the decision [s].
     maps, reduces : ndarray of int64, shape (n,)
         How many map tasks and how many reduce tasks of the job start. If the period is longer than one
-        slot: how many machines begin with map tasks of the job, and how many with reduce tasks. Such a
+        step: how many machines begin with map tasks of the job, and how many with reduce tasks. Such a
         machine runs waiting tasks of the job, one after the other.
     order : ndarray of int64
         With a period: ids of the jobs whose tasks wait. The first of them should get the first machine that
@@ -68,7 +67,7 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
     ----------
     estimate, done : array_like of float, shape (J,)
         The estimated work of each job, and the work that it has done. Give both in slots: an estimate below
-        one slot counts as one slot.
+        one step counts as one step.
 
     Returns
     -------
@@ -87,7 +86,7 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
 
 
 class SlottedEpoch(BaseEpoch):
-    """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
+    """Decides, step by step, which jobs' map and reduce tasks get the idle machines.
 
     Time is divided into slots of equal length. The policies are those of `malleable.simulate`, but here they
     know only estimates of work, and you tell them what happens.
@@ -98,14 +97,14 @@ class SlottedEpoch(BaseEpoch):
         Machines, that is, tasks that can run at once, from 0 to 2^40; `decide` can change it.
     policy : {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"}
         ``srpt`` and ``lrpt``: the job with the least or most work left goes first. ``fifo``: the oldest job.
-        ``fair``: equal shares. ``asrpt``: first the map tasks that a virtual SRPT runs in this slot (see
+        ``fair``: equal shares. ``asrpt``: first the map tasks that a virtual SRPT runs in this step (see
         Notes), then reduce tasks, then other map tasks. ``unlock``: as ``asrpt``, but these map tasks go
         first only if at least as much reduce work can start after them.
-    slot_seconds : float
-        Length of a slot of time [s]: about as long as a map task takes.
+    step_seconds : float
+        Length of a step [s]: about as long as a map task takes.
     period : float
         Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
-        to 1e12. 0: the loop asks in every slot.
+        to 1e12. 0: the loop asks in every step.
 
     Raises
     ------
@@ -120,8 +119,8 @@ class SlottedEpoch(BaseEpoch):
     Notes
     -----
     The *virtual SRPT* of ``asrpt`` and ``unlock`` is a simulated cluster in which the job with the least work
-    left goes first, and in which reduce work does not wait for map work. The first decision in a slot
-    simulates this slot. Further decisions in the same slot only give tasks to machines that have become
+    left goes first, and in which reduce work does not wait for map work. The first decision in a step
+    simulates this step. Further decisions in the same step only give tasks to machines that have become
     idle. The virtual SRPT knows the work of a job as it was estimated when the job came. (`update` changes
     only the order in which waiting tasks start.) So a job that has finished may still have work in the
     virtual SRPT, and goes on there. If you `remove` a job, the virtual SRPT forgets it. While there are no
@@ -150,13 +149,13 @@ class SlottedEpoch(BaseEpoch):
         slots: int,
         policy: SlottedPolicy | str = "asrpt",
         *,
-        slot_seconds: float = 1.0,
+        step_seconds: float = 1.0,
         period: float = 0.0,
     ) -> None:
         policy_of("slotted", policy, in_loop=True)
         self._policy = policy
         count = check_whole("slots", slots, 0, 2**40)
-        length = check_amount("slot_seconds", slot_seconds, RATE)
+        length = check_amount("step_seconds", step_seconds, RATE)
         held = check_amount("period", period, WEIGHT)
         self._core: _core.SlottedEpoch = _core.SlottedEpoch(count, length, policy, held)
 
@@ -191,7 +190,7 @@ class SlottedEpoch(BaseEpoch):
             When jobs come [s]. The epoch's time moves on to the arrival, if it is later. By default the
             epoch's time, or the time of the first decision if there was none yet.
         map_left : array_like of float, optional
-            Map work as estimated [machine seconds]; by default every waiting task takes one slot of time.
+            Map work as estimated [machine seconds]; by default every waiting task takes one step.
         reduces : array_like of int
             Reduce tasks that wait and may start: 0 as long as some map task has not ended.
         running : array_like of int
@@ -234,7 +233,7 @@ class SlottedEpoch(BaseEpoch):
         maps, reduces, running, map_left, reduce_left : array_like, optional
             As in `add`; columns that you leave out stay as they were. If you give ``maps`` without
             ``map_left``, the map work left is the number of waiting tasks times the work of a task. The work
-            of a task follows from the last ``map_left``; if there was none, a task takes one slot of time.
+            of a task follows from the last ``map_left``; if there was none, a task takes one step.
         """
         self._update(
             ids,

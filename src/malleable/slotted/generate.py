@@ -1,4 +1,4 @@
-"""The generator of the ASRPT paper's section VII: map and reduce tasks in slots."""
+"""The generator of the ASRPT paper's section VII: map and reduce tasks in steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import Integers
-from malleable.domain import check_ends, check_whole, checked_choice, checked_positive, shown
-from malleable.lines import counted
+from malleable.arrays import Integers
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
 from malleable.slotted.table import MapReduceJobs, join_tables
-from malleable.values import by_value
-from malleable.view_hook import as_html
+from malleable.validation import check_ends, check_whole, checked_choice, checked_positive, shown
 
 _CHUNK_JOBS = 1 << 16
 
@@ -52,10 +51,10 @@ class MapReduceStream:
         Map and reduce work of a job: Exp(5) and Exp(40), Exp(30) and Exp(15), U[1, 9] and
         U[10, 70], U[10, 50] and U[10, 20]; exponentials are rounded and at least 1. Or your own: for
         each phase a mean (exponential) or the pair of the least and the largest (uniform).
-    slots : int
-        Jobs arrive in slots 1 to ``slots``.
+    steps : int
+        Jobs arrive in steps 1 to ``steps``.
     rate : float
-        Mean number of arrivals a slot.
+        Mean number of arrivals a step.
     tasks : int or (int, int)
         Reduce tasks of a job, or the range of their uniformly drawn number; a job never has more
         tasks than units.
@@ -79,7 +78,7 @@ class MapReduceStream:
     Examples
     --------
     >>> import malleable as mb
-    >>> stream = mb.MapReduceStream("exp-small", slots=100, rate=0.2)
+    >>> stream = mb.MapReduceStream("exp-small", steps=100, rate=0.2)
     >>> result = mb.simulate(stream, "asrpt", machines=20, rng=1)
     >>> result.summary["asrpt"]["unfinished"]
     0
@@ -89,20 +88,20 @@ class MapReduceStream:
         self,
         setting: str | tuple[Size, Size] = "exp-large",
         *,
-        slots: int = 500,
+        steps: int = 500,
         rate: float = 2.0,
         tasks: Tasks = (1, 10),
     ) -> None:
         self.sizes = _checked_sizes(setting)
-        self.slots = check_whole("slots", slots, 0, 2**40)
+        self.steps = check_whole("steps", steps, 0, 2**40)
         self.rate = checked_positive("rate", rate)
         if self.rate > 1e6:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
         self.tasks = check_ends("tasks", tasks, 1, 10**6)
 
     def __repr__(self) -> str:
-        slots, units = counted(self.slots, "slot"), self.rate * self.mean_work
-        return f"MapReduceStream({slots}, {self.rate:g} jobs and {units:.6g} units a slot)"
+        steps, units = counted(self.steps, "step"), self.rate * self.mean_work
+        return f"MapReduceStream({steps}, {self.rate:g} jobs and {units:.6g} units a step)"
 
     _repr_html_ = as_html
 
@@ -128,8 +127,8 @@ class MapReduceStream:
         generator = np.random.default_rng(rng)
         map_size, reduce_size = self.sizes
         step = max(1, int(_CHUNK_JOBS / self.rate))
-        for first in range(1, self.slots + 1, step):
-            count = min(step, self.slots + 1 - first)
+        for first in range(1, self.steps + 1, step):
+            count = min(step, self.steps + 1 - first)
             of_each = generator.poisson(self.rate, count)
             arrival = np.repeat(np.arange(first, first + count), of_each)
             maps = self._draw(map_size, len(arrival), generator)
@@ -167,11 +166,11 @@ def _checked_sizes(setting: Any) -> tuple[Size, Size]:
 def section7(
     setting: str | tuple[Size, Size] = "exp-large",
     *,
-    slots: int = 500,
+    steps: int = 500,
     rate: float = 2.0,
     tasks: Tasks = (1, 10),
     rng: np.random.Generator | int | None = None,
 ) -> MapReduceJobs:
     """One experiment of the ASRPT paper's section VII as a table; see `MapReduceStream`."""
-    stream = MapReduceStream(setting, slots=slots, rate=rate, tasks=tasks)
+    stream = MapReduceStream(setting, steps=steps, rate=rate, tasks=tasks)
     return join_tables(list(stream.chunks(rng)))

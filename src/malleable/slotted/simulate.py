@@ -1,4 +1,4 @@
-"""Map and reduce in slots: N machines, one unit of work a machine and slot."""
+"""Map and reduce in steps: N machines, one unit of work a machine and step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
-from malleable.columns import Floats, Integers
-from malleable.domain import check_whole, checked_choice, checked_flag, suggesting
-from malleable.feeding import (
+from malleable.arrays import Floats, Integers
+from malleable.estimate_errors import UNDERESTIMATES
+from malleable.policies import policy_names, policy_of
+from malleable.results import SimulationResult
+from malleable.slotted.generate import MapReduceStream
+from malleable.slotted.table import MapReduceJobs, join_tables
+from malleable.streaming import (
     Part,
     Source,
     by_arrival,
@@ -20,17 +24,13 @@ from malleable.feeding import (
     seed_of,
     warn_of_load,
 )
-from malleable.policies import policy_names, policy_of
-from malleable.result import SimulationResult
-from malleable.size_errors import UNDERESTIMATES
-from malleable.slotted.generate import MapReduceStream
-from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.traces.job_table import table_of
+from malleable.validation import check_whole, checked_choice, checked_flag, suggesting
 
 POLICIES = policy_names("slotted")
 _LAST_SLOT = 2**50
-_MOST_SERIES = 10**8  # slots of a series
-_MOST_BUSY = 2**31  # slots of work in a table; some minutes
+_MOST_SERIES = 10**8  # steps of a series
+_MOST_BUSY = 2**31  # steps of work in a table; some minutes
 
 _Columns = tuple[Integers, Integers, Integers, Integers]
 
@@ -52,7 +52,7 @@ def checked_machines(machines: Any) -> int:
 
 
 def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
-    """The slot in which SRPT without precedence between map and reduce ends each job.
+    """The step in which SRPT without precedence between map and reduce ends each job.
 
     The sum of ``finish - arrival + 1`` is a lower bound of the total flow time of every schedule,
     preemptive or not, online or offline.
@@ -67,11 +67,11 @@ def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
     Returns
     -------
     ndarray of int64, shape (J,)
-        For jobs without work the slot before their arrival.
+        For jobs without work the step before their arrival.
 
     Notes
     -----
-    O(J log J), however many slots. Source: Zheng, Shroff, Sinha 2013, lemma 1.
+    O(J log J), however many steps. Source: Zheng, Shroff, Sinha 2013, lemma 1.
     """
     columns, order = _in_order(jobs)
     finish = np.empty(len(jobs), dtype=np.int64)
@@ -80,7 +80,7 @@ def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
 
 
 def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) -> tuple[int, int]:
-    """Two lower bounds of the total flow time [slots] of every schedule.
+    """Two lower bounds of the total flow time [steps] of every schedule.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def run(
     bound: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
-    """Simulate one policy for map and reduce tasks on alike machines, in slots of time.
+    """Simulate one policy for map and reduce tasks on alike machines, in steps of time.
 
     Parameters
     ----------
@@ -143,12 +143,12 @@ def run(
         ``reduce_estimate``. An array: work [units]. A stream takes only None and a number. Policies always
         know the numbers of tasks.
     machines : int
-        Number of machines. A machine does one unit of work in a slot.
+        Number of machines. A machine does one unit of work in a step.
     preemptive : bool
         True: reduce work may be divided among machines and interrupted after every unit. False: a reduce
         task keeps one machine from its start to its end.
     horizon : int, optional
-        Last slot. Jobs that arrive later are left out, and jobs that have not ended then are only counted.
+        Last step. Jobs that arrive later are left out, and jobs that have not ended then are only counted.
     underestimates : {"first", "bounce"}
         How a job counts that has run longer than its estimate. ``"first"``: no work left, so the job goes
         first. ``"bounce"``: as much work left as it has overrun, at most its estimate, so that other jobs
@@ -164,9 +164,9 @@ def run(
     Returns
     -------
     SimulationResult
-        Times are in slots. Slot a begins at time a - 1 and ends at time a, so a job that arrives in slot a
-        and ends in slot f has a response of f - a + 1. Stretch is response over units of work. ``slowdown``
-        compares the response with the slots that the job would take alone on all machines; its entry k is
+        Times are in steps. Step a begins at time a - 1 and ends at time a, so a job that arrives in step a
+        and ends in step f has a response of f - a + 1. Stretch is response over units of work. ``slowdown``
+        compares the response with the steps that the job would take alone on all machines; its entry k is
         of jobs of 2^k units to less than 2^(k + 1). After Ctrl-C the result has what was finished, and
         ``complete`` is false.
 
@@ -178,7 +178,7 @@ def run(
     Warns
     -----
     RuntimeWarning
-        The load of a stream is 1 or more. The simulation stops at the last slot of arrivals, or at the
+        The load of a stream is 1 or more. The simulation stops at the last step of arrivals, or at the
         horizon.
 
     Notes
@@ -217,23 +217,23 @@ def run(
     kept = None
     if keep and isinstance(jobs, MapReduceJobs):
         units = (jobs.map + jobs.reduce_work).astype(np.float64)
-        # Slot a begins at a - 1.
+        # Step a begins at a - 1.
         kept = queue_records("slotted", policy, jobs, sim.take_records(), units, zero=1.0)
     parts = {policy: summary}, {policy: sim.slowdown()}, {policy: seconds}
     return SimulationResult("slotted", kept, *parts, complete)
 
 
 def _length(jobs: MapReduceJobs | MapReduceStream, machines: int, horizon: Any) -> tuple[int, int]:
-    """The last slot, and how many jobs are expected; ValueError for a table that takes for ever."""
+    """The last step, and how many jobs are expected; ValueError for a table that takes for ever."""
     last = 2 * _LAST_SLOT if horizon is None else check_whole("horizon", horizon, 1, _LAST_SLOT)
     if isinstance(jobs, MapReduceStream):
         if jobs.rate * jobs.mean_work >= machines:
-            last = max(jobs.slots, 1) if horizon is None else last
+            last = max(jobs.steps, 1) if horizon is None else last
             warn_of_load("last arrival" if horizon is None else "horizon")
-        return last, round(jobs.slots * jobs.rate)
+        return last, round(jobs.steps * jobs.rate)
     units = int(jobs.map.sum() + jobs.task.sum())
     if horizon is None and units > _MOST_BUSY * machines:
-        told = f"jobs: {units} units fill {units // machines} slots of machines = {machines}"
+        told = f"jobs: {units} units fill {units // machines} steps of machines = {machines}"
         ways = "say horizon, or count work in larger units"
         raise ValueError(f"{told}, more than 2^31; {ways}")
     return last, len(jobs)
@@ -245,18 +245,18 @@ def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, floa
     return bounds | ({"ratio": total / least, "tight_ratio": total / tight} if least > 0 else {})
 
 
-def _in_system(arrival: Integers, finish: Integers, slots: int) -> Floats:
-    """Number of jobs in the system in slots 1 to ``slots``: arrived, and not ended before."""
+def _in_system(arrival: Integers, finish: Integers, steps: int) -> Floats:
+    """Number of jobs in the system in steps 1 to ``steps``: arrived, and not ended before."""
     real = finish >= arrival
-    change = np.bincount(np.minimum(arrival[real], slots + 1), minlength=slots + 2).astype(float)
-    change -= np.bincount(np.minimum(finish[real] + 1, slots + 1), minlength=slots + 2)
-    return np.cumsum(change)[1 : slots + 1]
+    change = np.bincount(np.minimum(arrival[real], steps + 1), minlength=steps + 2).astype(float)
+    change -= np.bincount(np.minimum(finish[real] + 1, steps + 1), minlength=steps + 2)
+    return np.cumsum(change)[1 : steps + 1]
 
 
 def efficiency_over_time(
-    result: SimulationResult, jobs: MapReduceJobs, machines: int, *, slots: int | None = None
+    result: SimulationResult, jobs: MapReduceJobs, machines: int, *, steps: int | None = None
 ) -> dict[str, Floats]:
-    """Efficiency ratio up to every slot: flow time so far, over that of the SRPT bound so far.
+    """Efficiency ratio up to every step: flow time so far, over that of the SRPT bound so far.
 
     Parameters
     ----------
@@ -264,18 +264,18 @@ def efficiency_over_time(
         With records, of these jobs and so many machines.
     jobs : MapReduceJobs
     machines : int
-    slots : int, optional
+    steps : int, optional
         Length of the series; up to the last completion by default.
 
     Returns
     -------
-    dict of str to ndarray of float64, shape (slots,)
-        By policy; entry t - 1 is for slots 1 to t, NaN before the first arrival.
+    dict of str to ndarray of float64, shape (steps,)
+        By policy; entry t - 1 is for steps 1 to t, NaN before the first arrival.
 
     Notes
     -----
-    A job adds 1 to the flow time in every slot in which it is in the system (section III's delay
-    cost). O(J log J + slots). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9.
+    A job adds 1 to the flow time in every step in which it is in the system (section III's delay
+    cost). O(J log J + steps). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9.
     """
     records = result.kept_records()
     finishes: dict[str, Integers] = {}
@@ -285,14 +285,14 @@ def efficiency_over_time(
         finish[records["job_id"][chosen]] = records["completion"][chosen]
         finishes[policy] = finish
     best = srpt_finish(jobs, machines)
-    if slots is None:
+    if steps is None:
         ended = [finish[finish < _LAST_SLOT] for finish in finishes.values()]
-        slots = int(max((int(each.max()) for each in (best, *ended) if len(each)), default=0))
-        if slots > _MOST_SERIES:
-            raise ValueError(f"slots: the last completion is in slot {slots}; say how many to show")
+        steps = int(max((int(each.max()) for each in (best, *ended) if len(each)), default=0))
+        if steps > _MOST_SERIES:
+            raise ValueError(f"steps: the last completion is in step {steps}; say how many to show")
     with np.errstate(invalid="ignore", divide="ignore"):
-        least = np.cumsum(_in_system(jobs.arrival, best, slots))
+        least = np.cumsum(_in_system(jobs.arrival, best, steps))
         return {
-            policy: np.cumsum(_in_system(jobs.arrival, finish, slots)) / least
+            policy: np.cumsum(_in_system(jobs.arrival, finish, steps)) / least
             for policy, finish in finishes.items()
         }

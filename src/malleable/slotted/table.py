@@ -1,4 +1,4 @@
-"""Jobs of map and reduce tasks in slots: the table."""
+"""Jobs of map and reduce tasks in steps: the table."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Floats, Integers, lists_of, names_of, rows_of, wholes_of
-from malleable.domain import WORK, Table, check_whole, floats, suggesting
-from malleable.lines import counted
-from malleable.values import by_value
-from malleable.view_hook import as_html
+from malleable.arrays import Floats, Integers, lists_of, names_of, rows_of, wholes_of
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
+from malleable.validation import WORK, Table, check_whole, floats, suggesting
 
 _MOST = 2**60  # what still fits an int64 before the core says what is out of range
 
@@ -34,7 +33,7 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
 class MapReduceJobs(Table):
     """A table of jobs with map tasks of one unit and reduce tasks of one or more.
 
-    A machine does one unit of work a slot; a job's reduce tasks start after the slot of its last
+    A machine does one unit of work a step; a job's reduce tasks start after the step of its last
     map task.
 
     Parameters
@@ -42,7 +41,7 @@ class MapReduceJobs(Table):
     map : array_like of int, shape (J,)
         Number of map tasks, at least 0.
     reduce : sequence of sequences of int
-        Lengths of each job's reduce tasks [slots], at least 1; an empty list for a job without reduce
+        Lengths of each job's reduce tasks [steps], at least 1; an empty list for a job without reduce
         tasks.
     arrival : array_like of int or int
         Slot of arrival, from 1; the job may already run in it. Any order.
@@ -63,12 +62,12 @@ class MapReduceJobs(Table):
     task_offset : ndarray of int64, shape (J + 1,)
         Job j has the tasks ``task[task_offset[j]:task_offset[j + 1]]``.
     task : ndarray of int64
-        Lengths of all reduce tasks [slots].
+        Lengths of all reduce tasks [steps].
 
     See Also
     --------
     malleable.MapReduceStream : Makes such jobs at random.
-    malleable.SlottedEpoch : Decides about them slot by slot.
+    malleable.SlottedEpoch : Decides about them step by step.
     malleable.simulate : Runs them.
 
     Notes
@@ -166,7 +165,7 @@ class MapReduceJobs(Table):
 
     @property
     def reduce(self) -> list[list[int]]:
-        """Lengths of each job's reduce tasks [slots]."""
+        """Lengths of each job's reduce tasks [steps]."""
         flat, offset = self.task.tolist(), self.task_offset.tolist()
         return [flat[offset[row] : offset[row + 1]] for row in range(len(self))]
 

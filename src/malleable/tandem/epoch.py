@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import WEIGHT, check_amount, checked_choice, shown
+from malleable.display import counted
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
-from malleable.lines import counted
-from malleable.names import TandemPolicy
-from malleable.policies import policy_of
+from malleable.policies import TandemPolicy, policy_of
+from malleable.validation import WEIGHT, check_amount, checked_choice, shown
 
 
-class OverlapDecision(ExplainedDecision):
-    """Slots of each job at the map and the shuffle station from now on; `OverlapEpoch.decide` returns it.
+class TandemDecision(ExplainedDecision):
+    """Slots of each job at the map and the shuffle station from now on; `TandemEpoch.decide` returns it.
 
     Attributes
     ----------
@@ -43,12 +42,12 @@ class OverlapDecision(ExplainedDecision):
 
     See Also
     --------
-    malleable.OverlapEpoch.decide : Returns it.
+    malleable.TandemEpoch.decide : Returns it.
 
     Examples
     --------
     >>> import malleable as mb
-    >>> epoch = mb.OverlapEpoch((10, 5))
+    >>> epoch = mb.TandemEpoch((10, 5))
     >>> ids = epoch.add(map=[40.0, 8.0], shuffle=[10.0, 5.0])
     >>> decision = epoch.decide(now=0.0)
     >>> decision.ids, decision.slots, decision.share
@@ -63,7 +62,7 @@ class OverlapDecision(ExplainedDecision):
     overloaded: bool
 
 
-class OverlapEpoch(BaseEpoch):
+class TandemEpoch(BaseEpoch):
     """Decides which jobs map and which jobs shuffle, from the work left of every job.
 
     There are two stations: all map slots, and all shuffle slots. The two phases of a job overlap, because a
@@ -113,7 +112,7 @@ class OverlapEpoch(BaseEpoch):
     Examples
     --------
     >>> import malleable as mb
-    >>> epoch = mb.OverlapEpoch((10, 5), policy="max-srpt")
+    >>> epoch = mb.TandemEpoch((10, 5), policy="max-srpt")
     >>> ids = epoch.add(map=[40.0, 8.0], shuffle=[10.0, 5.0])
     >>> decision = epoch.decide(now=0.0)
     >>> decision.ids, decision.slots
@@ -136,14 +135,14 @@ class OverlapEpoch(BaseEpoch):
         self.policy = policy
         hands_on = bool(conserving) or not row.may_idle
         bounce, both = underestimates == "bounce", _both(slots)
-        self._core: _core.OverlapEpoch = _core.OverlapEpoch(
+        self._core: _core.TandemEpoch = _core.TandemEpoch(
             policy, hands_on, bounce, *both, check_amount("period", period, WEIGHT)
         )
 
     def __repr__(self) -> str:
         nouns = ("job", "map slot", "shuffle slot")
         parts = map(counted, (len(self), *self.slots), nouns)
-        return f"OverlapEpoch({self.policy}: {', '.join(parts)})"
+        return f"TandemEpoch({self.policy}: {', '.join(parts)})"
 
     @property
     def slots(self) -> tuple[int, int]:
@@ -234,7 +233,7 @@ class OverlapEpoch(BaseEpoch):
 
     def decide(
         self, now: float, *, slots: Sequence[int] | None = None, period: float | None = None
-    ) -> OverlapDecision:
+    ) -> TandemDecision:
         """Slots of each job at both stations now.
 
         Parameters
@@ -253,7 +252,7 @@ class OverlapEpoch(BaseEpoch):
         moment = check_time("now", now)
         new = None if slots is None else _both(slots)
         held = None if period is None else check_amount("period", period, WEIGHT)
-        return OverlapDecision(moment, *self._core.decide(moment, new, held))
+        return TandemDecision(moment, *self._core.decide(moment, new, held))
 
 
 def _both(slots: Sequence[int]) -> tuple[int, int]:

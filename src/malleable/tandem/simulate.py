@@ -12,17 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Floats
-from malleable.domain import (
-    check_count,
-    check_whole,
-    checked_choice,
-    checked_positive,
-    floats,
-    refuse,
-    suggesting,
-)
-from malleable.feeding import (
+from malleable.arrays import Floats
+from malleable.estimate_errors import UNDERESTIMATES
+from malleable.policies import policy_of
+from malleable.results import SimulationResult
+from malleable.streaming import (
     PART,
     Part,
     Source,
@@ -32,11 +26,17 @@ from malleable.feeding import (
     seed_of,
     warn_of_load,
 )
-from malleable.policies import policy_of
-from malleable.result import SimulationResult
-from malleable.size_errors import UNDERESTIMATES
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 from malleable.traces.job_table import table_of
+from malleable.validation import (
+    check_count,
+    check_whole,
+    checked_choice,
+    checked_positive,
+    floats,
+    refuse,
+    suggesting,
+)
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -99,11 +99,11 @@ def lower_bound(
     -----
     SRPT at each station alone, the larger total of every joint busy period (Lin et al. 2013,
     section 5.1); O(J log n) with n jobs waiting. For a batch, mixtures of both stations too (the
-    header of the core's `kernel/overlap_batch_bound`), which is never less.
+    header of the core's `kernel/tandem_batch_bound`), which is never less.
     """
     capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
-        return _core.overlap_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
+        return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     bound = _core.SrptBound()
     for part, _, _ in Source(jobs, seed_of(rng)).parts():
         bound.feed(part.arrival, *_at_speed((part.map, part.shuffle), capacity))
@@ -152,7 +152,7 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
     if not _is_batch(jobs):
         raise ValueError(f"policy = {policy!r}: plans batches only, jobs that arrive together")
     if policy == "makespan":
-        order, _ = _core.overlap_makespan(*seen)
+        order, _ = _core.tandem_makespan(*seen)
         place = np.empty(len(order))
         place[order] = np.arange(len(order))
         return _Plan("order", (place, place))
@@ -395,7 +395,7 @@ def _at_speed(sizes: tuple[Floats, ...], capacity: tuple[float, float]) -> tuple
 def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float:
     """The floor under the sum of responses: that of SRPT at each station, or of a batch."""
     if lone is None and isinstance(jobs, MapShuffleJobs):
-        return _core.overlap_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
+        return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     return float(lone.total())
 
 

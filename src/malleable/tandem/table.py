@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Floats, floats_of, given, names_of, rows_of
-from malleable.domain import (
+from malleable.arrays import Floats, floats_of, given, names_of, rows_of
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
+from malleable.validation import (
     WEIGHT,
     WORK,
     Table,
@@ -19,9 +21,6 @@ from malleable.domain import (
     checked_positive,
     suggesting,
 )
-from malleable.lines import counted
-from malleable.values import by_value
-from malleable.view_hook import as_html
 
 _COLUMNS = ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate")
 
@@ -67,7 +66,7 @@ class MapShuffleJobs(Table):
     See Also
     --------
     malleable.MapShuffleStream : Makes such jobs at random.
-    malleable.OverlapEpoch : Decides about them.
+    malleable.TandemEpoch : Decides about them.
     malleable.simulate : Runs them.
 
     Notes

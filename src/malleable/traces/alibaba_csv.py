@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import re
 
-from malleable.domain import check_whole, shown
 from malleable.traces.formats import File, Head, register
 from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
+from malleable.validation import check_whole, shown
 
 _COLUMNS = 9
 _STATUSES = ("Terminated", "Failed", "Running", "Waiting", "Ready", "Cancelled", "Interrupted")

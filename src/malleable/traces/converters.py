@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from malleable.cluster.table import ClusterJobs, cluster_flows, task_counts
-from malleable.domain import ALL_SLOTS, checked_choice, checked_positive, shown
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
@@ -31,6 +30,7 @@ from malleable.traces.converting import (
     zero,
 )
 from malleable.traces.phases import Phase, filled
+from malleable.validation import ALL_SLOTS, checked_choice, checked_positive, shown
 
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
@@ -270,7 +270,7 @@ def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> Ma
     work, maps = left(trace, "map", None, {})[0][rows], trace.map.tasks[rows]
     if slot is None:
         if not work.sum() > 0.0:
-            ways = "say slot", "--slot-seconds S says it"
+            ways = "say slot", "--step-seconds S says it"
             raise AdvisedError("no map task has a time that could be a slot's length", *ways)
         slot = float(work.sum() / maps.sum())
     lengths: list[list[int]] = [[] for _ in range(len(trace))]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from malleable.cluster.table import ClusterJobs
-from malleable.domain import checked_choice, checked_positive
 from malleable.files.bad_records import BadRecords
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, Integers, Jobs
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.phases import Phase
+from malleable.validation import checked_choice, checked_positive
 
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from malleable.domain import shown
 from malleable.files.json import of_kind, text_of, texts_of
 from malleable.files.reading import MAX_SIZE, Source, telling_of
 from malleable.files.writing import write_file
@@ -17,6 +16,7 @@ from malleable.jobs.table import ALL_SLOTS, check_keys, check_slots
 from malleable.traces.formats import File, read, register
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _FLOW = ("name", "arrival", "weight", "deadline", "sla", "jobs")
 _NUMBERS = {"arrival": 0.0, "weight": 1.0, "deadline": math.inf}

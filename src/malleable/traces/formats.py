@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
-from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
 from malleable.files.json import parse_json
 from malleable.files.reading import (
@@ -32,6 +31,7 @@ from malleable.files.reading import (
 )
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 Record = TypeVar("Record")
 Table = TypeVar("Table")

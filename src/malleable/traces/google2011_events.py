@@ -23,10 +23,10 @@ from array import array
 
 import numpy as np
 
-from malleable.domain import shown
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _COLUMNS = 13
 _SCHEDULE, _EVICT, _FINISH, _UPDATE = 1, 2, 4, 7

@@ -17,7 +17,6 @@ from itertools import chain
 from typing import IO, Any, NamedTuple, TypeAlias
 
 from malleable.cluster.table import ClusterJobs
-from malleable.domain import check_keys, near, shown
 from malleable.files.bad_records import BadRecords
 from malleable.files.csv import check_head, csv_rows, csv_text, without_apostrophe
 from malleable.files.numbers import parse_moment, parse_number
@@ -39,6 +38,7 @@ from malleable.traces.arrow_columns import PARQUET_MAGIC, frame_columns, is_fram
 from malleable.traces.formats import File, Head, register, register_frames
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
+from malleable.validation import check_keys, near, shown
 
 _Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"
 _INT64_END = 2**63

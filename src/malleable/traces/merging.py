@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from malleable.columns import Integers, numbered
+from malleable.arrays import Integers, numbered
+from malleable.display import counted
 from malleable.files.numbers import parse_moment
-from malleable.lines import counted
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from malleable.domain import ALL_SLOTS
+from malleable.checkpoints import by_value
 from malleable.jobs.table import Floats, Integers
-from malleable.values import by_value
+from malleable.validation import ALL_SLOTS
 
 _MOST_TASKS = 1 << 24  # that are listed one by one
 

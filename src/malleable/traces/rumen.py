@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from malleable.domain import shown
+from malleable.display import counted
 from malleable.files.advice import AdvisedError
 from malleable.files.json import STRICT_DECODER, is_number, text_of
 from malleable.files.reading import DAMAGED, damage
-from malleable.lines import counted
 from malleable.traces.formats import File, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _CHUNK = 4096  # characters; what lies before damage in the same part is lost
 _LATEST = 2.0**60  # ms

@@ -34,12 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from malleable.domain import shown
 from malleable.files.csv import check_head
 from malleable.files.numbers import parse_moment, parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _ID = re.compile(r"(\d+)(?:(_\d+|_\[([^\]]*)\])|\+\d+)?(\.\S+)?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?", re.ASCII)

@@ -28,11 +28,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from malleable.domain import shown
 from malleable.files.json import is_number, of_kind, parse_json
 from malleable.traces.formats import File, Head, check_part, register
 from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _EVENT = re.compile(r'\s*\{\s*"Event"\s*:\s*"([^"\\]*)"')
 _LATEST = 2.0**53  # ms

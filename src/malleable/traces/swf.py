@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from malleable.domain import shown
 from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _FIELDS = 18
 _LATEST = 2.0**50  # s

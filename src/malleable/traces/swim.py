@@ -14,11 +14,11 @@ import math
 
 import numpy as np
 
-from malleable.domain import shown
 from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 _FIELDS = ("submit time", "gap", "map input", "shuffle", "reduce output")
 _END = 2.0**60  # no time in seconds and no number of bytes comes near it

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.cluster.table import ClusterJobs
-from malleable.domain import ALL_SLOTS, shown
 from malleable.flows.table import Flows
 from malleable.jobs.table import Jobs
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
+from malleable.validation import ALL_SLOTS, shown
 
 
 def trace_of(table: Any, **more: Any) -> Trace:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from malleable.checkpoints import by_value
+from malleable.display import as_html, counted
 from malleable.jobs.table import Floats, SlaSteps
-from malleable.lines import counted
-from malleable.traces import converters, converting, recorded
+from malleable.traces import converters, converting, recorded_schedule
 from malleable.traces.phases import Column, Phase
-from malleable.values import by_value
-from malleable.view_hook import as_html
 
 
 @by_value()
@@ -135,4 +134,4 @@ class Trace:
     map_reduce = converters.map_reduce
     tasks = converters.tasks
     task_rows = converters.task_rows
-    recorded = recorded.recorded
+    recorded = recorded_schedule.recorded

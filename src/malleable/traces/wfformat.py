@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from malleable.domain import shown
 from malleable.files.json import amount_of, of_kind, text_of, texts_of
 from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, Head, register
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
+from malleable.validation import shown
 
 
 def _tasks(holder: Any, where: str) -> list[Mapping[str, Any]]:

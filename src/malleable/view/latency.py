@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable import _core
-from malleable.domain import check_whole
 from malleable.jobs.epoch import Decision, Epoch
 from malleable.jobs.generate import lognormal_jobs
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
 from malleable.planning import plan
 from malleable.policies import policy_of
+from malleable.validation import check_whole
 from malleable.view.text import Column, Table, columns_table, wall_time
 
 SHARE = 0.01

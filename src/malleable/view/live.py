@@ -15,9 +15,9 @@ from typing import Any
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
 from malleable.live.journal import Attempt
-from malleable.live.ledger import Progress, Work
+from malleable.live.journal_rows import ExpectedEnd
+from malleable.live.ledger import JobState, Progress
 from malleable.live.packs import LARGE
-from malleable.live.recorded import Expected
 from malleable.live.shell_text import quoted
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.clock import Clock
@@ -42,7 +42,7 @@ BACKUPS = "backups won"
 """Head of the column of backup tasks."""
 
 
-def backups_text(job: JobStatus | Work) -> str:
+def backups_text(job: JobStatus | JobState) -> str:
     """Backup tasks that ended before the attempt beside them, of all; empty: there was none."""
     return _share(job.backups_won, job.backup_tasks) if job.backup_tasks else ""
 
@@ -65,7 +65,7 @@ def end_text(end: float, early: float, late: float) -> str:
     return at if first == last else f"{at} ({first} to {last})"
 
 
-def _expected(end: Expected) -> str:
+def _expected(end: ExpectedEnd) -> str:
     return (
         f"expected end {end_text(end.at, end.early, end.late)}{'' if math.isnan(end.at) else ' s'}"
     )
@@ -164,7 +164,7 @@ def _plain_job(job: JobStatus) -> dict[str, Any]:
 
 
 def plan_table(
-    jobs: Sequence[Job], expected: Sequence[Expected], end: Expected, slots: int
+    jobs: Sequence[Job], expected: Sequence[ExpectedEnd], end: ExpectedEnd, slots: int
 ) -> Table:
     """The jobs that would run, and when they are expected to end."""
     unknown = sum(math.isnan(own.at) for own in expected)
@@ -181,7 +181,7 @@ def plan_table(
     return columns_table(title, range(len(jobs)), columns, left=2)
 
 
-def line_text(progress: Progress, rate: float, end: Expected, width: float = math.inf) -> str:
+def line_text(progress: Progress, rate: float, end: ExpectedEnd, width: float = math.inf) -> str:
     """A run in a line: per cent, counts, tasks that end a second, and the time that is left.
 
     What matters least is left out where it would be wider than ``width``.
@@ -231,7 +231,7 @@ def bar(share: float, width: int, plain: bool) -> str:
     return ("#" * full).ljust(width, ".") if plain else "\u2588" * full + "\u2591" * (width - full)
 
 
-def plan_json(jobs: Sequence[Job], expected: Sequence[Expected]) -> list[dict[str, Any]]:
+def plan_json(jobs: Sequence[Job], expected: Sequence[ExpectedEnd]) -> list[dict[str, Any]]:
     """As the table, with all numbers."""
     return [
         {

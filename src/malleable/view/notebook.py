@@ -20,10 +20,10 @@ from malleable.flows.table import Flows
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import ALL_SLOTS, Jobs
 from malleable.replications import Replications
-from malleable.result import SimulationResult
+from malleable.results import SimulationResult
 from malleable.slotted.epoch import SlottedDecision
 from malleable.slotted.table import MapReduceJobs
-from malleable.tandem.epoch import OverlapDecision
+from malleable.tandem.epoch import TandemDecision
 from malleable.tandem.table import MapShuffleJobs
 from malleable.view.clock import Clock
 from malleable.view.drawing import image_bytes
@@ -76,7 +76,7 @@ _SHOWN: dict[type, str] = {
     TaskStarts: "ids phase task node",
     BaseDecision: "ids slots changed",
     FlowDecision: "ids slots changed ready",
-    OverlapDecision: "ids slots share changed",
+    TandemDecision: "ids slots share changed",
     SlottedDecision: "ids slots maps reduces changed",
 }
 _USUAL = {"weight": 1.0, "deadline": np.inf, "reduce_slots": 0}

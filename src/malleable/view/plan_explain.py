@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable.columns import Integers, rows_of
+from malleable.arrays import Integers, rows_of
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.policies import Policy, policy_of
@@ -80,7 +80,7 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
         yield f"{printable(jobs.name[row])}: {story}; {_cost(plan, row, completion)}"
 
 
-def held_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> Iterator[str]:
+def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> Iterator[str]:
     """One line for each of these rows of a decision that is held; ``shown`` is what the core says of them.
 
     O(rows) beside O(J) for places in the order.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from malleable.replications import Interval, Replications
-from malleable.result import SimulationResult
+from malleable.results import SimulationResult
 from malleable.view.drawing import new_figure, picture
 from malleable.view.simulations import REFERENCE, SUBJECT, gain
 

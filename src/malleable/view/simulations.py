@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from malleable.replications import Interval, Replications, interval
-from malleable.result import SimulationResult
+from malleable.results import SimulationResult
 from malleable.simulation import FAIR, is_fair
 from malleable.view.text import (
     counted,
@@ -45,7 +45,7 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "loop": (
             *("mean_tardiness", "max_tardiness", "tardy_share", "end_error"),
-            *("utilisation", "idle_held", "overload", "decisions", "unfinished"),
+            *("utilisation", "idle_assigned", "overload", "decisions", "unfinished"),
         ),
     },
     "cluster": {
@@ -75,7 +75,7 @@ _HEADS = {
     "max_tardiness": "max tardiness [s]",
     "tardy_share": "late",
     "end_error": "told ends off by",
-    "idle_held": "idle until next",
+    "idle_assigned": "idle until next",
     "overload": "overloaded",
     "jain_fairness": "evenness of stretch (Jain)",
     "missed_deadlines": "late",
@@ -92,7 +92,7 @@ _SHARES = (
     "utilisation",
     "locality",
     "share",
-    "idle_held",
+    "idle_assigned",
     "overload",
     "end_error",
 )

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from malleable.lines import counted as counted  # noqa: PLC0414 (the alias says that the name is passed on)
-from malleable.lines import printable as printable  # noqa: PLC0414 (likewise)
+from malleable.display import counted as counted  # noqa: PLC0414 (the alias says that the name is passed on)
+from malleable.display import printable as printable  # noqa: PLC0414 (likewise)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions

@@ -43,7 +43,7 @@ template <typename Kind, typename Call>
 int with(Kind* handle, const Call& call) noexcept {
   return guarded([&] {
     if (handle == nullptr || handle->tag != Kind::kTag) throw_no_handle();
-    const Turn turn(*handle->busy);
+    const UseGuard turn(*handle->busy);
     std::visit([&](auto* object) { call(*object); }, handle->object);
   });
 }

@@ -13,11 +13,11 @@
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/own_lines.hpp"
 #include "malleable/model/penalties.hpp"
-#include "malleable/model/turn.hpp"
+#include "malleable/model/use_guard.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/flow_epoch.hpp"
-#include "malleable/policy/overlap_epoch.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
+#include "malleable/policy/tandem_epoch.hpp"
 #include "malleable/scheduler/scheduler.hpp"
 
 namespace malleable::embed {
@@ -72,9 +72,8 @@ struct PolicyAndScheduler {
 
 }  // namespace malleable::embed
 
-struct malleable_epoch
-    : malleable::embed::Handle<1, malleable::Epoch, malleable::FlowEpoch, malleable::OverlapEpoch,
-                               malleable::SlottedEpoch> {
+struct malleable_epoch : malleable::embed::Handle<1, malleable::Epoch, malleable::FlowEpoch,
+                                                  malleable::TandemEpoch, malleable::SlottedEpoch> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
   std::vector<malleable::Kind> kinds, objective;  // of a call; the one kind of its flows

@@ -24,7 +24,7 @@ namespace malleable {
 class DeadlinePacking {
  public:
   // Schedules by `due` (from problem.now; infinite: after the others). The deadlines should pass
-  // the test of forced_work.hpp; what does not fit ends later than it should. Not for gangs. Fills
+  // the test of demand_bound.hpp; what does not fit ends later than it should. Not for gangs. Fills
   // completion (from problem.now) and the plan's start, allocation and pieces. `order` receives the
   // jobs by deadline.
   void run(const Problem& problem, std::span<const double> due, std::span<Index> order,
@@ -34,7 +34,7 @@ class DeadlinePacking {
   struct Column {
     double start, used;
   };
-  struct Held {
+  struct Piece {
     double start, end, slots;
   };
   std::size_t split(double time);
@@ -47,8 +47,8 @@ class DeadlinePacking {
   void pull_forward(const Problem& problem, Index job, double& completion);
 
   KeySort sorter_;
-  std::vector<Column> columns_;          // used slots over time; the last column never ends
-  std::vector<std::vector<Held>> held_;  // pieces of each job
+  std::vector<Column> columns_;           // used slots over time; the last column never ends
+  std::vector<std::vector<Piece>> held_;  // pieces of each job
   std::vector<std::pair<double, double>> drops_;
 };
 

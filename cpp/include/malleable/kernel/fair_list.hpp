@@ -1,11 +1,11 @@
-// FAIR over flows (FlowFlex, section 5.1): at every moment the integer waterline over the jobs that
+// FAIR over flows (FlowFlex, section 5.1): at every moment integer water-filling over the jobs that
 // are ready, min(level, maximum) slots each, what is left over one each by index.
 //
-// From one event to the next few shares change, so the waterline is kept rather than drawn anew:
-// counts and sums of the ready jobs by maximum (Fenwick trees) give the level, the jobs that have
-// one slot more than the level are those up to a boundary, which moves by as many jobs as gain or
-// lose a slot. Only when the level itself changes are all ready jobs looked at, and then at most as
-// many as there are slots hold any. O((jobs + pieces) log jobs).
+// From one event to the next few shares change, so the water_filling is kept rather than drawn
+// anew: counts and sums of the ready jobs by maximum (Fenwick trees) give the level, the jobs that
+// have one slot more than the level are those up to a boundary, which moves by as many jobs as gain
+// or lose a slot. Only when the level itself changes are all ready jobs looked at, and then at most
+// as many as there are slots hold any. O((jobs + pieces) log jobs).
 #pragma once
 
 #include <span>

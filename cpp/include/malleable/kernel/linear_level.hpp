@@ -1,5 +1,5 @@
 // About the least level of a maximum at which the deadlines of very many jobs can all be met, where
-// each penalty is a line: slope x (completion - at). It is what ForcedWork::level finds, but for
+// each penalty is a line: slope x (completion - at). It is what DemandBound::level finds, but for
 // what happens within cells of time; without an instance, without sorting, from a level that may be
 // near. An order of decisions needs no more.
 //

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
+#include "malleable/kernel/lagrangian_bound.hpp"
 #include "malleable/kernel/mean_busy_time.hpp"
-#include "malleable/kernel/price_bound.hpp"
 
 namespace malleable {
 
@@ -26,8 +26,8 @@ class LowerBound {
 
  private:
   MeanBusyTime mean_busy_time_;
-  ForcedWork forced_work_;
-  PriceBound prices_;
+  DemandBound demand_bound_;
+  LagrangianBound prices_;
   std::vector<double> earliest_, absolute_;
 };
 

@@ -1,7 +1,7 @@
 // A set of jobs that can all end by their due times together, built job by job.
 //
 // Jobs of the set, each with a due time, can be on time together if and only if the work forced by
-// t (forced_work.hpp) fits into S t for all t; others hold their minima. The sum of what is forced
+// t (demand_bound.hpp) fits into S t for all t; others hold their minima. The sum of what is forced
 // has its peaks at due times and where a minimum has done all, so the test is exact where all of
 // these are on the grid. On a coarser grid, due times are rounded down to it, so that a set that
 // passes still can be on time, but for peaks of minima between two times. A job

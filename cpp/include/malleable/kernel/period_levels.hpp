@@ -2,7 +2,7 @@
 // tardy jobs.
 //
 // A level of penalties is a deadline for every job, and a deadline says how many slots the job must
-// hold in this period (kernel held_level). So maxima go by the least level, not below 0, whose
+// hold in this period (kernel periodic_level). So maxima go by the least level, not below 0, whose
 // deadlines can all be met in whole slot-periods: every job gets what it must hold, then by
 // deadlines what it can use fully, or more if its deadline lies within the period; what is left
 // over ends jobs sooner (slot_periods). A sum of tardiness goes by the same deadlines if all can be
@@ -10,15 +10,15 @@
 // job that weighs least for the slot-periods that it takes is given up; such jobs come last.
 //
 // Lateness below 0 is not made less: to end early what has time wastes slots. Minima are handed out
-// before. O(J) a test of deadlines (see held_level), some twenty tests for a least level; giving up
-// O(J log J); slots O(J) expected. Source: ours.
+// before. O(J) a test of deadlines (see periodic_level), some twenty tests for a least level;
+// giving up O(J log J); slots O(J) expected. Source: ours.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/held_level.hpp"
+#include "malleable/kernel/periodic_level.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 
@@ -33,7 +33,7 @@ class PeriodLevels {
                std::span<const double> weight);
 
   // slots[j] for every job, by the deadlines found last.
-  void share(const HeldJobs& jobs, std::span<double> slots);
+  void share(const PeriodicJobs& jobs, std::span<double> slots);
   // Of these: small is urgent.
   std::span<const double> key() const { return key_; }
 
@@ -42,7 +42,7 @@ class PeriodLevels {
   void set_keys();
   bool late(std::size_t j) const { return given_up_[j] != 0; }
 
-  HeldLevel test_;
+  PeriodicLevel test_;
   std::vector<double> due_, key_, room_, behind_;
   std::vector<std::uint8_t> given_up_;  // jobs whose deadlines are not kept
   PrioritySelection selection_;

@@ -17,7 +17,8 @@
 //
 // O(J log J), and O(h) for each price that is tried, h jobs getting slots behind their minima. Over
 // the order alone the price gives 8 % of the mean stretch and nothing of the mean response on eight
-// families of streams (benchmarks/mechanisms/families), and 2 % and 20 % on the proving ground.
+// families of streams (benchmarks/mechanisms/families), and 2 % and 20 % in the benchmarks against
+// rivals.
 #pragma once
 
 #include <span>
@@ -33,7 +34,7 @@ class PeriodPrices {
   // slots[j] for every job; the jobs expected within a period pay `coming` a second. Jobs that
   // `held` more than their minima (empty: none) count as (1 + hysteresis) times as urgent. Equal
   // keys go to less work, then to the lower index. Speed-up is linear. Allocates nothing once warm.
-  void run(const HeldJobs& jobs, double coming, double hysteresis, std::span<const double> held,
+  void run(const PeriodicJobs& jobs, double coming, double hysteresis, std::span<const double> held,
            std::span<double> slots);
 
   // Of the last run; small is urgent.
@@ -41,10 +42,10 @@ class PeriodPrices {
   double price() const { return price_; }
 
  private:
-  void set_keys(const HeldJobs& jobs, double hysteresis, std::span<const double> held);
-  double serve(const HeldJobs& jobs, double price, std::span<double> slots) const;
-  double cost(const HeldJobs& jobs, std::span<const double> slots) const;
-  void let_some_wait(const HeldJobs& jobs, std::span<double> slots);
+  void set_keys(const PeriodicJobs& jobs, double hysteresis, std::span<const double> held);
+  double serve(const PeriodicJobs& jobs, double price, std::span<double> slots) const;
+  double cost(const PeriodicJobs& jobs, std::span<const double> slots) const;
+  void let_some_wait(const PeriodicJobs& jobs, std::span<double> slots);
 
   double price_ = 0.0;
   double waiting_ = 0.0;  // what jobs pay a second that do not end in this period by their minima

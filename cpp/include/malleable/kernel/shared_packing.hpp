@@ -7,7 +7,7 @@
 //   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by
 //              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) (Berg, Vesilo,
 //              Harchol-Balter 2020). q = 1 is FAIR; q infinite: the first one takes all it can use.
-// between minima and maxima, in whole slots by the waterline, or
+// between minima and maxima, in whole slots by the water_filling, or
 //   by gains   each slot where value times what it adds is largest (marginal_gains).
 // Tables that are not concave: shares end at corners of their hulls (marginal_gains settles them).
 // O(J) a completion, and what gains cost.
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "malleable/kernel/marginal_gains.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/model/plan.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/speedups.hpp"
@@ -69,7 +69,7 @@ class SharedPacking {
   double leading_ = 0.0;   // sum of shares by order, when they were made
   std::vector<double> slots_, next_, rate_, since_, held_;
   std::vector<Index> place_;
-  Waterline waterline_;
+  WaterFilling water_filling_;
 };
 
 }  // namespace malleable

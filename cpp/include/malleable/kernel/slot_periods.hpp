@@ -35,7 +35,7 @@ double cap_at_period(double work, double period, double low, double high);
 void cap_at_period(Problem& problem, double period, const SpeedupView& speedup = {});
 
 // Jobs that share slots for one period.
-struct HeldJobs {
+struct PeriodicJobs {
   double slots, period;
   std::span<const double> work, low, high;  // what is left; minima that fit together; maxima
   std::span<const double> value;            // of a second earlier; empty: 1
@@ -48,7 +48,7 @@ class LeftOverSlots {
  public:
   // Adds what `slots` leave free, up to maxima. Where no value is gained, slots stay free; their
   // number comes back. Equal gains go to the lower index. Allocates nothing once warm.
-  double hand_out(const HeldJobs& jobs, std::span<double> slots);
+  double hand_out(const PeriodicJobs& jobs, std::span<double> slots);
   double hand_out(const Problem& problem, double period, std::span<const double> value,
                   std::span<double> slots, const SpeedupView& speedup = {}) {
     return hand_out(
@@ -56,7 +56,7 @@ class LeftOverSlots {
   }
 
  private:
-  void mark(const HeldJobs& jobs, std::span<const double> slots);
+  void mark(const PeriodicJobs& jobs, std::span<const double> slots);
 
   std::vector<std::size_t> who_;  // jobs that gain
   std::vector<double> low_, high_, scale_, given_;

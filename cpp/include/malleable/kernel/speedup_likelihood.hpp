@@ -5,7 +5,7 @@
 // which the tasks started, are normal around a level, and the level need not stay the same: a user
 // who lists the short tasks first would look like tasks that slow each other down. So there are
 // four models of the level: it is constant; it jumps now and then; it jumps and walks; it follows a
-// line. kernel/speedup_belief weighs them. Each is averaged over standard deviations of a task
+// line. kernel/speedup_posterior weighs them. Each is averaged over standard deviations of a task
 // around its level. What is known is when tasks ended: the density of that is the density of y
 // times s^(p - 1) / V, s just before the end. Without this factor long tasks, which end beside few
 // others, would speak for a p near 1.

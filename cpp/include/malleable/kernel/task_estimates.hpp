@@ -11,8 +11,8 @@
 // phase is what finished phases showed. Seconds are means: the less sure a logarithm is, the more.
 //
 // p, where s tasks of a phase that run together do s^p of what one does alone, is what two things
-// say: each phase's own tasks (kernel/speedup_belief), which may differ by group, and phases that
-// had been told their seconds and ran on few or on many slots.
+// say: each phase's own tasks (kernel/speedup_posterior), which may differ by group, and phases
+// that had been told their seconds and ran on few or on many slots.
 //
 // A phase that finished costs O(1), an estimate O(1) with at most 30 Newton steps. Memory:
 // O(groups). Sources: overlap, section 4.3 (estimates); the censored likelihood of a log-normal
@@ -26,10 +26,10 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/change_point.hpp"
 #include "malleable/kernel/gittins.hpp"
-#include "malleable/kernel/level_change.hpp"
-#include "malleable/kernel/seen_tasks.hpp"
-#include "malleable/kernel/speedup_belief.hpp"
+#include "malleable/kernel/speedup_posterior.hpp"
+#include "malleable/kernel/task_samples.hpp"
 #include "malleable/model/cluster.hpp"
 #include "malleable/model/state.hpp"
 
@@ -64,12 +64,12 @@ class TaskEstimates {
 
   // What is known of a phase before a task of it has run: what its user said (0: nothing), and
   // whether the program is one that ran before.
-  struct Told {
+  struct Stated {
     double said = 0.0;
     std::int64_t group = kNoGroup;
     std::size_t user = 0;
   };
-  LogMean prior(Phase p, const Told& told) const;
+  LogMean prior(Phase p, const Stated& told) const;
   // Sums of squares around phases' means.
   struct Within {
     double xx = 0.0, xy = 0.0, yy = 0.0, freedom = 0.0;
@@ -91,7 +91,7 @@ class TaskEstimates {
   // A phase that goes on, of which tasks have ended, and what is believed of it.
   struct Shown {
     LogMean now;
-    Told told;
+    Stated told;
     Run* run = nullptr;  // if it is more than one task that is like that
   };
   // In place of what was shown. These phases speak for others beside those that finished.
@@ -103,16 +103,16 @@ class TaskEstimates {
   // has ended.
   void count_begun(Phase p, std::int64_t group, double began, double sign);
   // What a phase's tasks say of its program, if `now` is believed of it and so many go on.
-  Run run_of(Phase p, double speedup, const LogMean& now, const SeenTasks& seen,
+  Run run_of(Phase p, double speedup, const LogMean& now, const TaskSamples& seen,
              const RunningTasks& running) const;
   // Whether its tasks have come to take other times as it went on.
-  LevelChange change(Phase p, double speedup, const SeenTasks& seen,
+  ChangePoint change(Phase p, double speedup, const TaskSamples& seen,
                      const RunningTasks& running) const {
     return find_change(seen, seen.latest, 1.0 - speedup, scatter(p), running);
   }
   // With what its tasks have shown, if p is `speedup`. If times have changed, the tasks since then
   // speak for those to come.
-  LogMean posterior(Phase p, double speedup, const LogMean& prior, const SeenTasks& seen,
+  LogMean posterior(Phase p, double speedup, const LogMean& prior, const TaskSamples& seen,
                     const RunningTasks& running) const;
   // Seconds of an average task.
   double seconds(Phase p, const LogMean& of) const;
@@ -124,12 +124,12 @@ class TaskEstimates {
   }
   // What tasks of a phase that goes on have shown of their group's p; false: there is too little
   // new.
-  bool look_at_speedup(SeenTasks& seen, std::int64_t group);
+  bool look_at_speedup(TaskSamples& seen, std::int64_t group);
   // The phase goes, however it ended.
-  void close(SeenTasks& seen, std::int64_t group);
+  void close(TaskSamples& seen, std::int64_t group);
   // All `tasks` of a phase have finished, of which some were seen. Whether its program seems to
   // have changed only now.
-  bool learn(Phase p, const Told& told, SeenTasks& seen, double tasks);
+  bool learn(Phase p, const Stated& told, TaskSamples& seen, double tasks);
 
   // What is believed of p: its mean, and the chances on the grid of kernel/speedup_likelihood; of
   // any group, and of one.
@@ -150,7 +150,7 @@ class TaskEstimates {
   // phases and counts of their work, and by phase three numbers a group and a user: how many runs
   // or statements, the mean of their logarithms, the sum of squares around that. Also by group, how
   // many tasks have shown p, and the logarithm of how well each p explains them; and by phase, what
-  // shows whether a group has changed: sums over its runs of c and cc (kernel/level_change), and of
+  // shows whether a group has changed: sums over its runs of c and cc (kernel/change_point), and of
   // the latest ones how many they are and sums of y, yy, c and cc.
   static constexpr std::size_t kOfChange = 7;
   struct History {
@@ -204,7 +204,7 @@ class TaskEstimates {
   // Of a program, since it changed last beyond doubt.
   struct Group {
     Runs runs;
-    double c = 0.0, cc = 0.0;  // as in kernel/level_change
+    double c = 0.0, cc = 0.0;  // as in kernel/change_point
     LatestTasks latest;
 
     TaskSums sums() const;
@@ -221,12 +221,12 @@ class TaskEstimates {
   // Phases that go on.
   struct Open {
     // Phases of a group of which no task has ended: how many, and the sum of their begins.
-    struct Begun {
+    struct StartedTask {
       double count = 0.0, began = 0.0;
       void state(State& s) { s(count, began); }
     };
     std::vector<TaskSums> of;  // by group
-    std::vector<Begun> begun;
+    std::vector<StartedTask> begun;
     Runs all;
     Within within;
 
@@ -248,7 +248,7 @@ class TaskEstimates {
   static double checked(double number, bool any);
   static void read_changes(const std::vector<double>& numbers, std::vector<Group>& groups);
   static std::vector<Runs> read_runs(const std::vector<double>& numbers, const char* whose);
-  static std::vector<SpeedupBelief::Said> read_speedups(const std::vector<double>& numbers);
+  static std::vector<SpeedupPosterior::Said> read_speedups(const std::vector<double>& numbers);
   SpeedupCurve between_phases() const;
   void fit_speedup();
   void look_at_speedups();
@@ -263,12 +263,12 @@ class TaskEstimates {
                    const RunningTasks& running) const;
   Group& group(Phase p, std::int64_t group);
   TaskSums open_runs(Phase p, std::int64_t group) const;
-  LevelChange group_change(Phase p, std::int64_t group) const;
+  ChangePoint group_change(Phase p, std::int64_t group) const;
   RunningTasks begun(Phase p, std::int64_t group) const;
   void put_run(Phase p, std::int64_t group, Run& shown, const Run& now);
   double near_group(Phase p, std::int64_t group, const Run& run) const;
   void add_run(Phase p, std::int64_t group, Run& run);
-  Within around_levels(double of_group, const SeenTasks& seen, const LevelChange& change) const;
+  Within around_levels(double of_group, const TaskSamples& seen, const ChangePoint& change) const;
   LogMean from_user(Phase p, double said, std::size_t user) const;
 
   double default_;    // logarithm
@@ -278,7 +278,7 @@ class TaskEstimates {
   Open open_[2];
   Errors errors_[2], open_errors_[2];
   Within within_[2];
-  SpeedupBelief belief_;
+  SpeedupPosterior belief_;
   // Of these sums.
   double speedup_ = 1.0;
   double alike_speedup_ = 1.0, alike_variance_ = 0.0;  // of p if all groups are alike

@@ -1,10 +1,10 @@
 // SRPT on a pool of machines without precedence between map and reduce, kept incrementally.
 //
-// In each slot the jobs with the least total work left get machines first, as many as they have
+// In each step the jobs with the least total work left get machines first, as many as they have
 // units left; within a job, map units go before reduce units. The total flow time of this schedule
 // is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and
 // ASRPT takes its map tasks from it. While nobody arrives the order of the jobs does not change, so
-// several slots may be poured at once. add and cancel O(log n), pour O(log n) a job served.
+// several steps may be poured at once. add and cancel O(log n), pour O(log n) a job served.
 #pragma once
 
 #include <cstdint>
@@ -59,14 +59,14 @@ class VirtualSrpt {
   std::vector<Served> served_;
 };
 
-// The slot in which every job ends in that schedule; jobs in order of arrival, those without work
-// end in the slot before their arrival. The sum of finish - arrival + 1 is the bound of lemma 1.
+// The step in which every job ends in that schedule; jobs in order of arrival, those without work
+// end in the step before their arrival. The sum of finish - arrival + 1 is the bound of lemma 1.
 //
-// Returns what can be added to that sum, because a job with both phases never ends in the slot of
-// its arrival. SRPT ends as many jobs by any time as any schedule can (Schrage 1968). In slot t the
+// Returns what can be added to that sum, because a job with both phases never ends in the step of
+// its arrival. SRPT ends as many jobs by any time as any schedule can (Schrage 1968). In step t the
 // new jobs with both phases stay unfinished, and of the others at most as many are done as SRPT
-// without the new ones would end. Summed over the slots, the difference to SRPT's own endings is
-// delay that no schedule avoids. O(J log J), however many slots there are.
+// without the new ones would end. Summed over the steps, the difference to SRPT's own endings is
+// delay that no schedule avoids. O(J log J), however many steps there are.
 std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
                          std::span<std::int64_t> finish);
 

@@ -1,6 +1,6 @@
 // FAIR's level in whole slots, where the minima of all jobs fit: the largest l with
 // sum clamp(l, m_j, M_j) <= S. What is left over goes one each to the first jobs that are at the
-// level and below their maximum: the allocation of kernel/waterline without weights.
+// level and below their maximum: the allocation of kernel/water_filling without weights.
 //
 // The level is sought from the last one by Newton steps on the number of jobs at the level, between
 // bounds that are halved when a step leaves them: O(J) each, few of them. Allocates nothing.

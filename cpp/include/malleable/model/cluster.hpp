@@ -42,7 +42,7 @@ struct ClusterColumn {
   // Entries: one a row; one more, for lists of which the next column has the entries; any number.
   enum class Length : std::uint8_t { kRows, kOffsets, kAny };
   // The scheduler is told it, and keeps it; or only the simulation knows it.
-  enum class Of : std::uint8_t { kBoth, kToldOnly, kSimulation };
+  enum class Of : std::uint8_t { kBoth, kSchedulerOnly, kSimulation };
 
   const char* name;
   Of of = Of::kSimulation;
@@ -108,7 +108,7 @@ struct ClusterJobColumns {
             tables.tasks[p]...);
       visit(
           ClusterColumn{
-              .name = seconds, .of = kToldOnly, .range = work, .needed = true, .length = kAny},
+              .name = seconds, .of = kSchedulerOnly, .range = work, .needed = true, .length = kAny},
           tables.seconds[p]...);
       visit(ClusterColumn{.name = offset, .length = kOffsets}, tables.offset[p]...);
       visit(ClusterColumn{.name = least, .of = kBoth, .most = kMostSlots}, tables.min_slots[p]...);
@@ -128,9 +128,9 @@ struct ClusterJobColumns {
     visit(ClusterColumn{.name = "user", .of = kBoth}, tables.user...);
     visit(ClusterColumn{.name = "group", .of = kBoth, .spare = -1.0}, tables.group...);
     visit(ClusterColumn{.name = "flow", .of = kBoth}, tables.flow...);
-    visit(ClusterColumn{.name = "after_offset", .of = kToldOnly, .length = kOffsets},
+    visit(ClusterColumn{.name = "after_offset", .of = kSchedulerOnly, .length = kOffsets},
           tables.after_offset...);
-    visit(ClusterColumn{.name = "after", .of = kToldOnly, .length = kAny}, tables.after...);
+    visit(ClusterColumn{.name = "after", .of = kSchedulerOnly, .length = kAny}, tables.after...);
     visit(ClusterColumn{.name = "rate_offset", .length = kOffsets}, tables.rate_offset...);
     visit(ClusterColumn{.name = "rates", .length = kAny}, tables.rates...);
     visit(
@@ -139,7 +139,7 @@ struct ClusterJobColumns {
         tables.max_slots...);
     visit(ClusterColumn{.name = "speedup", .of = kBoth, .range = &kPartRange, .spare = 1.0},
           tables.exponent...);
-    visit(ClusterColumn{.name = "node_rates", .of = kToldOnly, .length = kAny},
+    visit(ClusterColumn{.name = "node_rates", .of = kSchedulerOnly, .length = kAny},
           tables.node_rates...);
     visit(ClusterColumn{.name = "user_minimum", .range = &kWeightRange, .length = kAny},
           tables.user_minimum...);

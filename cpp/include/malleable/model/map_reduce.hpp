@@ -1,8 +1,8 @@
-// A table of map-and-reduce jobs in slots (Zheng, Shroff, Sinha 2013, section III) as a struct of
+// A table of map-and-reduce jobs in steps (Zheng, Shroff, Sinha 2013, section III) as a struct of
 // arrays, and the one place where its numbers are checked.
 //
 // Slots are numbered from 1. A map task is one unit of work; a reduce task is one or more units,
-// all of them after the slot of the job's last map task.
+// all of them after the step of the job's last map task.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace malleable {
 // Sums of what a job or a whole table holds stay exact, in integers and in doubles.
 inline constexpr std::int64_t kMostUnits = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMostWork = std::int64_t{1} << 52;
-inline constexpr std::int64_t kLastSlot = std::int64_t{1} << 50;
+inline constexpr std::int64_t kLastStep = std::int64_t{1} << 50;
 
 struct MapReduceView {
-  std::span<const std::int64_t> arrival;      // slots, from 1
+  std::span<const std::int64_t> arrival;      // steps, from 1
   std::span<const std::int64_t> map;          // tasks of one unit
   std::span<const std::int64_t> task_offset;  // size() + 1 entries into task
   std::span<const std::int64_t> task;         // units of each reduce task

@@ -1,21 +1,21 @@
 // ASRPT and DSRPT: map tasks as a virtual SRPT would run them, reduce tasks as soon as may be
 // (Zheng, Shroff, Sinha 2013, section VI).
 //
-// Both keep SRPT without precedence between map and reduce (kernel virtual_srpt), slot by slot.
+// Both keep SRPT without precedence between map and reduce (kernel virtual_srpt), step by step.
 //
 // ASRPT (algorithm 1) grants machines in four turns, each in the order of available work: the work
 // left, reduce alone once the last map task has run, ties to the earlier job.
 //   1  what runs and may not be interrupted keeps its machine
-//   2  map tasks that the virtual SRPT runs in this slot
+//   2  map tasks that the virtual SRPT runs in this step
 //   3  reduce tasks that may start
 //   4  map tasks left
-// A plan is for one slot: what the virtual SRPT gave in earlier slots and the cluster could not
-// follow is not owed. O((s + g) log n) a decision with s jobs in the virtual slot, g grants and n
+// A plan is for one step: what the virtual SRPT gave in earlier steps and the cluster could not
+// follow is not owed. O((s + g) log n) a decision with s jobs in the virtual step, g grants and n
 // live jobs; O(log n) a change.
 //
-// DSRPT runs exactly the virtual map tasks; the reduce work of a virtual slot joins a queue at its
+// DSRPT runs exactly the virtual map tasks; the reduce work of a virtual step joins a queue at its
 // end, first come first served by the machines left over. Reduce tasks must be interruptible. A job
-// that ends before its estimate says so leaves the virtual slots, too.
+// that ends before its estimate says so leaves the virtual steps, too.
 #pragma once
 
 #include "malleable/kernel/indexed_heap.hpp"
@@ -24,14 +24,14 @@
 
 namespace malleable {
 
-// The map tasks that the virtual SRPT runs in a slot.
+// The map tasks that the virtual SRPT runs in a step.
 class PlannedMaps {
  public:
   void arrive(std::span<const SlottedJob> jobs, Index row);
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled);
-  void pass(std::int64_t machines, double slots);
+  void pass(std::int64_t machines, double steps);
 
-  // Moves the virtual schedule on by one slot if it is `fresh` and appends grants for its map
+  // Moves the virtual schedule on by one step if it is `fresh` and appends grants for its map
   // tasks, by work left; with `unlocking` only for jobs with at least as much reduce as map work
   // left. Returns the machines that stay idle.
   std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
@@ -64,7 +64,7 @@ class Asrpt final : public SlottedPolicy {
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
-  void pass(std::int64_t machines, double slots) override;
+  void pass(std::int64_t machines, double steps) override;
   void state(State& s) override { s(planned_, maps_, reduces_); }
 
  private:
@@ -79,7 +79,7 @@ class Dsrpt final : public SlottedPolicy {
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
-  void pass(std::int64_t machines, double slots) override;
+  void pass(std::int64_t machines, double steps) override;
   void state(State& s) override { s(virtual_, handle_, queue_, next_, head_); }
 
  private:

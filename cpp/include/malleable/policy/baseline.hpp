@@ -1,8 +1,9 @@
 // The schedulers that FLEX is measured against (FLEX, sections 1 and 4).
 //
-// FIFO packs by arrival and obeys maxima only. FAIR holds the integer waterline and draws it anew
-// at every completion. WDEQ is FAIR with weights and knows no sizes (see waterline.hpp). FIFO: O(J
-// log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, waterline, lower_bound.
+// FIFO packs by arrival and obeys maxima only. FAIR holds integer water-filling and draws it anew
+// at every completion. WDEQ is FAIR with weights and knows no sizes (see water_filling.hpp). FIFO:
+// O(J log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, water_filling,
+// lower_bound.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@
 #include "malleable/kernel/key_sort.hpp"
 #include "malleable/kernel/lower_bound.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 
 namespace malleable {
 
-// What a waterline raises to a common level.
+// What water-filling raises to a common level.
 enum class Shares : std::uint8_t { kByOrder, kEqual, kWeighted };
 
 class Baseline {
@@ -27,13 +28,13 @@ class Baseline {
             std::span<const double> arrival, Plan& plan);
 
   // FAIR with an empty `weight`, WDEQ otherwise. The order reported is that of completions.
-  void waterline(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                 std::span<const double> weight, Plan& plan);
+  void water_filling(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                     std::span<const double> weight, Plan& plan);
 
  private:
   KeySort sorter_;
   MalleablePacking packing_;
-  Waterline waterline_;
+  WaterFilling water_filling_;
   LowerBound lower_bound_;
   std::vector<double> completion_;
 };

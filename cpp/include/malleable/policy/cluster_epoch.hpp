@@ -3,29 +3,29 @@
 // Each pool of slots has an epoch of its own, which sees a job while a phase of it is ready there:
 // its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job
 // whose phase became ready first, then to the one that arrived first. Between users, slots are
-// shared first: a waterline weighted by priority over what their jobs could use, each user's
+// shared first: water-filling weighted by priority over what their jobs could use, each user's
 // minimum first (policy/user_shares); then each user has an epoch. A
 // decision costs what the epochs' do and O(log n) for each job that changed. FIFO for all
 // users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
-// (policy/concave), but for FAIR and WDEQ without gangs and pool minima. Kernels: steep_shares,
-// kept_order; policies: epoch.
+// (policy/concave), but for FAIR and WDEQ without gangs and pool minima. Kernels: power_shares,
+// incremental_order; policies: epoch.
 //
 // AUTO is FLEX that fills targets in its order and asks what ended tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
-// where s tasks of a phase do s^p, jobs share by size (kernel/steep_shares), as steeply as costs
-// least over what is believed of p and over what keeps coming (kernel/steepness): from equal shares
-// to the order. Where no job can use two slots p does not matter, and the order is best. While
-// there are no more jobs than slots, and decisions hold no longer than a task takes, a job of which
-// little is known gets one slot until its tasks have shown more: the order of all others depends on
-// what they show.
+// where s tasks of a phase do s^p, jobs share by size (kernel/power_shares), as steeply as costs
+// least over what is believed of p and over what keeps coming (kernel/share_exponent): from equal
+// shares to the order. Where no job can use two slots p does not matter, and the order is best.
+// While there are no more jobs than slots, and decisions hold no longer than a task takes, a job of
+// which little is known gets one slot until its tasks have shown more: the order of all others
+// depends on what they show.
 #pragma once
 
 #include <array>
 #include <vector>
 
-#include "malleable/kernel/kept_order.hpp"
-#include "malleable/kernel/steep_shares.hpp"
-#include "malleable/kernel/steepness.hpp"
+#include "malleable/kernel/incremental_order.hpp"
+#include "malleable/kernel/power_shares.hpp"
+#include "malleable/kernel/share_exponent.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/user_shares.hpp"
@@ -85,10 +85,10 @@ class ClusterEpoch final : public ClusterPolicy {
   };
   struct Share {
     Epoch epoch;
-    std::vector<Index> job;     // by id
-    KeptOrder<Placed> by_size;  // where shared so; made anew from the epoch's jobs when read
-    double most = 0.0;          // slots that its jobs could use
-    std::int64_t wide = 0;      // jobs that could use several
+    std::vector<Index> job;            // by id
+    IncrementalOrder<Placed> by_size;  // where shared so; made anew from the epoch's jobs when read
+    double most = 0.0;                 // slots that its jobs could use
+    std::int64_t wide = 0;             // jobs that could use several
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
@@ -100,10 +100,10 @@ class ClusterEpoch final : public ClusterPolicy {
               Answer& answer);
   void tell_changes(int pool, Share& share, std::size_t first_new);
   void share_minimum(const ClusterState& state, int pool, Share& share);
-  double steepness_now(const ClusterState& state) const;
+  double share_exponent_now(const ClusterState& state) const;
   void set_most(Share& share, int pool, Index job, std::int64_t most);
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
-                    double steepness, Answer& answer);
+                    double share_exponent, Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
   std::size_t share_of(const ClusterState& state, Index job) const;
   void gather_changed(const ClusterState& state, int pool, std::span<const Index> changed);
@@ -129,7 +129,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::array<bool, 2> few_{true, true};  // no more jobs than slots, at the last decision
   std::vector<std::int64_t> placed_[2];
   std::int64_t stamps_ = 0;
-  SteepShares by_size_;
+  PowerShares by_size_;
   ComingLoad coming_;
   std::vector<Index> changed_;
   // Of a share's epoch: jobs that have changed, that are new, that are gone.

@@ -91,7 +91,7 @@ struct ClusterState {
   std::vector<std::int64_t> user_running;
   Learned learned;
   // By job, if programs are told: p, as its program's tasks show it, and of all that are present
-  // the chances on the grid. Kept up for policies that read them.
+  // the chances on the grid. Checkpointed up for policies that read them.
   std::vector<double> exponent;
   SpeedupCurve exponents = {};
   mutable LocalTasks blocks;  // of map tasks

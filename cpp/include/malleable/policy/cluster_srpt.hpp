@@ -15,7 +15,7 @@
 // With `by_user` users share the slots first (policy/user_shares), then each user's jobs share what
 // the user has in the same way. O(n) a decision for n jobs in the system for SRPT,
 // MaxSRPT and ASRPT; where slots are counted, jobs stay sorted between decisions
-// (kernel/kept_order).
+// (kernel/incremental_order).
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "malleable/kernel/hesrpt.hpp"
-#include "malleable/kernel/kept_order.hpp"
+#include "malleable/kernel/incremental_order.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/user_shares.hpp"
 #include "malleable/policy/virtual_cluster.hpp"
@@ -90,7 +90,7 @@ class ClusterSrpt final : public ClusterPolicy {
   std::vector<double> usable_;
   VirtualCluster virtual_;
   // Where slots are counted: who wants some of a pool.
-  KeptOrder<Row> order_[2];
+  IncrementalOrder<Row> order_[2];
   std::vector<std::uint8_t> inside_[2];
   // Whose keys may be others than at the pool's last decision; the slots that there were then.
   std::vector<std::uint8_t> here_, is_stale_[2];

@@ -105,13 +105,13 @@ class alignas(kLine) Epoch {
   // since. O(J log J).
   std::vector<std::int64_t> order();
 
-  // [s] By row, absolute: when jobs will end as they were told when they were first decided on;
-  // infinite where nothing was told. O(J).
-  std::vector<double> told() const { return promised_.told(at_.jobs); }
+  // [s] By row, absolute: ends promised to jobs when they were first decided on;
+  // infinite where none was. O(J).
+  std::vector<double> promised() const { return promised_.ends(at_.jobs); }
 
   // The plan behind the last decision, with the same rows; the state must not have changed since.
   // std::invalid_argument for a decision that is held for a period or tells ends, here and in
-  // assess(): what follows it depends on the calls that come (sim/held_plan).
+  // assess(): what follows it depends on the calls that come (sim/periodic_plan).
   Plan plan();
   // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
   // what a loop can afford to ask for after every decision.

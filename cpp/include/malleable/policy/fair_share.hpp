@@ -1,7 +1,7 @@
 // The fair scheduler in slots (Zheng, Shroff, Sinha 2013, section VII): equal shares of all
 // machines for the waiting jobs, what a job cannot use going to the others.
 //
-// An integer waterline: a job with r running and w waiting tasks gets clamp(level, r, r + w)
+// Integer water-filling: a job with r running and w waiting tasks gets clamp(level, r, r + w)
 // machines in all; machines left over go one each to the oldest jobs that can use one more. O(n log
 // N) a decision with n jobs and N machines, O(1) a change.
 #pragma once

@@ -14,10 +14,10 @@ namespace malleable {
 // Whether penalties may be infinite here; `strict` then stands for them.
 bool study_deadlines(const Problem& problem, const Penalties& penalties, StrictDeadlines& strict);
 
-// A proof that no schedule meets all strict deadlines (forced_work.hpp). Exact but for gangs, of
+// A proof that no schedule meets all strict deadlines (demand_bound.hpp). Exact but for gangs, of
 // which it misses some. O(J log J).
 bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
-                          ForcedWork& forced_work);
+                          DemandBound& demand_bound);
 
 // `completion` counts from problem.now. A bound or status `truncated` that the plan has already is
 // kept; `quick_bound` and `earliest` as for LowerBound. A value may be

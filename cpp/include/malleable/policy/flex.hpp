@@ -10,7 +10,7 @@
 // water-filling a schedule that does. Strict deadlines: the same test says whether all can be met,
 // water-filling meets them; otherwise a miss costs its weight (strict_deadlines.hpp). Kernels:
 // resource_allocation, priority_orders (on_time_set), malleable_packing, laxity_packing,
-// order_search, forced_work, deadline_packing, lower_bound. O(J log J) per order or candidate.
+// order_search, demand_bound, deadline_packing, lower_bound. O(J log J) per order or candidate.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "malleable/kernel/deadline_packing.hpp"
+#include "malleable/kernel/lagrangian_bound.hpp"
+#include "malleable/kernel/lagrangian_density.hpp"
 #include "malleable/kernel/lower_bound.hpp"
 #include "malleable/kernel/order_search.hpp"
-#include "malleable/kernel/price_bound.hpp"
-#include "malleable/kernel/price_density.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
 #include "malleable/kernel/strict_deadlines.hpp"
@@ -130,11 +130,11 @@ class Flex {
   MalleablePacking packing_;
   LaxityPacking laxity_;
   OrderSearch search_;
-  ForcedWork forced_work_;
+  DemandBound demand_bound_;
   DeadlinePacking deadline_packing_;
   LowerBound lower_bound_;
-  PriceBound prices_;
-  PriceDensity density_;
+  LagrangianBound prices_;
+  LagrangianDensity density_;
   StrictDeadlines strict_;
   Scratch<double> earliest_, due_, completion_;
   Scratch<double> start_, later_, key_;  // of a level

@@ -10,7 +10,7 @@
 // first, and the on-time set. Of many flows a sample is packed, where there is but the exponent to
 // choose (flow_front.hpp). While there are few jobs, what is compared is the list
 // that an order makes of them, and the order of the decision before is compared as well. Kernels:
-// priority_orders, malleable_packing, and forced_work by way of flex. O(F log F) an order.
+// priority_orders, malleable_packing, and demand_bound by way of flex. O(F log F) an order.
 #pragma once
 
 #include <algorithm>

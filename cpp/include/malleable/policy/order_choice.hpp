@@ -15,7 +15,7 @@
 // W / M times a power of M: by time, as a wide one blocks the slots, or nearer to work, the
 // narrower they all are. O(J log J) for each of up to thirteen orders.
 //
-// Which orders and which spread: benchmarks/ground, section events.
+// Which orders and which spread: benchmarks/rivals, section events.
 #pragma once
 
 #include <span>

@@ -20,9 +20,9 @@
 #include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
-#include "malleable/policy/overlap.hpp"
 #include "malleable/policy/policy_options.hpp"
 #include "malleable/policy/slotted_policy.hpp"
+#include "malleable/policy/tandem_policy.hpp"
 
 namespace malleable {
 
@@ -76,8 +76,8 @@ struct ClusterRequest {
 using MakeCluster = std::unique_ptr<ClusterPolicy> (*)(const ClusterRequest&);
 
 // What makes it; std::monostate: whoever takes it does so by its name.
-using PolicyCode = std::variant<std::monostate, EpochPolicy, FlowMethod, FlowBaseline,
-                                OverlapPolicy, MakeSlotted, MakeCluster>;
+using PolicyCode = std::variant<std::monostate, EpochPolicy, FlowMethod, FlowBaseline, TandemPolicy,
+                                MakeSlotted, MakeCluster>;
 
 struct Policy {
   const char* name;

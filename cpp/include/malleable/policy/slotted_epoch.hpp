@@ -1,7 +1,7 @@
 // Slotted policies for a scheduler's own loop: who runs now, and on how many machines.
 //
 // Time is real and cut into slots of a given length from the first call on; the first decision of a
-// slot moves the policy's virtual schedule on, further ones in the same slot only hand out what is
+// step moves the policy's virtual schedule on, further ones in the same step only hand out what is
 // idle. Work is estimated in machine seconds. A machine that a job is said to run on is not idle:
 // report no running machines if every task may be stopped, and all of them otherwise. Without
 // machines nothing starts, in the virtual schedule neither. A decision may be held for a period of
@@ -22,7 +22,7 @@
 #include "malleable/model/bound.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
-#include "malleable/policy/epoch/held.hpp"
+#include "malleable/policy/epoch/period_clock.hpp"
 #include "malleable/policy/epoch/table.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
@@ -34,14 +34,14 @@ class SlottedEpoch {
   static SlottedEpoch blank() { return {1, 1.0, "fifo"}; }  // to read a state into
   // A policy by name, of those that need no preemption.
   // `period`: seconds for which decisions are held; 0: until something ends.
-  SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy,
+  SlottedEpoch(std::int64_t slots, double step_seconds, const std::string& policy,
                double period = 0.0);
 
   // A job's state; equally long columns. Waiting reduce tasks count only once they may start.
   struct Columns {
     std::span<const std::int64_t> maps, reduces, running;
     // Machine seconds, estimated. Without map_left a waiting map task counts as the last map_left
-    // said of each that waited then, or else as a slot.
+    // said of each that waited then, or else as a step.
     std::span<const double> map_left, reduce_left;
 
     std::size_t size() const { return maps.size(); }
@@ -88,7 +88,7 @@ class SlottedEpoch {
   // the policy gave machines, then the oldest.
   std::span<const std::int64_t> order() const { return order_; }
   // Jobs keep coming that need more machines for whole periods than there are.
-  bool overloaded() const { return held_.overloaded(slots_); }
+  bool overloaded() const { return clock_.overloaded(slots_); }
 
   std::size_t size() const { return jobs_.size(); }
   std::int64_t slots() const { return slots_; }
@@ -97,30 +97,30 @@ class SlottedEpoch {
   void state(State& s);
 
  private:
-  std::int64_t slot_of(double now) const;
+  std::int64_t step_of(double now) const;
   bool in_reach(double now, double first) const;
   void leave(std::span<const std::int64_t> ids, bool cancelled);
   void write(Index row, const Columns& columns, std::size_t k);
   void hear(double now);
-  void tell(std::int64_t slot);
-  std::span<const SlottedJob> cap(double slots);
-  std::int64_t hand_out_rest(double slots, std::int64_t idle);
+  void tell(std::int64_t step);
+  std::span<const SlottedJob> cap(double steps);
+  std::int64_t hand_out_rest(double steps, std::int64_t idle);
   void line_up();
   std::span<const Grant> again();
   void count_arrival(const SlottedJob& job);
-  double held_slots() const;  // whole slots of time for which a decision holds
-  void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
+  double period_steps() const;  // whole slots of time for which a decision holds
+  void show(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots, bool changed,
             std::int64_t idle);
 
   std::int64_t slots_;
-  double slot_seconds_;
+  double step_seconds_;
   std::string policy_name_;
   std::unique_ptr<SlottedPolicy> policy_;
   EpochTable<SlottedJob, 1> jobs_;
   std::vector<double> map_task_;  // slots that a waiting map task counts for
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
-  Held held_;
+  PeriodClock clock_;
   // For a period.
   std::vector<SlottedJob> capped_;
   Problem rest_;
@@ -129,7 +129,7 @@ class SlottedEpoch {
   std::vector<Index> line_;
   std::vector<std::int64_t> order_;
   bool stands_ = false;                     // nothing has changed since the last decision
-  double origin_ = 0.0, now_ = -kInfinity;  // of the first slot; the latest that was heard of
+  double origin_ = 0.0, now_ = -kInfinity;  // of the first step; the latest that was heard of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
 };
 

@@ -1,8 +1,8 @@
-// What decides who runs in a slot of the map-and-reduce model: a function of the live jobs, told
+// What decides who runs in a step of the map-and-reduce model: a function of the live jobs, told
 // only what changed.
 //
 // The simulator and a scheduler's own loop call the same object: arrive, update and leave as jobs
-// change, decide at the beginning of a slot. Policies see estimates of work and true counts of
+// change, decide at the beginning of a step. Policies see estimates of work and true counts of
 // waiting tasks. They grant machines to waiting tasks only; what runs and may not be interrupted
 // keeps its machine without being asked about.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace malleable {
 
-// A live job at the beginning of a slot.
+// A live job at the beginning of a step.
 struct SlottedJob {
   std::int64_t sequence = -1;  // by arrival, then place in the table; ties everywhere
   std::int64_t maps = 0;       // map tasks that may start
@@ -49,12 +49,12 @@ class SlottedPolicy {
   virtual void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) = 0;
 
   // Grants at most `idle` of the `machines` that there are; at most one grant a row. `fresh`: the
-  // first decision of its slot.
+  // first decision of its step.
   virtual void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                       bool fresh, std::vector<SlottedGrant>& grants) = 0;
 
-  // So many slots went by in which nobody could have been granted anything.
-  virtual void pass(std::int64_t machines, double slots) = 0;
+  // So many steps went by in which nobody could have been granted anything.
+  virtual void pass(std::int64_t machines, double steps) = 0;
 
   // What it keeps between decisions.
   virtual void state(State& s) = 0;

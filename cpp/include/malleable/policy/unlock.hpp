@@ -1,10 +1,10 @@
 // Unlock: ASRPT's head start for map tasks, only where it pays.
 //
 // ASRPT (policy/asrpt) runs the map tasks of the virtual SRPT before any reduce task. That fills
-// the next slot with reduce work where a job's map work is small against its reduce work, and
+// the next step with reduce work where a job's map work is small against its reduce work, and
 // delays jobs that could end now where it is not. Here
 //   1  what runs and may not be interrupted keeps its machine
-//   2  map tasks that the virtual SRPT runs in this slot, of jobs with no more map than reduce work
+//   2  map tasks that the virtual SRPT runs in this step, of jobs with no more map than reduce work
 //      left: a machine spent here unlocks at least one unit of reduce work
 //   3  everything else that may start, map or reduce, by the job's work left, ties to the earlier
 // Not from a paper; docs/slotted.md has the comparison and what else was tried. Costs as ASRPT.
@@ -21,7 +21,7 @@ class Unlock final : public SlottedPolicy {
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
-  void pass(std::int64_t machines, double slots) override;
+  void pass(std::int64_t machines, double steps) override;
   void state(State& s) override { s(planned_, order_); }
 
  private:

@@ -1,13 +1,13 @@
-// Slots of a cluster's users, before anything is decided for their jobs: a waterline weighted by
+// Slots of a cluster's users, before anything is decided for their jobs: water-filling weighted by
 // priority over what each user's jobs could use, minima first (adaptive, section 4, has users with
 // both; FLEX, section 1, pools). A minimum for several pools of slots counts in proportion to them.
-// O(users) a decision. Kernels: waterline.
+// O(users) a decision. Kernels: water_filling.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 
 namespace malleable {
@@ -20,7 +20,7 @@ class UserShares {
   std::span<const double> of(const ClusterState& state, int pool, std::span<const double> most);
 
  private:
-  Waterline waterline_;
+  WaterFilling water_filling_;
   Problem between_;
   std::vector<double> priority_, slots_, wants_, nothing_;
   std::vector<std::int64_t> minimum_, maximum_;

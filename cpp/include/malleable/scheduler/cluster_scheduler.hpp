@@ -379,7 +379,7 @@ class ClusterScheduler {
     const ClusterJobsView& jobs = state_.jobs;
     return jobs.group.empty() ? TaskEstimates::kNoGroup : jobs.group[job];
   }
-  TaskEstimates::Told told(Index job, Phase p) const {
+  TaskEstimates::Stated told(Index job, Phase p) const {
     return {state_.believed[2 * job + p], group(job), state_.jobs.user_of(job)};
   }
   void expect(Index job, Phase p);

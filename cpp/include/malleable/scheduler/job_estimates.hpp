@@ -38,7 +38,7 @@ class JobEstimates {
   }
 
   // The estimate of tasks of which none has run.
-  LogMean expect(Index row, const TaskEstimates::Told& told);
+  LogMean expect(Index row, const TaskEstimates::Stated& told);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // Whether enough phases have shown something since the last time for estimates of the others to
   // be made anew: each of the first ten, then a tenth more. So a row is made anew O(log phases)
@@ -57,7 +57,7 @@ class JobEstimates {
   bool goes_on(Index row) const { return phases_[row].seen.count > 0.0 && !phases_[row].done; }
   void show(Phase p, std::span<const TaskEstimates::Shown> phases) { tasks_.show(p, phases); }
   // What a phase that goes on shows, if `mean` is believed of it.
-  TaskEstimates::Shown shown(Index row, const TaskEstimates::Told& told, const LogMean& mean,
+  TaskEstimates::Shown shown(Index row, const TaskEstimates::Stated& told, const LogMean& mean,
                              std::int64_t running, double now);
   // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
   // once that is here, what it points to.
@@ -95,7 +95,7 @@ class JobEstimates {
   LogMean now(Index row, std::int64_t running, double now) const;
   // What tasks of a phase have shown, and what is left of it.
   double changing() const { return tasks_.changing(); }
-  LeftPhase left(Index row, const TaskEstimates::Told& told, const PhaseState& phase,
+  LeftPhase left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase,
                  double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
   // The sum of the times at which those that run began; nothing is known of each.
@@ -105,14 +105,14 @@ class JobEstimates {
   }
   // By how much the tasks that ended were slower than one that runs alone.
   double slowed(Index row) const {
-    const SeenTasks& seen = phases_[row].seen;
+    const TaskSamples& seen = phases_[row].seen;
     return seen.count > 0.0 ? std::exp((1.0 - speedup(row)) * seen.x / seen.count) : 1.0;
   }
   // What is believed of p of a program's tasks.
   double speedup_of(std::int64_t group) const { return tasks_.speedup(group); }
   SpeedupCurve speedups_of(std::int64_t group) const { return tasks_.speedups(group); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
-  bool done(Index row, const TaskEstimates::Told& told, std::int64_t tasks);
+  bool done(Index row, const TaskEstimates::Stated& told, std::int64_t tasks);
   Learned learned() const {
     const auto unsaid = [&](Phase p) { return tasks_.seconds(p, tasks_.prior(p, {})); };
     return {tasks_.speedup(),
@@ -132,7 +132,7 @@ class JobEstimates {
  private:
   struct alignas(kLine) Known {
     LogMean prior;
-    SeenTasks seen;
+    TaskSamples seen;
     double began = 0.0;  // the sum of the times at which those that run began,
     double apart = 0.0;  // and of their squared distances from the mean
     std::int64_t group = TaskEstimates::kNoGroup;

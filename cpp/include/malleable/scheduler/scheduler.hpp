@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "malleable/kernel/kept_order.hpp"
+#include "malleable/kernel/incremental_order.hpp"
 #include "malleable/model/bound.hpp"
 #include "malleable/model/job_ids.hpp"
 #include "malleable/scheduler/cluster_scheduler.hpp"
@@ -263,7 +263,7 @@ class Scheduler {
       return value != other.value ? value < other.value : rank < other.rank;
     }
   };
-  KeptOrder<Place> order_[2];
+  IncrementalOrder<Place> order_[2];
   std::vector<std::uint8_t> has_place_[2];  // by row
   std::vector<std::int64_t> ranked_[2];     // by row: slots that ranks give
   // By row, as the last decision had it, and whether it named the row.

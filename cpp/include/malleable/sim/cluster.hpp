@@ -157,7 +157,7 @@ class ClusterSimulation {
   void maps_ended(Index job);
   void begin(std::span<const TaskStart> starts);
   void begin(const TaskStart& task);
-  struct Begun {  // a task that begins
+  struct StartedTask {  // a task that begins
     Index job;
     Phase p;
     Index task, node, phase, type;
@@ -166,10 +166,10 @@ class ClusterSimulation {
     bool local = false, reads = false;  // a map: beside its block; its bytes take their time
     bool parks = false;                 // a reduce: it waits for maps
   };
-  Begun begun_on(const TaskStart& task, double seconds, double copying, bool fails);
-  void look_at_blocks(Begun& task);
-  bool joins(const Begun& task, Index group) const;
-  Index make_group(const Begun& task);
+  StartedTask begun_on(const TaskStart& task, double seconds, double copying, bool fails);
+  void look_at_blocks(StartedTask& task);
+  bool joins(const StartedTask& task, Index group) const;
+  Index make_group(const StartedTask& task);
   Index free_slots_of(Index group);
   void succeed(Index job, Phase p, std::int64_t tasks, double seconds, double copying);
   void schedule(Index group);

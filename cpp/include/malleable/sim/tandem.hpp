@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "malleable/policy/overlap.hpp"
+#include "malleable/policy/tandem_policy.hpp"
 
 namespace malleable {
 
@@ -61,7 +61,7 @@ struct TandemJobs {
 };
 
 struct TandemOptions {
-  OverlapPolicy policy = OverlapPolicy::kFcfs;
+  TandemPolicy policy = TandemPolicy::kFcfs;
   bool conserving = true;
   bool overlap = true;
   bool records = true;
@@ -104,12 +104,12 @@ class TandemQueue {
 
   // Who runs now and how fast.
   struct Service {
-    std::uint32_t slot;
+    std::uint32_t row;
     double map;
     double shuffle;
   };
   const std::vector<Service>& decide();
-  const FluidJob& job(std::uint32_t slot) const { return jobs_[slot]; }
+  const FluidJob& job(std::uint32_t row) const { return jobs_[row]; }
   std::span<const FluidJob> jobs() const { return jobs_; }  // those in the system are alive
 
   const TandemTotals& totals() const { return totals_; }
@@ -132,15 +132,15 @@ class TandemQueue {
   class Ranking {
    public:
     struct Entry {
-      OverlapRank rank;
-      std::uint32_t slot;
+      TandemRank rank;
+      std::uint32_t row;
       std::uint32_t stamp;  // as stamp_ has it, or the entry is void
     };
     bool empty() const { return near_.empty(); }
     const Entry& best() const { return near_.back(); }
-    void insert(const OverlapRank& rank, std::uint32_t slot);
-    void erase(const OverlapRank& rank, std::uint32_t slot);
-    void change(const OverlapRank& old, const OverlapRank& rank, std::uint32_t slot);
+    void insert(const TandemRank& rank, std::uint32_t row);
+    void erase(const TandemRank& rank, std::uint32_t row);
+    void change(const TandemRank& old, const TandemRank& rank, std::uint32_t row);
 
    private:
     static constexpr std::size_t kNear = 64;
@@ -149,7 +149,7 @@ class TandemQueue {
     void refill();
 
     std::vector<Entry> near_, far_;     // nobody in far_ goes before anybody in near_
-    std::vector<std::uint32_t> stamp_;  // by slot
+    std::vector<std::uint32_t> stamp_;  // by row
     std::size_t count_ = 0;
   };
   struct Class {
@@ -157,7 +157,7 @@ class TandemQueue {
   };
   // How the rankings hold a job.
   struct Place {
-    OverlapRank map, shuffle;
+    TandemRank map, shuffle;
     bool maps = false, waits = false;
   };
   // What estimates lack of the truth, and the estimates.
@@ -182,8 +182,8 @@ class TandemQueue {
   };
 
   void add(const TandemJobs& jobs, std::size_t j);
-  void complete(std::uint32_t slot);
-  void refresh(std::uint32_t slot);
+  void complete(std::uint32_t row);
+  void refresh(std::uint32_t row);
   Portions portions();
   void serve(const Class& group, double map_share, double flow, double given, bool lends);
   void decide_ranked();
@@ -191,7 +191,7 @@ class TandemQueue {
   void decide_shares();
   double weight_of(const FluidJob& job) const { return options_.weighted ? job.weight : 1.0; }
   double beta();
-  Seen seen(std::uint32_t slot) const;
+  Seen seen(std::uint32_t row) const;
   Falls falls_of(const Service& s, double& next) const;
   static double until_overtaken(const Fall& back, const Fall& front, double slack);
   double next_change() const;
@@ -212,12 +212,12 @@ class TandemQueue {
   struct Imbalance {
     double value;
     std::int64_t id;
-    std::uint32_t slot;
+    std::uint32_t row;
     bool operator>(const Imbalance& other) const { return value > other.value; }
   };
   std::vector<Imbalance> imbalance_;  // a heap, the least on top; with jobs that have gone
   bool gone(const Imbalance& entry) const {
-    return !jobs_[entry.slot].alive || jobs_[entry.slot].id != entry.id;
+    return !jobs_[entry.row].alive || jobs_[entry.row].id != entry.id;
   }
   std::vector<Service> service_;
   std::vector<double> limit_;

@@ -37,12 +37,12 @@ class TandemBatch {
   std::int64_t tried() const { return tried_; }
 
   // The best plan: a policy, and for kOrder where every job stands in the order of each station.
-  OverlapPolicy plan(std::vector<double>& map_place, std::vector<double>& shuffle_place) const;
+  TandemPolicy plan(std::vector<double>& map_place, std::vector<double>& shuffle_place) const;
   // Runs it once more; its records are in `done_*` of the queue.
   TandemQueue run() const;
 
  private:
-  double try_policy(OverlapPolicy policy, const char* name);
+  double try_policy(TandemPolicy policy, const char* name);
   void keep(double value, const char* name);
   void move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order);
 
@@ -50,7 +50,7 @@ class TandemBatch {
   std::vector<Index> map_order_, shuffle_order_, place_;
   // Of the best plan: by a policy until orders do better.
   std::vector<Index> best_map_order_, best_shuffle_order_;
-  OverlapPolicy policy_ = OverlapPolicy::kMaxSrpt;
+  TandemPolicy policy_ = TandemPolicy::kMaxSrpt;
   double value_, lower_bound_, max_srpt_, split_srpt_;
   double order_value_ = 0.0;  // of the orders
   std::string origin_;

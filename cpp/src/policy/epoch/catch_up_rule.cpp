@@ -9,7 +9,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kHalf = 0.5;   // benchmarks/ground, section events
+constexpr double kHalf = 0.5;   // benchmarks/rivals, section events
 constexpr double kSteps = 4.0;  // while it doubles
 
 double in_steps(double time) {

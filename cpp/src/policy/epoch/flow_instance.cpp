@@ -51,7 +51,7 @@ void FlowInstance::build(const FlowScene& at) {
       seen.name.push_back(flow.name.empty() ? std::string() : flow.name[place]);
     }
   }
-  problem.build(flows.view(), at.slots, at.held.now());
+  problem.build(flows.view(), at.slots, at.clock.now());
 }
 
 void FlowInstance::build_all(const FlowScene& at) {

@@ -18,11 +18,11 @@ bool ends_now(const FlowTable::Flow& flow, double period) {
 // What a second is worth at which a flow ends earlier; only of those that end within the period.
 double worth_of(const FlowScene& at, const FlowInstance& of, Index row) {
   const auto known = std::lower_bound(of.rows.begin(), of.rows.end(), row);
-  const double period = at.held.period();
+  const double period = at.clock.period();
   if (known == of.rows.end() || *known != row || !ends_now(at.table.flows()[row], period))
     return 0.0;
   const auto k = static_cast<std::size_t>(known - of.rows.begin());
-  const double now = at.held.now(), rise = of.penalties(k, now + period) - of.penalties(k, now);
+  const double now = at.clock.now(), rise = of.penalties(k, now + period) - of.penalties(k, now);
   return rise < kInfinity ? rise : 0.0;
 }
 
@@ -48,7 +48,7 @@ double FlowPeriodic::count_periods(const Flow& flow, double period) {
 void FlowPeriodic::line_up(FlowScene& at, const FlowInstance& of, std::span<const Index> order) {
   const bool studies = !at.options.baseline;
   const bool sums = studies && at.options.aggregate == Aggregate::kSum;
-  const double period = at.held.period();
+  const double period = at.clock.period();
   line_.clear();
   for (const Index row : order) {
     Flow& flow = at.table.flows()[row];
@@ -81,7 +81,7 @@ void FlowPeriodic::hand_out_rest(FlowShares& to) {
     }
     rest_.low.assign(n, 0.0);
     rest_.slots = used + to.free;
-    const double period = to.at.held.period();
+    const double period = to.at.clock.period();
     left_over_.hand_out(rest_, period, value_, slots_);
     to.free = left_over_.hand_out(rest_, period, {}, slots_);
     for (std::size_t k = 0; k < n; ++k) line_[k].job->share = slots_[k];

@@ -1,6 +1,6 @@
 #include "malleable/kernel/key_sort.hpp"
 #include "malleable/kernel/slot_periods.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/policy/epoch/flow_rule.hpp"
 
 namespace malleable {
@@ -19,10 +19,10 @@ class FlowFair final : public FlowRule {
     list_ready(to.at);
     const std::size_t n = ready_.size();
     problem_.work.assign(n, 1.0);
-    problem_.idle_end.assign(n, to.at.held.now());
+    problem_.idle_end.assign(n, to.at.clock.now());
     poured_.assign(n, 0.0);
-    waterline_.allocate(problem_, {}, poured_);
-    if (to.at.held.any()) raise(to.at.held.period(), turns);
+    water_filling_.allocate(problem_, {}, poured_);
+    if (to.at.clock.any()) raise(to.at.clock.period(), turns);
     for (std::size_t k = 0; k < n; ++k) {
       const auto [flow, job] = ready_[k];
       job->share = poured_[k] - (job->second == kNone ? 0.0 : flow->jobs[job->second].share);
@@ -42,7 +42,7 @@ class FlowFair final : public FlowRule {
   std::vector<double> poured_;
   std::vector<Index> sorted_;
   Problem problem_;
-  Waterline waterline_;
+  WaterFilling water_filling_;
   LeftOverSlots left_over_;
   KeySort sorter_;
 };
@@ -60,7 +60,7 @@ void FlowFair::list_ready(FlowScene& at) {
       ready_.push_back({&flow, &job});
       problem_.low.push_back(job.share + (job.second == kNone ? 0.0 : flow.jobs[job.second].share));
       problem_.high.push_back(
-          at.held.any() ? cap_at_period(job.left, at.held.period(), 1.0, job.high) : job.high);
+          at.clock.any() ? cap_at_period(job.left, at.clock.period(), 1.0, job.high) : job.high);
     }
   }
 }

@@ -29,7 +29,7 @@ void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const s
   const bool few = at.table.open_jobs() <= kListedJobs || options.effort;
   of.rows.assign(rows.begin(), rows.end());
   few ? of.build(at) : of.look(at);
-  jobs_.begin(at.held.now(), at.slots);
+  jobs_.begin(at.clock.now(), at.slots);
   for (const Index row : rows) {
     const FlowTable::Flow& flow = at.table.flows()[row];
     jobs_.add(flow.volume, flow.volume / flow.alone);

@@ -17,7 +17,7 @@ void FlowEpochOptions::take_policy(std::string_view name) {
 }
 
 double FlowScene::left(const Job& job) const {
-  if (job.work > 0.0 || !held.any()) return job.work;
+  if (job.work > 0.0 || !clock.any()) return job.work;
   return std::max(kWorkRange.least, still_left(std::max(job.attained, job.whole)));
 }
 

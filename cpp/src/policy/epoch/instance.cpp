@@ -24,7 +24,7 @@ void Instance::build(const Scene& at, std::span<const double> left) {
   const std::size_t n = jobs.rows();
   sla_.clear();
   if (!jobs.steps.empty()) {
-    for (const HeldSteps::Range& row : jobs.sla) sla_.add(jobs.steps.of(row));
+    for (const StepTable::Range& row : jobs.sla) sla_.add(jobs.steps.of(row));
   } else {
     sla_.offset.assign(n + 1, 0);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/policy/epoch/level_rule.hpp"
 
 namespace malleable {
@@ -74,7 +74,7 @@ void InstanceRule::hold_on(const Scene& at, bool strict) {
 }
 
 void InstanceRule::share_equally(const Scene& at, const Problem& by) {
-  waterline_.allocate(by, at.weights(), of.share);
+  water_filling_.allocate(by, at.weights(), of.share);
 }
 
 void InstanceRule::share_concave(const Scene& at, const Problem& by) {
@@ -187,7 +187,7 @@ Plan InstanceRule::plan(const Scene& at) {
   } else if (at.jobs.concave()) {
     concave_.plan_decided(task(at), true, plan);
   } else if (at.shares != Shares::kByOrder) {
-    baseline_.waterline(of.problem, of.penalties, at.options.aggregate, at.weights(), plan);
+    baseline_.water_filling(of.problem, of.penalties, at.options.aggregate, at.weights(), plan);
   } else {
     plan_in_order(at, true, plan);
   }

@@ -62,7 +62,7 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
     done.push_back(std::max(0.0, size[row] - work[row]));
     since.push_back(now);
     outlived.push_back(0);
-    work[row] = told_left(row, work[row]);
+    work[row] = stated_left(row, work[row]);
   }
 }
 
@@ -123,7 +123,7 @@ double JobTable::left_anew(std::size_t row, double told) {
 
 void JobTable::tidy() {
   steps.tidy([this](const auto& visit) {
-    for (HeldSteps::Range& row : sla) visit(row);
+    for (StepTable::Range& row : sla) visit(row);
   });
 }
 

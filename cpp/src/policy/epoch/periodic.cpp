@@ -87,7 +87,7 @@ double Periodic::coming_value(const Scene& at) const {
 }
 
 // What is shared, whose minima fit.
-HeldJobs Periodic::held_jobs(const Scene& at) {
+PeriodicJobs Periodic::periodic_jobs(const Scene& at) {
   const JobTable& jobs = at.jobs;
   std::span<const double> low = jobs.low;
   if (jobs.minima > at.capacity()) {
@@ -106,7 +106,7 @@ void Periodic::share_by_price(const Scene& at, std::vector<double>& share) {
   held_.clear();
   const std::span<const std::int64_t> given = at.grants.given();
   if (at.options.hysteresis > 0.0) held_.assign(given.begin(), given.end());
-  prices_.run(held_jobs(at), coming_value(at), at.options.hysteresis, held_, share);
+  prices_.run(periodic_jobs(at), coming_value(at), at.options.hysteresis, held_, share);
 }
 
 // Sums of tardiness, where not all deadlines can be met.
@@ -128,7 +128,7 @@ bool Periodic::somebody_late(const Scene& at) const {
 }
 
 // Apparent cost in whole slot-periods, into key_.
-void Periodic::make_cost_keys(const Scene& at, const HeldJobs& held) {
+void Periodic::make_cost_keys(const Scene& at, const PeriodicJobs& held) {
   const JobTable& jobs = at.jobs;
   const std::size_t n = jobs.rows();
   key_.resize(n);
@@ -145,7 +145,7 @@ void Periodic::make_cost_keys(const Scene& at, const HeldJobs& held) {
 }
 
 void Periodic::share_by_cost(const Scene& at, std::vector<double>& share) {
-  const HeldJobs held = held_jobs(at);
+  const PeriodicJobs held = periodic_jobs(at);
   make_cost_keys(at, held);
   double free = held.slots;
   wanted_.resize(at.jobs.rows());
@@ -253,7 +253,7 @@ void Periodic::make_turns(const Scene& at, InstanceRule& by) {
     const auto value = values(at);
     for (std::size_t r = 0; r < n; ++r) key_[r] = slot_periods(left_[r], at.period) / value[r];
   } else if (goes_by_cost(at) && somebody_late(at)) {
-    make_cost_keys(at, held_jobs(at));
+    make_cost_keys(at, periodic_jobs(at));
   } else if (!by.order.empty()) {
     for (std::size_t p = 0; p < n; ++p) key_[by.order[p]] = static_cast<double>(p);
   } else {
@@ -261,7 +261,7 @@ void Periodic::make_turns(const Scene& at, InstanceRule& by) {
     if (find_levels(at, by.of)) {
       key_.assign(levels_.key().begin(), levels_.key().end());
     } else if (goes_by_cost(at)) {
-      make_cost_keys(at, held_jobs(at));
+      make_cost_keys(at, periodic_jobs(at));
     }
   }
 }

@@ -26,17 +26,17 @@ void Promised::decide(Scene& at, InstanceRule& by) {
   of.share.assign(at.jobs.rows(), 0.0);
   value_.resize(at.jobs.rows());
   for (std::size_t r = 0; r < value_.size(); ++r) value_[r] = at.jobs.value_of_second(r);
-  told_.decide({problem, of.speedup(), at.jobs.id, value_, at.jobs.arrival, at.coming.expected(),
+  ends_.decide({problem, of.speedup(), at.jobs.id, value_, at.jobs.arrival, at.coming.expected(),
                 *at.options.predictable},
                of.share);
   at.grants.give_all([&](std::size_t row) { return of.share[row] + of.kept[row]; });
   by.order.clear();
 }
 
-std::vector<double> Promised::told(const JobTable& jobs) const {
+std::vector<double> Promised::ends(const JobTable& jobs) const {
   std::vector<double> ends(jobs.rows(), kInfinity);
-  told_.each([&](std::int64_t id, double told) {
-    if (const Index row = jobs.find(id); row != kNone) ends[row] = told;
+  ends_.each([&](std::int64_t id, double promised) {
+    if (const Index row = jobs.find(id); row != kNone) ends[row] = promised;
   });
   return ends;
 }

@@ -91,7 +91,7 @@ class Times:
         scale = math.exp(np.log(seconds / past).mean())
         scheduler = mb.Scheduler(mb.Cluster([{"slots": 1}]))
         ids = scheduler.add(_table(scale * past, rule), 0.0)
-        scheduler.finished(ids, seconds=seconds, now=0.0)
+        scheduler.ended(ids, seconds=seconds, now=0.0)
         scheduler.finish(ids, 0.0)
         fresh = scheduler.add(_table(scale * points, rule), 0.0)
         taken = np.clip(scheduler.counts(fresh)["estimate"][:, 0], _LEAST, _MOST)

@@ -13,9 +13,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from malleable.domain import check_slots
-from malleable.live.engines.remote import Call, Told, by_value, worded
+from malleable.live.engines.remote import Call, Reply, by_value, worded
 from malleable.live.protocol import Event, RemoteValue, heard
+from malleable.validation import check_slots
 
 LOOK = 1.0  # seconds between two looks at the cluster
 PATIENCE = 3.0  # seconds without anybody to run calls before this is said
@@ -117,7 +117,7 @@ class Cluster:
         raise NotImplementedError
 
     def _told(
-        self, bundle: Any, told: Sequence[Told], bring: Callable[[int, Any], bytes]
+        self, bundle: Any, told: Sequence[Reply], bring: Callable[[int, Any], bytes]
     ) -> list[Event]:
         """Events of a bundle: the outcomes of its first calls, and the calls that were not begun.
 

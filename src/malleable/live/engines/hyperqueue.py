@@ -1,6 +1,6 @@
 """Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
 
-HyperQueue queues and starts small processes (`errand`), which connect to the engine. Each is given what has
+HyperQueue queues and starts small processes (`pilot`), which connect to the engine. Each is given what has
 waited longest, a command or a bundle of short calls, says what became of it, and is given the next, so
 that ends, cancels and deaths are known at once. After a while it leaves its slot to whom HyperQueue
 chooses. There are as many as the engine has slots, and a few that wait. A process costs some 12 ms of a
@@ -28,7 +28,7 @@ from typing import Any
 
 from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
-from malleable.live.engines.process import errand
+from malleable.live.engines.process import pilot
 from malleable.live.protocol import Abilities, Event, Task
 
 _GRAIN = 0.25  # seconds of calls that are sent together
@@ -63,13 +63,13 @@ class _Bundle:
     """Commands or calls that one process runs."""
 
     tasks: dict[int, Task]  # by place; of which nothing was heard
-    errand: _Errand | None = None
+    pilot: _Pilot | None = None
     since: float = 0.0  # when a process took it
     asked_back: bool = False
 
 
 @dataclass(slots=True)
-class _Errand:
+class _Pilot:
     """A process that the server starts."""
 
     job: int  # of the server
@@ -83,7 +83,7 @@ class _Errand:
     def send(self, value: Any) -> None:
         assert self.connection
         with self.sending:
-            errand.send(self.connection, value)
+            pilot.send(self.connection, value)
 
 
 class HyperQueue(Cluster):
@@ -155,7 +155,7 @@ class HyperQueue(Cluster):
         self._given: dict[int, _Bundle] = {}
         # For a process, by whether they are calls.
         self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
-        self._errands: dict[bytes, _Errand] = {}  # by what they show
+        self._pilots: dict[bytes, _Pilot] = {}  # by what they show
         # Of the loop alone.
         self._count = 0
         self._closed = False
@@ -197,14 +197,14 @@ class HyperQueue(Cluster):
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        name, mine = b"", _Errand(0, 0, False)
+        name, mine = b"", _Pilot(0, 0, False)
         try:
             connection.settimeout(_STARTS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            found = errand.read(connection, errand.HALF)
+            found = pilot.read(connection, pilot.HALF)
             connection.settimeout(None)
             with self._lock:
-                known = self._errands.get(found)
+                known = self._pilots.get(found)
                 if known is None or known.connection:  # the server started it once more
                     return
                 name, mine, known.connection = found, known, connection
@@ -213,7 +213,7 @@ class HyperQueue(Cluster):
             while tasks := self._take(mine, leaves):
                 number = self._hand_over(mine, tasks)
                 for _ in tasks:
-                    self._said.put((number, errand.receive(connection)))
+                    self._said.put((number, pilot.receive(connection)))
             mine.send(None)
             while connection.recv(1 << 10):  # until it has ended
                 pass
@@ -223,7 +223,7 @@ class HyperQueue(Cluster):
             connection.close()
             self._said.put((name, None))
 
-    def _take(self, mine: _Errand, leaves: float) -> list[Task]:
+    def _take(self, mine: _Pilot, leaves: float) -> list[Task]:
         """What a process does next; nothing: it leaves. Until it has been told, nobody else tells it
         anything."""
         waiting = self._waiting[mine.calls]
@@ -236,10 +236,10 @@ class HyperQueue(Cluster):
                 return []
             mine.sending.acquire()
             mine.number, bundle = waiting.popitem(last=False)
-            bundle.errand, bundle.since = mine, time.monotonic()
+            bundle.pilot, bundle.since = mine, time.monotonic()
             return list(bundle.tasks.values())
 
-    def _hand_over(self, mine: _Errand, tasks: Sequence[Task]) -> int:
+    def _hand_over(self, mine: _Pilot, tasks: Sequence[Task]) -> int:
         """Tell a process what it has taken; returns the number of the message."""
         try:
             work: tuple[Any, ...]
@@ -249,7 +249,7 @@ class HyperQueue(Cluster):
             else:
                 work = "run", mine.number, [(*task.command(), _GRACE) for task in tasks]
             assert mine.connection
-            errand.send(mine.connection, work)
+            pilot.send(mine.connection, work)
         finally:
             mine.sending.release()
         return mine.number
@@ -275,7 +275,7 @@ class HyperQueue(Cluster):
 
     def _absent(self, calls: bool) -> int:
         """Processes that will come."""
-        return sum(each.calls is calls and not each.connection for each in self._errands.values())
+        return sum(each.calls is calls and not each.connection for each in self._pilots.values())
 
     def _submit(self, count: int, calls: bool) -> None:
         """So many more processes."""
@@ -283,15 +283,15 @@ class HyperQueue(Cluster):
         address = [self._host, str(self._door.getsockname()[1])]
         made = {}
         for place in range(count):
-            name, answer = (secrets.token_bytes(errand.HALF) for _ in range(2))
-            made[name] = _Errand(0, place, calls, answer)
+            name, answer = (secrets.token_bytes(pilot.HALF) for _ in range(2))
+            made[name] = _Pilot(0, place, calls, answer)
             job.program(
-                [self._python, "-I", *([] if calls else ["-S"]), str(Path(errand.__file__)), *address],
-                env={errand.SECRET: (name + answer).hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
+                [self._python, "-I", *([] if calls else ["-S"]), str(Path(pilot.__file__)), *address],
+                env={pilot.SECRET: (name + answer).hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
                 priority=self._priority,
             )  # fmt: skip
         with self._lock:  # they may come before the server has answered
-            self._errands |= made
+            self._pilots |= made
         try:
             number = self._client.submit(job).id
         except Exception as error:
@@ -308,7 +308,7 @@ class HyperQueue(Cluster):
                 for number in these.keys() & numbers:
                     del these[number]
         for number in numbers:
-            if process := self._given[number].errand:
+            if process := self._given[number].pilot:
                 self._send(process, "end", number)
             else:
                 for task in self._gone(number):
@@ -318,7 +318,7 @@ class HyperQueue(Cluster):
         """End these commands and calls; the process of a call ends with it."""
         for key in keys:
             number = self._bundle_of.get(key, 0)
-            process = self._given[number].errand if number else None
+            process = self._given[number].pilot if number else None
             if process is None:
                 self.cancel([key])
                 continue
@@ -326,7 +326,7 @@ class HyperQueue(Cluster):
             place = next(place for place, task in tasks.items() if task.key == key)
             self._send(process, "kill", number, place)
 
-    def _send(self, process: _Errand, what: str, number: int, *place: int) -> None:
+    def _send(self, process: _Pilot, what: str, number: int, *place: int) -> None:
         with contextlib.suppress(OSError):  # it has ended, which poll hears
             process.send((what, number, *place))
 
@@ -350,7 +350,7 @@ class HyperQueue(Cluster):
         who, told = said
         if isinstance(who, bytes):
             with self._lock:  # a process has ended, or will never be there
-                self._errands.pop(who, None)
+                self._pilots.pop(who, None)
             return []
         bundle = self._given.get(who)
         if bundle is None:
@@ -385,19 +385,19 @@ class HyperQueue(Cluster):
         now = time.monotonic()
         for number, bundle in self._given.items():
             waits = len(bundle.tasks) > 1 and not bundle.asked_back
-            if bundle.errand and waits and now - bundle.since > _STUCK:
+            if bundle.pilot and waits and now - bundle.since > _STUCK:
                 bundle.asked_back = True
-                self._send(bundle.errand, "back", number)
+                self._send(bundle.pilot, "back", number)
         if now - self._looked < LOOK:
             return []
         self._looked = now
         failed = self._ask_server()
         found = []
-        for name, each in list(self._errands.items()):
+        for name, each in list(self._pilots.items()):
             context = failed.get(each.job, {}).get(each.place)
             if context is None or each.connection:
                 continue
-            self._errands.pop(name, None)
+            self._pilots.pop(name, None)
             told = context.error.partition("\n")[0]
             with self._lock:
                 waiting = self._waiting[each.calls]
@@ -410,7 +410,7 @@ class HyperQueue(Cluster):
     def _ask_server(self) -> dict[int, Any]:
         """Failed processes of jobs of which some processes have not come."""
         try:
-            absent = {each.job for each in self._errands.values() if not each.connection}
+            absent = {each.job for each in self._pilots.values() if not each.connection}
             failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
         except Exception as error:
             self._break(_ANSWERS_NOT.format(str(error).partition("\n")[0]))
@@ -425,15 +425,13 @@ class HyperQueue(Cluster):
         self.cancel(list(self._bundle_of))
         now = time.monotonic()
         until, leave = now + grace, now + (0.0 if self._own else min(grace, _LEAVE))
-        while (
-            (self._given and now < until) or (self._errands and now < leave)
-        ) and not self.broken:
+        while ((self._given and now < until) or (self._pilots and now < leave)) and not self.broken:
             self.poll(0.02)
             now = time.monotonic()
         with self._lock:
-            left = [each.connection for each in self._errands.values() if each.connection]
+            left = [each.connection for each in self._pilots.values() if each.connection]
             self._given.clear()
-            self._errands.clear()
+            self._pilots.clear()
         for connection in left:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

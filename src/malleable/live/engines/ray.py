@@ -20,11 +20,11 @@ from typing import Any
 
 from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
-from malleable.live.engines.remote import GRAIN, Told, run_bundle, worded
+from malleable.live.engines.remote import GRAIN, Reply, run_bundle, worded
 from malleable.live.protocol import Abilities, Event, Task
 
 
-def _run(packed: bytes, function: bytes = b"") -> list[Told]:
+def _run(packed: bytes, function: bytes = b"") -> list[Reply]:
     """On a worker: run a bundle. Returns outcomes that travel at once, and large results as objects."""
     import ray
 

@@ -28,7 +28,7 @@ Call = tuple[bytes, bytes]
 Outcome = tuple[bool, bytes, float]
 """Whether a call returned; its result, or its exception with the place, pickled; its seconds."""
 
-Told = tuple[bool, Any, float]
+Reply = tuple[bool, Any, float]
 """The same of a call whose result may have stayed on its worker: then it is no bytes."""
 
 
@@ -135,13 +135,13 @@ def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed
 
 def run_bundle(
     calls: Sequence[Call], function: bytes, keep: Callable[[bytes], Any]
-) -> tuple[list[Outcome], list[Told]]:
+) -> tuple[list[Outcome], list[Reply]]:
     """On a worker: outcomes of the first of these calls, of which no more are begun after some time, and what
     is told at once: large results are kept. Calls without a function have this one.
     """
     until = time.monotonic() + 2.0 * GRAIN
     found: list[Outcome] = []
-    told: list[Told] = []
+    told: list[Reply] = []
     left = _TOLD
     for own, rest in calls:
         good, result, took = outcome((own or function, rest))

@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
-from malleable.live.journal import Attempt, Flying, Journal
-from malleable.live.ledger import LOOK, Ledger, Work
+from malleable.live.journal import Attempt, Journal, RunningTasks
+from malleable.live.ledger import LOOK, JobState, Ledger
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError
 from malleable.live.slurm.lease import Lease, set_back
 from malleable.live.slurm.nice import NiceOrder
 from malleable.live.slurm.place_deciders import PlaceDeciders
+from malleable.validation import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 
 COMMENT = "malleable"
 """First word of the comment of an array that says what it wants."""
@@ -240,7 +240,7 @@ class Governor(Ledger):
         wishes = wishes_of(array.comment)
         zero = self.look.at - self.now
         row = self.add(
-            Work(
+            JobState(
                 f"{array.number} {array.name}"[:200],
                 array.pending + array.running,
                 weight=wishes.weight,
@@ -389,7 +389,7 @@ class Governor(Ledger):
         shortest = max(min(known, default=1.0), _SHORTEST)
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
 
-    def _cap(self, work: Work, array: Array, waiting: int) -> int:
+    def _cap(self, work: JobState, array: Array, waiting: int) -> int:
         """Tasks at once: an array with a minimum comes first, so it may have no more than it is given."""
         if array.blocked or not array.pending:
             return array.throttle
@@ -467,13 +467,13 @@ class Governor(Ledger):
             self._journal.commit()
             self._restated = {}
 
-    def flying(self) -> list[Flying]:
+    def flying(self) -> list[RunningTasks]:
         """What runs, by job, as last seen."""
-        found: list[Flying] = []
+        found: list[RunningTasks] = []
         for number, array in self.look.arrays.items():
             if array.running and number in self._row_of:
                 began = self._looked - array.elapsed / array.running
-                found.append(Flying(self._row_of[number], array.running, began, began))
+                found.append(RunningTasks(self._row_of[number], array.running, began, began))
         return found
 
     def end(self, status: str) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.journal import Decided, Expected
-from malleable.live.ledger import Work
+from malleable.live.journal import Decided, ExpectedEnd
+from malleable.live.ledger import JobState
 
 
 class PlaceDeciders:
@@ -20,7 +20,7 @@ class PlaceDeciders:
         self._own: dict[int, SchedulerDecider] = {}  # by row
         self._slots: dict[str, int] = {}
 
-    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
+    def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
         """As of a decider; the place is the job's."""
         for row, work in zip(rows, works, strict=True):
             if work.place not in self._of:
@@ -47,8 +47,8 @@ class PlaceDeciders:
         return found
 
     def expected(
-        self, coming: Mapping[int, tuple[Work, Iterable[int]]], now: float
-    ) -> dict[int, Expected]:
+        self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
+    ) -> dict[int, ExpectedEnd]:
         """As of a decider; of arrays that are not here yet nothing is said."""
         return {row: end for own in self._of.values() for row, end in own.expected({}, now).items()}
 
@@ -74,7 +74,7 @@ class PlaceDeciders:
             if place in self._of:
                 self._of[place].resize(slots, now)
 
-    def history(self, works: Sequence[Work], now: float) -> dict[str, Any] | None:
+    def history(self, works: Sequence[JobState], now: float) -> dict[str, Any] | None:
         """What was learnt of programs, each where it ran (most, if that is several places); all jobs go."""
         tasks = Counter(dict.fromkeys(self._of, 0))
         for work in works:

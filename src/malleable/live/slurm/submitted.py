@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from malleable.live.jobs_file import Job, described_jobs
-from malleable.live.journal import Attempt, Flying, Journal
+from malleable.live.journal import Attempt, Journal, RunningTasks
 from malleable.live.output import job_folder, output_folder
 from malleable.live.slurm.commands import Slurm, SlurmError
 
@@ -82,13 +82,13 @@ class Submission:
         self._looked = at
         now = max(0.0, at - self._zero)
         found: list[Attempt] = []
-        flying: list[Flying] = []
+        flying: list[RunningTasks] = []
         left = self._left()
         for row, job in enumerate(self._jobs):
             own, begun = self._of_job(row, job, left[row] if left else None, now)
             found += own
             if begun:
-                flying.append(Flying(row, len(begun), sum(begun) / len(begun), max(begun)))
+                flying.append(RunningTasks(row, len(begun), sum(begun) / len(begun), max(begun)))
         over = len({each[:2] for each in found}) == sum(self._tasks)
         lasted = max((each.began + each.seconds for each in found), default=now) if over else now
         self._journal.overlay(self._run.id, lasted, found, flying, "done" if over else "running")

@@ -21,7 +21,7 @@ from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import Journal
 from malleable.live.spark.context import Context
 from malleable.live.spark.governor import Governor, Wishes
-from malleable.names import ClusterPolicy, ObjectiveName
+from malleable.policies import ClusterPolicy, ObjectiveName
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.journal import Attempt, Flying, Journal
-from malleable.live.ledger import Ledger, Work
+from malleable.live.journal import Attempt, Journal, RunningTasks
+from malleable.live.ledger import JobState, Ledger
 from malleable.live.spark.context import Context, Job, Key, Stage
 
 
@@ -126,7 +126,7 @@ class Governor(Ledger):
         if wishes.name:
             program = f"{wishes.name} {program}"
         row = self.add(
-            Work(
+            JobState(
                 stage.name,
                 stage.tasks,
                 weight=wishes.weight,
@@ -212,10 +212,10 @@ class Governor(Ledger):
 
     # What is kept.
 
-    def flying(self) -> list[Flying]:
+    def flying(self) -> list[RunningTasks]:
         """What runs, by job, as last seen."""
         return [
-            Flying(row, stage.running, began, began)
+            RunningTasks(row, stage.running, began, began)
             for row, stage in self._stages.items()
             if stage.running
             for began in [self.now - self.jobs[row].elapsed / stage.running]

@@ -1,4 +1,4 @@
-// Equal shares while everybody has work and minima fit: an integer waterline from the last level.
+// Equal shares while everybody has work and minima fit: integer water-filling from the last level.
 // O(J), without an instance (kernel whole_level).
 #pragma once
 

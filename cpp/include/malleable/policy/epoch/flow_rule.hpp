@@ -6,7 +6,7 @@
 //   plan, too. O(F log F), or O(jobs log jobs) for each order that is compared or planned.
 // - planned: the literal policy begins a whole plan in every decision.
 // - fifo: by arrival. O(F log F).
-// - fair: one waterline over all jobs that are ready. O(jobs).
+// - fair: one water_filling over all jobs that are ready. O(jobs).
 #pragma once
 
 #include <cstdint>

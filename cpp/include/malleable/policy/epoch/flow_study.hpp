@@ -1,6 +1,6 @@
 // What decisions over flows look at: options, table and moment, and of every flow its work, its
-// critical path and the jobs that can run. Kept, and worked out again for flows that changed alone:
-// O(jobs + parents) of those.
+// critical path and the jobs that can run. Checkpointed, and worked out again for flows that
+// changed alone: O(jobs + parents) of those.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "malleable/policy/epoch/flow_table.hpp"
-#include "malleable/policy/epoch/held.hpp"
+#include "malleable/policy/epoch/period_clock.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 
@@ -37,9 +37,9 @@ struct FlowScene {
   FlowEpochOptions options;
   FlowTable table;
   std::int64_t slots = 0;
-  Held held;
+  PeriodClock clock;
 
-  bool waits(const Flow& flow) const { return flow.arrival > held.now(); }
+  bool waits(const Flow& flow) const { return flow.arrival > clock.now(); }
   // The most that a job may have by itself. Where there are no slots, what a single one would mean.
   double room(const Job& job) const {
     return static_cast<double>(std::min(job.max_slots, std::max<std::int64_t>(slots, 1)));
@@ -54,7 +54,7 @@ struct FlowScene {
   // Brings flows up to date that were touched.
   void study();
 
-  void state(State& s) { s(options, table, slots, held); }
+  void state(State& s) { s(options, table, slots, clock); }
 
  private:
   void study(Flow& flow);

@@ -3,17 +3,17 @@
 // Orders without a key a job are built by sorting, O(J log J): the objective's own, with strict
 // deadlines the one of FLEX's plan, with an effort that of the best plan, for sums over few jobs
 // the best of several (policy/order_choice). Maxima of many jobs need no order: their level says
-// who gets slots (level_rule.hpp says why). FAIR and WDEQ share by a waterline. While some job's
+// who gets slots (level_rule.hpp says why). FAIR and WDEQ share by water-filling. While some job's
 // speed-up is not linear, the policy concave decides. What the last decision leads to, its plan,
-// value and bound, is worked out on request. Policies: flex, baseline, concave; kernels: waterline,
-// forced_work.
+// value and bound, is worked out on request. Policies: flex, baseline, concave; kernels:
+// water_filling, demand_bound.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "malleable/kernel/priority_selection.hpp"
-#include "malleable/kernel/waterline.hpp"
+#include "malleable/kernel/water_filling.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/concave.hpp"
 #include "malleable/policy/epoch/instance.hpp"
@@ -70,7 +70,7 @@ class InstanceRule {
   OrderChoice choice_;
   Baseline baseline_;
   Concave concave_;
-  Waterline waterline_;
+  WaterFilling water_filling_;
   KeySort sorter_;
   PrioritySelection selection_;
   std::vector<double> rank_, room_;

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "malleable/model/fetch.hpp"
-#include "malleable/model/held_steps.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/named_rows.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/state.hpp"
+#include "malleable/model/step_table.hpp"
 
 namespace malleable {
 
@@ -59,7 +59,7 @@ class JobTable {
   std::vector<std::int64_t> id, min_slots, max_slots;
   std::vector<double> work, size, arrival, weight, deadline;
   std::vector<Kind> kind;
-  std::vector<HeldSteps::Range> sla;   // of `steps`
+  std::vector<StepTable::Range> sla;   // of `steps`
   std::vector<std::int64_t> min_mode;  // MinMode; empty: nobody has one of its own
   // Of all jobs while some speed-ups are not linear.
   std::vector<double> exponent;
@@ -72,7 +72,7 @@ class JobTable {
   // Derived: the minimum (0 for a policy that ignores it), and what a job may get beyond that.
   std::vector<double> low, room;
 
-  HeldSteps steps;
+  StepTable steps;
   double minima = 0.0;  // sum of low; exact while it is at most 2^53, useless beyond kMostSlots
   double latest_arrival = -kInfinity;
 
@@ -190,7 +190,7 @@ class JobTable {
   double believed_left(std::size_t row) const;
   double left_anew(std::size_t row, double told);
   // What is left of a job that is told to have so much left.
-  double told_left(std::size_t row, double told) {
+  double stated_left(std::size_t row, double told) {
     return told > 0.0 && !outlived[row] ? told : left_anew(row, told);
   }
   void append_speedups(const JobsView& jobs);
@@ -215,7 +215,7 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
     changed |= own != value;
     own = value;
   };
-  if (!changes.work.empty()) set(work[row], told_left(row, left_of(changes.work[k])));
+  if (!changes.work.empty()) set(work[row], stated_left(row, left_of(changes.work[k])));
   if (!changes.min_slots.empty()) set(min_slots[row], changes.min_slots[k]);
   if (!changes.max_slots.empty()) set(max_slots[row], changes.max_slots[k]);
   if (!changes.deadline.empty()) set(deadline[row], changes.deadline[k]);

@@ -1,7 +1,7 @@
 // Maxima of penalties that are all lines: the latest start for the deadlines of the optimal level.
 //
 // Such slots begin an optimal schedule. Let t be the first time before which the work that the
-// deadlines force (kernel forced_work) fills all slots. To stay at the level, jobs that are past
+// deadlines force (kernel demand_bound) fills all slots. To stay at the level, jobs that are past
 // their latest start at t must share now what minima leave. Together they can use it all, and their
 // latest starts come before those of all others. A job whose latest start is now must get its
 // maximum, and comes first.

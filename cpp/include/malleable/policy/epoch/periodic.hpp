@@ -56,9 +56,9 @@ class Periodic {
   bool somebody_late(const Scene& at) const;
   std::span<const double> values(const Scene& at);
   double coming_value(const Scene& at) const;
-  HeldJobs held_jobs(const Scene& at);
+  PeriodicJobs periodic_jobs(const Scene& at);
   void share_by_price(const Scene& at, std::vector<double>& share);
-  void make_cost_keys(const Scene& at, const HeldJobs& jobs);
+  void make_cost_keys(const Scene& at, const PeriodicJobs& jobs);
   void share_by_cost(const Scene& at, std::vector<double>& share);
   bool find_levels(const Scene& at, const Instance& of);
   void share_by_instance(const Scene& at, InstanceRule& by);

@@ -25,8 +25,9 @@ struct EpochOptions {
   std::optional<std::uint64_t> effort;
   // [s] How long a decision is held unless it says so itself; 0: until something ends.
   double period = 0.0;
-  // FLEX, sums of steady kinds: ends are told at arrival and hold; what an error of all the time
-  // told costs, over what a job pays on the average (policy/told_ends). Nothing: no end is told.
+  // FLEX, sums of steady kinds: ends are promised at arrival and hold; what an error of all the
+  // time promises costs, over what a job pays on the average (policy/promised_ends). Nothing: no
+  // end is told.
   std::optional<double> predictable = std::nullopt;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
@@ -78,7 +79,7 @@ struct Scene {
     const bool late = jobs.count(Kind::kTardiness) > 0 && coming.expected() > 0.0;
     return late ? std::min(options.few, kFewLate) : options.few;
   }
-  // The weights of a waterline; empty: equal ones.
+  // The weights of water-filling; empty: equal ones.
   std::span<const double> weights() const {
     return shares == Shares::kWeighted ? std::span<const double>(jobs.weight)
                                        : std::span<const double>();

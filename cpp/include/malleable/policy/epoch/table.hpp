@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "malleable/model/held_slots.hpp"
+#include "malleable/model/assigned_slots.hpp"
 #include "malleable/model/job_ids.hpp"
 #include "malleable/model/length.hpp"
 #include "malleable/model/state.hpp"
@@ -75,7 +75,7 @@ class EpochTable {
   bool has(Index row) const { return ids_.has(row); }
   std::int64_t id_of(Index row) const { return ids_.id_of(row); }
 
-  HeldSlots<Kinds> held;
+  AssignedSlots<Kinds> held;
 
   void state(State& s) { s(jobs_, ids_, held); }
 

@@ -1,4 +1,4 @@
-"""Commands as processes of this machine, under a nanny that ends them when the loop ends.
+"""Commands as processes of this machine, under a supervisor that ends them when the loop ends.
 
 A start or an end costs a message in a batch and the spawn, some 0.6 ms in all on one core. Memory: a
 few hundred bytes a running task.
@@ -19,18 +19,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from malleable.domain import check_slots
-from malleable.live.engines.process import nanny
+from malleable.live.engines.process import supervisor
 from malleable.live.engines.process.child import Frames
 from malleable.live.machine import processors
 from malleable.live.protocol import Abilities, Event, Task
+from malleable.validation import check_slots
 
-_STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
-_SILENT = 2.0  # seconds that the nanny has to say that it begins to
+_STOPPING = 30.0  # seconds that the supervisor has to end everything, beyond the grace
+_SILENT = 2.0  # seconds that the supervisor has to say that it begins to
 _AGAIN = 1.0  # seconds until one more command may run at once, after there was no room for one
 _LOOK = 0.05  # seconds between two looks whether processes have ended
 _READ = 1 << 16
-_OF_ALL = ("gone", "stopping", "stopped")  # what the nanny says of no command by itself
+_OF_ALL = ("gone", "stopping", "stopped")  # what the supervisor says of no command by itself
 
 
 class Local:
@@ -61,7 +61,13 @@ class Local:
         self._token = secrets.token_hex(8)
         with theirs:
             nobody = subprocess.DEVNULL
-            words = [sys.executable, "-I", "-S", str(Path(nanny.__file__)), str(theirs.fileno())]
+            words = [
+                sys.executable,
+                "-I",
+                "-S",
+                str(Path(supervisor.__file__)),
+                str(theirs.fileno()),
+            ]
             words += [str(self._all), self._token]
             self._process = subprocess.Popen(  # of its own session: Ctrl-C is the loop's
                 words, pass_fds=(theirs.fileno(),), stdin=nobody, start_new_session=True
@@ -75,9 +81,9 @@ class Local:
         self._send([("slots", slots)])
 
     def _send(self, batch: list[tuple[Any, ...]]) -> None:
-        """What the nanny does not take now is sent later: it may be stopped."""
+        """What the supervisor does not take now is sent later: it may be stopped."""
         if batch:
-            self._unsent += nanny.pack(batch)
+            self._unsent += supervisor.pack(batch)
         # If it is gone, poll finds that.
         with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self._unsent:
@@ -97,7 +103,7 @@ class Local:
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first.
 
-        If the nanny itself was killed, what it ran is killed here and reported as lost, and there is a
+        If the supervisor itself was killed, what it ran is killed here and reported as lost, and there is a
         new one; OSError if it ran nothing, or if a folder is gone that commands ran in or print to.
         """
         if self._gone:
@@ -119,7 +125,7 @@ class Local:
         return events
 
     def _said(self, seconds: float) -> list[tuple[Any, ...]] | None:
-        """What the nanny says within so long; None: it is gone."""
+        """What the supervisor says within so long; None: it is gone."""
         writes = [self._socket] if self._unsent else []
         ready, writable, _ = select.select([self._socket], writes, [], max(seconds, 0.0))
         if writable:
@@ -130,7 +136,7 @@ class Local:
             data = self._socket.recv(_READ)
         except ConnectionResetError:
             return None
-        return nanny.unpack(self._frames, data) if data else None
+        return supervisor.unpack(self._frames, data) if data else None
 
     def _event(self, kind: str, key: str, *rest: Any) -> Event:
         self._keys.discard(key)
@@ -143,7 +149,7 @@ class Local:
 
     def _all_lost(self) -> list[Event]:
         lost, self._keys = self._keys, set()
-        nanny.kill_all(self._marked)
+        supervisor.kill_all(self._marked)
         if not lost:
             raise OSError("the process that starts commands was killed")
         self._socket.close()
@@ -155,10 +161,10 @@ class Local:
         ]
 
     def _marked(self) -> list[int]:
-        """All processes that carry the nanny's token, children of children too."""
-        return [pid for pid in nanny.processes() if nanny.mark_of(pid)[0] == self._token]
+        """All processes that carry the supervisor's token, children of children too."""
+        return [pid for pid in supervisor.processes() if supervisor.mark_of(pid)[0] == self._token]
 
-    def close(self, grace: float = nanny.GRACE) -> int:
+    def close(self, grace: float = supervisor.GRACE) -> int:
         """End everything; how many processes would not go. Closed twice: nothing is left to end."""
         if self._socket.fileno() < 0:
             return 0
@@ -175,7 +181,7 @@ class Local:
         return left
 
     def _heard_end(self, grace: float) -> int | None:
-        """How many processes would not go, as the nanny says it; None: it does not."""
+        """How many processes would not go, as the supervisor says it; None: it does not."""
         until = time.monotonic() + _SILENT
         while (wait := until - time.monotonic()) > 0.0:
             said = self._said(wait)
@@ -189,11 +195,11 @@ class Local:
         return None
 
     def _end_by_hand(self, grace: float) -> int:
-        """What a nanny would do that was killed, or that a debugger or a freezer holds."""
+        """What a supervisor would do that was killed, or that a debugger or a freezer holds."""
         for pid in self._marked() if grace > 0.0 else ():
-            nanny.send_signal(pid, signal.SIGTERM)
+            supervisor.send_signal(pid, signal.SIGTERM)
         until = time.monotonic() + grace
         while time.monotonic() < until and self._marked():
             time.sleep(_LOOK)
         self._process.kill()
-        return nanny.kill_all(self._marked)
+        return supervisor.kill_all(self._marked)

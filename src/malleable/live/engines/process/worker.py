@@ -32,7 +32,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from malleable.live.engines.process.child import HEARD, Frames, framed
-from malleable.live.engines.process.nanny import (
+from malleable.live.engines.process.supervisor import (
     become_reaper,
     descendants,
     ended_children,

@@ -1,0 +1,202 @@
+"""Jobs that start on their minimum or wait, and never have less after that: rigid and malleable ones."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import malleable as mb
+from benchmarks.instances import HPC_FAMILIES, HPC_SLOTS, HpcJobs, hpc_jobs, traces
+from benchmarks.rivals.table import Row, SkippedError, section
+
+_SHARES = (0.0, 0.2, 0.5, 1.0)
+_PUBLISHED = {
+    "EASY": ("preferred", "preferred", False),
+    "at minimum": ("minimum", "minimum", True),
+    "at preferred": ("preferred", "minimum", True),
+    "at maximum": ("maximum", "minimum", True),
+}
+"""Where a job starts, how far it shrinks for others, and whether it grows from the common pool."""
+
+
+class _Loop:
+    """What runs and waits; a rival says who starts on how many slots, and how the others change."""
+
+    def __init__(self, world: HpcJobs) -> None:
+        jobs = world.jobs
+        self.widths = {
+            "minimum": jobs.min_slots,
+            "preferred": world.preferred,
+            "maximum": jobs.max_slots,
+        }
+        self.work, self.arrival, self.rates = jobs.work, jobs.arrival, world.rates
+        self.left = jobs.work.copy()
+        self.has = np.zeros(len(jobs), dtype=np.int64)
+        self.running: list[int] = []
+        self.waiting: list[int] = []
+        self.now = 0.0
+
+    def seconds(self, job: int, slots: int) -> float:
+        return float(self.left[job] / self.rates[job, slots])
+
+    def first_come(self, start: str, least: str) -> None:
+        """Jobs start by arrival; the first that does not fit has a reservation. Running jobs may shrink."""
+        low, at = self.widths[least], self.widths[start]
+        until, spare, reserved = np.inf, HPC_SLOTS, False
+        for job in list(self.waiting):
+            free = HPC_SLOTS - int(self.has[self.running].sum())
+            gives = int((self.has - low)[self.running].clip(0).sum())
+            need = int(at[job])
+            if need > free + gives:  # fewer, if it may
+                need = max(int(low[job]), free + gives)
+            over = self.now + self.seconds(job, need) > until
+            if need > free + gives or (over and need > spare):
+                if not reserved:
+                    ends = sorted(
+                        (self.now + self.seconds(j, int(self.has[j])), j) for j in self.running
+                    )
+                    reserved, there = True, free + gives
+                    while there < need:
+                        until, j = ends.pop(0)
+                        there += int(min(self.has[j], low[j]))
+                    spare = there - need
+                continue
+            spare -= need * over
+            self._shrink(need - free, low)
+            self.begin(job, need)
+
+    def first_fit(self, key: Any) -> None:
+        """Running jobs shrink to their minima; others start on theirs, by a key, wherever these fit."""
+        low = self.widths["minimum"]
+        self.has[self.running] = low[self.running]
+        free = HPC_SLOTS - int(self.has[self.running].sum())
+        for job in sorted(self.waiting, key=key):
+            if low[job] <= free:
+                free -= int(low[job])
+                self.begin(job, int(low[job]))
+
+    def begin(self, job: int, slots: int) -> None:
+        self.has[job] = slots
+        self.waiting.remove(job)
+        self.running.append(job)
+
+    def _shrink(self, need: int, low: Any) -> None:
+        """By agreement: who has most beyond its least gives first."""
+        while need > 0:
+            job = max(self.running, key=lambda j: self.has[j] - low[j])
+            self.has[job] -= 1
+            need -= 1
+
+    def grow(self, gain: Any) -> None:
+        """Free slots, one by one, to whom they help most."""
+        most = self.widths["maximum"]
+        heap = [(-gain(j), j) for j in self.running if self.has[j] < most[j]]
+        heapq.heapify(heap)
+        for _ in range(HPC_SLOTS - int(self.has[self.running].sum())):
+            if not heap:
+                break
+            job = heapq.heappop(heap)[1]
+            self.has[job] += 1
+            if self.has[job] < most[job]:
+                heapq.heappush(heap, (-gain(job), job))
+
+    def saved(self, job: int) -> float:
+        """Of what is left, by one slot more."""
+        has = int(self.has[job])
+        return float((self.rates[job, has + 1] - self.rates[job, has]) / self.left[job])
+
+
+def _decide(loop: _Loop, rule: str) -> None:
+    if rule in _PUBLISHED:
+        start, least, grows = _PUBLISHED[rule]
+        loop.first_come(start, least)
+        if grows:
+            loop.grow(lambda job: -loop.has[job] / loop.widths["maximum"][job])
+        return
+    if rule == "first fit":
+        loop.first_fit(lambda job: loop.arrival[job])
+    else:  # by work and wait
+        loop.first_fit(
+            lambda job: loop.work[job] / (1.0 + (loop.now - loop.arrival[job]) / 3600.0) ** 2
+        )
+    loop.grow(loop.saved)
+
+
+def hold_started(world: HpcJobs, rule: str) -> tuple[Any, Any]:
+    """Starts and completions if the rule is asked whenever a job comes or ends."""
+    loop, count = _Loop(world), len(world.jobs)
+    start, end, comes = np.zeros(count), np.zeros(count), 0
+    while comes < count or loop.running:
+        rows = np.array(loop.running, dtype=np.int64)
+        rate = loop.rates[rows, loop.has[rows]]
+        until = float((loop.left[rows] / rate).min(initial=np.inf)) + loop.now
+        if comes < count:
+            until = min(until, loop.arrival[comes])
+        loop.left[rows] -= rate * (until - loop.now)
+        loop.now = until
+        for job in rows[loop.left[rows] <= 1e-9 * loop.work[rows]].tolist():
+            end[job] = until
+            loop.running.remove(job)
+        while comes < count and loop.arrival[comes] <= until:
+            loop.waiting.append(comes)
+            comes += 1
+        before = set(loop.waiting)
+        _decide(loop, rule)
+        start[list(before - set(loop.waiting))] = until
+    return start, end
+
+
+def play(rule: str, world: HpcJobs, measure: str) -> float:
+    """Mean response, or the longest wait."""
+    if rule == "start":
+        records = mb.simulate(world.jobs, policy="flex", slots=HPC_SLOTS, min_mode="start").records
+        arrival = world.jobs.arrival[records["job_id"]]
+        start, end = records["starting_time"], records["completion"]
+    else:
+        arrival, (start, end) = world.jobs.arrival, hold_started(world, rule)
+    return float((start - arrival).max() if measure == "wait" else (end - arrival).mean())
+
+
+@section(
+    "start",
+    "Jobs of MPI programs come to 256 slots (`hpc_jobs`), some of them rigid, the others malleable. A job "
+    "starts on its minimum or waits, and a running job never has less. The rows name the sizes of the jobs "
+    "and the part that is malleable. The figures are mean responses [s], and in the last rows the "
+    'longest wait [s]. Ours is FLEX with `min_mode="start"`. EASY starts every job at its preferred '
+    'width, first come, with a reservation. "at minimum", "at preferred" and "at maximum" do the same with '
+    "malleable jobs, which shrink if others can then start, and grow from the common pool of "
+    'free slots. "first fit" starts jobs by arrival wherever their minima fit, and "by work and wait" by '
+    "work / (1 + wait / 1 h)^2; both let jobs grow by what a slot saves of the time that is left. The rule "
+    '"by work and wait" has the shorter mean where most jobs are rigid, and lets some of them wait up to '
+    "three times as long as EASY does",
+)
+def start_rows(quick: bool) -> Iterator[Row]:
+    if traces() is None:
+        raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
+    count = 200 if quick else 1000
+    names = (*_PUBLISHED, "first fit", "by work and wait")
+    for family in ("lublin", *HPC_FAMILIES):
+        seeds = (0, 2000, 4000) if family == "lublin" else (1, 2, 3)
+        for share in _SHARES:
+            yield Row(
+                f"{family}, {share:.0%} malleable",
+                lambda rule, seed, family=family, share=share: play(
+                    rule, hpc_jobs(family, share, seed, count=count), "response"
+                ),
+                ours=("start",),
+                rivals=names,
+                seeds=seeds[:1] if quick else seeds,
+            )
+    for share in _SHARES:
+        yield Row(
+            f"lublin, {share:.0%} malleable, longest wait",
+            lambda rule, seed, share=share: play(
+                rule, hpc_jobs("lublin", share, seed, count=count), "wait"
+            ),
+            ours=("start",),
+            rivals=("EASY", "first fit", "by work and wait"),
+            seeds=(0,) if quick else (0, 2000, 4000),
+        )

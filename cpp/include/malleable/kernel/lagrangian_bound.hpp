@@ -1,0 +1,98 @@
+// A lower bound on any sum of penalties from prices for the work done by certain times, and the
+// completions that jobs would choose at these prices.
+//
+// A job that ends by C has done at least f(t; C) of its work by t (see demand_bound.hpp), and all
+// jobs together no more than S t. With any multipliers l_k >= 0 for times t_k, therefore,
+//   sum_j min_C ( penalty_j(C) + sum_k l_k f_j(t_k; C) )  -  sum_k l_k S t_k
+// is a bound. Between a penalty's break points the inner function is concave but for kinks at
+// t_k + (W - min(W, m t_k)) / M, so that its minimum is exact over few completions, and prefix sums
+// of the multipliers make each of them O(1). Subgradient steps improve the multipliers. What a job
+// chooses in the end is a due date for a good order.
+//
+// O(J (rows + T)) a step for T times where penalties rise, O(J rows) where they are steps.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/on_time_set.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class LagrangianBound {
+ public:
+  // Times and steps that cost about as much as a few packings (quick) or as a local search.
+  static std::size_t times(std::size_t jobs, bool quick) {
+    return quick ? std::clamp<std::size_t>(16'000 / (jobs + 1), 8, 64)
+                 : std::clamp<std::size_t>(640'000 / (jobs + 1), 16, 128);
+  }
+  static std::size_t steps(std::size_t jobs, bool quick) {
+    return quick ? 8 : std::clamp<std::size_t>(2'000'000 / (jobs + 1), 20, 400);
+  }
+
+  // Prepares for an instance, with at most so many times: quantiles of the break points and of
+  // `completion`, some schedule's, from problem.now. `earliest` as earliest_completions says. False
+  // if there is nothing to do: custom penalties, or no time at which anything is forced.
+  bool begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
+             std::span<const double> completion, std::size_t times);
+
+  // The same instance with more times; the prices are carried over to the next time of those.
+  void refine(const Penalties& penalties, std::span<const double> earliest,
+              std::span<const double> completion, std::size_t times);
+
+  // So many more steps towards `value`, which some schedule reaches. Returns the best bound so far.
+  double improve(double value, std::size_t steps);
+
+  // The completions, from problem.now, that the jobs choose at the best prices; infinite where a
+  // job gives up. O(options).
+  void choices(std::span<double> due);
+  // What each job asks of an on-time set: first the end that saves most for its price, then earlier
+  // ends as long as each saves most for what it costs more. key: price over what is saved, below 1
+  // where the job would choose it.
+  void list_asks(std::vector<DueAsk>& asks);
+  // The average of what they chose lately: prices swing around the best ones, and so do choices.
+  std::span<const double> average() const { return average_; }
+
+ private:
+  struct Option {
+    double completion, penalty;
+    std::uint16_t rising, own, before;  // numbers of times, see choose()
+  };
+  struct Sums {
+    double after, moment;
+  };
+  bool pick_times(const Penalties& penalties, std::span<const double> earliest,
+                  std::span<const double> completion, double end, std::size_t most);
+  double last_of(const Penalties& penalties, std::size_t row) const;
+  void index_times();
+  std::uint16_t first_from(double t) const;  // number of the first time that is at least t
+  void add_option(std::size_t j, double completion, double penalty, std::uint16_t rising);
+  void list_options(const Penalties& penalties, std::size_t j, double from);
+  double cost_of(std::size_t j, const Option& option) const;
+  std::size_t choose(std::size_t j, double& cost) const;
+  void sum_prices(std::span<const double> multiplier);
+  double evaluate();
+
+  const Problem* problem_ = nullptr;
+  double constant_ = 0.0;  // jobs without work
+  double rounding_ = 0.0;  // work
+  std::vector<double> times_;
+  std::vector<std::uint16_t> place_;
+  double spans_ = 0.0, scale_ = 0.0;  // of place_: how many, and how many a second
+  std::vector<Option> options_;
+  std::vector<std::size_t> offset_;
+  std::vector<double> low_;
+  std::vector<double> multiplier_, best_multiplier_, gradient_, direction_;
+  std::vector<double> level_, ramp_;  // differences of the forced work, by time
+  std::vector<Sums> sums_;
+  std::vector<double> average_;  // completions chosen
+  double evaluations_ = 0.0, best_ = 0.0, share_ = 1.0;
+  int stuck_ = 0;
+};
+
+}  // namespace malleable

@@ -1,0 +1,94 @@
+// A lower bound on sums of penalties that rise with time, such as tardiness, from a price of slots
+// that has a density; and the completions that jobs would choose at these prices.
+//
+// As in lagrangian_bound.hpp, but the multipliers of "no more than S t is done by t" are a density
+// l(t), constant on cells of [0, T], where T is the end of all work on all slots:
+//   sum_j min_C ( penalty_j(C) + int_0^T l f_j(t; C) dt )  -  S int_0^T l t dt
+// is a bound for any l >= 0; f_j is the work forced by t (demand_bound.hpp). The error is of second
+// order in the width of the cells, that of multipliers at single times of first order. With
+// A(t) = int_0^t l and u(C) = (M C - W) / (M - m), the time until which the minimum suffices, the
+// integral falls at the rate M (A(C) - A(u)) in C, which is linear between borders of cells met by
+// C or u: one merge of both finds the minimum of a job exactly. It ends as soon as the penalty
+// alone exceeds the best cost.
+//
+// Subgradient steps improve the density, from few cells to many. Prices do not depend on scale, so
+// a sample will do for most steps: jobs by due date, each picked as often as the mean of its shares
+// of number and of work says. A bound needs all jobs once. O(sample cells) a step at worst.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/key_sort.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class LagrangianDensity {
+ public:
+  static constexpr std::size_t kFewest = 32;  // cells
+
+  // Prepares for an instance that has no custom penalties; all must outlive the calls below.
+  // `completion`: some schedule's, from problem.now; `earliest` as earliest_completions says. Steps
+  // and bounds of many jobs ask now and then whether to stop; if so, they change nothing and say
+  // nothing.
+  void begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
+             std::span<const double> completion, const std::function<bool()>& stop);
+  // Steps look at about so many jobs from now on, or at all.
+  void sample(std::size_t jobs);
+  // Halves the cells until there are so many (a power of two times kFewest).
+  void refine(std::size_t cells);
+  // One step towards `value`, which some schedule reaches.
+  void step(double value);
+
+  // The bound of all jobs at the best prices (-infinity if it was stopped), and the completions
+  // that they choose (infinite: the job gives up). `parts` > 1: at prices interpolated over so many
+  // parts of each cell.
+  double bound(std::size_t parts, std::span<double> due);
+  // The average of what jobs chose in the last steps, if these looked at all of them; else empty.
+  std::span<const double> average() const;
+
+ private:
+  struct Choice {
+    double completion, cost;
+  };
+  struct Sums {
+    double price, moment;  // int l and int l t until a border
+  };
+  struct Job {
+    double work, low, high, last;  // after `last` the minimum has done all
+    double least;                  // the price of ending then
+  };
+  std::size_t cell(double t) const;
+  Sums sums(double t) const;
+  double forced_price(const Job& job, double completion) const;
+  Job job_at(std::size_t j) const;
+  Choice choose(std::size_t j) const;
+  void scan(const Job& job, std::size_t row, double from, double to, Choice& best) const;
+  void add_forced(std::size_t j, double completion, double count);
+  void change(double at, double level, double ramp);
+  void sum_prices();
+  double rooms() const;
+  double evaluate();
+  double last_of(std::size_t row) const;
+  bool stops(std::size_t jobs) const;  // asks after so many
+
+  const std::function<bool()>* stop_ = nullptr;
+  const Problem* problem_ = nullptr;
+  const Penalties* penalties_ = nullptr;
+  std::span<const double> earliest_;
+  double constant_ = 0.0, rounding_ = 0.0, end_ = 0.0;
+  std::vector<double> finest_, border_, density_, best_density_, gradient_, direction_;
+  std::vector<double> part_, level_, ramp_, measure_, average_;
+  std::vector<Sums> sums_;
+  std::vector<Index> jobs_, by_due_;  // of the sample
+  std::vector<double> count_;         // jobs for which each of them stands
+  double evaluations_ = 0.0, best_ = -kInfinity, share_ = 0.5;
+  int stuck_ = 0;
+  KeySort sorter_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,149 @@
+// Slots by size where s tasks of a job do s^p: heSRPT's parts (kernel/hesrpt) for an exponent q of
+// the caller's, in whole slots. q = p serves jobs that are all there best; q = 0 are equal shares,
+// which do most work while jobs keep coming. If p is not the same for all jobs, each part is
+// multiplied by p / (1 - p), as shares by price are (WHAM: Li, Harchol-Balter and Berg 2026).
+//
+// The next slot goes to the job with the least (s + 1/2) / part, s its slots, as long as it can use
+// one: Sainte-Lague's apportionment, as the s + 1st slot does p (s + 1/2)^(p - 1), nearly. The
+// first one does 1, as much as one at p^(1 / (1 - p)) in place of s + 1/2. So a slot goes where it
+// does most for what the parts say, a job that needs little leaves the rest to all others, and
+// where jobs are more than slots the smallest get one each. The factor between parts and slots is
+// sought by chords and halves: O(n) for each of at most 64 + 104 steps, ten or so in practice, and
+// n powers when n or q is another one than before, or p from one row to the next. Allocates nothing
+// once warm.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace malleable {
+
+class PowerShares {
+ public:
+  // Rows, the smallest job first: `given` is its minimum and becomes its slots, `most` what it can
+  // use, both whole, and `p` its exponent. Minima that do not fit go to the first. 0 <= p <= 1,
+  // 0 <= q <= 1.
+  template <typename Row>
+  void give(double q, double slots, std::span<Row> rows) {
+    look(q, rows.size());
+    look_at_exponents<Row>(rows);
+    double all = 0.0;
+    for (std::size_t k = rows.size(); k-- > 0;) low_[k] = all += slots_of(rows[k], k, 0.0);
+    double below = 0.0, above = slots, least = all, most = sum<Row>(rows, above);
+    for (int k = 0; k < kDoublings && most < slots; ++k) {
+      below = above;
+      least = most;
+      above *= 2.0;
+      most = sum<Row>(rows, above);
+    }
+    if (least >= slots) above = below;
+    for (int k = 0; k < kSteps && below < above; ++k) {
+      // Every other step halves: a chord may creep.
+      double middle = below + (above - below) * (slots - least) / (most - least);
+      if (k % 2 == 1 || !(below < middle && middle < above)) middle = 0.5 * (below + above);
+      all = sum<Row>(rows, middle);
+      if (all <= slots) {
+        below = middle;
+        least = all;
+      }
+      if (all >= slots) {
+        above = middle;
+        most = all;
+      }
+    }
+    hand_out(slots, below, above, rows);
+  }
+  // Of the k-th row of the last call, of all slots; if p is not the same for all, beside the
+  // others'.
+  double part(std::size_t k) const { return parts_[k]; }
+
+ private:
+  static constexpr int kDoublings = 64, kSteps = 104;
+  // Of a price: beyond it jobs that are nearly linear would leave nothing to others.
+  static constexpr double kMostExponent = 0.9;
+
+  // All have what the factor `below` gives; what is left goes to those whom `above` gives more, the
+  // first ones first.
+  template <typename Row>
+  void hand_out(double slots, double below, double above, std::span<Row> rows) {
+    double free = slots;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      Row& row = rows[k];
+      rest_[k] = slots_of(row, k, above);
+      row.given = std::min(free, slots_of(row, k, below));
+      rest_[k] -= row.given;
+      free -= row.given;
+    }
+    for (std::size_t k = 0; k < rows.size() && free > 0.0; ++k) {
+      const double more = std::min(free, rest_[k]);
+      rows[k].given += more;
+      free -= more;
+    }
+    // Parts of 0, or nearly.
+    for (std::size_t k = 0; k < rows.size() && free > 0.0; ++k) {
+      const double more = std::min(free, std::max(0.0, rows[k].most - rows[k].given));
+      rows[k].given += more;
+      free -= more;
+    }
+  }
+  template <typename Row>
+  double slots_of(const Row& row, std::size_t k, double factor) const {
+    const double part = parts_[k] * factor;
+    const double own =
+        part < first_[k] || part <= 0.0 ? 0.0 : std::max(1.0, std::floor(part + 0.5));
+    return std::clamp(own, std::min(row.given, row.most), row.most);
+  }
+  // If p is the same for all, parts fall: behind the first job that gets none all have their
+  // minima.
+  template <typename Row>
+  double sum(std::span<const Row> rows, double factor) const {
+    double all = 0.0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (alike_ && parts_[k] * factor < first_[k]) return all + low_[k];
+      all += slots_of(rows[k], k, factor);
+    }
+    return all;
+  }
+  void look(double q, std::size_t jobs) {
+    if (by_rank_.size() == jobs && q_ == q) return;
+    for (auto* column : {&by_rank_, &rest_, &low_, &first_}) column->resize(jobs);
+    q_ = q;
+    double above = 1.0;
+    for (std::size_t k = 0; k < jobs; ++k) {
+      const double left = 1.0 - static_cast<double>(k + 1) / static_cast<double>(jobs);
+      const double height = q < 1.0 ? std::pow(left, 1.0 / (1.0 - q)) : 0.0;
+      // Differences of equal ones are not quite equal.
+      by_rank_[k] = q > 0.0 ? above - height : 1.0 / static_cast<double>(jobs);
+      above = height;
+    }
+  }
+  template <typename Row>
+  void look_at_exponents(std::span<const Row> rows) {
+    parts_ = by_rank_;
+    alike_ = true;
+    double p = -1.0, first = 0.0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      alike_ = alike_ && rows[k].p == rows[0].p;
+      if (rows[k].p != p) {
+        p = rows[k].p;
+        first = p < 1.0 ? std::pow(p, 1.0 / (1.0 - p)) : std::exp(-1.0);
+      }
+      first_[k] = first;
+    }
+    for (std::size_t k = 0; !alike_ && k < rows.size(); ++k) {
+      const double own = std::min(kMostExponent, rows[k].p);
+      parts_[k] *= own / (1.0 - own);
+    }
+  }
+
+  std::vector<double> by_rank_, parts_, rest_;
+  std::vector<double> low_;    // minima from here on
+  std::vector<double> first_;  // what a part must come to for a first slot
+  double q_ = -1.0;
+  bool alike_ = true;
+};
+
+}  // namespace malleable

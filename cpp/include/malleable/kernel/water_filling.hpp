@@ -1,0 +1,61 @@
+// Integer water_fillings: the fair scheduler's allocation (FLEX, section 1), with weights.
+//
+//   x_j = clamp(level w_j, m_j, M_j)  with  sum_j x_j = min(S, sum_j M_j),
+//
+// rounded down, the remaining slots one each to the largest fractions, ties to the lower index. The
+// level is found by Newton steps on a piecewise-linear function: O(J) each, few of them. It has
+// twice the digits of a double, so that fractions are right to 1e-9 however many slots there are.
+// With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal 2012), which
+// needs no sizes. With fluid shares it is within twice the least weighted completion time; whole
+// slots lose that where there are fewer slots than jobs.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/kernel/indexed_heap.hpp"
+#include "malleable/model/plan.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class WaterFilling {
+ public:
+  // Slots now. `weight` may be empty (all 1). Jobs without work get none. Gangs are admitted by
+  // index while their minima fit. Allocates nothing once warm.
+  void allocate(const Problem& problem, std::span<const double> weight, std::span<double> slots);
+
+  // The whole schedule: a water-filling anew at every completion. O(log J) for each slot that
+  // changes hands, O(J) a completion with weights, gangs or so many slots that most jobs get one.
+  void plan(const Problem& problem, std::span<const double> weight, std::span<double> completion,
+            Plan& plan);
+
+ private:
+  struct Share {
+    double fraction;
+    Index job;
+  };
+  void fill(const Problem& problem, std::span<const double> weight, std::span<double> slots);
+  double roughly(const Problem& problem, std::span<const double> weight,
+                 std::span<const Index> jobs, double capacity) const;
+  void fill_group(const Problem& problem, std::span<const double> weight,
+                  std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
+
+  void pour(const Problem& problem, double freed, std::span<double> slots);
+  void hand_out_fractions(double left, std::span<double> slots);
+
+  struct Schedule;
+  void hold_changed(Schedule& run);
+  double end_next(Schedule& run);
+  void share_anew(Schedule& run, std::span<const double> weight);
+  void know_growing(const Schedule& run);
+
+  std::vector<Index> active_, unfinished_, changed_;
+  IndexedHeap ends_, growing_;  // by end; by slots, those that could use one more
+  std::vector<double> low_;
+  std::vector<Share> shares_;
+  double level_ = 0.0;  // where the last search ended: levels only rise while jobs leave
+};
+
+}  // namespace malleable

@@ -1,0 +1,60 @@
+// SLA steps of jobs or flows that come, change and leave. Those of a row stand together; what
+// nobody has any more stays until it is more than half, and then goes at once.
+//
+// O(steps) to replace, amortised.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "malleable/model/state.hpp"
+#include "malleable/model/terms.hpp"
+
+namespace malleable {
+
+class StepTable {
+ public:
+  struct Range {
+    std::size_t first = 0, count = 0;
+    void state(State& s) { s(first, count); }
+  };
+
+  SlaView::Steps of(const Range& row) const {
+    return {std::span(time_).subspan(row.first, row.count),
+            std::span(penalty_).subspan(row.first, row.count)};
+  }
+  bool empty() const { return held_ == 0; }
+  // These in place of those that the row has.
+  void replace(Range& row, SlaView::Steps steps) {
+    drop(row);
+    row = append(steps);
+    held_ += row.count;
+  }
+  void drop(const Range& row) { held_ -= row.count; }
+
+  // `each(visit)` calls visit(range) for the rows that are left.
+  template <typename Each>
+  void tidy(Each each) {
+    constexpr std::size_t kFew = 1024;
+    if (time_.size() <= 2 * held_ + kFew) return;
+    StepTable kept;
+    each([&](Range& row) { row = kept.append(of(row)); });
+    kept.held_ = held_;
+    *this = std::move(kept);
+  }
+
+  void state(State& s) { s(time_, penalty_, held_); }
+
+ private:
+  Range append(SlaView::Steps steps) {
+    const Range made{time_.size(), steps.time.size()};
+    time_.insert(time_.end(), steps.time.begin(), steps.time.end());
+    penalty_.insert(penalty_.end(), steps.penalty.begin(), steps.penalty.end());
+    return made;
+  }
+
+  std::vector<double> time_, penalty_;
+  std::size_t held_ = 0;  // by rows that are left
+};
+
+}  // namespace malleable

@@ -1,0 +1,127 @@
+// Ends promised at arrival that hold: between FLEX, whose newcomers pass all jobs with more left,
+// and FIFO, whose ends never move.
+//
+// Jobs stand in a list, each with the most slots that it takes: the cheapest count by its price of
+// a slot (policy/concave; no higher than the price at which the jobs that are here ask for all
+// slots). In the order of the list each takes what those before it leave. So the schedule of a list
+// changes for those behind a newcomer alone, and without one every end comes as planned.
+//
+// What is minimised is the objective plus Lambda times the sum of |end - promised| / (promised -
+// arrival), Lambda being `predictable` times the mean of what a promised job pays for its time. So
+//   - a promised job weighs Lambda / (promised - arrival) more when a newcomer would pass it. The
+//   newcomer
+//     goes where Smith's rule is best for it and those it passes;
+//   - slots that the list leaves idle bring jobs forward by gains (kernel/marginal_gains), but only
+//     jobs whose early end is worth more than the error.
+// An end is promised later than planned, as newcomers will pass: by (1 - rho) to the power -theta,
+// rho being the load of recent arrivals that would have passed the job, theta the median of what
+// jobs that ended have shown (1/2 until they do).
+//
+// O(J L) a decision, L being the steps of what the list leaves free, at most J and rarely more than
+// there are slots; a newcomer adds O(J) and the recent arrivals.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/marginal_gains.hpp"
+#include "malleable/model/problem.hpp"
+#include "malleable/model/speedups.hpp"
+#include "malleable/model/state.hpp"
+
+namespace malleable {
+
+class PromisedEnds {
+ public:
+  struct Task {
+    const Problem& problem;
+    SpeedupView speedup;
+    std::span<const std::int64_t> id;  // by row; those of new jobs are larger than any before
+    std::span<const double> value;     // by row: what a second costs
+    std::span<const double> arrival;
+    double coming = 0.0;  // jobs that come later, as many as are there on the average
+    double predictable = 0.0;
+  };
+
+  // Slots now, and promised ends for the jobs that have none yet.
+  void decide(const Task& task, std::span<double> slots);
+  // These jobs end at the time of the next decision; others that are gone then were cancelled.
+  void finish(std::span<const std::int64_t> ids) {
+    ended_.insert(ended_.end(), ids.begin(), ids.end());
+  }
+  // Ids and promised ends [s, absolute; infinite: not yet], those of jobs that left since the last
+  // decision too.
+  template <typename Visit>
+  void each(Visit&& visit) const {
+    for (const Entry& entry : list_) visit(entry.id, entry.promised);
+  }
+
+  void state(State& s) {
+    s(list_, ended_, known_, began_, started_, recent_, next_recent_, slips_, next_slip_);
+    s(paid_, count_);
+  }
+
+ private:
+  struct Entry {
+    std::int64_t id;
+    double promised,
+        seconds;  // [s] absolute, infinite until promised; from the arrival to the plan's end
+    double most;  // slots
+    // [s] When it was promised, and what it had to go by plan; -log(1 - rho).
+    double since, planned, slip;
+    void state(State& s) { s(id, promised, seconds, most, since, planned, slip); }
+  };
+  struct Arrival {
+    double now, work, key;
+    void state(State& s) { s(now, work, key); }
+  };
+  struct Slip {
+    double theta, weight;
+    void state(State& s) { s(theta, weight); }
+  };
+  struct Step {  // of the slots that are free from a time on [s from now]
+    double from, free;
+  };
+
+  void look_up(const Task& task);
+  void weigh(const Task& task);
+  double price_of_all(const Task& task, std::size_t newcomers) const;
+  double asked(const Task& task, Index row, double price) const;
+  void take_in(const Task& task);
+  std::size_t place_of(const Task& task, Index row) const;
+  double error_weight(const Entry& entry) const;
+  void lay_out(const Task& task, std::span<double> slots);
+  double put(const Task& task, Index row, double most, double& now);
+  void split_at(std::size_t k, double time);
+  void start_free(const Task& task);
+  void tell_all(const Task& task);
+  void tell(const Task& task, std::size_t place, double theta);
+  void learn(const Entry& entry, double now);
+  double median_slip() const;
+  double passing(const Task& task, double key) const;
+  void note(const Task& task, Index row);
+  void bring_forward(const Task& task, std::span<double> slots);
+
+  std::vector<Entry> list_;
+  std::int64_t known_ = 0;  // smaller ids are in the list, or were
+  double began_ = 0.0;      // [s] the first decision
+  bool started_ = false;
+  std::vector<std::int64_t> ended_;  // since the last decision
+  std::vector<Arrival> recent_;      // a ring, as slips_
+  std::vector<Slip> slips_;
+  std::uint64_t next_recent_ = 0, next_slip_ = 0;
+  double paid_ = 0.0, count_ = 0.0;  // recent jobs: what they were told to pay, how many
+
+  double lambda_ = 0.0, price_ = 0.0, slot_price_ = 0.0;
+  std::vector<double> key_, end_;  // by row: work at the mean price; seconds until the end
+  std::vector<Index> row_;         // by place in the list
+  std::vector<Step> free_;
+  std::size_t first_free_ = 0;
+  SpeedupHulls hulls_;
+  MarginalGains gains_;
+  Problem spare_;
+  std::vector<double> worth_;
+};
+
+}  // namespace malleable

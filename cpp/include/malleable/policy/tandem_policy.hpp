@@ -1,0 +1,101 @@
+// Who runs at the map and at the shuffle station of an overlapping tandem queue (Lin, Wierman,
+// Zhang, Tan 2013): ranks of jobs, and how two classes of jobs share both stations.
+//
+//   FCFS       by arrival at both stations
+//   MaxSRPT    least max(remaining map, remaining shuffle) first (section 4.1)
+//   SplitSRPT  map-heavy jobs by remaining map, shuffle-heavy ones by remaining shuffle; the
+//              classes share the stations as beta(t) says (section 4.2)
+//   TwoSRPT    ours: each station by a rank of its own. Map: remaining map plus 1/16 of the
+//              remaining shuffle; shuffle: max(remaining map, remaining shuffle). See
+//              docs/tandem.md
+//   Order      both orders are given from outside
+//   PS, WPS    equal or weighted shares; k-LPS: only the k oldest jobs share the map station (5.1)
+//
+// Ranks look at sizes as the policy sees them: the truth, or an estimate less what was done. A job
+// that has done more than its estimate either shows nothing left and goes first, or bounces: it
+// shows what it has overrun, at most its estimate, after SRPT with bounce (Scully, Grosof,
+// Mitzenmacher 2022). Here the overrun is rounded up to the next of 11 fractions 2^-k of the
+// estimate, because jobs whose ranks rise together would have to share a station without end.
+//
+// Sizes are seconds at full speed of a station, so that both capacities are 1. O(1) each.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+enum class TandemPolicy { kFcfs, kMaxSrpt, kSplitSrpt, kTwoSrpt, kOrder, kShare };
+
+// What is left of a job, as the policy sees it.
+struct Seen {
+  double map = 0.0;
+  double shuffle = 0.0;
+};
+
+// Smaller goes first; ties by id.
+struct TandemRank {
+  double first;
+  double second;
+  std::int64_t id;
+
+  bool operator<(const TandemRank& other) const {
+    if (first != other.first) return first < other.first;
+    if (second != other.second) return second < other.second;
+    return id < other.id;
+  }
+};
+
+inline constexpr double kShuffleInMapRank = 1.0 / 16;
+
+inline TandemRank map_rank(TandemPolicy policy, const Seen& seen, bool shuffle_heavy,
+                           std::int64_t id) {
+  switch (policy) {
+    case TandemPolicy::kMaxSrpt:
+      return {seen.map > seen.shuffle ? seen.map : seen.shuffle, 0.0, id};
+    case TandemPolicy::kSplitSrpt:
+      if (shuffle_heavy) return {seen.shuffle, 0.0, id};
+      return {seen.map, seen.shuffle, id};
+    case TandemPolicy::kTwoSrpt:
+      return {seen.map + kShuffleInMapRank * seen.shuffle, 0.0, id};
+    default:
+      return {0.0, 0.0, id};
+  }
+}
+
+inline TandemRank shuffle_rank(TandemPolicy policy, const Seen& seen, bool shuffle_heavy,
+                               std::int64_t id) {
+  const bool own = policy == TandemPolicy::kTwoSrpt;
+  return map_rank(own ? TandemPolicy::kMaxSrpt : policy, seen, shuffle_heavy, id);
+}
+
+// How far the sizes of a job are from balance: max(map / shuffle, shuffle / map).
+inline double imbalance_of(double map, double shuffle) {
+  const double large = map > shuffle ? map : shuffle;
+  const double small = map > shuffle ? shuffle : map;
+  return large > 0.0 ? large / small : 1.0;
+}
+
+// Share of a station that the class gets whose heavy side it is: mu_2 = beta / (1 + beta).
+inline double split_share(double beta) { return 1.0 - 1.0 / (1.0 + beta); }
+
+// What a policy sees of one phase with `left` more to do than was estimated (below 0: an overrun).
+// Overruns within `slack` of a step count as having reached it.
+inline double seen_left(double left, double estimate, bool bounce, double slack) {
+  if (left > slack) return left;
+  if (!bounce) return 0.0;
+  double level = estimate * 0x1p-10;
+  for (int step = 0; step < 10 && -left + slack >= level; ++step) level *= 2.0;
+  return level;
+}
+
+// How much more has to be done until seen_left() jumps; infinity: it never will.
+inline double until_jump(double left, double estimate, bool bounce, double slack) {
+  if (left > slack) return left;
+  const double level = seen_left(left, estimate, bounce, slack);
+  return bounce && level < estimate ? level + left : kInfinity;
+}
+
+}  // namespace malleable

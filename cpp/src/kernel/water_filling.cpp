@@ -1,0 +1,366 @@
+#include "malleable/kernel/water_filling.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <numeric>
+
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kNearly = kCount / 10.0;  // slots that the shares may miss: no fraction shows it
+constexpr std::size_t kRateLanes = 4;
+// Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
+// the levels on either side ends when no level lies between them: 64 times for each half of a
+// level.
+constexpr int kNewtonSteps = 64, kAllSteps = kNewtonSteps + 2 * 66;
+
+// high + low, with twice the digits of a double: shares of 2^50 slots still have fractions.
+struct Precise {
+  double high = 0.0, low = 0.0;
+  bool operator==(const Precise&) const = default;
+  auto operator<=>(const Precise&) const = default;
+};
+
+Precise precise_sum(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+Precise plus(const Precise& a, double b) {
+  const Precise sum = precise_sum(a.high, b);
+  return precise_sum(sum.high, sum.low + a.low);
+}
+Precise times(const Precise& a, double b) {
+  const double product = a.high * b;
+  return {product, std::fma(a.high, b, -product) + a.low * b};
+}
+Precise over(double a, const Precise& b) {
+  const double quotient = a / b.high;
+  const double rest = std::fma(-quotient, b.high, a) - quotient * b.low;
+  return precise_sum(quotient, rest / b.high);
+}
+double minus(const Precise& a, double b) { return (a.high - b) + a.low; }
+
+// Halves the doubles between two levels rather than the distance, which a few steps of that shape
+// would not bring across the powers of ten; then the distance between neighbours.
+Precise middle_of(const Precise& below, const Precise& above) {
+  const auto low = std::bit_cast<std::uint64_t>(below.high);
+  const auto high = std::bit_cast<std::uint64_t>(above.high);
+  if (high > low + 1) return {std::bit_cast<double>(low + (high - low) / 2), 0.0};
+  return precise_sum(below.high, ((above.high - below.high) + (above.low + below.low)) / 2.0);
+}
+
+// Jobs that share slots at one level; `weight` may be empty (all 1).
+struct Sharers {
+  std::span<const Index> jobs;
+  std::span<const double> weight, low, high;
+
+  double weight_of(Index j) const { return weight.empty() ? 1.0 : weight[j]; }
+  Precise share_of(Index j, const Precise& level) const {
+    return weight.empty() ? level : times(level, weight[j]);
+  }
+};
+
+// Sums at a level: the slots of jobs that no longer rise, the weight of jobs that do, and the kinks
+// above and below.
+struct AtLevel {
+  double fixed = 0.0, next = kInfinity, last = 0.0;
+  Precise rate;
+};
+
+AtLevel look_at(const Sharers& all, const Precise& level) {
+  AtLevel found;
+  Precise rates[kRateLanes];  // parts of a sum that need not wait for each other
+  std::size_t lane = 0;
+  for (const Index j : all.jobs) {
+    const Precise wanted = all.share_of(j, level);
+    if (minus(wanted, all.low[j]) < 0.0) {
+      found.fixed += all.low[j];
+      found.next = std::min(found.next, all.low[j] / all.weight_of(j));
+    } else if (minus(wanted, all.high[j]) >= 0.0) {
+      found.fixed += all.high[j];
+      found.last = std::max(found.last, all.high[j] / all.weight_of(j));
+    } else if (all.weight.empty()) {
+      rates[0].high += 1.0;
+    } else {
+      Precise& rate = rates[lane++ % kRateLanes];
+      rate = plus(rate, all.weight[j]);
+    }
+  }
+  found.rate = rates[0];
+  for (std::size_t k = 1; k < kRateLanes; ++k) {
+    found.rate = plus(plus(found.rate, rates[k].high), rates[k].low);
+  }
+  return found;
+}
+
+// sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
+// the bottom may pass the solution where the slope grows; then they come back from above.
+Precise level_for(const Sharers& all, double capacity, Precise level) {
+  Precise below, above{kInfinity};
+  for (int step = 0; step < kAllSteps; ++step) {
+    const AtLevel at = look_at(all, level);
+    const double water = capacity - at.fixed;
+    const double error = -minus(times(level, at.rate.high), water) - level.high * at.rate.low;
+    if (std::fabs(error) <= kNearly) break;
+    (error > 0.0 ? below : above) = level;
+    // Beside a kink rather than at it, which rounding may miss.
+    Precise guess = at.rate.high > 0.0 ? over(water, at.rate)
+                    : error > 0.0      ? Precise{std::nextafter(at.next, kInfinity)}
+                                       : Precise{std::nextafter(at.last, 0.0)};
+    if (step >= kNewtonSteps || !(guess > below && guess < above)) guess = middle_of(below, above);
+    if (guess == level) break;
+    level = guess;
+  }
+  return level;
+}
+
+}  // namespace
+
+void WaterFilling::fill(const Problem& problem, std::span<const double> weight,
+                        std::span<double> slots) {
+  if (weight.empty()) {
+    fill_group(problem, {}, active_, problem.slots, slots);
+    return;
+  }
+  // Weight 0 is the limit of small weights: minima until all others are at their maxima, then equal
+  // shares of what is left.
+  const auto middle = std::stable_partition(active_.begin(), active_.end(),
+                                            [&](Index j) { return weight[j] > 0.0; });
+  const std::span<const Index> weighted(active_.begin(), middle), idle(middle, active_.end());
+  double most = 0.0, reserved = 0.0;
+  for (const Index j : weighted) most += problem.high[j];
+  for (const Index j : idle) reserved += low_[j];
+  const double used = std::min(most, problem.slots - reserved);
+  fill_group(problem, weight, weighted, used, slots);
+  const double level = std::exchange(level_, 0.0);
+  fill_group(problem, {}, idle, problem.slots - used, slots);
+  level_ = level;
+}
+
+// Newton steps alone; where they end does not matter.
+double WaterFilling::roughly(const Problem& problem, std::span<const double> weight,
+                             std::span<const Index> jobs, double capacity) const {
+  double below = 0.0, above = kInfinity, level = level_;
+  for (int step = 0; step < kNewtonSteps; ++step) {
+    double water = capacity, rate = 0.0;
+    for (const Index j : jobs) {
+      const double w = weight[j], wanted = level * w, low = low_[j], high = problem.high[j];
+      const bool rises = wanted >= low && wanted < high;
+      water -= rises ? 0.0 : wanted < low ? low : high;
+      rate += rises ? w : 0.0;
+    }
+    (level * rate < water ? below : above) = level;
+    const double guess = rate > 0.0 ? water / rate : level;
+    if (!(guess > below && guess < above)) break;
+    level = guess;
+  }
+  return level;
+}
+
+void WaterFilling::fill_group(const Problem& problem, std::span<const double> weight,
+                              std::span<const Index> jobs, double slots_for_all,
+                              std::span<double> slots) {
+  const Sharers all{jobs, weight, low_, problem.high};
+  double most = 0.0;
+  for (const Index j : jobs) most += problem.high[j];
+  const double capacity = std::min(slots_for_all, most);
+  // With weights a level of usual digits, which costs less, is found first.
+  Precise level{level_};
+  if (!weight.empty()) level = {roughly(problem, weight, jobs, capacity)};
+  level = level_for(all, capacity, level);
+  level_ = level.high;
+  shares_.clear();
+  double left = capacity;
+  for (const Index j : jobs) {
+    const Precise share = all.share_of(j, level);
+    slots[j] = low_[j];
+    double fraction = 0.0;
+    if (minus(share, problem.high[j]) >= 0.0) {
+      slots[j] = problem.high[j];
+    } else if (minus(share, low_[j]) >= 0.0) {
+      slots[j] = std::floor(share.high);
+      fraction = minus(share, slots[j]);
+      const double carry = std::floor(fraction + kCount);
+      slots[j] += carry;
+      fraction -= carry;
+    }
+    left -= slots[j];
+    // Fractions that differ by rounding only count as equal.
+    if (slots[j] < problem.high[j]) shares_.push_back({std::round(fraction / kCount), j});
+  }
+  hand_out_fractions(left, slots);
+}
+
+// Whole slots that are left go to the largest fractions, lower indices first.
+void WaterFilling::hand_out_fractions(double left, std::span<double> slots) {
+  const auto first = [](const Share& a, const Share& b) {
+    return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
+  };
+  const auto count =
+      static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(shares_.size())));
+  if (count <= 0) return;
+  std::nth_element(shares_.begin(), shares_.begin() + count - 1, shares_.end(), first);
+  for (std::ptrdiff_t k = 0; k < count; ++k) slots[shares_[static_cast<std::size_t>(k)].job] += 1.0;
+}
+
+void WaterFilling::allocate(const Problem& problem, std::span<const double> weight,
+                            std::span<double> slots) {
+  level_ = 0.0;
+  active_.clear();
+  low_.assign(problem.low.begin(), problem.low.end());
+  double left = problem.slots;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    slots[j] = 0.0;
+    if (problem.work[j] == 0.0) continue;
+    if (problem.gang) {
+      if (std::max(1.0, low_[j]) > left) continue;
+      left -= std::max(1.0, low_[j]);
+    }
+    active_.push_back(static_cast<Index>(j));
+  }
+  fill(problem, weight, slots);
+}
+
+// The slots that a finished job leaves go one by one to whoever has least, lower indices first: the
+// water_filling, as long as nobody's share counts for more than another's.
+void WaterFilling::pour(const Problem& problem, double freed, std::span<double> slots) {
+  for (; freed > 0.0 && !growing_.empty(); freed -= 1.0) {
+    const Index j = growing_.top();
+    changed_.push_back(j);
+    slots[j] += 1.0;
+    if (slots[j] < problem.high[j]) {
+      growing_.set(j, slots[j]);
+    } else {
+      growing_.erase(j);
+    }
+  }
+  std::sort(changed_.begin(), changed_.end());
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+}
+
+// What a job holds, since when, and what is left of it then.
+struct WaterFilling::Schedule {
+  const Problem& problem;
+  Plan& plan;
+  std::span<double> completion;
+  Problem rest = problem;
+  std::vector<double> slots = std::vector<double>(problem.size(), 0.0);
+  std::vector<double> held = slots, since = slots;
+  double time = 0.0;
+
+  bool finished(Index j) const { return rest.work[j] == 0.0; }
+  void close(Index j) const {
+    if (held[j] > 0.0 && problem.now + time > problem.now + since[j]) {
+      plan.pieces.add(j, problem.now + since[j], problem.now + time, held[j]);
+    }
+  }
+};
+
+// Those whose slots changed hold the new ones from now on.
+void WaterFilling::hold_changed(Schedule& run) {
+  const Problem& problem = run.problem;
+  for (const Index j : changed_) {
+    double &held = run.held[j], &work = run.rest.work[j];
+    if (run.slots[j] == held) continue;
+    run.close(j);
+    if (held == 0.0 && work == problem.work[j]) run.plan.start[j] = problem.now + run.time;
+    if (run.time == 0.0) run.plan.allocation[j] = static_cast<std::int64_t>(run.slots[j]);
+    work = std::max(work - held * (run.time - run.since[j]), 1e-300);
+    held = run.slots[j];
+    run.since[j] = run.time;
+    if (held > 0.0) {
+      ends_.set(j, run.time + work / held);
+    } else {
+      ends_.erase(j);
+    }
+  }
+}
+
+// Goes on to the next end: changed_ has those that end; returns the slots that they leave.
+double WaterFilling::end_next(Schedule& run) {
+  run.time = std::max(run.time, ends_.top_key());
+  // Ends that differ by rounding only are one event.
+  const double until = run.time * (1.0 + kSameTime);
+  changed_.clear();
+  while (!ends_.empty() && ends_.top_key() <= until) {
+    changed_.push_back(ends_.top());
+    ends_.erase(ends_.top());
+  }
+  std::sort(changed_.begin(), changed_.end());
+  double freed = 0.0;
+  for (const Index j : changed_) {
+    run.completion[j] = run.time;
+    run.close(j);
+    freed += run.slots[j];
+    run.rest.work[j] = run.rest.low[j] = run.slots[j] = 0.0;
+    growing_.erase(j);
+  }
+  return freed;
+}
+
+// A new level, which costs as much as there are jobs.
+void WaterFilling::share_anew(Schedule& run, std::span<const double> weight) {
+  const auto finished = [&](Index j) { return run.finished(j); };
+  std::erase_if(unfinished_, finished);
+  if (run.problem.gang) {
+    allocate(run.rest, weight, run.slots);
+  } else {
+    std::erase_if(active_, finished);
+    fill(run.rest, weight, run.slots);
+  }
+  changed_.assign(unfinished_.begin(), unfinished_.end());
+}
+
+void WaterFilling::know_growing(const Schedule& run) {
+  std::erase_if(unfinished_, [&](Index j) { return run.finished(j); });
+  for (const Index j : unfinished_) {
+    if (run.slots[j] < run.problem.high[j]) growing_.set(j, run.slots[j]);
+  }
+}
+
+void WaterFilling::plan(const Problem& problem, std::span<const double> weight,
+                        std::span<double> completion, Plan& plan) {
+  const std::size_t n = problem.size();
+  plan.start.assign(n, problem.now);
+  plan.allocation.assign(n, 0);
+  plan.pieces.clear();
+  Schedule run{problem, plan, completion};
+  std::vector<Index> rank(n);
+  std::iota(rank.begin(), rank.end(), Index{0});
+  ends_.reset(rank);
+  growing_.reset(rank);
+  unfinished_.clear();
+  for (std::size_t j = 0; j < n; ++j) {
+    completion[j] = 0.0;
+    if (problem.work[j] > 0.0) unfinished_.push_back(static_cast<Index>(j));
+  }
+  const bool alike = weight.empty() && !problem.gang;
+  std::size_t left = unfinished_.size();
+  bool stale = true;  // growing_ does not know the slots
+  allocate(run.rest, weight, run.slots);
+  changed_.assign(unfinished_.begin(), unfinished_.end());
+  while (left > 0) {
+    hold_changed(run);
+    if (ends_.empty()) break;  // gangs that need more slots than there are
+    const double freed = end_next(run);
+    left -= changed_.size();
+    changed_.clear();
+    if (alike && freed < static_cast<double>(left)) {
+      if (std::exchange(stale, false)) know_growing(run);
+      pour(problem, freed, run.slots);
+      continue;
+    }
+    share_anew(run, weight);
+    growing_.reset(rank);
+    stale = true;
+  }
+  std::erase_if(unfinished_, [&](Index j) { return run.finished(j); });
+  for (const Index j : unfinished_) plan.start[j] = completion[j] = kInfinity;
+}
+
+}  // namespace malleable

@@ -1,0 +1,332 @@
+#include "malleable/policy/promised_ends.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+// Prices of slots rise by this for each job behind, where jobs keep coming (policy/concave).
+constexpr double kSteepPrices = 3.0;
+constexpr int kKeyHalvings = 40;
+constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9;
+constexpr double kMostKey = 1e280;
+// Arrivals that are remembered, how many make a load, and the load beyond which nothing is known.
+constexpr std::size_t kRecentArrivals = 2000, kFew = 20;
+constexpr double kMostLoad = 0.7;
+// Jobs that ended whose slips are remembered; what is believed before, and how much that weighs;
+// a slip below which nothing is learnt, and the most that is.
+constexpr std::size_t kSlips = 500;
+constexpr double kUsualSlip = 0.5, kUsualWeight = 5.0;
+constexpr double kLeastSlip = 1e-3, kMostTheta = 4.0;
+// The last jobs count most in the mean of what they pay.
+constexpr double kKept = 1.0 - 1.0 / 1000.0;
+
+// The last `most` values, in turn.
+template <typename T>
+void keep(std::vector<T>& ring, std::uint64_t& next, std::size_t most, const T& value) {
+  if (ring.size() < most) {
+    ring.push_back(value);
+  } else {
+    ring[next % most] = value;
+  }
+  ++next;
+}
+
+// From step k on and until a time there are more free slots.
+template <typename Step>
+void raise(std::vector<Step>& free, std::size_t k, double until, double more) {
+  for (; k < free.size() && free[k].from < until; ++k) {
+    if (k + 1 == free.size() || free[k + 1].from > until) {
+      free.insert(free.begin() + static_cast<std::ptrdiff_t>(k) + 1, {until, free[k].free});
+    }
+    free[k].free += more;
+  }
+}
+
+}  // namespace
+
+// What each job's work costs at the mean price, and rows of the list; jobs that left leave it.
+void PromisedEnds::look_up(const Task& task) {
+  const Problem& problem = task.problem;
+  const std::size_t n = problem.size();
+  hulls_.build(task.speedup, std::vector<double>(n, 0.0), problem.high);
+  std::unordered_map<std::int64_t, Index> row_of;
+  double value = 0.0, count = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    row_of.emplace(task.id[j], static_cast<Index>(j));
+    if (!(problem.work[j] > 0.0)) continue;
+    value += task.value[j];
+    count += 1.0;
+  }
+  std::sort(ended_.begin(), ended_.end());
+  std::erase_if(list_, [&](const Entry& entry) {
+    if (row_of.contains(entry.id)) return false;
+    const bool ended = std::binary_search(ended_.begin(), ended_.end(), entry.id);
+    if (ended) learn(entry, problem.now);
+    return true;
+  });
+  ended_.clear();
+  row_.resize(list_.size());
+  for (std::size_t k = 0; k < list_.size(); ++k) row_[k] = row_of.at(list_[k].id);
+  const double mean = value > 0.0 ? value / count : 1.0;
+  const double steep = 1.0 + (kSteepPrices - 1.0) * task.coming / (1.0 + task.coming);
+  slot_price_ = steep / std::max(1.0, problem.slots);
+  price_ = slot_price_ * (count / 2.0 + task.coming);
+  key_.assign(n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!(problem.work[j] > 0.0) || !(problem.high[j] > 0.0)) continue;
+    const double price = price_ * mean / std::max(task.value[j], mean * kTiny);
+    const double cost = hulls_.cost(task.speedup, j, 1.0, price, problem.high[j]);
+    key_[j] = std::min(problem.work[j] * std::min(cost, kMostKey), kMostKey);
+  }
+  weigh(task);
+}
+
+void PromisedEnds::weigh(const Task& task) {
+  lambda_ = count_ > 0.0 ? task.predictable * paid_ / count_ : 0.0;
+}
+
+// The cheapest number of slots at a price, in seconds, of a slot-second.
+double PromisedEnds::asked(const Task& task, Index row, double price) const {
+  const double high = task.problem.high[row], low = task.problem.low[row];
+  const double cost = hulls_.cost(task.speedup, row, 1.0, price, high);
+  if (!(cost < kInfinity)) return std::max(1.0, high);  // there may be no slot now
+  const double best = hulls_.best(task.speedup, row, price / cost, high);
+  return std::clamp(std::floor(best), std::max(1.0, low), std::max(1.0, high));
+}
+
+// At which all ask for as many slots as there are.
+double PromisedEnds::price_of_all(const Task& task, std::size_t newcomers) const {
+  double low = std::log(kLowestPrice), high = std::log(kHighestPrice);
+  const std::size_t n = task.problem.size();
+  for (int step = 0; step < kKeyHalvings; ++step) {
+    const double middle = low + (high - low) / 2.0;
+    double all = 0.0;
+    for (std::size_t j = 0; j < n && newcomers > 0; ++j) {
+      if (task.problem.work[j] > 0.0) {
+        all += asked(task, static_cast<Index>(j), std::exp(middle));
+      }
+    }
+    (all > task.problem.slots ? low : high) = middle;
+  }
+  return std::exp(high);
+}
+
+// What a second of error costs.
+double PromisedEnds::error_weight(const Entry& entry) const {
+  return entry.seconds > 0.0 ? lambda_ / entry.seconds : 0.0;
+}
+
+// Where passing those behind saves most: each waits for the newcomer, which does not wait for it.
+std::size_t PromisedEnds::place_of(const Task& task, Index row) const {
+  double saved = 0.0, most = 0.0;
+  std::size_t place = list_.size();
+  for (std::size_t k = list_.size(); k-- > 0;) {
+    const double weight = task.value[row_[k]] + error_weight(list_[k]);
+    saved += key_[row_[k]] * task.value[row] - key_[row] * weight;
+    if (saved > most) {
+      most = saved;
+      place = k;
+    }
+  }
+  return place;
+}
+
+// Newcomers join the list, the smallest first.
+void PromisedEnds::take_in(const Task& task) {
+  std::vector<Index> fresh;
+  for (std::size_t j = 0; j < task.id.size(); ++j) {
+    if (task.id[j] >= known_) fresh.push_back(static_cast<Index>(j));
+  }
+  if (fresh.empty()) return;
+  const auto ratio = [&](Index j) { return key_[j] / std::max(task.value[j], kTiny); };
+  std::sort(fresh.begin(), fresh.end(), [&](Index a, Index b) {
+    return ratio(a) != ratio(b) ? ratio(a) < ratio(b) : task.id[a] < task.id[b];
+  });
+  const double all = price_of_all(task, fresh.size());
+  for (const Index j : fresh) {
+    known_ = std::max(known_, task.id[j] + 1);
+    const std::size_t place = place_of(task, j);
+    const double behind = static_cast<double>(list_.size() - place) + task.coming;
+    const auto at = static_cast<std::ptrdiff_t>(place);
+    const double most = asked(task, j, std::min(all, slot_price_ * behind));
+    list_.insert(list_.begin() + at, {task.id[j], kInfinity, 0.0, most, 0.0, 0.0, 0.0});
+    row_.insert(row_.begin() + at, j);
+    note(task, j);
+  }
+}
+
+// Of those that came after the first decision.
+void PromisedEnds::note(const Task& task, Index row) {
+  if (!started_ || !(task.problem.now > began_)) return;
+  const Arrival arrival{task.problem.now, task.problem.work[row],
+                        key_[row] / std::max(task.value[row], kTiny)};
+  keep(recent_, next_recent_, kRecentArrivals, arrival);
+}
+
+void PromisedEnds::learn(const Entry& entry, double now) {
+  if (!(entry.slip > kLeastSlip) || !(entry.planned > 0.0)) return;
+  const double later = std::log(std::max((now - entry.since) / entry.planned, 1.0));
+  keep(slips_, next_slip_, kSlips, {std::min(later / entry.slip, kMostTheta), entry.slip});
+}
+
+double PromisedEnds::median_slip() const {
+  std::vector<Slip> all = slips_;
+  all.push_back({kUsualSlip, kUsualWeight});
+  std::sort(all.begin(), all.end(), [](const Slip& a, const Slip& b) { return a.theta < b.theta; });
+  double rest = 0.0;
+  for (const Slip& slip : all) rest += slip.weight / 2.0;
+  std::size_t k = 0;
+  while (k + 1 < all.size() && rest > all[k].weight) rest -= all[k++].weight;
+  return all[k].theta;
+}
+
+// The load of recent arrivals that pass who has this key.
+double PromisedEnds::passing(const Task& task, double key) const {
+  if (recent_.size() < kFew) return 0.0;
+  const double since =
+      recent_.size() < kRecentArrivals ? began_ : recent_[next_recent_ % kRecentArrivals].now;
+  const double span = task.problem.now - since;
+  if (!(span > 0.0)) return 0.0;
+  double work = 0.0;
+  for (const Arrival& arrival : recent_) work += arrival.key < key ? arrival.work : 0.0;
+  return work / (span * std::max(1.0, task.problem.slots));
+}
+
+// Slots beside the minima, each kept until its job ends at the latest.
+void PromisedEnds::start_free(const Task& task) {
+  const Problem& problem = task.problem;
+  std::vector<Step> ends;
+  double kept = 0.0;
+  for (std::size_t j = 0; !problem.gang && j < problem.size(); ++j) {
+    if (!(problem.work[j] > 0.0) || !(problem.low[j] > 0.0)) continue;
+    kept += problem.low[j];
+    ends.push_back({problem.work[j] / task.speedup.at(j, problem.low[j]), problem.low[j]});
+  }
+  std::sort(ends.begin(), ends.end(), [](const Step& a, const Step& b) { return a.from < b.from; });
+  free_.assign(1, {0.0, problem.slots - kept});
+  for (const Step& end : ends) {
+    const double free = free_.back().free + end.free;
+    if (end.from == free_.back().from) {
+      free_.back().free = free;
+    } else {
+      free_.push_back({end.from, free});
+    }
+  }
+  first_free_ = 0;
+}
+
+// Step k, which the time lies in, becomes two.
+void PromisedEnds::split_at(std::size_t k, double time) {
+  if (k + 1 < free_.size() && !(time < free_[k + 1].from)) return;
+  free_.insert(free_.begin() + static_cast<std::ptrdiff_t>(k) + 1, {time, free_[k].free});
+}
+
+// Takes what the job needs from free_, at most `most` slots at a time. Returns when it ends;
+// `now`: what it has at first.
+double PromisedEnds::put(const Task& task, Index row, double most, double& now) {
+  const bool gang = task.problem.gang;
+  const double low = task.problem.low[row], kept = gang ? 0.0 : low;
+  const double high = std::max(low, std::min(most, task.problem.high[row]));
+  const auto taken = [&](double free) {
+    const double all = std::min(high, kept + std::max(0.0, free));
+    return gang && all < std::max(1.0, low) ? 0.0 : all;
+  };
+  while (first_free_ + 1 < free_.size() && free_[first_free_].free <= 0.0) ++first_free_;
+  double left = task.problem.work[row], end = kInfinity;
+  std::size_t k = kept > 0.0 ? 0 : first_free_;
+  now = k == 0 ? taken(free_[0].free) : 0.0;
+  const std::size_t first = k;
+  for (; k < free_.size(); ++k) {
+    const double rate = task.speedup.at(row, taken(free_[k].free));
+    const double span = (k + 1 < free_.size() ? free_[k + 1].from : kInfinity) - free_[k].from;
+    if (rate > 0.0 && left <= rate * span * (1.0 + kRounding)) {
+      end = free_[k].from + left / rate;
+      break;
+    }
+    left -= rate * span;  // the last step has no end: not a number, and not looked at
+  }
+  if (!(end < kInfinity)) return end;  // a gang that never fits: it has nothing at any time
+  split_at(k, end);
+  for (std::size_t q = first; q <= k; ++q) free_[q].free -= taken(free_[q].free) - kept;
+  if (!(kept > 0.0)) return end;
+  // Its minimum is free from its end on instead of that at the latest.
+  const double latest = task.problem.work[row] / task.speedup.at(row, low);
+  raise(free_, k + 1, latest, kept);
+  first_free_ = 0;
+  return end;
+}
+
+// All jobs of the list, one after the other.
+void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
+  start_free(task);
+  end_.assign(task.problem.size(), 0.0);
+  std::fill(slots.begin(), slots.end(), 0.0);
+  for (std::size_t k = 0; k < list_.size(); ++k) {
+    const Index row = row_[k];
+    if (task.problem.work[row] > 0.0) end_[row] = put(task, row, list_[k].most, slots[row]);
+  }
+}
+
+void PromisedEnds::tell_all(const Task& task) {
+  double theta = -1.0;
+  for (std::size_t k = 0; k < list_.size(); ++k) {
+    // A gang that never fits is promised an end once it fits.
+    if (list_[k].promised < kInfinity || !(end_[row_[k]] < kInfinity)) continue;
+    if (theta < 0.0) theta = median_slip();
+    tell(task, k, theta);
+  }
+}
+
+void PromisedEnds::tell(const Task& task, std::size_t place, double theta) {
+  Entry& entry = list_[place];
+  const Index row = row_[place];
+  entry.since = task.problem.now;
+  entry.planned = end_[row];
+  entry.promised = entry.since + entry.planned;
+  entry.seconds = entry.promised - task.arrival[row];
+  if (!(entry.seconds > 0.0)) return;
+  const double weight = task.value[row] + error_weight(entry);
+  const double load = passing(task, weight > 0.0 ? key_[row] / weight : kMostKey);
+  entry.slip = -std::log1p(-std::min(load, kMostLoad));
+  entry.promised = entry.since + entry.planned * std::exp(theta * entry.slip);
+  paid_ = kKept * paid_ + task.value[row] * entry.seconds;
+  count_ = kKept * count_ + 1.0;
+}
+
+// Slots that the list leaves idle.
+void PromisedEnds::bring_forward(const Task& task, std::span<double> slots) {
+  double free = task.problem.slots;
+  for (const double own : slots) free -= own;
+  if (!(free >= 1.0)) return;
+  spare_ = task.problem;
+  spare_.gang = false;
+  worth_.assign(spare_.size(), 0.0);
+  for (std::size_t k = 0; k < list_.size(); ++k) {
+    const Index row = row_[k];
+    const bool waits = task.problem.gang && slots[row] < task.problem.low[row];
+    const bool early = task.value[row] >= error_weight(list_[k]);
+    spare_.low[row] = slots[row];
+    if (waits || !early) spare_.high[row] = slots[row];
+    if (spare_.work[row] > 0.0) worth_[row] = std::max(task.value[row], kTiny) / spare_.work[row];
+  }
+  gains_.prepare(spare_, task.speedup);
+  gains_.allocate(spare_, {}, worth_, slots);
+}
+
+void PromisedEnds::decide(const Task& task, std::span<double> slots) {
+  if (!started_) began_ = task.problem.now;
+  look_up(task);
+  take_in(task);
+  started_ = true;
+  lay_out(task, slots);
+  tell_all(task);
+  weigh(task);
+  bring_forward(task, slots);
+}
+
+}  // namespace malleable

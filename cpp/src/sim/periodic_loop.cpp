@@ -1,0 +1,349 @@
+#include "malleable/sim/periodic_loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "malleable/kernel/slot_periods.hpp"
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr std::int64_t kPollEvery = 4096;  // calls
+constexpr auto kNoPiece = std::numeric_limits<std::size_t>::max();
+constexpr double kCallCost = 50.0;  // what a call costs beside its jobs, in jobs
+constexpr double kRareCalls = 4.0;  // the time until the next rare call, in parts of that so far
+constexpr std::size_t kMostTried = 64;  // gangs that are looked at for slots that became free
+
+JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
+  const auto part = [&](auto column) {
+    return column.empty() ? column : column.subspan(first, count);
+  };
+  const auto offsets = [&](auto column) {
+    return column.empty() ? column : column.subspan(first, count + 1);
+  };
+  JobsView some;
+  some.arrival = part(jobs.arrival);
+  some.weight = part(jobs.weight);
+  some.deadline = part(jobs.deadline);
+  some.original = part(jobs.original);
+  some.sla = {offsets(jobs.sla.offset), jobs.sla.time, jobs.sla.penalty};
+  some.work = part(jobs.work);
+  some.min_slots = part(jobs.min_slots);
+  some.max_slots = part(jobs.max_slots);
+  some.speedup = {part(jobs.speedup.exponent), offsets(jobs.speedup.offset), jobs.speedup.rate};
+  some.min_mode = part(jobs.min_mode);
+  return some;
+}
+
+double rate_of(const JobsView& jobs, std::size_t row, double slots) {
+  return jobs.speedup.given() ? jobs.speedup.at(row, slots) : slots;
+}
+
+// Of heaps whose first event comes first.
+constexpr auto later = [](const auto& a, const auto& b) {
+  return a.time != b.time ? a.time > b.time : a.place > b.place;
+};
+
+}  // namespace
+
+PeriodicLoop::PeriodicLoop(Epoch epoch, const PeriodicLoopOptions& options)
+    : epoch_(std::move(epoch)), options_(options) {}
+
+void PeriodicLoop::begin(const JobsView& jobs, std::span<const double> believed) {
+  jobs_ = jobs;
+  believed_ = believed.empty() ? jobs.work : believed;
+  const std::size_t n = jobs.size();
+  left_.assign(jobs.work.begin(), jobs.work.end());
+  start_.assign(n, kInfinity);
+  completion_.assign(n, kInfinity);
+  promised_.assign(n, kInfinity);
+  allocation_.assign(n, 0);
+  last_piece_.assign(n, kNoPiece);
+}
+
+void PeriodicLoop::feed(const JobsView& jobs, std::span<const double> believed,
+                        std::span<const Kind> kinds) {
+  begin(jobs, believed);
+  kinds_ = kinds;
+  plan_call();
+}
+
+void PeriodicLoop::adopt(const JobsView& jobs) {
+  begin(jobs, {});
+  arrived_ = jobs.size();
+  for (std::size_t k = 0; k < jobs.size(); ++k) adopted_.emplace(epoch_.ids()[k], k);
+  decided_ = true;
+  if (!jobs.work.empty()) next_ = options_.start;
+}
+
+// Sets the time of the next call at which a job is in the system: infinite if there is none.
+void PeriodicLoop::plan_call() {
+  const double arrival = arrived_ < jobs_.size() ? jobs_.arrival[arrived_] : kInfinity;
+  // Whoever has no slots now has none at the next call either, unless somebody comes.
+  if (running_.empty() && arrival == kInfinity) {
+    next_ = kInfinity;
+    return;
+  }
+  if (options_.period == 0.0) {
+    next_ = std::max(arrival, options_.start);
+    for (const Running& job : running_) next_ = std::min(next_, job.end);
+    return;
+  }
+  if (arrived_ == ended_count_) {
+    call_ = std::max(call_, std::ceil((arrival - options_.start) / options_.period));
+    if (time_of(call_) < arrival) ++call_;
+  }
+  next_ = time_of(call_);
+}
+
+// What happened since the last call.
+void PeriodicLoop::tell(double now) {
+  // Ends between rare calls say nothing about sizes.
+  if (rare()) {
+    epoch_.remove(gone_);
+  } else {
+    epoch_.finish(gone_);
+  }
+  if (!ran_.empty()) {
+    Epoch::Changes changes;
+    changes.work = seen_;
+    epoch_.update(ran_, changes);
+  }
+  gone_.clear();
+  ran_.clear();
+  seen_.clear();
+  const std::size_t first = arrived_;
+  while (arrived_ < jobs_.size() && jobs_.arrival[arrived_] <= now) ++arrived_;
+  if (arrived_ == first) return;
+  const std::size_t count = arrived_ - first;
+  JobsView some = rows_of(jobs_, first, count);
+  some.work = believed_.subspan(first, count);
+  const auto kinds = kinds_.size() > 1 ? kinds_.subspan(first, count) : std::span<const Kind>();
+  const std::int64_t id = epoch_.add(some, kinds);
+  rows_.resize(static_cast<std::size_t>(id) + count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t row = first + k;
+    rows_[static_cast<std::size_t>(id) + k] = row;
+    if (jobs_.work[row] > 0.0) continue;  // done when it came
+    start_[row] = completion_[row] = jobs_.arrival[row];
+    gone_.push_back(id + static_cast<std::int64_t>(k));
+    ++ended_count_;
+  }
+  epoch_.remove(gone_);
+  gone_.clear();
+}
+
+void PeriodicLoop::keep_piece(std::size_t row, std::int64_t slots, double from, double to) {
+  if (!options_.pieces || !(to > from)) return;
+  std::size_t& last = last_piece_[row];
+  if (last != kNoPiece && pieces_.end[last] == from && pieces_.slots[last] == slots) {
+    pieces_.end[last] = to;
+    return;
+  }
+  last = pieces_.size();
+  pieces_.add(static_cast<Index>(row), from, to, static_cast<double>(slots));
+}
+
+// The rows that have slots from `now` on, and when each would end if nothing changed.
+void PeriodicLoop::list_running(double now) {
+  running_.clear();
+  const auto ids = epoch_.ids();
+  const auto given = epoch_.given();
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (given[k] == 0) continue;
+    const std::size_t row = row_of(ids[k]);
+    const auto slots = static_cast<double>(given[k]);
+    if (totals_.calls == 1) allocation_[row] = given[k];
+    running_.push_back({row, ids[k], given[k], now, now + left_[row] / rate_of(jobs_, row, slots)});
+    if (start_[row] < kInfinity) continue;
+    start_[row] = now;
+    order_.push_back(static_cast<Index>(row));
+  }
+}
+
+void PeriodicLoop::note_told() {
+  if (!epoch_.options().predictable) return;
+  const auto ends = epoch_.promised();
+  for (std::size_t k = 0; k < ends.size(); ++k) promised_[row_of(epoch_.ids()[k])] = ends[k];
+}
+
+// Until the next call slots stay as they are.
+void PeriodicLoop::hold() {
+  for (const Running& job : running_) {
+    const std::size_t row = job.row;
+    const double until = std::min(job.end, next_), slots = static_cast<double>(job.slots);
+    const double rest = job.end > next_ ? left_after(job, next_) : 0.0;
+    keep_piece(row, job.slots, job.from, until);
+    totals_.held += slots * (next_ - job.from);
+    if (rest > kRounding * jobs_.work[row]) {
+      left_[row] = rest;
+      ran_.push_back(job.id);
+      seen_.push_back(std::max(0.0, believed_[row] - (jobs_.work[row] - rest)));
+      continue;
+    }
+    left_[row] = 0.0;
+    completion_[row] = until;
+    ++ended_count_;
+    gone_.push_back(job.id);
+    totals_.idle += slots * (next_ - until);
+  }
+}
+
+double PeriodicLoop::left_after(const Running& job, double time) const {
+  return left_[job.row] * ((job.end - time) / (job.end - job.from));
+}
+
+// The first multiple of the period from a time on, or the time where multiples are too close.
+double PeriodicLoop::call_after(double time) const {
+  const double call = std::ceil((time - options_.start) / options_.period);
+  for (const double near : {call - 1.0, call, call + 1.0}) {
+    if (time_of(near) >= time) return time_of(near);
+  }
+  return time;
+}
+
+// A job that ends before a call; its slots, which are free from there on.
+double PeriodicLoop::end_before(Running& job, double call) {
+  const auto slots = static_cast<double>(job.slots);
+  keep_piece(job.row, job.slots, job.from, job.end);
+  totals_.held += slots * (call - job.from);
+  totals_.idle += slots * (call - job.end);
+  left_[job.row] = 0.0;
+  completion_[job.row] = job.end;
+  ++ended_count_;
+  gone_.push_back(job.id);
+  job.slots = 0;
+  return slots;
+}
+
+// What a job cannot use in its last period is free from the call on at which that begins.
+double PeriodicLoop::trim(Running& job, double call) {
+  const double left = left_after(job, call), slots = static_cast<double>(job.slots);
+  keep_piece(job.row, job.slots, job.from, call);
+  totals_.held += slots * (call - job.from);
+  const double kept =
+      std::max(slot_periods(left, options_.period), static_cast<double>(jobs_.min_slots[job.row]));
+  left_[job.row] = left;
+  job.slots = static_cast<std::int64_t>(std::min(slots, kept));
+  job.from = call;
+  job.end = call + left / static_cast<double>(job.slots);
+  return slots - static_cast<double>(job.slots);
+}
+
+// The end of a job, and before it the call at which it needs fewer slots.
+void PeriodicLoop::expect(std::size_t place) {
+  const auto add = [&](double time) {
+    events_.push_back({time, place, running_[place].end});
+    std::push_heap(events_.begin(), events_.end(), later);
+  };
+  const Running& job = running_[place];
+  add(job.end);
+  if (jobs_.speedup.given()) return;
+  const double last = time_of(std::floor((job.end - options_.start) / options_.period));
+  if (last > job.from && last < job.end) add(last);
+}
+
+// Slots that are free from a call on go to this job, as many as it can use; false: too few for it.
+bool PeriodicLoop::give(std::int64_t id, double call, double& free) {
+  const std::size_t row = row_of(id), place = place_[row];
+  if (!(left_[row] > 0.0)) return true;
+  const bool runs = place != kNoPiece;
+  const double held = runs ? static_cast<double>(running_[place].slots) : 0.0;
+  const double left = runs ? left_after(running_[place], call) : left_[row];
+  auto most = static_cast<double>(std::min(jobs_.max_slots[row], epoch_.slots()));
+  if (!jobs_.speedup.given()) most = std::min(most, slot_periods(left, options_.period));
+  const double all = held + std::min(free, most - held);
+  if (!(all > held)) return true;
+  const auto least = static_cast<double>(jobs_.min_slots[row]);
+  if (epoch_.options().min_mode == MinMode::kGang && all < least) return false;
+  if (runs) {
+    Running& job = running_[place];
+    keep_piece(row, job.slots, job.from, call);
+    totals_.held += held * (call - job.from);
+    left_[row] = left;
+  } else {
+    place_[row] = running_.size();
+    running_.push_back({row, id, 0, 0.0, 0.0});
+    if (start_[row] == kInfinity) order_.push_back(static_cast<Index>(row));
+    start_[row] = std::min(start_[row], call);
+  }
+  Running& job = running_[place_[row]];
+  job.slots = static_cast<std::int64_t>(all);
+  job.from = call;
+  job.end = call + left / rate_of(jobs_, row, all);
+  free -= all - held;
+  expect(place_[row]);
+  return true;
+}
+
+// To those in the line that come first.
+void PeriodicLoop::hand_out(std::span<const std::int64_t> line, double call, double& free) {
+  std::size_t tried = 0;
+  for (std::size_t k = served_; k < line.size() && free > 0.0 && tried < kMostTried; ++k) {
+    const bool served = give(line[k], call, free);
+    if (!served) ++tried;
+    if (served && k == served_ && free > 0.0) ++served_;
+  }
+}
+
+// What becomes free before the next call is handed on.
+void PeriodicLoop::hand_on() {
+  const std::vector<std::int64_t> line = epoch_.order();
+  served_ = 0;
+  place_.assign(jobs_.size(), kNoPiece);
+  events_.clear();
+  double free = static_cast<double>(epoch_.slots());
+  for (std::size_t k = 0; k < running_.size(); ++k) {
+    place_[running_[k].row] = k;
+    expect(k);
+    free -= static_cast<double>(running_[k].slots);
+  }
+  while (!events_.empty()) {
+    const double call = call_after(events_.front().time);
+    if (!(call < next_)) break;
+    while (!events_.empty() && events_.front().time <= call) {
+      std::pop_heap(events_.begin(), events_.end(), later);
+      const Event event = events_.back();
+      events_.pop_back();
+      Running& job = running_[event.place];
+      if (job.slots == 0 || job.end != event.end) continue;
+      if (event.time == event.end) {
+        free += end_before(job, call);
+      } else if (event.end > call) {
+        free += trim(job, call);
+        expect(event.place);
+      }
+    }
+    hand_out(line, call, free);
+  }
+  std::erase_if(running_, [](const Running& job) { return job.slots == 0; });
+}
+
+bool PeriodicLoop::advance(double until) {
+  while (next_ < until) {
+    if (poll_ && totals_.calls % kPollEvery == kPollEvery - 1) poll_();
+    const double now = next_;
+    if (!decided_) tell(now);
+    const double before = call_++;
+    if (arrived_ > ended_count_) {
+      if (!decided_) epoch_.decide_at(now, options_.knows_period ? options_.period : 0.0);
+      decided_ = false;
+      ++totals_.calls;
+      looked_ += static_cast<double>(epoch_.size()) + kCallCost;
+      list_running(now);
+      note_told();
+      if (rare()) call_ = std::max(call_, before + std::floor(before / kRareCalls));
+      plan_call();
+      if (rare() && next_ < kInfinity) hand_on();
+      if (next_ < kInfinity) hold();
+    }
+    if (arrived_ > ended_count_) continue;
+    running_.clear();
+    plan_call();
+  }
+  return next_ == kInfinity;
+}
+
+}  // namespace malleable

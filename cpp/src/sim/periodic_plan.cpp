@@ -1,0 +1,127 @@
+#include "malleable/sim/periodic_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "malleable/model/error.hpp"
+#include "malleable/policy/finish_plan.hpp"
+#include "malleable/policy/registry.hpp"
+#include "malleable/sim/periodic_loop.hpp"
+
+namespace malleable {
+namespace {
+
+// Jobs that are looked at, call by call, before calls become rarer: some seconds, some
+// milliseconds.
+constexpr double kExactPlan = 3e7, kExactValue = 2e5;
+// Of fewer jobs the better bound is as quick.
+constexpr std::size_t kFewJobs = 1000;
+
+// What a loop did, as a plan. `ended`: when jobs end that have no work.
+Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const double> ended,
+             const Penalties& penalties, const EpochOptions& epoch, std::int64_t slots, double now,
+             bool quick) {
+  const std::size_t n = jobs.size();
+  Problem problem;
+  const MinMode mode = jobs.min_mode.empty() ? epoch.min_mode : MinMode::kStart;
+  problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now, mode);
+  for (std::size_t j = 0; j < jobs.min_mode.size(); ++j) {  // a guarantee may be scaled
+    if (jobs.min_mode[j] == std::int64_t{0}) problem.low[j] = 0.0;
+  }
+  if (find_policy(epoch.policy).promises.ignores_minima) problem.drop_minima();
+  // The bounds take every job for linear, a slot for the most that one does. It would then end
+  // earlier, and its minimum with it.
+  if (jobs.speedup.curved()) {
+    std::fill(problem.low.begin(), problem.low.end(), 0.0);
+    for (std::size_t j = 0; j < n; ++j) problem.work[j] /= jobs.speedup.each(j);
+  }
+  Plan plan;
+  plan.pieces = loop.pieces();
+  plan.start.assign(loop.start().begin(), loop.start().end());
+  plan.order.assign(loop.order().begin(), loop.order().end());
+  std::vector<std::uint8_t> listed(n, 0);
+  for (const Index j : plan.order) listed[j] = 1;
+  std::vector<double> completion(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!listed[j]) plan.order.push_back(static_cast<Index>(j));
+    completion[j] = loop.completion()[j] - now;
+  }
+  LowerBound lower_bound;
+  finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan,
+              quick && n > kFewJobs);
+  plan.allocation.assign(loop.allocation().begin(), loop.allocation().end());
+  return plan;
+}
+
+Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
+  Epoch copy(0, {});
+  load_state("Epoch", save_state("Epoch", epoch), copy);
+  copy.set_penalty(epoch.penalty());
+  const double now = epoch.now(), period = epoch.period();
+  PeriodicLoop loop(std::move(copy), {.period = period,
+                                      .start = now,
+                                      .pieces = !quick,
+                                      .exact = quick ? kExactValue : kExactPlan});
+  loop.set_poll(poll);
+  epoch.recall();
+  const JobsView jobs = epoch.planned_jobs();
+  loop.adopt(jobs);
+  loop.advance(kInfinity);
+  const std::vector<double> ended(jobs.size(), now);
+  return plan_of(loop, jobs, ended, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
+                 quick);
+}
+
+}  // namespace
+
+Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
+                   const PeriodicPlanRequest& request) {
+  validate_slots(request.slots);
+  if (penalties.size() != jobs.size()) {
+    throw std::invalid_argument("penalties and jobs differ in length");
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs.arrival[j] <= request.now) continue;
+    throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
+  }
+  const double period = request.epoch.period;
+  Epoch::check_clock(request.now, period);
+  const auto looped = [&](bool expects) {
+    Epoch epoch(request.slots, request.epoch);
+    epoch.set_penalty(request.custom);
+    if (!expects) epoch.expect_nobody();
+    PeriodicLoop loop(
+        std::move(epoch),
+        {.period = period, .start = request.now, .pieces = true, .exact = kExactPlan});
+    loop.set_poll(request.poll);
+    loop.feed(jobs, {}, request.kinds);
+    loop.advance(kInfinity);
+    return loop;
+  };
+  const auto value = [&](const PeriodicLoop& loop) {
+    return evaluate(penalties, request.epoch.aggregate, loop.completion());
+  };
+  PeriodicLoop best = looped(true);
+  // Only prices of slot-periods look at jobs to come.
+  if (period > 0.0 && request.epoch.policy == EpochPolicy::kFlex &&
+      request.epoch.aggregate == Aggregate::kSum) {
+    PeriodicLoop alone = looped(false);
+    if (value(alone) < value(best)) best = std::move(alone);
+  }
+  return plan_of(best, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
+                 false);
+}
+
+Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {
+  return follow(epoch, poll, false);
+}
+
+std::optional<Epoch::Assessment> assess_decided(Epoch& epoch, const std::function<void()>& poll) {
+  if (epoch.size() > kMostAssessed) return std::nullopt;
+  const Plan plan = follow(epoch, poll, true);
+  return Epoch::Assessment{plan.value, plan.lower_bound};
+}
+
+}  // namespace malleable

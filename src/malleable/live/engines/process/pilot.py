@@ -1,0 +1,225 @@
+"""A process on another machine that runs commands, or bundles of calls, for an engine, and tells it what
+became of them.
+
+It is started by whatever has the slots, connects to the engine, and both show that they know the secret
+of the run (environment ``MALLEABLE_SECRET``). It does one piece of work after the other until the engine
+has none. What it imports for commands makes up most of its start, so that it is little: some 12 ms of a
+processor in all; each further command costs 1.
+
+Frames, marshalled: the engine sends ``("run", number, commands)``, or ``("call", number, path, calls)``, or
+None where nothing is to be done any more; meanwhile ``("back", number)``: what was not begun of this work
+goes back; ``("end", number)``: a command that runs is ended, too; ``("kill", number, place)``: this command or
+call is ended if it runs, a call with its process. Answers, one for each command or
+call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not begun (with a text: as the machine
+had no room for it), and ``("refused", place, text)``. If the engine is gone, all ends.
+"""
+
+# ruff: noqa: PTH120
+# pathlib takes longer to import than all else here.
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import sys
+import time
+from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NODELAY, socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING or __name__ != "__main__":
+    from malleable.live.engines.process.child import HEAD, SHORT, framed, reaped, signal_all, spawn
+else:  # of a process that knows no packages
+    sys.path.insert(0, os.path.dirname(__file__))
+    from child import HEAD, SHORT, framed, reaped, signal_all, spawn
+if TYPE_CHECKING:
+    from signal import SIGKILL, SIGTERM
+    from typing import Any
+else:
+    from _signal import SIGKILL, SIGTERM
+
+SECRET = "MALLEABLE_SECRET"
+HALF = 32  # bytes that a process shows, and bytes that the engine shows then
+_MARSHAL = 4  # version of the format
+_HEARD = 30.0  # seconds that an engine has to hear the end
+_SHORT = 1.0  # seconds until a command goes back for which the machine had no room
+
+
+def read(connection: socket, count: int) -> bytes:
+    """So many bytes; EOFError where fewer come."""
+    found = bytearray()
+    while len(found) < count:
+        data = connection.recv(min(count - len(found), 1 << 20))
+        if not data:
+            raise EOFError
+        found += data
+    return bytes(found)
+
+
+def send(connection: socket, value: Any) -> None:
+    """A frame."""
+    connection.sendall(framed(marshal.dumps(value, _MARSHAL)))
+
+
+def receive(connection: socket) -> Any:
+    """The next frame; EOFError after the last."""
+    return marshal.loads(read(connection, int.from_bytes(read(connection, HEAD), "little")))
+
+
+def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
+    """Whether the next message ends the command at this place; if it is about this work, the rest goes back."""
+    what, about, *places = receive(connection)
+    if about != number:
+        return False  # it came late
+    while left:
+        send(connection, ("returned", left.pop()[0]))
+    return bool(what == "end" or (what == "kill" and places == [place]))
+
+
+def run_command(
+    connection: socket, number: int, place: int, command: tuple[Any, ...], left: list[Any]
+) -> None:
+    """Run it to its end, or to that of its time, of the engine's patience, or of the engine.
+
+    ``left``: what else there is of this work, as long as the engine does not want it back.
+
+    Raises
+    ------
+    EOFError, OSError
+        The engine is gone; so is the command.
+    """
+    argv, environment, folder, *streams, seconds, grace = command
+    began = time.monotonic()
+    try:
+        if folder:
+            os.chdir(folder)
+        pid = spawn(argv, {**os.environ, **environment}, streams)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "errno", 0)
+        if why in SHORT:
+            select.select([connection.fileno()], [], [], _SHORT)
+            send(connection, ("returned", place, os.strerror(why)))
+        else:
+            send(connection, ("refused", place, str(error)))
+        return
+    ended = os.pidfd_open(pid)
+    until = began + seconds if seconds else None
+    late = asked = False
+    try:
+        while True:
+            wait = None if until is None else max(0.0, until - time.monotonic())
+            ready = select.select([connection.fileno(), ended], [], [], wait)[0]
+            if ended in ready:
+                break
+            if ready and not _ends(connection, number, place, left):
+                continue
+            late = late or not (ready or asked)
+            signal_all(pid, SIGKILL if asked else SIGTERM)
+            asked, until = True, time.monotonic() + grace
+    except (EOFError, OSError):
+        signal_all(pid, SIGKILL)
+        raise
+    finally:
+        os.close(ended)
+        code, cpu, memory = reaped(pid)
+    took = time.monotonic() - began
+    send(connection, ("ended", place, code, took, cpu, memory, late))
+
+
+def run_commands(connection: socket, work: tuple[Any, ...] | None) -> None:
+    """Run these commands one after the other, then the commands that come later."""
+    home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    while work is not None:
+        if work[0] == "run":  # or what came late
+            left = list(enumerate(work[2]))[::-1]
+            while left:
+                place, command = left.pop()
+                os.fchdir(home)
+                run_command(connection, work[1], place, command, left)
+        work = receive(connection)
+
+
+def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
+    """Run these calls one after the other, but for those that the engine wants back first; then those that
+    come."""
+    import threading
+    from collections import deque
+    from queue import SimpleQueue
+
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    sending, changing = threading.Lock(), threading.Lock()
+    current, runs, left = 0, -1, deque[tuple[int, tuple[bytes, bytes]]]()
+
+    def tell(*said: Any) -> None:
+        with sending:
+            send(connection, said)
+
+    def listen() -> None:
+        try:
+            while (found := receive(connection)) is not None:
+                if found[0] == "call":
+                    inbox.put(found)
+                    continue
+                with changing:
+                    while left and found[1] == current:
+                        tell("returned", left.pop()[0])
+                    if found == ("kill", current, runs):
+                        end_below()
+                        os._exit(1)
+            inbox.put(None)
+        except (EOFError, OSError):
+            os._exit(1)  # the engine is gone
+
+    threading.Thread(target=listen, daemon=True).start()
+    while work is not None:
+        _, number, path, calls = work
+        sys.path[:] = path
+        from malleable.live.engines.remote import outcome
+
+        with changing:
+            current = number
+            left.extend(enumerate(calls))
+        while True:
+            with changing:
+                if not left:
+                    break
+                runs, call = left.popleft()
+            tell("ended", runs, *outcome(call))
+            with changing:
+                runs = -1
+        work = inbox.get()
+
+
+def end_below() -> None:
+    """Kill all processes that calls have started."""
+    from malleable.live.engines.process.supervisor import descendants, ended_children, kill_all
+
+    kill_all(
+        lambda: descendants(os.getpid()), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
+    )
+
+
+def main(host: str, port: str) -> None:
+    """Do what the engine has to do."""
+    secret = bytes.fromhex(os.environ.pop(SECRET))
+    connection = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
+    connection.connect((host, int(port)))
+    connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    connection.sendall(secret[:HALF])
+    if read(connection, HALF) != secret[HALF:]:
+        sys.exit("this is not the engine that had the process started")
+    found = receive(connection)
+    if found is not None:
+        (run_calls if found[0] == "call" else run_commands)(connection, found)
+    connection.shutdown(SHUT_WR)
+    # Until the engine has heard all: what lies here unread would break the connection, and take
+    # with it what the engine has not read yet.
+    connection.settimeout(_HEARD)
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,440 @@
+"""The process that starts a run's commands and outlives nothing of them.
+
+It runs apart from the loop, so that every command ends when the loop does, however the loop ended.
+It is a subreaper: whatever a command leaves behind, daemons too, becomes its child, and is killed before
+the loop hears that the command has ended (`Supervisor.sweep` says how it is known whose it was). It needs the
+standard library alone and starts in some milliseconds.
+
+It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
+``("start", key, argv, environment, folder, output, errors, seconds)``, ``("kill", key)``,
+``("slots", slots)``, ``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``,
+``("refused", key, text)``, ``("short", key, text)`` where the machine had no room for it, ``("gone", folder)``
+where there was a folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command
+gets SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
+killed at once.
+
+Of more commands than there are slots some wait here for others to end. While any waits, the loop has
+nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
+
+Starting a command costs one posix_spawn (about 0.5 ms). A batch to the loop costs one read of a file of /proc.
+"""
+
+# ruff: noqa: PTH109, PTH120, PTH123, PTH208, SIM105
+# pathlib and contextlib take longer to import than all else here.
+from __future__ import annotations
+
+import ctypes
+import errno
+import heapq
+import marshal
+import os
+import select
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING or __name__ != "__main__":
+    from malleable.live.engines.process.child import (
+        HEARD,
+        SHORT,
+        Frames,
+        framed,
+        reaped,
+        signal_all,
+        spawn,
+    )
+else:  # of a process that knows no packages
+    sys.path.insert(0, os.path.dirname(__file__))
+    from child import HEARD, SHORT, Frames, framed, reaped, signal_all, spawn
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
+PAUSE = 0.01  # seconds between two batches to the loop while commands wait here
+MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
+SLOT = b"MALLEABLE_SLOT"
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+
+
+def pack(batch: list[tuple[object, ...]]) -> bytes:
+    """A batch as it goes over the socket."""
+    return framed(marshal.dumps(batch))
+
+
+def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
+    """What the batches that are complete now say."""
+    return [each for body in frames.feed(data) for each in marshal.loads(body)]
+
+
+class _Children:
+    """Pids of this process' children, found in a file of /proc that stays open."""
+
+    def __init__(self) -> None:
+        try:
+            self._file = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
+        except OSError:  # a kernel without it
+            self._file = -1
+
+    def __call__(self) -> list[int]:
+        if self._file < 0:
+            return [pid for pid, parent in _parents().items() if parent == os.getpid()]
+        os.lseek(self._file, 0, os.SEEK_SET)
+        found = b""
+        while data := os.read(self._file, 1 << 16):
+            found += data
+        return [int(word) for word in found.split()]
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process has this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def processes() -> list[int]:
+    """Pids of all processes."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _parents() -> dict[int, int]:
+    """Parent of every process."""
+    found = {}
+    for pid in processes():
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                found[pid] = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended
+    return found
+
+
+def descendants(root: int) -> list[int]:
+    """Pids below a process, its children first."""
+    below: dict[int, list[int]] = {}
+    for pid, parent in _parents().items():
+        below.setdefault(parent, []).append(pid)
+    found = list(below.get(root, ()))
+    for pid in found:  # grows while it is read; every process is appended once
+        found += below.get(pid, ())
+    return found
+
+
+def mark_of(pid: int) -> tuple[str, str]:
+    """Token of the supervisor and key of the command that a process belongs to; empty where to none."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            for entry in file.read().split(b"\0"):
+                if entry.startswith(MARK + b"="):
+                    token, _, key = os.fsdecode(entry.partition(b"=")[2]).partition(":")
+                    return token, key
+    except OSError:
+        pass
+    return "", ""
+
+
+def session_of(pid: int) -> int:
+    """Its session; 0: not known."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+def send_signal(pid: int, number: int) -> None:
+    """A signal to a process that may have ended."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended, or has become somebody else
+
+
+def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda: None) -> int:
+    """Kill processes until none is found; returns how many were left after `SWEEPS` looks."""
+    left: list[int] = []
+    for _ in range(SWEEPS):
+        left = find()
+        if not left:
+            break
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped, none of them starts another one
+            for pid in left:
+                send_signal(pid, number)
+        time.sleep(0.005)
+        reap()
+    return len(left)
+
+
+def kill_tree(root: int) -> None:
+    """Kill a process and all below it; stopped first, they start no more."""
+    found: set[int] = set()
+    while more := {root, *descendants(root)} - found:
+        for pid in more:
+            send_signal(pid, signal.SIGSTOP)
+        found |= more
+    for pid in found:
+        send_signal(pid, signal.SIGKILL)
+
+
+def ended_children() -> Iterator[int]:
+    """Pids of children that have ended; each has to be waited for before the next is asked for."""
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is None:
+            return
+        yield found.si_pid
+
+
+def become_reaper() -> tuple[int, int]:
+    """What is orphaned below this process becomes its child; the ends of a pipe that tells when one ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+    woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    return woken, wakes
+
+
+class Supervisor:
+    """Commands that run, by pid and by key."""
+
+    def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
+        self.loop = loop
+        self.slots, self.token = slots, token
+        # Numbers of slots that are free below the highest one so far.
+        self.free: list[int] = []
+        self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
+        self.told = 0.0
+        self.pid_of: dict[str, int] = {}
+        self.running: dict[int, tuple[str, float, int]] = {}  # by pid: key, when it began, slot
+        self.late: set[str] = set()
+        # Pids of commands that have ended since the last look for orphans.
+        self.over: set[int] = set()
+        self.look = False  # there may be orphans
+        self.children = _Children()
+        self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
+        self.said: list[tuple[object, ...]] = []
+        self.here = os.getcwd()
+        self.folders = {self.here}  # in which commands have begun
+        self.environment = dict(os.environb)
+
+    def start_all(self) -> None:
+        """Starts what waits, as long as slots are free."""
+        while self.queue and len(self.running) < self.slots:
+            self.start(self.queue.popleft())
+
+    def start(self, command: tuple[Any, ...]) -> None:
+        """Starts one; its parts are in the order of the message."""
+        key, argv, environment, folder, *streams, seconds = command
+        folder = folder or self.here
+        own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+        try:
+            os.chdir(folder)  # each time: it may have been removed
+            self.folders.add(folder)
+            slot = self.free[0] if self.free else len(self.running)
+            mark = {MARK: f"{self.token}:{key}".encode(), SLOT: b"%d" % slot}
+            environment = {**self.environment, **own, **mark}
+            pid = spawn(argv, environment, streams)
+        except (OSError, ValueError) as error:
+            self.said.append(self._not_started(key, folder, streams, error))
+            return
+        now = time.monotonic()
+        self.over.discard(pid)  # the number is new: nothing of the old one is left
+        self.pid_of[key] = pid
+        if self.free:
+            heapq.heappop(self.free)
+        self.running[pid] = key, now, slot
+        if seconds > 0.0:
+            heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
+
+    def _not_started(
+        self, key: str, folder: str, streams: list[str], error: Exception
+    ) -> tuple[object, ...]:
+        """What to say of it."""
+        why, name = getattr(error, "errno", 0), getattr(error, "filename", None)
+        if why in SHORT:
+            return "short", key, os.strerror(why)
+        if why in (errno.ENOENT, errno.ENOTDIR):
+            if name in streams:
+                return "gone", os.path.dirname(name)
+            if name == folder and folder in self.folders:
+                return "gone", folder
+        return "refused", key, _wording(error)
+
+    def kill(self, key: str) -> None:
+        """SIGTERM now, SIGKILL later."""
+        pid = self.pid_of.get(key)
+        if pid is not None:
+            self._end(pid, key, signal.SIGTERM)
+            return
+        for command in self.queue:
+            if command[0] == key:
+                self.queue.remove(command)
+                self.said.append(("ended", key, -signal.SIGTERM, 0.0, 0.0, 0, False))
+                return
+
+    def _end(self, pid: int, key: str, number: int) -> None:
+        signal_all(pid, number)
+        if number == signal.SIGTERM:
+            heapq.heappush(self.timers, (time.monotonic() + GRACE, pid, key, signal.SIGKILL))
+
+    def expire(self) -> float | None:
+        """End commands that are late; returns the seconds until the next look."""
+        now = time.monotonic()
+        while self.timers and self.timers[0][0] <= now:
+            _, pid, key, number = heapq.heappop(self.timers)
+            if self.pid_of.get(key) == pid:
+                if number == signal.SIGTERM:
+                    self.late.add(key)
+                self._end(pid, key, number)
+        next_times = [self.timers[0][0]] if self.timers else []
+        if self.said or self.look:
+            next_times.append(self.told + PAUSE)
+        return max(0.0, min(next_times) - now) if next_times else None
+
+    def reap(self) -> None:
+        """Collect processes that have ended."""
+        for pid in ended_children():
+            task = self.running.pop(pid, None)
+            if task is not None:
+                signal_all(pid, signal.SIGKILL)  # while its number is still its own
+            code, cpu, memory = reaped(pid)
+            self.look = True
+            if task is not None:
+                self.over.add(pid)
+                key, since, slot = task
+                heapq.heappush(self.free, slot)
+                del self.pid_of[key]
+                late = key in self.late
+                self.late.discard(key)
+                seconds = time.monotonic() - since
+                self.said.append(("ended", key, code, seconds, cpu, memory, late))
+
+    def sweep(self) -> None:
+        """Kill processes that commands left behind when they ended.
+
+        An orphan is of the command that its environment names, or of that whose session it is in. If a
+        daemon has neither any more, it is left alone as long as a command runs: it may be of that one.
+
+        A session keeps the number of the command that began it: while any process is in it, no new process
+        gets that number. If one has it, the session is a new one.
+        """
+        ended, self.over, self.look = self.over, set(), False
+        for pid in self.children():
+            if pid in self.running:
+                continue
+            token, key = mark_of(pid)
+            session = session_of(pid)
+            of_ended = session in ended and not _is_there(session)
+            if of_ended:
+                self.over.add(session)  # more of it may come to light when this one is gone
+            ours = token == self.token
+            if (ours and key not in self.pid_of) or (not ours and (of_ended or not self.running)):
+                send_signal(pid, signal.SIGKILL)
+
+    def stop(self, grace: float) -> int:
+        """Ends all; how many processes were left after `SWEEPS` looks."""
+        self.queue.clear()
+        if grace > 0.0:
+            for pid in self.running:
+                signal_all(pid, signal.SIGTERM)
+            until = time.monotonic() + grace
+            while self.running and time.monotonic() < until:
+                self.reap()
+                if select.select([self.loop], [], [], 0.01)[0]:
+                    break  # it is gone, or does not want to wait
+        for pid in self.running:  # which takes no file, as there may be no room for one
+            signal_all(pid, signal.SIGKILL)
+        try:
+            return kill_all(lambda: descendants(os.getpid()), self.reap)
+        except OSError:  # no room to look at processes; the groups of all commands are gone
+            return 0
+
+    def obey(self, command: tuple[Any, ...]) -> bool:
+        """True once it was told to stop."""
+        verb, *rest = command
+        if verb == "start":
+            self.queue.append(tuple(rest))
+            self.start_all()
+        elif verb == "kill":
+            self.kill(*rest)
+        elif verb == "slots":
+            (self.slots,) = rest
+            self.start_all()
+        elif verb == "stop":
+            self.loop.sendall(pack([("stopping",)]))
+            self.said.append(("stopped", self.stop(*rest)))
+            return True
+        return False
+
+    def tell(self) -> None:
+        """Says what there is to say, at once if the loop may have something to do."""
+        now = time.monotonic()
+        if (self.said or self.look) and (not self.queue or now - self.told >= PAUSE):
+            if self.look:
+                self.sweep()
+            if self.said:
+                self.loop.sendall(pack(self.said))
+                self.said.clear()
+            self.told = now
+
+
+def _wording(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        named = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return f"{named}{error.strerror}"
+    return str(error)
+
+
+def main(descriptor: int, slots: int, token: str) -> None:
+    """Serves the loop at the other end of the socket until it is gone or says stop."""
+    while os.open(os.devnull, os.O_RDWR) < 3:  # no other file gets the number of a standard stream
+        pass
+    loop = socket.socket(fileno=descriptor)
+    loop.set_inheritable(False)
+    for number in HEARD:
+        signal.signal(number, signal.SIG_IGN)  # the loop hears them and says what is to be done
+    woken, _ = become_reaper()
+    supervisor, frames = Supervisor(loop, slots, token), Frames()
+    with selectors.DefaultSelector() as selector:
+        selector.register(loop, selectors.EVENT_READ)
+        selector.register(woken, selectors.EVENT_READ)
+        try:
+            while True:
+                for event, _ in selector.select(supervisor.expire()):
+                    if event.fd == woken:
+                        os.read(woken, 4096)
+                        supervisor.reap()
+                        supervisor.start_all()
+                        continue
+                    data = loop.recv(1 << 16)
+                    if not data:
+                        return
+                    for command in unpack(frames, data):
+                        if supervisor.obey(command):
+                            return
+                supervisor.tell()
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.ECONNRESET):
+                raise
+        finally:
+            supervisor.stop(0.0)
+            try:
+                supervisor.tell()
+            except OSError:
+                pass  # nobody listens any more
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,162 @@
+"""Rows of a journal, and its schema."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+LOST_AGAIN = 3
+"""Times that a task may be lost without its own doing, beyond its retries."""
+
+
+WORDS = {"late": "timed out", "lost": "lost", "skipped": "skipped", "cancelled": "cancelled"}
+"""What people read of tasks that did not end well, by how they did; all others have failed."""
+
+
+IN_VAIN = "in vain"
+"""How an attempt ended that was ended while the other attempt of its task went on, or after that one."""
+
+
+NOTHING_STARTS = "no new task starts"
+"""How the rule of a run begins while conditions of the machine do not hold."""
+
+
+class JournalError(ValueError):
+    """A journal that cannot be used, and why."""
+
+
+class JobRow(NamedTuple):
+    """A job as it was when its run began.
+
+    ``described`` are its settings in JSON's types; ``content`` what its tasks are made of (``over`` or
+    ``commands`` of a file of jobs, as values that were found then), None where they are not commands or
+    there is one without a value.
+    """
+
+    described: dict[str, Any]
+    tasks: int
+    content: dict[str, Any] | None = None
+
+
+class Attempt(NamedTuple):
+    """One attempt at a task.
+
+    ``status`` is None as long as its end is not recorded: it runs, or its run was stopped or killed.
+    ``how`` it ended: "" (by itself), "late", "refused", "lost", "cancelled", `IN_VAIN`; "counted": seen to
+    have gone from a queue, its seconds those of the job's tasks in the mean. ``why`` is what the engine said.
+    ``backup_of``: the attempt beside which this one was started; None: it is no backup.
+    """
+
+    job: int
+    task: int
+    attempt: int
+    status: int | None
+    began: float
+    seconds: float = 0.0
+    cpu: float = 0.0
+    memory: float = 0.0
+    how: str = ""
+    why: str = ""
+    backup_of: int | None = None
+
+    @property
+    def end(self) -> float:
+        """When it ended [s of the run]."""
+        return self.began + self.seconds
+
+
+class Decided(NamedTuple):
+    """Slots of a job from some time of the run on; what was believed then of a task's seconds, and of
+    the work that was left [slot-seconds]; NaN: not known."""
+
+    at: float
+    job: int
+    slots: int
+    why: str
+    seconds: float = math.nan
+    work: float = math.nan
+
+
+class RunningTasks(NamedTuple):
+    """Tasks of a job that run, when they began in the mean, and when the last one did."""
+
+    job: int
+    tasks: int
+    began: float
+    latest: float
+
+
+class ExpectedEnd(NamedTuple):
+    """When a job is expected to end [s of the run], and between what 80 of 100 times; NaN: not known.
+    Seconds of one of its tasks on average, and how far they may be off (standard deviation); 0: not known."""
+
+    job: int
+    at: float = math.nan
+    early: float = math.nan
+    late: float = math.nan
+    seconds: float = 0.0
+    spread: float = 0.0
+
+
+class Run(NamedTuple):
+    """A run as it was begun.
+
+    ``kind``: what its tasks are: "commands", "calls" of a pool, "arrays" of a queue or "stages" of a Spark
+    that is governed, or "submitted" to a queue. ``status``: "running", "stopped" or "done". ``output`` is
+    its folder below that of the journal, empty: none so far.
+    """
+
+    id: int
+    began: str
+    kind: str
+    slots: int
+    objective: str
+    policy: str
+    output: str
+    lasted: float
+    status: str
+    rule: str = ""
+
+
+def packed(content: Mapping[str, Any] | None) -> bytes | None:
+    """What tasks are made of, small."""
+    return None if content is None else zlib.compress(json.dumps(content).encode(), 1)
+
+
+def unpacked(content: bytes | None) -> dict[str, Any] | None:
+    """The reverse."""
+    return None if content is None else json.loads(zlib.decompress(content))
+
+
+SCHEMA = """
+create table run (
+  id integer primary key, began text not null, kind text not null, slots integer not null,
+  objective text not null, policy text not null, output text not null default '',
+  lasted real not null default 0, status text not null default 'running',
+  rule text not null default '');
+create table job (
+  run integer not null, job integer not null, tasks integer not null, described text not null,
+  content blob, primary key (run, job));
+create table attempt (
+  run integer not null, job integer not null, task integer not null, attempt integer not null,
+  status integer, began real not null, seconds real not null, cpu real not null,
+  memory real not null, how text not null, why text not null, backup_of integer,
+  primary key (run, job, task, attempt)) without rowid;
+create table decision (
+  run integer not null, at real not null, job integer not null, slots integer not null,
+  why text not null, seconds real, work real);
+create index decision_of on decision (run, at);
+create table flying (
+  run integer not null, job integer not null, tasks integer not null, began real not null,
+  latest real not null, primary key (run, job)) without rowid;
+create table result (
+  run integer not null, job integer not null, task integer not null, digest blob not null,
+  value blob not null, primary key (run, job, task)) without rowid;
+create table history (id integer primary key check (id = 0), learnt text not null);
+create table expected (
+  run integer not null, job integer not null, at real, early real, late real, seconds real not null,
+  spread real not null, primary key (run, job)) without rowid;
+"""

@@ -1,0 +1,148 @@
+"""What plans of jobs and of flows have in common: what a policy decided, its value, its bound, how it shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.arrays import Floats, Integers
+from malleable.checkpoints import by_value
+from malleable.display import as_html, view
+from malleable.objective import Objective, PenaltyLike, Priced, met_deadlines, relative_gap
+from malleable.policies import policy_of
+from malleable.validation import check_count, check_slots, check_time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Request(NamedTuple):
+    """Checked arguments of a plan, as the core takes them behind the table."""
+
+    slots: int
+    now: float
+    penalties: _core.Penalties
+    is_max: bool
+    policy: str
+    effort: int
+    budget: float
+
+    @classmethod
+    def of(
+        cls,
+        model: str,
+        table: Priced,
+        goal: Objective,
+        slots: int,
+        now: float,
+        policy: str,
+        effort: int,
+        budget: float | None,
+        penalty: PenaltyLike | None,
+    ) -> Request:
+        """Checked arguments; ValueError names a wrong one."""
+        count, moment = check_slots(slots), check_time("now", now)
+        tries = check_count("effort", effort)
+        seconds = np.inf if budget is None else check_time("budget", budget)
+        if seconds < 0.0:
+            raise ValueError(f"budget = {budget}: must be at least 0 seconds")
+        policy_of(model, policy, where=" for flows" if model == "flows" else "")
+        penalties = goal.penalties(table, penalty)
+        return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
+
+    def told(self) -> dict[str, Any]:
+        """Those that a plan tells."""
+        return {"capacity": self.slots, "policy": self.policy, "now": self.now}
+
+    def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
+        """Call the core. Returns what it decides, and the seconds that this took."""
+        began = time.perf_counter()
+        result = core(table, *self, *more)
+        return result, time.perf_counter() - began
+
+
+@by_value(without=("timing",))
+class BasePlan:
+    """The schedule that a policy made: what the core decided, and what is ``told`` of it, as attributes."""
+
+    capacity: int
+    objective: str
+    policy: str
+    now: float
+    status: str
+    value: float
+    lower_bound: float
+    candidates: int
+    order: Integers
+    start: Floats
+    completion: Floats
+    slots: Integers
+    pieces: Mapping[str, npt.NDArray[Any]]
+    penalty: Floats
+    met: npt.NDArray[Any]
+    timing: dict[str, float]
+
+    def __init__(
+        self, decided: Mapping[str, Any], goal: Objective, seconds: float, **told: Any
+    ) -> None:
+        vars(self).update(decided, objective=goal.text, timing={"seconds": seconds}, **told)
+        self.slots = vars(self).pop("allocation")  # the core's word
+
+    def _meet(self, deadline: Floats, completion: Floats) -> None:
+        self.met = met_deadlines(deadline, completion, self.penalty)
+
+    @property
+    def gap(self) -> float | None:
+        """Relative distance between value and bound."""
+        return relative_gap(self.value, self.lower_bound)
+
+    def __repr__(self) -> str:
+        gap = "none" if self.gap is None else f"{self.gap:.2%}"
+        return (
+            f"{type(self).__name__}({self.policy}, {self.objective}: {self.value:.6g}, "
+            f"bound {self.lower_bound:.6g}, gap {gap}, {self.status})"
+        )
+
+    _repr_html_ = as_html
+
+    @property
+    def allocation(self) -> Integers:
+        """`slots`, by the name that they have in the JSON of a plan."""
+        return self.slots
+
+    def explain(self, rows: npt.ArrayLike | None = None) -> list[str]:
+        """One line for each job or flow: its slots now and why, the next change, and its end.
+
+        Parameters
+        ----------
+        rows : array_like of int or bool, optional
+            Rows of the table, or a mask; by default all.
+        """
+        return list(view().explain_lines(self, rows))
+
+    def to_frame(self, rows: str = "jobs") -> Any:
+        """A pandas data frame, one row per job, or of flows with ``rows="flows"`` (needs pandas)."""
+        return view().plan_frame(self, rows)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the schedule (needs matplotlib).
+
+        Parameters
+        ----------
+        path : path, optional
+            File of the picture; its suffix says the format.
+        **options
+            ``force=False``: do not overwrite a file. ``title``: instead of policy, objective, value, bound and
+            gap. Plans of jobs also take ``axes``, ``until`` and ``colors_of``, as
+            `malleable.view.plan_pictures.draw_packing`.
+        """
+        return view().draw_plan(self, path, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in its exchange format (JSON types; infinite numbers become None)."""
+        return dict(view().plan_dict(self))

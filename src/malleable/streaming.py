@@ -1,0 +1,164 @@
+"""Common part of simulations of queues, which feed jobs of a table or a stream part by part."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.arrays import Floats, Integers
+from malleable.estimate_errors import believed, error_sigma
+from malleable.records import by_table_row, job_names, job_records
+from malleable.validation import check_whole
+
+PART = 1 << 16
+"""Jobs of a table that are fed at once."""
+
+
+def seed_of(rng: np.random.Generator | int | None) -> int:
+    """A seed: that given, or one drawn from the generator, or from the system."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return int(np.random.default_rng(rng).integers(2**63))
+    return check_whole("rng", rng, 0, 2**64 - 1)
+
+
+def kept_records(records: bool | None, stream: bool) -> bool:
+    """Whether records are kept, by default of tables; ValueError if they are asked for of a stream."""
+    keep = not stream if records is None else bool(records)
+    if keep and stream:
+        raise ValueError("records = True: a stream keeps no records")
+    return keep
+
+
+def warn_of_load(stop: str) -> None:
+    """RuntimeWarning where more comes than can be done."""
+    told = f"load of 1 or more: the queue grows without bound; stopping at the {stop}"
+    warnings.warn(told, RuntimeWarning, stacklevel=4)
+
+
+def by_arrival(arrival: Floats | Integers) -> Integers:
+    """Rows by arrival, ties by place in the table."""
+    return np.argsort(arrival, kind="stable").astype(np.int64)
+
+
+class Part(NamedTuple):
+    """Jobs in the order of arrival, their rows, and their sizes as policies see them (None: the truth)."""
+
+    jobs: Any
+    rows: Integers
+    seen: tuple[Floats, ...] | None
+
+    def take(self, some: Integers) -> Part:
+        return Part(self.jobs.take(some), self.rows[some], _taken(self.seen, some))
+
+
+class Source:
+    """Jobs of a table, or of a stream that is drawn while it is read, and what policies see of them.
+
+    Parameters
+    ----------
+    jobs : table or stream
+        With ``arrival`` and ``take``; a stream has ``chunks(seed)``, tables in the order of arrival.
+    seed : int
+        Of a stream.
+    estimates
+        As `malleable.estimate_errors.believed` takes them; of a stream a standard deviation only.
+    sizes : callable
+        True sizes of a table, by the names of its columns of estimates.
+    errors : numpy Generator or seed, optional
+        Of log-normal errors: one of their own, so that jobs are those of a run without errors.
+    """
+
+    def __init__(
+        self,
+        jobs: Any,
+        seed: int,
+        estimates: Any = None,
+        sizes: Callable[[Any], Mapping[str, Floats]] = lambda jobs: {},
+        errors: Any = None,
+    ) -> None:
+        self._jobs, self._seed, self._estimates, self._sizes = jobs, seed, estimates, sizes
+        self._errors = np.random.default_rng([seed, 1] if errors is None else errors)
+        self.stream = hasattr(jobs, "chunks")
+        if self.stream and estimates is not None and error_sigma(estimates) is None:
+            raise ValueError("estimates: a stream takes a standard deviation only")
+        self.seen = None if self.stream else self._believed(jobs)
+
+    def _believed(self, jobs: Any) -> tuple[Floats, ...] | None:
+        return believed(jobs, self._estimates, self._sizes(jobs), self._errors)
+
+    def parts(self) -> Iterator[Part]:
+        """All jobs in the order of their arrivals."""
+        if self.stream:
+            for jobs in self._jobs.chunks(self._seed):
+                yield Part(jobs, np.arange(len(jobs)), self._believed(jobs))
+            return
+        order = by_arrival(self._jobs.arrival)
+        for first in range(0, len(order), PART):
+            rows = order[first : first + PART]
+            yield Part(self._jobs.take(rows), rows, _taken(self.seen, rows))
+
+    def feed(
+        self,
+        stop: float,
+        total: int,
+        feed: Callable[[Part], None],
+        end: Callable[[], None],
+        progress: Callable[[int, int], None] | None,
+    ) -> tuple[bool, int]:
+        """Feed the jobs that arrive by ``stop``, then go to the end.
+
+        Returns whether all of that was done before Ctrl-C, and how many jobs entered.
+        """
+        entered = 0
+        try:
+            for part in self.parts():
+                inside = int(np.searchsorted(part.jobs.arrival, stop, side="right"))
+                cut = inside < len(part.rows)
+                feed(part.take(np.arange(inside)) if cut else part)
+                entered += inside
+                if progress is not None:
+                    progress(entered, total)
+                if cut:
+                    break
+            end()
+        except KeyboardInterrupt:
+            return False, entered
+        return True, entered
+
+
+def _taken(columns: tuple[Floats, ...] | None, rows: Integers) -> tuple[Floats, ...] | None:
+    return None if columns is None else tuple(column[rows] for column in columns)
+
+
+def queue_records(
+    model: str, policy: str, jobs: Any, taken: Sequence[Any], sizes: Floats, zero: float = 0.0
+) -> dict[str, npt.NDArray[Any]]:
+    """Records of a table's jobs, from the records that the core kept as jobs came.
+
+    Parameters
+    ----------
+    taken : sequence of ndarray
+        Which job, its start, the end of its maps, and its end.
+    sizes : ndarray of float64, shape (J,)
+        What each job of the table needs alone.
+    zero : float
+        What arrivals and starts say where 0 is meant.
+    """
+    rows, *times = by_table_row(by_arrival(jobs.arrival), *taken)
+    start, map_completion, completion = (each.astype(np.float64) for each in times)
+    return job_records(
+        model,
+        policy,
+        rows,
+        job_names(jobs.name, rows),
+        arrival=jobs.arrival[rows].astype(np.float64) - zero,
+        start=start - zero,
+        map_completion=map_completion,
+        completion=completion,
+        size=sizes[rows],
+        requested_time=sizes[rows],
+    )
