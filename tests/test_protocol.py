@@ -230,7 +230,8 @@ def test_decisions_show_explain_copy_and_compare(name):
     text = repr(decision)
     assert text.startswith(type(decision).__name__ + "(now=1.0, ") and "\n" not in text
     assert "changed" in text
-    lines = decision.explain()
+    head, *lines = decision.explain()
+    assert head.startswith(f"rule {one.epoch.rule}")
     assert len(lines) == len(decision.ids) and set(decision.ids.tolist()) <= set(ids.tolist())
     assert all(line and "\n" not in line for line in lines)
     for twin in (
@@ -238,7 +239,7 @@ def test_decisions_show_explain_copy_and_compare(name):
         copy.deepcopy(decision),
         pickle.loads(pickle.dumps(decision)),
     ):
-        assert twin == decision and twin.explain() == lines
+        assert twin == decision and twin.explain() == [head, *lines]
     assert (
         hasattr(decision, "value") == hasattr(decision, "lower_bound") == hasattr(decision, "gap")
     )

@@ -24,6 +24,27 @@ from malleable.objective import (
 from malleable.policies import policy_of
 from malleable.validation import refuse, suggesting
 
+_WHY = {
+    "smith": "the least work left for its weight goes first",
+    "apparent cost": "what costs most while it waits goes first",
+    "level": "who must start first, so that no penalty is too large, goes first",
+    "equal shares": "jobs share equally",
+    "instance": "all jobs are looked at together",
+    "period": "first what jobs can use for the whole period",
+    "promised": "jobs keep to the ends that were told",
+    "start": "jobs wait until they get their minimum",
+    "order": "the best of several orders of flows",
+    "planned": "a plan of all flows",
+    "fair": "jobs share equally",
+    "fifo": "who came first goes first",
+}
+"""Rules, as `BaseEpoch.rule` names them; those of epochs with one rule are called as their policy."""
+
+
+def rule_line(rule: str) -> str:
+    """The first line of an explanation: which rule decided, and why so."""
+    return f"rule {rule}: {_WHY[rule]}" if rule in _WHY else f"rule {rule}"
+
 
 @by_value()
 class BaseDecision:
@@ -112,14 +133,17 @@ class ExplainedDecision(BaseDecision):
 
     __slots__ = ("_bound",)
     _more: ClassVar[tuple[str, ...]] = ("_bound",)
+    rule: str = ""
+    """The rule that decided, if there is one."""
+
     _bound: npt.NDArray[np.uint8]
 
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
-        """One line for each of these jobs (all): its slots, and what bound them. O(n)."""
+        """The rule, then one line for each of these jobs (all): its slots, and what bound them. O(n)."""
         shape, rows = (len(self.ids), len(self.kinds)), self._rows(ids)
         slots: Any = self.slots.reshape(shape)[rows].tolist()
         bound: Any = self._bound.reshape(shape)[rows].tolist()
-        lines = []
+        lines = [rule_line(self.rule)] if self.rule else []
         for job, counts, codes in zip(self.ids[rows].tolist(), slots, bound, strict=True):
             parts = [
                 f"{counted(count, kind)} ({_core.BOUNDS[code]})"
@@ -169,7 +193,7 @@ class BaseEpoch(Checkpointed):
         >>> ids = epoch.add([40.0, 8.0], deadline=[10.0, 5.0])
         >>> decision = epoch.decide(now=0.0)
         >>> epoch.rule
-        'apparent cost'
+        'instance'
         """
         name: str = self._core.rule
         return name

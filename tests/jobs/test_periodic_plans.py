@@ -232,7 +232,7 @@ def test_the_plan_of_a_decision_begins_with_it(policy):
     assert plan.slots.tolist() == before.slots.tolist()
     assert plan.value == before.value
     assert before.lower_bound <= plan.lower_bound <= before.value
-    assert len(before.explain()) == 7
+    assert len(before.explain()) == 8
     assert saved == mb.Epoch.__reduce_ex__(epoch, 4)
     # The loop that follows ends each job when the plan says so.
     ended, now, decision = {}, 2.0, before
@@ -308,10 +308,11 @@ def test_an_explanation_of_some_jobs():
         [400.0, 90.0, 30.0, 6.0], max_slots=[20, 10, 10, 2], deadline=[None, None, None, 2.0]
     )
     decision = epoch.decide(0.0)
-    lines = decision.explain()
+    head, *lines = decision.explain()
+    assert head.startswith("rule period: ")
     assert [line.partition(":")[0] for line in lines] == [str(job) for job in ids]
-    assert decision.explain(ids[::-2]) == [lines[3], lines[1]]
-    assert decision.explain([]) == []
+    assert decision.explain(ids[::-2]) == [head, lines[3], lines[1]]
+    assert decision.explain([]) == [head]
     plan = decision.plan()
     for job, line in enumerate(lines):
         assert f": {decision.slots[job]:,} slot" in line
@@ -321,7 +322,7 @@ def test_an_explanation_of_some_jobs():
     with pytest.raises(ValueError, match=r"ids\[1\] = 7: no such job"):
         decision.explain([0, 7])
     whole = epoch.decide(1.0, period=0.0)
-    assert whole.explain([2, 0]) == [whole.plan().explain()[k] for k in (2, 0)]
+    assert whole.explain([2, 0])[1:] == [whole.plan().explain()[k] for k in (2, 0)]
     epoch.finish([0])
     with pytest.raises(RuntimeError, match="moved on"):
         whole.explain()

@@ -160,6 +160,7 @@ def test_further_decisions_of_a_slot_hand_out_what_is_idle():
     assert (second.ids.tolist(), second.maps.tolist()) == (ids[::-1].tolist(), [2, 0])
     assert second.slots.tolist() == [8, 2]
     assert second.explain() == [
+        "rule asrpt",
         f"job {ids[1]}: 8 slots (no slots are left)",
         f"job {ids[0]}: 2 slots (nothing waits)",
     ]

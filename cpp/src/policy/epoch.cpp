@@ -328,7 +328,7 @@ Epoch::Assessment Epoch::assess() {
 }
 
 void Epoch::state(State& s) {
-  s(at_, version_, decided_, periodic_, programs_, equal_, held_anew_, by_key_);
+  s(at_, version_, decided_, periodic_, programs_, equal_, held_anew_, by_key_, rule_);
   key_rule_state(s, keys_);
   instance_.state(s, at_, !by_key_);
   if (at_.options.predictable) s(promised_);

@@ -13,7 +13,7 @@ from malleable import _core
 from malleable.arrays import Integers, columns_of, ids_of, integers_of, wholes_of
 from malleable.checkpoints import by_value
 from malleable.display import counted
-from malleable.epoch import BaseDecision, PlannedEpoch
+from malleable.epoch import BaseDecision, PlannedEpoch, rule_line
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla
@@ -114,16 +114,16 @@ class FlowDecision(BaseDecision):
         return self.plan().gap
 
     def explain(self) -> list[str]:
-        """Says why: one line for each flow, of the plan; with a period one line for each job.
+        """Says why: the rule, then one line for each flow, of the plan; with a period one for each job.
 
         Raises
         ------
         RuntimeError, ValueError
             Without a period, as `plan`.
         """
+        lines = [rule_line(self._epoch.rule)]
         if not self.period:
-            return self.plan().explain()
-        lines = []
+            return lines + self.plan().explain()
         for job, slots, ready in zip(
             self.ids.tolist(), self.slots.tolist(), self.ready, strict=True
         ):

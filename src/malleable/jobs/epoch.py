@@ -13,7 +13,7 @@ from malleable import _core
 from malleable.arrays import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
 from malleable.checkpoints import by_value
 from malleable.display import counted, view
-from malleable.epoch import AssessedDecision, PlannedEpoch
+from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
 from malleable.objective import Objective, PenaltyLike
@@ -68,6 +68,7 @@ class Decision(AssessedDecision):
     >>> decision.value, round(decision.gap, 3)
     (33.5, 0.015)
     >>> print(*decision.explain(), sep="\\n")
+    rule instance: all jobs are looked at together
     0: 10 slots now (what is left at place 2 of 2), 20 from 9 s; ends at 24.5 s; penalty 24.5
     1: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
@@ -96,7 +97,7 @@ class Decision(AssessedDecision):
         return self._epoch._core.assess(self._version) or (None, None)
 
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
-        """One line for each of these jobs: its slots and why, and what comes next.
+        """The rule that decided, then one line for each of these jobs: its slots and why, and what comes next.
 
         Without a period the lines are those of ``plan().explain()``, which takes the time of a plan. With a
         period a line says what is left of the job when the slots have been held. This is O(jobs shown),
@@ -116,9 +117,12 @@ class Decision(AssessedDecision):
             As `plan`.
         """
         rows, core = self._rows(ids), self._epoch._core
+        head = [rule_line(self._epoch.rule)]
         if core.period == 0.0:
-            return self.plan().explain(rows)
-        return list(view().periodic_lines(self, rows, core.shown(self._version, rows), self._epoch))
+            return head + self.plan().explain(rows)
+        return head + list(
+            view().periodic_lines(self, rows, core.shown(self._version, rows), self._epoch)
+        )
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are those of `Decision.ids`.

@@ -37,6 +37,8 @@ class SlottedDecision(ExplainedDecision):
     overloaded : bool
         With a period: whether the jobs that keep coming need more machines than there are, if each machine
         is held for whole periods.
+    rule : str
+        The rule that decided: the policy.
 
     See Also
     --------
@@ -52,8 +54,8 @@ class SlottedDecision(ExplainedDecision):
     (array([1, 0]), array([3, 7]), array([3, 7]))
     """
 
-    __slots__ = ("maps", "order", "overloaded", "reduces")
-    _more = ("maps", "reduces", "order", "overloaded", "_bound")
+    __slots__ = ("maps", "order", "overloaded", "reduces", "rule")
+    _more = ("maps", "reduces", "order", "overloaded", "_bound", "rule")
     maps: Integers
     reduces: Integers
     order: Integers
@@ -266,4 +268,4 @@ class SlottedEpoch(BaseEpoch):
         moment = check_time("now", now)
         new = None if slots is None else check_whole("slots", slots, 0, 2**40)
         held = None if period is None else check_amount("period", period, WEIGHT)
-        return SlottedDecision(moment, *self._core.decide(moment, new, held))
+        return SlottedDecision(moment, *self._core.decide(moment, new, held), self._policy)

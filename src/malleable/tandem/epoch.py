@@ -39,6 +39,8 @@ class TandemDecision(ExplainedDecision):
     overloaded : bool
         With a period: whether the jobs that keep coming need more whole slot-periods of a station than
         there are. (A slot-period is one slot, held for one period.)
+    rule : str
+        The rule that decided: the policy.
 
     See Also
     --------
@@ -54,8 +56,8 @@ class TandemDecision(ExplainedDecision):
     (array([1]), array([[10,  4]]), array([[1.   , 0.625]]))
     """
 
-    __slots__ = ("order", "overloaded", "share")
-    _more = ("share", "order", "overloaded", "_bound")
+    __slots__ = ("order", "overloaded", "rule", "share")
+    _more = ("share", "order", "overloaded", "_bound", "rule")
     kinds = ("map slot", "shuffle slot")
     share: Floats
     order: tuple[Integers, Integers]
@@ -252,7 +254,7 @@ class TandemEpoch(BaseEpoch):
         moment = check_time("now", now)
         new = None if slots is None else _both(slots)
         held = None if period is None else check_amount("period", period, WEIGHT)
-        return TandemDecision(moment, *self._core.decide(moment, new, held))
+        return TandemDecision(moment, *self._core.decide(moment, new, held), self.policy)
 
 
 def _both(slots: Sequence[int]) -> tuple[int, int]:

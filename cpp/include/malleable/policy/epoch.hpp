@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "malleable/policy/epoch/equal_rule.hpp"
@@ -88,7 +89,7 @@ class alignas(kLine) Epoch {
   std::int64_t slots_of(std::int64_t id) const { return at_.grants[at_.jobs.find(id)]; }
   std::span<const std::uint8_t> changed() const { return at_.grants.changed(); }
   // Which rule made the last decision.
-  const char* rule() const { return rule_; }
+  const char* rule() const { return rule_.c_str(); }
 
   // [s] When the last decision was made, and for how long it is held.
   double now() const { return at_.now; }
@@ -158,7 +159,7 @@ class alignas(kLine) Epoch {
   Periodic periodic_;
   Promised promised_;
   Programs programs_;
-  const char* rule_ = "none";
+  std::string rule_ = "none";
   bool by_key_ = false;                 // keys_ made the last decision, and has its order
   LineVector<std::int64_t> held_anew_;  // ids whose slots the last decision changed
   TermColumns left_out_;                // of the jobs that come
