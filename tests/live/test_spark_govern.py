@@ -169,3 +169,15 @@ def test_what_is_no_context_is_told_with_how_to_install_pyspark(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(ImportError, match=r"pip install 'malleable\[spark\]'"):
         mb.govern_spark(object())
+
+
+def test_jobs_that_end_after_the_last_look_have_ended(tmp_path):
+    spark = FakeSpark()
+    spark.submit("a", (8, 1.0))
+    with mb.govern_spark(spark, every=60.0, journal=tmp_path / "journal") as governed:
+        until(lambda: governed.minima)
+        spark.until(100.0)
+    with Journal(tmp_path / "journal", write=False) as journal:
+        status = run_status(journal)
+    assert status.status == "done"
+    assert [(job.done, job.left) for job in status.jobs] == [(8, 0)]

@@ -6,9 +6,9 @@ from pathlib import Path
 PATIENCE = 60.0  # [s]: nothing here takes so long, however busy the machine is
 
 
-def until(condition):
+def until(condition, patience=PATIENCE):
     """What a condition gives once it holds."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while not (found := condition()):
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -231,17 +231,18 @@ def master(tmp_path):
             )
 
     here = ("--host", "127.0.0.1", "--webui-port", "0")
-    begin("master.Master", *here, "--port", "0")
-    address = until(lambda: re.search(r"Starting Spark master at (spark://\S+)", log.read_text()))[
-        1
-    ]
-    for _ in range(2):
-        begin("worker.Worker", *here, "--cores", "2", "--memory", "1g", address)
-    until(lambda: log.read_text().count("Registering worker") == 2)
-    yield address
-    for process in running:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    try:
+        begin("master.Master", *here, "--port", "0")
+        told = re.compile(r"Starting Spark master at (spark://\S+)")
+        address = until(lambda: told.search(log.read_text()), LATE)[1]
+        for _ in range(2):
+            begin("worker.Worker", *here, "--cores", "2", "--memory", "1g", address)
+        until(lambda: log.read_text().count("Registering worker") == 2, LATE)
+        yield address
+    finally:
+        for process in running:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def executors():
@@ -262,7 +263,7 @@ def test_executors_that_are_lost_change_the_slots_and_stop_nothing(master):
     process = driver(master, 40 * ROUNDS, "wait")
     assert process.stdout.readline().startswith("governs")
     for _ in range(ROUNDS):
-        own = until(lambda: set(executors()) - before)
+        own = until(lambda: set(executors()) - before, LATE)
         os.kill(min(own), signal.SIGKILL)
         until(lambda own=own: gone(min(own)))
         if process.poll() is not None:

@@ -6,6 +6,7 @@
 #include "malleable/policy/backfill.hpp"
 #include "malleable/policy/cluster_auto.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_finish.hpp"
 #include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_gittins.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
@@ -81,6 +82,9 @@ Made shortest_first(const ClusterRequest&) {
 Made best_order(const ClusterRequest& r) {
   return std::make_unique<Backfill>(
       BackfillOptions{Reserve::kBest, QueueOrder::kShortest, r.kind == Kind::kStretch});
+}
+Made finish_with(const ClusterRequest& r) {
+  return std::make_unique<ClusterFinish>(r.aggregate == Aggregate::kMax, r.kind);
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
 
@@ -169,6 +173,10 @@ const Policy kPolicies[] = {
      best_order,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
     {"conservative", kCluster, backfill_with<Reserve::kEach>, sizes()},
+    {"adaptive-finish",
+     kCluster,
+     finish_with,
+     {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
     {"adaptive", kCluster, {}, sizes()},
     {"adaptive-literal", kCluster, {}, sizes()},
 };

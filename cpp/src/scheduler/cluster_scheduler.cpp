@@ -369,6 +369,7 @@ void ClusterScheduler::node_came(Index node) {
     state_.slots[pool] += slots[node];
     if (!speeds_.of.empty()) speeds_.slots[pool][speeds_.of[node]] += slots[node];
     for (std::int64_t k = 0; k < slots[node]; ++k) release(node, pool);
+    policy_->slots_changed(state_, node, pool, slots[node]);
   }
 }
 
@@ -381,6 +382,7 @@ void ClusterScheduler::node_left(Index node) {
     state_.free_on[pool][node] = 0;
     std::erase(gathering_[pool].nodes, node);
     if (!options_.offered) queue_[pool].erase(node);
+    policy_->slots_changed(state_, node, pool, -slots[node]);
   }
 }
 

@@ -90,7 +90,11 @@ def core_policy(
 
 
 def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
-    """What a name stands for: some are another rule where jobs are rigid."""
+    """What a name stands for: some are another rule where jobs are rigid, and "auto" where kinds of nodes
+    suit jobs differently, as long as there is nothing that it alone knows."""
+    plain = jobs.flow is None and not (jobs.min_map_slots.any() or jobs.min_reduce_slots.any())
+    if policy == "auto" and jobs.rated is not None and plain:
+        return "adaptive-finish"
     rigid = isinstance(policy, str) and bool((jobs.width > 1).any())
     return _OF_RIGID.get(policy, policy) if rigid else policy
 

@@ -208,6 +208,9 @@ class ClusterPolicy {
         "node_rates: the policy learns how fast nodes are, from tasks that "
         "end there; only adaptive policies read rates of jobs");
   }
+  // kNode: a node has so many slots of this pool more or less.
+  virtual void slots_changed(const ClusterState&, Index /*node*/, int /*pool*/,
+                             std::int64_t /*more*/) {}
   // A job is another user's from now on.
   virtual void user_changed(const ClusterState&, Index /*job*/, std::size_t /*before*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,

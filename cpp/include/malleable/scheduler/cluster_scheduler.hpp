@@ -194,6 +194,7 @@ class ClusterScheduler {
     state_.slots[pool] += more;
     state_.free_on[pool][node] += more;
     if (!speeds_.of.empty()) speeds_.slots[pool][speeds_.of[node]] += more;
+    policy_->slots_changed(state_, node, pool, more);
   }
   // These slots are free, whatever was told of tasks.
   void set_free(int pool, std::span<const std::int64_t> free);

@@ -183,6 +183,8 @@ class GovernedSpark:
                     _log.warning("a look at Spark's jobs failed, it is tried again: %s", told)
                 self.trouble = told
                 pause = min(_LONGEST_PAUSE, 2.0 * pause)
+        with suppress(Exception):  # jobs may have ended since the last look
+            self._governor.look()
         with suppress(Exception):  # its JVM is gone, and what was changed with it
             self._spark.restore()
         with suppress(Exception):

@@ -1,0 +1,77 @@
+// Jobs on nodes of unlike kinds: minimum shares first, then the objective's order, and a job leaves
+// a slot of a kind to others if waiting for a better kind ends its task earlier.
+//
+// Nodes of one type and rate are a kind. A task of t seconds takes t / r on a kind whose rate for
+// its job and phase is r. For a free slot of kind k:
+//   1. if a user with a task that waits has fewer slots than his minimum share, the one with the
+//      largest (minimum - running) x priority gets it, whatever the kind: of his first 256 jobs the
+//      one with the least key x (seconds here / seconds on the best kind);
+//   2. else the first job in order for which t / r_k <= t / r_k' + (W_k' + t / r_k') / c_k' for
+//      every other kind k' that has slots. c_k' are its slots, W_k' the work there of tasks of the
+//      jobs before it that refused this slot, each on the kind where it would end first.
+// Maps and reduces with slots of their own are apart. If all refuse, the slot idles until the next
+// event. The order: work left at the best rates over weight for response, times the size for
+// stretch, deadlines where the objective has some, arrivals for the largest response.
+//
+// Nodes that leave or come, and slots that change, count at once: a kind without slots is waited
+// for by nobody. A change of a job takes O(kinds + log jobs), a choice O(users + kinds x jobs that
+// refuse). Source: adaptive, sections 6.1 and 6.2, with its linear programs left out.
+#pragma once
+
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/model/penalties.hpp"
+#include "malleable/policy/cluster_policy.hpp"
+
+namespace malleable {
+
+class ClusterFinish final : public ClusterPolicy {
+ public:
+  ClusterFinish(bool is_max, Kind kind) : is_max_(is_max), kind_(kind) {}
+
+  Style style() const override { return Style::kNode; }
+  void begin(const ClusterState& state) override;
+  void added(const ClusterState& state, std::span<const Index> jobs) override;
+  void job_finished(const ClusterState& state, Index job) override;
+  void check_node_rates(const ClusterState&, std::span<const double>) const override {}
+  void user_changed(const ClusterState& state, Index job, std::size_t before) override;
+  void counts_changed(const ClusterState& state, Index job, int pool) override;
+  void slots_changed(const ClusterState& state, Index node, int pool, std::int64_t more) override;
+  void decide(const ClusterState& state, int pool, Answer& answer) override;
+  Choice choose(const ClusterState& state, Index node, int pool) override;
+  void keep(const ClusterState& state, State& s) override;
+
+ private:
+  using Place = std::pair<double, Index>;  // in order: the key, the job
+  using Places = std::set<Place>;
+
+  double seconds(const ClusterState& state, Index job, Phase p, Index kind) const;
+  double key(const ClusterState& state, Index job) const;
+  Phase next_phase(const ClusterState& state, Index job, int pool) const;
+  bool waits(const ClusterState& state, Index job, int pool) const;
+  void put(const ClusterState& state, Index job, int pool);
+  void take_out(Index job, int pool);
+  void put_all(const ClusterState& state);
+  double best_seconds(const ClusterState& state, Index job, Phase p) const;
+  Index below_minimum(const ClusterState& state, Index kind, int pool) const;
+  bool refuses(const ClusterState& state, Index job, Phase p, Index kind, int pool);
+
+  bool is_max_;
+  Kind kind_;
+  std::vector<Index> of_;               // by node: its kind
+  std::vector<Index> example_;          // by kind: a node
+  std::vector<std::int64_t> slots_[2];  // by kind
+  Places order_[2];
+  std::vector<Places> own_[2];  // by user
+  // By pool and job: where it stands, and whose it is there.
+  std::vector<double> key_[2];
+  std::vector<std::size_t> user_[2];
+  std::vector<std::uint8_t> inside_[2];
+  std::vector<double> ahead_;  // by kind: W, of the choice at hand
+  std::vector<Index> told_[2];
+};
+
+}  // namespace malleable
