@@ -47,6 +47,9 @@ struct Tables {
     cluster.type = column<std::int64_t>(nodes, "type", kept, true);
     cluster.storage = column<double>(nodes, "storage", kept, true);
     cluster.link = column<double>(nodes, "link", kept, true);
+    cluster.partitions = column<std::uint64_t>(nodes, "partitions", kept);
+    cluster.memory = column<double>(nodes, "memory", kept);
+    cluster.gpus = column<double>(nodes, "gpus", kept);
     cluster.generic = nodes["generic"].cast<bool>();
     validate(cluster);
     jobs = jobs_of(table, kept);

@@ -331,8 +331,8 @@ class PyScheduler {
     ClusterNodes nodes;
     std::vector<py::object> kept;
     const auto copy_of = [&](const char* name, auto& values) {
-      const auto read = column<typename std::remove_reference_t<decltype(values)>::value_type>(
-          given, name, kept, true);
+      const auto read =
+          column<typename std::remove_reference_t<decltype(values)>::value_type>(given, name, kept);
       values.assign(read.begin(), read.end());
     };
     copy_of("map_slots", nodes.slots[0]);
@@ -341,6 +341,9 @@ class PyScheduler {
     copy_of("rate", nodes.rate);
     copy_of("storage", nodes.storage);
     copy_of("link", nodes.link);
+    copy_of("partitions", nodes.partitions);
+    copy_of("memory", nodes.memory);
+    copy_of("gpus", nodes.gpus);
     nodes.generic = given["generic"].cast<bool>();
     validate(nodes.view());
     return nodes;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import os
 from pathlib import Path
@@ -156,6 +157,94 @@ def test_the_scheduler_queues_too() -> None:
                 found[row] = now
                 ends.append((now + jobs[row].run, row))
     assert found == expected
+
+
+QUEUES = ("easy", "fcfs", "conservative", "auto")
+
+
+def places(
+    jobs: mb.ClusterJobs, nodes: mb.Cluster, policy: str
+) -> tuple[list[float], set[tuple[int, int]]]:
+    """When jobs start, and pairs of a job and a node on which tasks of it ran."""
+    result = mb.simulate(jobs, policy, cluster=nodes, trace=True)
+    trace = result.trace[policy]
+    ran = set(zip(trace["job"].tolist(), trace["node"].tolist(), strict=True))
+    return result.records["starting_time"].tolist(), ran
+
+
+@pytest.mark.parametrize("policy", QUEUES)
+def test_partitions_are_pools(policy: str) -> None:
+    """Two nodes of one partition, and one of two: the job that may run only there finds it free."""
+    nodes = mb.Cluster(
+        [{"count": 2, "slots": 4, "partition": "a"}, {"slots": 8, "partition": ["a", "b"]}]
+    )
+    jobs = mb.ClusterJobs([8, 8, 8], 10.0, width=8, partition=["a", "b", "a"])
+    starts, ran = places(jobs, nodes, policy)
+    assert starts == [0.0, 0.0, 10.0]
+    assert {(0, 0), (0, 1), (1, 2)} <= ran and (1, 0) not in ran
+
+
+@pytest.mark.parametrize("policy", QUEUES)
+def test_memory_and_gpus_of_nodes(policy: str) -> None:
+    """The first job takes all memory, the second all GPUs of a node, the third those of the other."""
+    nodes = mb.Cluster([{"count": 2, "slots": 4, "memory": 8e9, "gpus": 2}])
+    jobs = mb.ClusterJobs(
+        [4, 4, 2],
+        10.0,
+        width=[4, 4, 2],
+        memory=[4e9, 1e9, 1e9],
+        gpus=[0, 0.5, 1],
+        arrival=[0, 0, 1],
+    )
+    starts, ran = places(jobs, nodes, policy)
+    assert starts == [0.0, 10.0, 10.0]
+    on = {job: {node for other, node in ran if other == job} for job in (1, 2)}
+    assert len(on[1]) == len(on[2]) == 1 and on[1] != on[2]
+
+
+def test_jobs_that_never_fit() -> None:
+    nodes = mb.Cluster([{"slots": 4, "partition": "a", "memory": 8e9}])
+    with pytest.raises(ValueError, match=r"partition\[0\] = 'x': no node is in it"):
+        mb.simulate(mb.ClusterJobs([1], 1.0, partition=["x"]), "easy", cluster=nodes)
+    with pytest.raises(ValueError, match="room for 0 of its tasks"):
+        mb.simulate(mb.ClusterJobs([4], 1.0, width=4, memory=9e9), "easy", cluster=nodes)
+
+
+def test_auto_of_a_scheduler_queues_rigid_jobs() -> None:
+    """From the first rigid job on: four tasks of a malleable job run, and no later job delays the rigid one."""
+    scheduler = mb.Scheduler(cluster(4))
+    (first,) = scheduler.add(mb.ClusterJobs([4], [10.0]), 0.0).tolist()
+    scheduler.decide(0.0)
+    assert len(scheduler.assign(0.0, 4).ids) == 4
+    rigid, long, short = scheduler.add(
+        mb.ClusterJobs([4, 1, 1], [20.0, 50.0, 5.0], width=[4, 1, 1], requested=[20.0, 50.0, 5.0]),
+        1.0,
+    ).tolist()
+    scheduler = copy.deepcopy(scheduler)
+    scheduler.ended([first, first], seconds=5.0, node=[0, 0], now=5.0)
+    scheduler.decide(5.0)
+    begun = scheduler.assign(5.0, 2).ids.tolist()
+    assert rigid not in begun and short in begun
+
+
+@pytest.mark.parametrize(
+    ("policy", "option"),
+    [("easy", {"ageing": 5.0}), ("easy-sjf", {"order": "area"}), ("flex", {"order": "area"})],
+)
+def test_options_without_an_effect_say_so(policy: str, option: dict[str, object]) -> None:
+    with pytest.warns(UserWarning, match=f"option {next(iter(option))} has no effect on {policy}"):
+        starts(oracle.jobs_of(rigid_log(1, count=3)), 16, policy, **option)
+
+
+def test_auto_lets_no_job_wait_for_long() -> None:
+    """Users ask for several times what jobs take: the longest wait stays within some times that of EASY."""
+    logs = [oracle.jobs_of(rigid_log(seed, exact=False)) for seed in SEEDS]
+    wait = [
+        [max(np.subtract(starts(jobs, 16, policy), [job.arrival for job in jobs])) for jobs in logs]
+        for policy in ("auto", "easy")
+    ]
+    ratios = np.divide(*wait)
+    assert ratios.mean() <= 2.5 and ratios.max() <= 4.0
 
 
 def test_wrong_input() -> None:

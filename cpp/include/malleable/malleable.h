@@ -172,6 +172,9 @@ typedef struct malleable_cluster {
   const int64_t* type;         /* 0 */
   const double* storage;       /* infinity; bytes a second */
   const double* link;          /* infinity; bytes a second */
+  const uint64_t* partitions;  /* all; a bit for each partition that the node is in */
+  const double* memory;        /* infinity; bytes */
+  const double* gpus;          /* any number */
   int64_t users;
   const double* user_minimum;  /* 0 */
   const double* user_priority; /* 1 */

@@ -19,6 +19,9 @@ ClusterNodes nodes_of(const malleable_cluster& given) {
   nodes.rate = filled(given.rate, 1.0);
   nodes.storage = filled(given.storage, kInfinity);
   nodes.link = filled(given.link, kInfinity);
+  if (given.partitions != nullptr) nodes.partitions = filled(given.partitions, std::uint64_t{0});
+  if (given.memory != nullptr) nodes.memory = filled(given.memory, kInfinity);
+  if (given.gpus != nullptr) nodes.gpus = filled(given.gpus, 0.0);
   nodes.generic = given.generic != 0;
   validate(nodes.view());
   return nodes;

@@ -92,12 +92,20 @@ void validate(const ClusterView& cluster) {
   check_length("type", cluster.type.size(), n, "rate");
   check_length("storage", cluster.storage.size(), n, "rate");
   check_length("link", cluster.link.size(), n, "rate");
+  const auto check_told = [n](const char* name, std::size_t length) {
+    if (length > 0) check_length(name, length, n, "rate");
+  };
+  check_told("partitions", cluster.partitions.size());
+  check_told("memory", cluster.memory.size());
+  check_told("gpus", cluster.gpus.size());
+  check_amounts("gpus", cluster.gpus, kWeightRange);
   check_amounts("rate", cluster.rate, kRateRange);
   check_count_range("map_slots", cluster.map_slots, kMostNodeSlots);
   check_count_range("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostNodeSlots);
   check_count_range("type", cluster.type, static_cast<std::int64_t>(n) - 1);
   for (const auto& [field, values] :
-       {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link}}) {
+       {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link},
+        std::pair{"memory", cluster.memory}}) {
     check_bandwidths(field, values);
   }
 }
@@ -217,6 +225,27 @@ void validate_node_rates(const ClusterView& cluster, const ClusterJobsView& jobs
   }
 }
 
+namespace {
+
+// Whether the nodes of its partition, all free, have room for tasks of a job that start together.
+void check_room(const ClusterView& cluster, const ClusterJobsView& jobs, std::size_t j) {
+  if (cluster.partitions.empty() && cluster.memory.empty() && cluster.gpus.empty()) return;
+  const TaskNeeds needs = jobs.needs_of(j);
+  const std::int64_t width = std::min(jobs.width_of(kMap, j), jobs.tasks[kMap][j]);
+  std::int64_t fit = 0;
+  for (std::size_t node = 0; node < cluster.size() && fit < width; ++node) {
+    if (!cluster.partitions.empty() && !needs.may_run_in(cluster.partitions[node])) continue;
+    fit += cluster.room_on(node).fit(needs);
+  }
+  if (fit < width) {
+    throw FieldError("width", j, static_cast<long long>(width),
+                     "the job never fits: its partition has room for " + std::to_string(fit) +
+                         " of its tasks at once");
+  }
+}
+
+}  // namespace
+
 void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs) {
   if (!jobs.node_rates.empty()) validate_node_rates(cluster, jobs);
   bool runs[2] = {false, false};
@@ -225,6 +254,7 @@ void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs) {
     runs[kReduce] |= (cluster.generic ? cluster.map_slots[n] : cluster.reduce_slots[n]) > 0;
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
+    check_room(cluster, jobs, j);
     for (const Phase p : {kMap, kReduce}) {
       if (jobs.tasks[p][j] > 0 && !runs[p]) {
         throw FieldError(p == kMap ? "maps" : "reduces", j,

@@ -1,6 +1,7 @@
 #include "malleable/policy/backfill.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -9,13 +10,16 @@
 namespace malleable {
 namespace {
 
-// Waits of so many times the work that was here, on all slots. Where the queue is long for long,
-// less helps those that wait longest and makes bounded slowdowns worse than the shortest first.
-constexpr double kPatience = 20.0;
+// Waits of so many times the work that was here, on all slots. Less makes the longest wait shorter
+// and, where more work comes than slots can do, the mean response longer; slowdowns are small only
+// where large jobs wait.
+constexpr double kPatience = 4.0;
+constexpr double kStretchPatience = 20.0;
 constexpr double kBound = 10.0;           // s: shorter jobs count as if they ran so long
 constexpr std::size_t kMostPlayed = 256;  // jobs that wait; of more, AUTO plays the first ones
-constexpr double kOldest = 7 * 86400.0;   // s: older jobs have no more of their age
-constexpr double kHalf = 7 * 86400.0;     // s after which usage counts half
+constexpr std::size_t kSteady = 32;      // of so many jobs that wait one may change until AUTO asks
+constexpr double kOldest = 7 * 86400.0;  // s: older jobs have no more of their age
+constexpr double kHalf = 7 * 86400.0;    // s after which usage counts half
 
 // By an end, then by who came first.
 template <typename Bundle>
@@ -29,9 +33,91 @@ void Backfill::begin(const ClusterState& state) {
   for (Pool& pool : pools_) pool = Pool{};
   jobs_.assign(state.jobs.size(), Job{});
   first_ = kInfinity;
-  for (const double arrival : state.jobs.arrival) first_ = std::min(first_, arrival);
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    jobs_[job].needs = state.jobs.needs_of(job);
+    first_ = std::min(first_, state.jobs.arrival[job]);
+  }
   usage_.assign(state.user_running.size(), 0.0);
   aged_ = state.now;
+  asked_ = used_ = 0.0;
+  make_cells(state.cluster);
+}
+
+// Nodes of the same partitions; where memory or GPUs are told, single nodes.
+void Backfill::make_cells(const ClusterView& cluster) {
+  const bool apart = !cluster.memory.empty() || !cluster.gpus.empty();
+  const auto partitions = [&](Index node) {
+    return cluster.partitions.empty() ? ~std::uint64_t{0} : cluster.partitions[node];
+  };
+  std::vector<Index> nodes(cluster.size());
+  std::iota(nodes.begin(), nodes.end(), Index{0});
+  if (apart || !cluster.partitions.empty()) {
+    std::ranges::stable_sort(nodes, {}, [&](Index node) {
+      const NodeRoom room = cluster.room_on(node);
+      const std::uint64_t in = partitions(node);
+      return std::tuple(std::popcount(in), in, room.gpus, room.memory);
+    });
+  }
+  cells_.clear();
+  cell_of_.resize(nodes.size());
+  for (const Index node : nodes) {
+    const std::uint64_t in = partitions(node);
+    if (cells_.empty() || apart || in != cells_.back().partitions) cells_.push_back({in, {}});
+    cells_.back().nodes.push_back(node);
+    cell_of_[node] = static_cast<Index>(cells_.size() - 1);
+  }
+}
+
+// What is free of each cell now: room_.
+void Backfill::look_at_room(const ClusterState& state, int pool) {
+  room_.free = state.free[pool];
+  room_.cell.assign(cells_.size(), NodeRoom{});
+  if (cells_.size() == 1) {
+    room_.cell[0].slots = room_.free;
+    return;
+  }
+  free_on_ = state.free_on[pool];
+  for (std::size_t c = 0; c < cells_.size(); ++c) {
+    NodeRoom& room = room_.cell[c];
+    room = state.cluster.room_on(cells_[c].nodes[0]);
+    for (const Bundle& bundle : pools_[pool].running) {
+      if (bundle.cell == c) room.give(jobs_[bundle.job].needs, -bundle.slots);
+    }
+    room.slots = 0;
+    for (const Index node : cells_[c].nodes) room.slots += free_on_[node];
+  }
+}
+
+std::int64_t Backfill::most(std::span<const NodeRoom> room, const TaskNeeds& needs) const {
+  std::int64_t tasks = 0;
+  for (std::size_t c = 0; c < room.size(); ++c) tasks += fit(room[c], c, needs);
+  return tasks;
+}
+
+// Tasks that there is room for now, and `later`, too, if that is given.
+std::int64_t Backfill::most(const Room& room, const Room* later, const TaskNeeds& needs) const {
+  std::int64_t tasks = 0;
+  for (std::size_t c = 0; c < room.cell.size(); ++c) {
+    std::int64_t own = fit(room.cell[c], c, needs);
+    if (later != nullptr) own = std::min(own, fit(later->cell[c], c, needs));
+    tasks += own;
+  }
+  return tasks;
+}
+
+// So many tasks, for which there is room, take it cell by cell.
+void Backfill::take(Room& room, Room* later, Index place, const TaskNeeds& needs,
+                    std::int64_t tasks, std::vector<Taken>& taken) const {
+  room.free -= tasks;
+  for (std::size_t c = 0; tasks > 0; ++c) {
+    std::int64_t own = std::min(tasks, fit(room.cell[c], c, needs));
+    if (later != nullptr) own = std::min(own, fit(later->cell[c], c, needs));
+    if (own == 0) continue;
+    room.cell[c].give(needs, -own);
+    if (later != nullptr) later->cell[c].give(needs, -own);
+    taken.push_back({place, static_cast<Index>(c), own});
+    tasks -= own;
+  }
 }
 
 void Backfill::added(const ClusterState& state, std::span<const Index> jobs) {
@@ -39,6 +125,7 @@ void Backfill::added(const ClusterState& state, std::span<const Index> jobs) {
   usage_.resize(state.user_running.size(), 0.0);
   for (const Index job : jobs) {
     jobs_[job] = Job{};
+    jobs_[job].needs = state.jobs.needs_of(job);
     first_ = std::min(first_, state.jobs.arrival[job]);
   }
 }
@@ -113,14 +200,17 @@ void Backfill::join_queue(const ClusterState& state, Index job, int pool, Phase 
   const std::int64_t width = std::min(state.jobs.width_of(p, job), tasks);
   Waiting entry{0.0, state.rank[job], job, p, width, tasks, seconds_of(state, job, p)};
   if (own.since < 0.0) {
+    ++pools_[pool].changes;
     own.since = state.now;
     const double more = entry.seconds * static_cast<double>(tasks);
-    own.work = options_.reserve == Reserve::kBest ? work_here(state, pool) + more : 0.0;
+    const double part = asked_ > 0.0 ? std::clamp(used_ / asked_, 0.01, 1.0) : 1.0;
+    if (options_.reserve == Reserve::kBest) own.work = part * (work_here(state, pool) + more);
   }
   entry.since = own.since;
   entry.weight = state.jobs.weight_of(job);
   const auto slots = static_cast<double>(std::max<std::int64_t>(state.slots[pool], 1));
-  entry.overdue = own.since + kPatience * own.work / slots;
+  const double patience = options_.stretch ? kStretchPatience : kPatience;
+  entry.overdue = own.since + patience * own.work / slots;
   entry.key = own.key[pool] = key_of(state, entry);
   own.waits[pool] = true;
   auto& queue = pools_[pool].queue;
@@ -128,9 +218,33 @@ void Backfill::join_queue(const ClusterState& state, Index job, int pool, Phase 
   queue.insert(queue.begin() + static_cast<std::ptrdiff_t>(place), entry);
 }
 
-// What runs of a job, as it was counted: those that were to end first have ended.
-void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
+// So many tasks ended, on nodes of a cell if it is known: those that were to end first.
+void Backfill::drop(const ClusterState& state, Index job, Phase p, std::int64_t tasks, Index cell) {
+  const int pool = state.cluster.generic ? 0 : p;
+  std::int64_t& known = jobs_[job].running[pool];
+  tasks = std::min(tasks, known);
+  known -= tasks;
+  const double seconds = seconds_of(state, job, p);
   auto& running = pools_[pool].running;
+  for (Bundle& bundle : running) {
+    if (bundle.job != job || tasks == 0 || (cell != kNone && bundle.cell != cell)) continue;
+    const std::int64_t some = std::min(tasks, bundle.slots);
+    asked_ += seconds * static_cast<double>(some);
+    used_ += (state.now - bundle.end + seconds) * static_cast<double>(some);
+    bundle.slots -= some;
+    tasks -= some;
+  }
+  known += tasks;  // none of that cell is known
+  std::erase_if(running, [](const Bundle& bundle) { return bundle.slots == 0; });
+  if (known == 0) ++pools_[pool].changes;
+}
+
+void Backfill::task_finished(const ClusterState& state, Index job, Phase p, Index node, double) {
+  drop(state, job, p, 1, cell_of_[node]);
+}
+
+// What runs of a job, as it was counted.
+void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
   std::int64_t now = 0;
   Phase last = kMap;
   for (const Phase p : {kMap, kReduce}) {
@@ -139,21 +253,21 @@ void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
     if (state.phase(job, p).running > 0) last = p;
   }
   std::int64_t& known = jobs_[job].running[pool];
-  std::int64_t ended = known - now;
-  if (ended > 0) {
-    for (Bundle& bundle : running) {
-      if (bundle.job != job || ended == 0) continue;
-      const std::int64_t some = std::min(ended, bundle.slots);
-      bundle.slots -= some;
-      ended -= some;
+  if (now < known) drop(state, job, last, known - now, kNone);
+  auto& running = pools_[pool].running;
+  const double end = state.now + seconds_of(state, job, last);
+  while (known < now) {
+    Bundle more{end, state.rank[job], job, now - known, 0};
+    const auto told = std::ranges::find(announced_, job, &std::pair<Index, Taken>::first);
+    if (told != announced_.end()) {
+      more.cell = told->second.cell;
+      more.slots = std::min(more.slots, told->second.tasks);
+      announced_.erase(told);
     }
-    std::erase_if(running, [](const Bundle& bundle) { return bundle.slots == 0; });
-  } else if (ended < 0) {
-    const Bundle more{state.now + seconds_of(state, job, last), state.rank[job], job, -ended};
+    known += more.slots;
     running.insert(std::upper_bound(running.begin(), running.end(), more, ends_before<Bundle>),
                    more);
   }
-  known = now;
 }
 
 void Backfill::counts_changed(const ClusterState& state, Index job, int pool) {
@@ -189,105 +303,122 @@ void Backfill::reorder(const ClusterState& state, Pool& pool) {
 
 // Who starts now, in this order. `left_`: tasks of each place in the queue.
 void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> running,
-                    std::int64_t free, double now, std::vector<Taken>& taken) {
+                    const Room& room, double now, std::vector<Taken>& taken) {
   taken.clear();
+  passed_ = room;
   double shadow = -1.0;
-  std::int64_t spare = 0;
   for (const Index place : play.order) {
-    if (free == 0) return;
+    if (passed_.free == 0) return;
     const Waiting& job = pool.queue[place];
+    const TaskNeeds& needs = jobs_[job.job].needs;
     const std::int64_t width = std::min(job.width, left_[place]);
     if (width == 0) continue;
-    std::int64_t tasks = std::min(free, left_[place]) / width * width;
-    if (shadow >= 0.0 && tasks > 0 && now + job.seconds > shadow) {
-      tasks = std::min(tasks, spare / width * width);
-      spare -= tasks;
-    }
-    if (tasks > 0) {
-      free -= tasks;
-      taken.push_back({place, tasks});
-    }
+    Room* const later = shadow >= 0.0 && now + job.seconds > shadow ? &later_ : nullptr;
+    const std::int64_t tasks = std::min(most(passed_, later, needs), left_[place]) / width * width;
+    take(passed_, later, place, needs, tasks, taken);
     if (tasks == left_[place] || shadow >= 0.0) continue;
     if (options_.reserve == Reserve::kNobody) return;
     if (!play.holds && job.overdue > now) continue;
-    const std::int64_t next = std::min(job.width, left_[place] - tasks);
-    std::tie(shadow, spare) = reserve(pool, running, taken, {now, free, next});
+    shadow = reserve(pool, running, taken, now, needs, std::min(job.width, left_[place] - tasks));
   }
 }
 
-// When so many slots are free, those that run and those that were taken ending as expected, and how
-// many more are free then.
-std::pair<double, std::int64_t> Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
-                                                  std::span<const Taken> taken, const Need& need) {
+// When so many tasks have room, those that run and those that were taken ending as expected.
+// `later_`: what is free beside them then.
+double Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
+                         std::span<const Taken> taken, double now, const TaskNeeds& needs,
+                         std::int64_t tasks) {
   ahead_.clear();
   for (const Taken& own : taken) {
     const Waiting& job = pool.queue[own.place];
-    ahead_.push_back({need.now + job.seconds, job.rank, job.job, own.tasks});
+    ahead_.push_back({now + job.seconds, job.rank, job.job, own.tasks, own.cell});
   }
   std::size_t late = 0;  // those that outlived their time, which end at once
-  for (; late < running.size() && running[late].end < need.now; ++late) {
+  for (; late < running.size() && running[late].end < now; ++late) {
     ahead_.push_back(running[late]);
-    ahead_.back().end = need.now;
+    ahead_.back().end = now;
   }
   std::sort(ahead_.begin(), ahead_.end(), ends_before<Bundle>);
-  std::int64_t then = need.free;
+  later_ = passed_;
+  std::int64_t fits = most(later_.cell, needs);
   std::size_t k = 0;
   for (std::size_t r = late; k < ahead_.size() || r < running.size();) {
     const bool own =
         r == running.size() || (k < ahead_.size() && ends_before(ahead_[k], running[r]));
     const Bundle& first = own ? ahead_[k++] : running[r++];
-    then += first.slots;
-    if (then >= need.slots) return {first.end, then - need.slots};
+    NodeRoom& room = later_.cell[first.cell];
+    fits -= fit(room, first.cell, needs);
+    room.give(jobs_[first.job].needs, first.slots);
+    fits += fit(room, first.cell, needs);
+    if (fits < tasks) continue;
+    step_taken_.clear();
+    take(later_, nullptr, 0, needs, tasks, step_taken_);
+    return first.end;
   }
-  return {kInfinity, 0};  // where nodes are missing it never fits
+  return kInfinity;  // where nodes are missing it never fits
+}
+
+// A step of the profile before the one that is number k now.
+void Backfill::add_step(std::size_t k, double time) {
+  times_.insert(times_.begin() + static_cast<std::ptrdiff_t>(k), time);
+  const std::size_t cells = cells_.size();
+  steps_.resize(times_.size() * cells);
+  const auto from = steps_.begin() + static_cast<std::ptrdiff_t>((k - 1) * cells);
+  std::copy_backward(from, steps_.end() - static_cast<std::ptrdiff_t>(cells), steps_.end());
 }
 
 // A place for each job, one after the other; who has one now starts.
-void Backfill::conserve(const Pool& pool, std::int64_t free, double now) {
+void Backfill::conserve(const Pool& pool, double now) {
   taken_.clear();
-  profile_.clear();
-  profile_.emplace_back(now, free);
+  times_.assign(1, now);
+  steps_ = room_.cell;
   for (const Bundle& bundle : pool.running) {
     const double end = std::max(bundle.end, now);
-    const std::int64_t then = profile_.back().second + bundle.slots;
-    if (end > profile_.back().first) {
-      profile_.emplace_back(end, then);
-    } else {
-      profile_.back().second = then;
-    }
+    if (end > times_.back()) add_step(times_.size(), end);
+    step(times_.size() - 1)[bundle.cell].give(jobs_[bundle.job].needs, bundle.slots);
   }
   for (Index place = 0; place < pool.queue.size(); ++place) {
     const Waiting& job = pool.queue[place];
+    const TaskNeeds& needs = jobs_[job.job].needs;
     const std::size_t first = earliest(job);
-    if (first == profile_.size()) continue;  // where nodes are missing it never fits
-    const double end = profile_[first].first + job.seconds;
+    if (first == times_.size()) continue;  // where nodes are missing it never fits
+    const double end = times_[first] + job.seconds;
+    window_.free = job.tasks;
     std::int64_t tasks = job.width;
+    step_taken_.clear();
     if (first == 0) {
-      std::int64_t most = std::min(free, job.tasks);
-      for (const auto& [time, slots] : profile_) {
-        if (time < end) most = std::min(most, slots);
-      }
-      tasks = std::max(job.width, most / job.width * job.width);
-      if (tasks <= free) {  // what outlives its time may not have ended
-        taken_.push_back({place, tasks});
-        free -= tasks;
+      const std::int64_t now_too = std::min(most(room_, &window_, needs), job.tasks);
+      tasks = std::max(job.width, now_too / job.width * job.width);
+      if (tasks <= now_too) {  // what outlives its time may not have ended
+        take(room_, &window_, place, needs, tasks, step_taken_);
+        taken_.insert(taken_.end(), step_taken_.begin(), step_taken_.end());
       }
     }
-    const auto last = std::lower_bound(profile_.begin(), profile_.end(), end,
-                                       [](const auto& step, double t) { return step.first < t; });
-    if (last == profile_.end() || last->first > end) {
-      profile_.insert(last, {end, std::prev(last)->second});
+    if (step_taken_.empty()) take(window_, nullptr, place, needs, tasks, step_taken_);
+    auto last = static_cast<std::size_t>(std::ranges::lower_bound(times_, end) - times_.begin());
+    if (last == times_.size() || times_[last] > end) add_step(last, end);
+    for (std::size_t k = first; k < last; ++k) {
+      for (const Taken& own : step_taken_) step(k)[own.cell].give(needs, -own.tasks);
     }
-    for (std::size_t k = first; profile_[k].first < end; ++k) profile_[k].second -= tasks;
   }
 }
 
-// The first step from which on there is room for a job for all its seconds.
-std::size_t Backfill::earliest(const Waiting& job) const {
+// The first step from which on there is room for a job for all its seconds. `window_`: what is
+// free all that time.
+std::size_t Backfill::earliest(const Waiting& job) {
+  const TaskNeeds& needs = jobs_[job.job].needs;
   std::size_t first = 0;
-  for (std::size_t k = 0; k < profile_.size(); ++k) {
-    if (k > first && profile_[k].first >= profile_[first].first + job.seconds) break;
-    if (profile_[k].second < job.width) first = k + 1;
+  while (first < times_.size()) {
+    window_.cell.assign(step(first).begin(), step(first).end());
+    const double end = times_[first] + job.seconds;
+    bool fits = true;
+    std::size_t k = first;
+    for (; fits && k < times_.size() && (k == first || times_[k] < end); ++k) {
+      for (std::size_t c = 0; c < cells_.size(); ++c) window_.cell[c].narrow(step(k)[c]);
+      fits = most(window_.cell, needs) >= job.width;
+    }
+    if (fits) return first;
+    first = most(step(k - 1), needs) < job.width ? k : first + 1;
   }
   return first;
 }
@@ -308,35 +439,40 @@ double Backfill::put_first(const Pool& pool, Play& play, double now) const {
 
 // What all ends come to if nobody comes and jobs take what they ask for; infinity once it is more
 // than `least`. `step_` starts first.
-double Backfill::play_out(const Pool& pool, Play& play, std::int64_t free, double now,
-                          double least) {
+double Backfill::play_out(const Pool& pool, Play& play, double now, double least) {
   double cost = 0.0, next_overdue = now;
   ends_.assign(pool.running.begin(), pool.running.end());
+  std::size_t ended = 0;
+  played_ = room_;
   while (true) {
-    for (const auto& [place, tasks] : step_) {
+    for (const auto& [place, cell, tasks] : step_) {
       const Waiting& job = pool.queue[place];
       left_[place] -= tasks;
-      free -= tasks;
-      const Bundle more{now + job.seconds, job.rank, job.job, tasks};
-      ends_.insert(std::upper_bound(ends_.begin(), ends_.end(), more, ends_before<Bundle>), more);
+      played_.free -= tasks;
+      played_.cell[cell].give(jobs_[job.job].needs, -tasks);
+      const Bundle more{now + job.seconds, job.rank, job.job, tasks, cell};
+      const auto from = ends_.begin() + static_cast<std::ptrdiff_t>(ended);
+      ends_.insert(std::upper_bound(from, ends_.end(), more, ends_before<Bundle>), more);
       const double part = static_cast<double>(tasks) / static_cast<double>(job.tasks);
       const double size = options_.stretch ? std::max(job.seconds, kBound) : 1.0;
       cost += part * job.weight * (now + job.seconds - job.since) / size;
     }
     std::erase_if(play.order, [&](Index place) { return left_[place] == 0; });
     if (play.order.empty()) return cost;
-    if (cost > least || ends_.empty()) return kInfinity;
-    std::size_t ended = 0;
-    now = std::max(now, ends_.front().end);
-    for (; ended < ends_.size() && ends_[ended].end <= now; ++ended) free += ends_[ended].slots;
-    ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(ended));
+    if (cost > least || ended == ends_.size()) return kInfinity;
+    now = std::max(now, ends_[ended].end);
+    for (; ended < ends_.size() && ends_[ended].end <= now; ++ended) {
+      const Bundle& own = ends_[ended];
+      played_.free += own.slots;
+      played_.cell[own.cell].give(jobs_[own.job].needs, own.slots);
+    }
     if (now >= next_overdue) next_overdue = put_first(pool, play, now);
-    pass(pool, play, ends_, free, now, step_);
+    pass(pool, play, std::span(ends_).subspan(ended), played_, now, step_);
   }
 }
 
-// The starts of the order with the best end: taken_.
-void Backfill::choose(const Pool& pool, std::int64_t free, double now) {
+// The starts of the order with the best end: taken_. It stays the order for some changes.
+void Backfill::choose(Pool& pool, double now) {
   const auto less = [&](auto key) {
     return [&pool, key](Index a, Index b) {
       const double own = key(pool.queue[a]), other = key(pool.queue[b]);
@@ -345,6 +481,7 @@ void Backfill::choose(const Pool& pool, std::int64_t free, double now) {
   };
   plays_.resize(4);
   for (Play& play : plays_) {
+    play.holds = &play != &plays_[3];
     play.order.resize(pool.queue.size());
     std::iota(play.order.begin(), play.order.end(), Index{0});
   }
@@ -352,21 +489,28 @@ void Backfill::choose(const Pool& pool, std::int64_t free, double now) {
   std::ranges::sort(plays_[2].order, less([](const Waiting& job) {
                       return job.seconds * std::sqrt(static_cast<double>(job.width));
                     }));
-  plays_[3].holds = false;
   count_left(pool);
-  for (Play& play : plays_) {
+  if (pool.changes * kSteady >= pool.queue.size()) pool.follows = kNone;
+  for (std::size_t k = 0; k < plays_.size(); ++k) {
+    Play& play = plays_[k];
+    if (pool.follows != kNone && pool.follows != k) continue;
     put_first(pool, play, now);
-    pass(pool, play, pool.running, free, now, play.first);
-    std::ranges::sort(play.first, {}, &Taken::place);
+    pass(pool, play, pool.running, room_, now, play.first);
+    std::ranges::sort(play.first);
+    taken_ = play.first;
   }
-  taken_ = plays_[0].first;
+  if (pool.follows != kNone) return;
+  pool.changes = 0;
   if (std::ranges::all_of(plays_, [&](const Play& play) { return play.first == taken_; })) return;
   double least = kInfinity;
-  for (Play& play : plays_) {
+  for (std::size_t k = 0; k < plays_.size(); ++k) {
     count_left(pool);
-    step_ = play.first;
-    const double cost = play_out(pool, play, free, now, least);
-    if (cost < least) taken_ = play.first;
+    step_ = plays_[k].first;
+    const double cost = play_out(pool, plays_[k], now, least);
+    if (cost < least || k == 0) {
+      taken_ = plays_[k].first;
+      pool.follows = static_cast<Index>(k);
+    }
     least = std::min(least, cost);
   }
 }
@@ -376,16 +520,36 @@ void Backfill::count_left(const Pool& pool) {
   for (std::size_t k = 0; k < left_.size(); ++k) left_[k] = pool.queue[k].tasks;
 }
 
+// What starts on which nodes; where all are alike, on any.
+void Backfill::tell(int number, std::vector<Start>& found) {
+  announced_.clear();
+  for (Taken own : taken_) {
+    const Waiting& job = pools_[number].queue[own.place];
+    if (cells_.size() == 1) {
+      found.push_back({job.job, job.phase, own.tasks, kNone});
+      continue;
+    }
+    for (const Index node : cells_[own.cell].nodes) {
+      const std::int64_t some = std::min(own.tasks, free_on_[node]);
+      if (some == 0) continue;
+      free_on_[node] -= some;
+      own.tasks -= some;
+      found.push_back({job.job, job.phase, some, node});
+      announced_.push_back({job.job, {own.place, own.cell, some}});
+    }
+  }
+}
+
 void Backfill::starts(const ClusterState& state, int number, std::vector<Start>& found) {
   Pool& pool = pools_[number];
-  const std::int64_t free = state.free[number];
   if (options_.order == QueueOrder::kFactors) age_usage(state);
-  if (pool.queue.empty() || free <= 0) return;
+  if (pool.queue.empty() || state.free[number] <= 0) return;
   if (options_.order >= QueueOrder::kWfp3) reorder(state, pool);
+  look_at_room(state, number);
   if (options_.reserve == Reserve::kEach) {
-    conserve(pool, free, state.now);
+    conserve(pool, state.now);
   } else if (options_.reserve == Reserve::kBest && pool.queue.size() <= kMostPlayed) {
-    choose(pool, free, state.now);
+    choose(pool, state.now);
   } else {
     count_left(pool);
     plays_.resize(1);
@@ -393,15 +557,13 @@ void Backfill::starts(const ClusterState& state, int number, std::vector<Start>&
     plays_[0].order.resize(pool.queue.size());
     std::iota(plays_[0].order.begin(), plays_[0].order.end(), Index{0});
     if (options_.reserve == Reserve::kBest) put_first(pool, plays_[0], state.now);
-    pass(pool, plays_[0], pool.running, free, state.now, taken_);
+    pass(pool, plays_[0], pool.running, room_, state.now, taken_);
   }
-  for (const auto& [place, tasks] : taken_) {
-    found.push_back({pool.queue[place].job, pool.queue[place].phase, tasks});
-  }
+  tell(number, found);
 }
 
 void Backfill::keep(const ClusterState& state, State& s) {
-  s(pools_, jobs_, first_, usage_, aged_);
+  s(pools_, jobs_, first_, usage_, aged_, asked_, used_);
   if (!s.reading()) return;
   for (int pool = 0; pool < 2; ++pool) {
     pools_[pool].queue.clear();

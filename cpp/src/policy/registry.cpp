@@ -49,14 +49,6 @@ Made epoch_with(const ClusterRequest& r) {
   return std::make_unique<ClusterEpoch>(epoch_options(r, policy), r.options.at_least_one, r.by_user,
                                         r.options.pool_minimum, r.row.promises.learns);
 }
-// Where slots are of two kinds, or all jobs have minima or gangs, flows are served stage by stage.
-Made auto_with(const ClusterRequest& r) {
-  if (!r.generic || r.options.start_together() || r.options.at_least_one ||
-      r.options.pool_minimum > 0.0) {
-    return epoch_with<EpochPolicy::kFlex>(r);
-  }
-  return std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);
-}
 template <FlowMethod method>
 Made flow_with(const ClusterRequest& r) {
   if (!r.generic) throw std::invalid_argument(std::string(r.row.name) + ": needs generic slots");
@@ -85,6 +77,16 @@ Made best_order(const ClusterRequest& r) {
 }
 Made finish_with(const ClusterRequest& r) {
   return std::make_unique<ClusterFinish>(r.aggregate == Aggregate::kMax, r.kind);
+}
+// Where slots are of two kinds, or all jobs have minima or gangs, flows are served stage by stage.
+Made auto_with(const ClusterRequest& r) {
+  const bool by_stage = !r.generic || r.options.start_together() || r.options.at_least_one ||
+                        r.options.pool_minimum > 0.0;
+  Made made = by_stage
+                  ? epoch_with<EpochPolicy::kFlex>(r)
+                  : std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);
+  made->set_queue(best_order(r));
+  return made;
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
 

@@ -26,14 +26,10 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
                                    const SchedulerOptions& options, ClusterPolicy& policy)
     : options_(options),
       policy_(&policy),
-      style_(policy.style()),
-      by_node_(options.offered ||
-               (options.replicas > 0 && style_ != ClusterPolicy::Style::kStarts) ||
-               style_ == ClusterPolicy::Style::kNode),
-      in_order_(policy.fills_in_order()),
       foresees_(options.learn && !options.split_copy && !options.slow_start),
       takes_back_(foresees_ && options.take_back && !has_gangs()),
       estimates_(options.learn, options.prior, options.processors) {
+  follow(policy);
   if (options.offered && style_ == ClusterPolicy::Style::kStarts) {
     throw std::invalid_argument("heartbeat: the policy looks at all free slots at once");
   }
@@ -91,6 +87,25 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   policy_->begin(state_);
 }
 
+void ClusterScheduler::follow(ClusterPolicy& policy) {
+  policy_ = &policy;
+  style_ = policy.style();
+  by_node_ = options_.offered ||
+             (options_.replicas > 0 && style_ != ClusterPolicy::Style::kStarts) ||
+             style_ == ClusterPolicy::Style::kNode;
+  in_order_ = policy.fills_in_order();
+}
+
+// Rigid jobs wait in a queue from the first one on, with all that are here.
+void ClusterScheduler::queue_rigid() {
+  follow(*policy_->queue());
+  queues_ = true;
+  policy_->begin(state_);
+  for (const Index job : state_.present) {
+    for (int pool = 0; pool < 2; ++pool) policy_->counts_changed(state_, job, pool);
+  }
+}
+
 void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& cluster,
                            const ClusterJobsView& table, std::span<const Index> rank,
                            std::span<const double> believed,
@@ -143,6 +158,9 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   const std::size_t users = std::max<std::size_t>(table.user_priority.size(), 1);
   state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
   user_ready_.resize(state_.user_running.size(), 0);
+  const auto together = [&](Index job) { return table.width_of(kMap, job) > 1; };
+  const bool may_queue = policy_->queue() != nullptr && !options_.offered;
+  if (may_queue && std::ranges::any_of(jobs, together)) queue_rigid();
   policy_->added(state_, jobs);
 }
 
@@ -450,10 +468,11 @@ void ClusterScheduler::state(State& s) {
     aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_);
+  s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_, queues_);
   if (s.reading()) {
     calm_ = 0.0;
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
+    if (queues_ && policy_->queue() != nullptr) queue_rigid();
     policy_->added(state_, {});  // room for all
     forget_changes();
     has_changed_.assign(state_.size.size(), 0);

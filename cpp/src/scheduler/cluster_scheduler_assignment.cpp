@@ -209,7 +209,10 @@ void ClusterScheduler::assign(int pool, std::vector<TaskStart>& starts) {
 void ClusterScheduler::assign_chosen(int pool, std::vector<TaskStart>& starts) {
   chosen_.clear();
   policy_->starts(state_, pool, chosen_);
-  for (const auto& [job, p, tasks] : chosen_) start(job, p, tasks, kNone, starts);
+  for (const auto& [job, p, tasks, node] : chosen_) {
+    if (node != kNone) queue_[pool].erase(node, tasks);
+    start(job, p, tasks, node, starts);
+  }
 }
 
 void ClusterScheduler::look_at_speeds() {

@@ -16,6 +16,7 @@ from malleable.cli.terminal import (
     counting_bar,
     listed,
     reading_arguments,
+    reading_options,
     rigid_arguments,
     spread_argument,
 )
@@ -124,9 +125,14 @@ def _study(asked: argparse.Namespace) -> Study:
         "seed",
         "rigid",
         "malleable",
-        "skip_bad",
-        "max_size",
     )
     with busy("reading"):
         window = asked.since, asked.until
-        return study(asked.files, reading=reading, window=window, **fields_of(asked, *names))
+        options = reading_options(asked)
+        return study(
+            asked.files,
+            reading=reading,
+            window=window,
+            options=options,
+            **fields_of(asked, *names),
+        )

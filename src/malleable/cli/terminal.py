@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from malleable.cli.streams import AbandonedError, console, note, quiet, watched
 from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size, source_of
 from malleable.traces import Trace, read
-from malleable.view.text import Table, printable
+from malleable.view.text import Table, fields_of, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -208,6 +208,9 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     if phase:
         add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))
     add("--skip-bad", "leave out malformed records of a trace, with a warning", bool)
+    told = "names of columns: submit=A,start=B,end=C,slots=D of any CSV file, or those of sacct without a header"
+    add("--columns A,B", told)
+    add("--slots-from NAME", "what counts as slots in a log of Slurm, for example gres/gpu")
     add("--max-size SIZE", "refuse files with more data, unpacked", size, f"{MAX_SIZE >> 30}G")
 
 
@@ -235,4 +238,9 @@ def read_file(path: str, arguments: argparse.Namespace) -> Trace:
     """The trace or table of a file (``-``: standard input), read as the options say."""
     source = source_of(path)
     with busy(f"reading {printable(path)}"), warnings_as_notes():
-        return read(source, skip_bad=arguments.skip_bad, max_size=arguments.max_size)
+        return read(source, **reading_options(arguments))
+
+
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Those of `malleable.read`, as they are given."""
+    return fields_of(arguments, "skip_bad", "max_size", "columns", "slots_from")

@@ -87,6 +87,14 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
             for name in ("storage", "link")
             if np.isfinite(getattr(cluster, name)[row])
         }
+        own |= {
+            name: getattr(cluster, name)[row].item()
+            for name in ("memory", "gpus")
+            if getattr(cluster, name) is not None and np.isfinite(getattr(cluster, name)[row])
+        }
+        if cluster.partitions is not None:
+            bits = int(cluster.partitions[row])
+            own["partition"] = [n for k, n in enumerate(cluster.partition_names) if bits >> k & 1]
         own["name"] = str(cluster.type_names[cluster.type[row]])
         return own | {name: int(slots[row]) for name, slots in pools.items()}
 

@@ -13,6 +13,7 @@ import numpy as np
 from malleable import _core
 from malleable.arrays import Floats
 from malleable.cluster.compiled import compiled, is_compiled
+from malleable.cluster.nodes import Cluster
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.objective import Objective, ObjectiveLike, parse_objective
@@ -97,6 +98,12 @@ def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
         return "adaptive-finish"
     rigid = isinstance(policy, str) and bool((jobs.width > 1).any())
     return _OF_RIGID.get(policy, policy) if rigid else policy
+
+
+def partitions_of(jobs: ClusterJobs, cluster: Cluster) -> dict[str, Any]:
+    """The column of the jobs' partitions, where jobs and nodes have any."""
+    numbers = None if jobs.partition is None else cluster.numbers_of(jobs.partition)
+    return {} if numbers is None else {"partition": numbers}
 
 
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
@@ -237,14 +244,36 @@ _USED: dict[str, tuple[str, Callable[[ClusterJobs, Mapping[str, Any]], Any]]] = 
 }  # fmt: skip
 
 
+_QUEUES = ("fcfs", "easy", "easy-sjf", "easy-auto", "conservative")
+_NO_QUEUE = {
+    name: "its jobs wait in a queue"
+    for name in (
+        *("ageing", "at_least_one", "by_user", "delay", "effort", "hysteresis", "min_mode"),
+        *("pool_minimum", "replicas", "slow_start", "take_back"),
+    )
+}
+_ORDERED = ("fcfs", "easy", "conservative")
+_NO_ORDER = {"order": f"only {', '.join(_ORDERED)} have a queue that it puts in order"}
+
+
 def without_effect(
-    jobs: ClusterJobs, given: Mapping[str, Any], settings: Mapping[str, Any]
+    jobs: ClusterJobs, policy: Any, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> list[str]:
-    """What is to be told of options that change nothing for these jobs."""
-    return [
+    """What is to be told of options that change nothing for these jobs, or under this policy."""
+    name_of = policy_name(policy)
+    unused = _NO_QUEUE if name_of in _QUEUES else {}
+    if name_of not in _ORDERED:
+        unused = unused | _NO_ORDER
+    found = [
+        f"option {name} has no effect on {name_of}: {unused[name]}"
+        for name, value in given.items()
+        if value is not None and name in unused
+    ]
+    said = [name for name, value in given.items() if value not in (None, False, 0, "guarantee")]
+    return found + [
         f"option {name} has no effect: {why}"
         for name, (why, used) in _USED.items()
-        if given.get(name) not in (None, False, 0, "guarantee") and not used(jobs, settings)
+        if name in said and name not in unused and not used(jobs, settings)
     ]
 
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable.arrays import Floats, Integers, numbered
 from malleable.checkpoints import by_value
@@ -29,6 +30,7 @@ from malleable.validation import (
     check_whole,
     checked_flag,
     checked_positive,
+    near,
     shown,
 )
 
@@ -43,6 +45,8 @@ _LISTS = ("node", "user", "change")
 _TABLES = ("node", "user", "change", "options")  # as `Cluster` takes them
 _NEEDED: Any = object()
 _COLUMNS = ("map_slots", "reduce_slots", "rate", "type", "storage", "link", "generic")
+_ROOM = ("partitions", "memory", "gpus")  # None where no node says it
+_MOST_PARTITIONS = 64
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
@@ -83,6 +87,13 @@ def _text(field: str, value: Any) -> str:
     return text_of(value, field)
 
 
+def _texts(field: str, value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, Sequence):
+        raise ValueError(f"{field} = {shown(value)}: not a name, or a list of names")
+    return tuple(text_of(name, field) for name in listed)
+
+
 # Of each kind of entries the keys, how their values are checked, and what they are by default.
 _Keys = Mapping[str, tuple[Callable[[str, Any], Any], Any]]
 _NODE: _Keys = {
@@ -94,6 +105,9 @@ _NODE: _Keys = {
     "rate": (_positive, 1.0),
     "storage": (_bandwidth, math.inf),
     "link": (_bandwidth, math.inf),
+    "partition": (_texts, ()),
+    "memory": (_bandwidth, math.inf),
+    "gpus": (_weight, 0.0),
 }
 _USER: _Keys = {"name": (_text, _NEEDED), "minimum": (_weight, 0.0), "priority": (_positive, 1.0)}
 _CHANGE: _Keys = {
@@ -151,6 +165,19 @@ def _with_both_slots(where: str, node: dict[str, Any]) -> dict[str, Any]:
     return {**node, "map_slots": slots or maps or 0, "reduce_slots": reduces or 0}
 
 
+def _partitions(
+    groups: Sequence[Mapping[str, Any]], count: Sequence[int]
+) -> tuple[list[str], npt.NDArray[np.uint64] | None]:
+    """Names of partitions, and for each node those that it is in as bits: all where its group names none."""
+    names = list(dict.fromkeys(name for group in groups for name in group["partition"]))
+    if not names:
+        return [], None
+    if len(names) > _MOST_PARTITIONS:
+        raise ValueError(f"node: {len(names)} partitions; there may be {_MOST_PARTITIONS}")
+    bits = [sum(1 << names.index(name) for name in group["partition"] or names) for group in groups]
+    return names, np.repeat(np.array(bits, dtype=np.uint64), count)
+
+
 @by_value()
 class Cluster(Table):
     """Nodes of several types.
@@ -161,7 +188,8 @@ class Cluster(Table):
         One mapping for each group of equal nodes; defaults in brackets: ``count`` [1], the number of nodes;
         either ``slots``, which run maps and reduces, or ``map_slots`` and ``reduce_slots`` [0]; ``rate``
         [1]: a task of s seconds takes s / rate; ``storage``, bytes a second that its disks read, and
-        ``link``, bytes a second into the node and out of it [unlimited]; ``name`` of the type.
+        ``link``, bytes a second into the node and out of it [unlimited]; ``name`` of the type. For policies
+        of rigid jobs: ``partition``, a name or a list of names, ``memory`` [bytes, unlimited] and ``gpus``.
     users : sequence of mappings, optional
         ``name``, ``minimum`` [slots, 0], ``priority`` [1].
     changes : sequence of mappings, optional
@@ -214,6 +242,9 @@ class Cluster(Table):
         def column(key: str, dtype: type[Any]) -> Any:
             return np.repeat(np.array([group[key] for group in groups], dtype=dtype), count)
 
+        def told(key: str) -> bool:
+            return any(key in node for node in nodes)
+
         self.generic = "slots" in nodes[0]
         self.map_slots: Integers = column("map_slots", np.int64)
         self.reduce_slots: Integers = column("reduce_slots", np.int64)
@@ -224,6 +255,9 @@ class Cluster(Table):
         self.type: Integers = np.repeat(types, count)
         if not self.map_slots.sum() + self.reduce_slots.sum():
             raise ValueError("cluster: has no slots at all")
+        self.partition_names, self.partitions = _partitions(groups, count)
+        self.memory: Floats | None = column("memory", np.float64) if told("memory") else None
+        self.gpus: Floats | None = column("gpus", np.float64) if told("gpus") else None
         self.users: dict[str, tuple[float, float]] = {}
         for where, user in _entries("user", users, _USER):
             if user["name"] in self.users:
@@ -260,7 +294,22 @@ class Cluster(Table):
 
     def columns(self) -> dict[str, Any]:
         """Columns of the nodes for the core, by name."""
-        return {name: getattr(self, name) for name in _COLUMNS}
+        found = {name: getattr(self, name) for name in (*_COLUMNS, *_ROOM)}
+        return {name: column for name, column in found.items() if column is not None}
+
+    def numbers_of(self, partitions: Sequence[str]) -> Integers | None:
+        """The partition of each job, -1 for "", as the core takes them; None where nodes have none.
+
+        ValueError for a partition in which no node is.
+        """
+        if self.partitions is None:
+            return None
+        numbers = {"": -1, **{name: k for k, name in enumerate(self.partition_names)}}
+        for row, name in enumerate(partitions):
+            if name not in numbers:
+                told = f"no node is in it{near(name, self.partition_names)}"
+                raise ValueError(f"partition[{row}] = {shown(name)}: {told}")
+        return np.array([numbers[name] for name in partitions], dtype=np.int64)
 
     @classmethod
     def for_load(

@@ -23,6 +23,7 @@ from malleable.cluster.named_policies import (
     core_policy,
     exponents_of,
     goal_of,
+    partitions_of,
     policy_name,
     policy_settings,
     programs_of,
@@ -265,13 +266,7 @@ class Scheduler(Checkpointed):
             self._settings,
             place.generic,
         )
-        nodes = {
-            name: getattr(place, name)
-            for name in ("map_slots", "reduce_slots", "rate", "type", "storage", "link")
-        }
-        return _core.Scheduler(
-            nodes | {"generic": place.generic}, self._people(self._users), self._settings, asked
-        )
+        return _core.Scheduler(place.columns(), self._people(self._users), self._settings, asked)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard:
@@ -376,6 +371,7 @@ class Scheduler(Checkpointed):
             "after_offset": jobs.after_offset if after else np.zeros(count + 1, np.int64),
             "after": jobs.after if after else np.zeros(0, np.int64),
         }
+        columns |= partitions_of(jobs, self._cluster)
         types = self._cluster.type_names
         rates = jobs.rates_on(np.full(len(types), np.nan), types)
         if rates is not None:

@@ -23,6 +23,7 @@ from malleable.cluster.named_policies import (
     exponents_of,
     goal_of,
     has_gangs,
+    partitions_of,
     policy_name,
     policy_settings,
     programs_of,
@@ -82,6 +83,7 @@ def _jobs(
     rates = jobs.rates_on(np.full(len(cluster.type_names), math.nan), cluster.type_names)
     if rates is not None:
         columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
+    columns |= partitions_of(jobs, cluster)
     if jobs.flow is not None:
         columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
@@ -229,7 +231,7 @@ def run(
         hysteresis=hysteresis, effort=effort, at_least_one=at_least_one, by_user=by_user, learn=learn,
     )  # fmt: skip
     learns = _learning(own.pop("learn"), estimates, policy)
-    settings = _settings(jobs, place, own, options, learns, trace, seed)
+    settings = _settings(jobs, policy, place, own, options, learns, trace, seed)
     shared = settings["by_user"]
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
@@ -321,6 +323,7 @@ def _of_tasks(
 
 def _settings(
     jobs: ClusterJobs,
+    policy: Any,
     place: Cluster,
     own: dict[str, Any],
     given: Mapping[str, Any],
@@ -333,10 +336,11 @@ def _settings(
     settings = checked_options({**said, **given})
     if settings.get("backups") and not learn:
         raise ValueError("backups = True: needs learn, as gains follow what was learnt")
+    said = {**given, **own}
     if own["by_user"] is None:
         own["by_user"] = bool(place.users) and jobs.user is not None
     settings |= policy_settings(**own)
-    for told in without_effect(jobs, given, settings):
+    for told in without_effect(jobs, policy, said, settings):
         warnings.warn(told, stacklevel=3)
     return settings | {"seed": seed, "learn": learn, "trace": checked_flag("trace", trace)}
 

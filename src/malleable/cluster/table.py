@@ -47,11 +47,12 @@ _MOST_TASKS = 1 << 31  # of one phase of a job
 _COLUMNS = (
     *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
-    *("min_map_slots", "min_reduce_slots", "width", "requested", "after_offset", "after"),
+    *("min_map_slots", "min_reduce_slots", "width", "requested", "memory", "gpus"),
+    *("after_offset", "after"),
     *("sla_offset", "sla_time", "sla_penalty"),
 )
 
-_OF_RIGID = {"width": 1, "requested": 0}  # and what they are otherwise
+_OF_RIGID = {"width": 1, "requested": 0, "memory": 0, "gpus": 0}  # and what they are otherwise
 
 SCHEDULER_COLUMNS = tuple(
     row["name"]
@@ -178,6 +179,11 @@ class ClusterJobs(Table):
     requested : array_like or float
         Seconds that a map task takes at most, as its user said, for policies of rigid jobs; 0 or NaN: not
         known, they go by estimates.
+    partition : sequence of str, optional
+        The partition in which each job runs; "" for any. It counts where nodes of the cluster are in partitions.
+    memory, gpus : array_like or float
+        Bytes and GPUs that each map task takes on its node; 0 by default. They count under policies of rigid
+        jobs, where the cluster's nodes say how much they have.
     weight, deadline : array_like or float
         Weights: 0, or from 1e-12 to 1e12, 1 by default. Deadlines: absolute [s], up to 1e12, none by
         default.
@@ -243,6 +249,9 @@ class ClusterJobs(Table):
         min_reduce_slots: npt.ArrayLike = 0,
         width: npt.ArrayLike = 1,
         requested: npt.ArrayLike = 0.0,
+        partition: Sequence[str] | None = None,
+        memory: npt.ArrayLike = 0.0,
+        gpus: npt.ArrayLike = 0.0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
         sla: Sequence[SlaSteps | None] | None = None,
@@ -276,6 +285,9 @@ class ClusterJobs(Table):
         self.requested = _numbers(
             "requested", np.nan_to_num(np.asarray(requested, dtype=np.float64)), count
         )
+        self.partition = _labels("partition", partition, count)
+        self.memory = _numbers("memory", memory, count)
+        self.gpus = _numbers("gpus", gpus, count)
         self.speedup = _speedups(speedup, count)
         self.rated = None if rate is None else tuple(rate)
         self.rates = None if rate is None else _rates(rate, count)

@@ -22,7 +22,7 @@ from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.display import counted
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import MAX_SIZE, source_of
+from malleable.files.reading import source_of
 from malleable.report.units import Schedule, Units, units_of
 from malleable.report.words import duration
 from malleable.traces.converting import left_out
@@ -126,8 +126,7 @@ def study(
     rigid: bool = False,
     malleable: float | None = None,
     window: Window = (None, None),
-    skip_bad: bool = False,
-    max_size: int | None = MAX_SIZE,
+    options: Mapping[str, Any] | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> Study:
     """Read files of one format, and say on which cluster their jobs are to run.
@@ -147,10 +146,10 @@ def study(
         As for `reshaped`.
     window
         As for `malleable.traces.merging.between`.
-    skip_bad, max_size
-        As for `malleable.read`.
+    options : mapping, optional
+        Those of `malleable.read` by name.
     reading : mapping, optional
-        Options of readers and converters by name.
+        Options of converters by name.
 
     Raises
     ------
@@ -166,7 +165,7 @@ def study(
             jobs, ran_on = jobs_from_events(paths[0])
             found = Read(jobs, "recorded events", ran_on=ran_on)
         else:
-            found = _read(paths, skip_bad, max_size, dict(reading or {}), window)
+            found = _read(paths, options or {}, dict(reading or {}), window)
         heard += dict.fromkeys(str(warning.message) for warning in caught)
     found.skipped += heard
     found.jobs = reshaped(_spread(found, spread, seed), rigid, malleable, seed)
@@ -201,13 +200,11 @@ def _share(jobs: ClusterJobs, chosen: Any) -> float:
 
 def _read(
     paths: Sequence[str],
-    skip_bad: bool,
-    max_size: int | None,
+    options: Mapping[str, Any],
     given: dict[str, Any],
     window: Window,
 ) -> Read:
-    common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
-    trace = between(merged([read(source_of(path), **common) for path in paths]), *window)
+    trace = between(merged([read(source_of(path), **options) for path in paths]), *window)
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
         given["task_seconds"] = _piece(trace)

@@ -11,7 +11,7 @@ import importlib
 import os
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,8 +38,8 @@ Table = TypeVar("Table")
 
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
-    "alibaba_csv", "flow_files", "wfformat", "spark", "sacct_json", "rumen", "swim", "google2011_events",
-    "sacct", "job_table", "swf",
+    "columns_csv", "alibaba_csv", "flow_files", "wfformat", "spark", "sacct_json", "yarn", "kubernetes",
+    "rumen", "jhist", "nextflow", "parallel_log", "pbs", "swim", "google2011_events", "sacct", "job_table", "swf",
 )  # fmt: skip
 _PART = re.compile(r"events_([0-9]{1,9})_")
 
@@ -60,8 +60,9 @@ class Head:
         Whether the file begins as a JSON object does.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, columns: Mapping[str, str] | None = None) -> None:
         self.data = data
+        self.columns = columns or {}
         self.text = data.decode("utf-8-sig", errors="replace").lstrip("\r\n \f\v")
         self.line = self.text.splitlines()[0] if self.text else ""
         self.cells = [cell.strip().strip('"') for cell in self.line.split(",")]
@@ -87,6 +88,10 @@ class File:
         Of what it has written out.
     path : Path or None
         None for a file object.
+    columns : mapping
+        What `read` is told of columns: the name here, and the name in the file or "".
+    slots_from : str or None
+        The resource that counts as slots.
     """
 
     stream: BinaryIO
@@ -94,6 +99,8 @@ class File:
     bad: BadRecords
     max_size: int | None
     path: Path | None
+    columns: Mapping[str, str]
+    slots_from: str | None
 
     def text(self) -> AbstractContextManager[TextIO]:
         """The file as UTF-8 text."""
@@ -204,8 +211,20 @@ def _format_of(head: Head) -> Format:
             return format
     if b"\0" in head.data:
         raise ValueError("binary data, neither gzip, zstd nor Parquet")
-    names = ", ".join(format.name for format in _formats())
-    raise ValueError(f"unknown format, begins with {shown(head.line)}; expected one of {names}")
+    raise ValueError(f"unknown format, begins with {shown(head.line)}; {_likeliest(head)}")
+
+
+def _likeliest(head: Head) -> str:
+    """Which two formats a file of none of them may be, and what reads it."""
+    named = "--columns submit=A,start=B,end=C,slots=D names the columns of any table of jobs"
+    without = "--columns JobID,Submit,... names the columns of sacct in a file without their names"
+    if head.is_object or head.text.startswith("["):
+        return "JSON that is read: of sacct, YARN, Kubernetes, Rumen, Spark, WfFormat, flows"
+    if "|" in head.line:
+        return f"most like a Slurm sacct table or a CSV file: {without}; {named}"
+    if "," in head.line or "\t" in head.line or ";" in head.line:
+        return f"most like a table of jobs or a CSV file of another program: {named}"
+    return f"most like an SWF log (18 numbers a line) or a table of jobs: {named}"
 
 
 def _logs(folder: Path) -> list[Path]:
@@ -249,7 +268,22 @@ def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
     return open_parts(parts_of(path), str(path), max_size)
 
 
-def read(source: Source | Any, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE) -> Trace:
+def _columns(told: str | Mapping[str, str] | None) -> Mapping[str, str]:
+    """``submit=...,start=...`` by the names here, or names alone in the order of the file."""
+    if not isinstance(told, str):
+        return told or {}
+    pairs = [part.partition("=") for part in told.split(",") if part.strip()]
+    return {here.strip(): there.strip() for here, _, there in pairs}
+
+
+def read(
+    source: Source | Any,
+    *,
+    skip_bad: bool = False,
+    max_size: int | None = MAX_SIZE,
+    columns: str | Mapping[str, str] | None = None,
+    slots_from: str | None = None,
+) -> Trace:
     """Read a trace or a table of jobs of any known format.
 
     Parameters
@@ -262,6 +296,11 @@ def read(source: Source | Any, *, skip_bad: bool = False, max_size: int | None =
         counts them and shows the first. True: they are left out, with a warning that counts them.
     max_size : int or None
         Bytes that the file may have, unpacked; None: any number.
+    columns : str or mapping, optional
+        For a CSV file of jobs: ``submit=A,start=B,end=C,slots=D`` with the names of its columns, or a mapping
+        with these pairs. For a table of sacct without a header: the names of its columns in their order.
+    slots_from : str, optional
+        For a log of Slurm: the resource of AllocTRES that counts as slots, for example ``gres/gpu``.
 
     Returns
     -------
@@ -309,10 +348,13 @@ def read(source: Source | Any, *, skip_bad: bool = False, max_size: int | None =
         from malleable.traces.merging import merged
 
         common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
+        common |= {"columns": columns, "slots_from": slots_from}
         return replace(merged([read(log, **common) for log in logs]), where=str(path))
     with _opened(source, path, max_size) as (stream, where), telling_of(where):
-        format = _format_of(Head(stream.peek()))
-        trace = format.read(File(stream, where, BadRecords(skip_bad), max_size, path))
+        named = _columns(columns)
+        format = _format_of(Head(stream.peek(), named))
+        bad = BadRecords(skip_bad)
+        trace = format.read(File(stream, where, bad, max_size, path, named, slots_from))
         own = trace.format or format.name
         return replace(trace, format=own, where=where, skip_bad=skip_bad)
 

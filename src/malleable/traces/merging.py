@@ -25,7 +25,7 @@ from malleable.traces.trace import Trace
 # What a trace counts as where another knows more of its jobs.
 _UNSAID: dict[str, Any] = {
     "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan, "known": True, "sla": (),
-    "lacking": "", "width": 1, "requested": np.nan,
+    "lacking": "", "width": 1, "requested": np.nan, "memory": 0.0, "gpus": 0.0,
 }  # fmt: skip
 _RUNS = ("task", "start", "end", "width", "shuffled", "sorted")
 _OF_JOBS = ("tasks", "work", "bytes")

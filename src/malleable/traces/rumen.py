@@ -129,9 +129,13 @@ class _Job(NamedTuple):
     reduce: _Phase
 
 
-def _parse(record: Any) -> _Job:
+def job_of(record: Any) -> _Job:
+    """A job of a record."""
     if not isinstance(record, dict) or "jobID" not in record:
-        raise ValueError("an object without jobID, not a job of a Rumen trace")
+        raise ValueError(
+            "an object without jobID, not a job of a Rumen trace, nor JSON of sacct, YARN, Kubernetes, Spark, "
+            "WfFormat or flows"
+        )
     job = text_of(record["jobID"], "jobID")
     submit, finish = (_time(record, key, f"job {job}") for key in ("submitTime", "finishTime"))
     if math.isnan(submit):
@@ -193,7 +197,7 @@ def _jobs(file: File) -> list[_Job]:
         try:
             for line, record in _objects(text):
                 try:
-                    jobs.append(_parse(record))
+                    jobs.append(job_of(record))
                 except ValueError as error:
                     told = str(error)
                     file.bad.add(told if told.startswith("job ") else f"line {line}: {told}")
@@ -206,7 +210,11 @@ def _jobs(file: File) -> list[_Job]:
 
 
 def _read(file: File) -> Trace:
-    jobs = _jobs(file)
+    return trace_of(file, _jobs(file))
+
+
+def trace_of(file: File, jobs: list[_Job]) -> Trace:
+    """The jobs of a file."""
     file.settle(len(jobs))
     named = sorted(zip(_names(jobs), jobs, strict=True), key=lambda pair: pair[1].submit)
     jobs = [job for _, job in named]

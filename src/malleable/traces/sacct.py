@@ -5,8 +5,10 @@ Format: https://slurm.schedmd.com/sacct.html. Cells with ``|`` (or a comma) betw
     sacct -aXP -S 2024-05-01 -o JobID,User,State,Submit,Start,End,Elapsed,Timelimit,ReqCPUS,AllocCPUS,JobName
 
 Needed: JobID, Submit, Start, and End or Elapsed. Used where they are there: State, AllocCPUS (or NCPUS),
-ReqCPUS, User, JobName (program), ElapsedRaw, Timelimit (or TimelimitRaw), Cluster, Partition, Account. Other
-columns may stand among them. JobName may contain what stands between cells.
+ReqCPUS, User, JobName (program), ElapsedRaw, Timelimit (or TimelimitRaw), Cluster, Partition, Account, AllocTRES
+(or ReqTRES: memory and GPUs; with ``slots_from`` another of its resources counts as slots). Other columns may
+stand among them. JobName may contain what stands between cells. A file without a header is read with
+``columns``, the names in their order.
 
 Taken: an element of an array (``123_4``), a component (``123+1``) or a job alone is a run from its start, for
 the time that it ran, on each of its CPUs: so many tasks that start and end together, however the run ended.
@@ -21,7 +23,7 @@ No number of CPUs means one.
 
 Left out: steps (``123.batch``, ``123.extern``, ``123.0``); what was cancelled before it started; elements
 behind the ``...`` of a list that sacct cuts off. Jobs none of whose runs has ended have no known times.
-Priority, memory, nodes, dependencies.
+Priority, nodes, dependencies.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -46,10 +49,10 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?", re.ASCII)
 _ELAPSED = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d(?:\.\d+)?)", re.ASCII)
 _UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")
 _SAID = ("Timelimit", "TimelimitRaw")
-_DELIMITER = {
-    "|": re.compile(r"\|"),
-    ",": re.compile(r",(?![^\[\]]*\])"),
-}  # not within a list of elements
+_DELIMITERS = "|,;\t^:!"
+_NOT_LISTED = r"(?![^\[\]]*\])"  # not within a list of elements
+_TRES = re.compile(r"([a-z]+(?:/[^=:]+)?)(?::[^=]*)?=([0-9.]+)([KMGTP]?)", re.ASCII)
+_UNITS = {unit: 1024.0**k for k, unit in enumerate("KMGTP", 1)} | {"": 1.0}
 _WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "CONFIGURING")
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED")
 _MOST = 2**31  # CPUs, elements
@@ -62,14 +65,16 @@ _NEVER = "cancelled before it started"
 
 
 def _looks(head: Head) -> bool:
-    return _delimiter(head.line) is not None
+    return _delimiter(head.line) is not None or (
+        "JobID" in head.columns and not any(head.columns.values())
+    )
 
 
 def _delimiter(line: str) -> str | None:
     """What stands between the cells of a table with this header; None: not one of sacct."""
-    if "|" in line:
-        return "|" if "JobID" in line.split("|") else None
-    return "," if {"JobID", "Submit"} <= set(line.split(",")) else None
+    cells = {sign: line.split(sign) for sign in _DELIMITERS if sign in line}
+    found = [sign for sign, own in cells.items() if "JobID" in own]
+    return found[0] if found and ("|" in found or "Submit" in cells[found[0]]) else None
 
 
 class _Element(NamedTuple):
@@ -89,6 +94,8 @@ class _Element(NamedTuple):
     user: str
     program: str
     groups: tuple[str, ...]
+    memory: float  # bytes of a task
+    gpus: float
 
 
 def _moment(cells: dict[str, str], field: str) -> float:
@@ -123,6 +130,23 @@ def _seconds(cells: dict[str, str], fields: tuple[str, str], unit: float = 1.0) 
     return math.nan
 
 
+def _tres(cells: dict[str, str]) -> dict[str, float]:
+    """What a run was given of each resource, by its name; of a type of GPUs, too."""
+    told = cells.get("AllocTRES") or cells.get("ReqTRES") or ""
+    found: dict[str, float] = {}
+    for name, number, unit in _TRES.findall(told):
+        with suppress(ValueError):
+            found[name] = max(found.get(name, 0.0), parse_number(number) * _UNITS[unit])
+    return found
+
+
+def _slots(cells: dict[str, str], tres: dict[str, float], slots_from: str | None) -> int:
+    """How many slots a run has: its CPUs, or so many of another resource."""
+    if slots_from is None:
+        return _cpus(cells)
+    return max(0, math.ceil(min(tres.get(slots_from, 0.0), _MOST - 1.0)))
+
+
 def _cpus(cells: dict[str, str]) -> int:
     for field in ("AllocCPUS", "NCPUS", "ReqCPUS"):
         cell = cells.get(field, "")
@@ -150,7 +174,7 @@ def _elements(listed: str) -> int:
 
 def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
     """A line by the names of columns; a name of a job may have contained the delimiter."""
-    values = _DELIMITER[delimiter].split(line)
+    values = re.split(re.escape(delimiter) + _NOT_LISTED, line)
     more = len(values) - len(names)
     if more > 0 and "JobName" in names and not _FREE & set(names):
         at = names.index("JobName")
@@ -163,28 +187,42 @@ def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
     return dict(zip(names, values, strict=True))
 
 
-def element_of(cells: dict[str, str]) -> _Element | None:
-    """What a record says, by the names of sacct's columns; None of a step."""
-    found = _ID.fullmatch(cells["JobID"])
-    if not found:
-        raise ValueError(f"JobID = {shown(cells['JobID'])}: not the ID of a job")
-    job, element, listed, step = found.groups()
+def element_of(
+    cells: dict[str, str], slots_from: str | None = None, *, apart: bool = True
+) -> _Element | None:
+    """What a record says, by the names of sacct's columns; None of a step.
+
+    ``apart``: whether an ID tells elements and steps apart; if not, it is any text, and a column ``Tasks`` says
+    how many tasks the job has that may start one by one.
+    """
+    job, element, listed, step = cells["JobID"], cells.get("Tasks"), cells.get("Tasks"), None
+    if apart:
+        found = _ID.fullmatch(job)
+        if not found:
+            raise ValueError(f"JobID = {shown(job)}: not the ID of a job")
+        job, element, listed, step = found.groups()
     if step:
         return None
     submit = _moment(cells, "Submit")
     if math.isnan(submit):
         raise ValueError("Submit is unknown")
     start, end, ended, lacking = _times(cells)
-    count = 1 if listed is None else _elements(listed)
-    tasks = count * _cpus(cells) if lacking != _NEVER else 0
+    count = 1 if listed is None else _elements(listed) if apart else int(listed)
+    tres = _tres(cells)
+    width = _slots(cells, tres, slots_from)
+    tasks = count * width if lacking != _NEVER else 0
+    if not width:
+        tasks, lacking = 0, f"without {slots_from}"
     if tasks >= _MOST:
         most = f"there may be {_MOST - 1:,} tasks"
-        raise ValueError(f"{count:,} elements of {_cpus(cells):,} CPUs: {most}")
+        raise ValueError(f"{count:,} elements of {width:,} slots: {most}")
     user, program = cells.get("User", ""), cells.get("JobName", "")
     groups = tuple(cells.get(field, "") for field in _GROUPS)
     return _Element(
-        (cells.get("Cluster", ""), job), cells["JobID"], submit, start, end, ended, tasks, _cpus(cells),
-        element is None, lacking, _requested(cells), user, program, groups,
+        (cells.get("Cluster", ""), job), cells.get("Element", cells["JobID"]), submit, start, end, ended, tasks,
+        width, element is None, lacking, _requested(cells), user, program, groups,
+        tres.get("mem", 0.0) / max(width, 1),
+        0.0 if slots_from == "gres/gpu" else tres.get("gres/gpu", 0.0) / max(width, 1),
     )  # fmt: skip
 
 
@@ -219,13 +257,23 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
 def _lines(file: File) -> Iterator[_Element]:
     """The records of a table."""
     with closing(file.lines()) as lines:
-        head = next(lines)[1].lstrip("\ufeff").strip()
-        delimiter = _delimiter(head) or "|"
-        names = head.split(delimiter)
+        names = list(file.columns)
+        if names:
+            first = next(lines)
+            sign = max(
+                _DELIMITERS, key=lambda sign: (first[1].count(sign) == len(names) - 1, sign == "|")
+            )
+            delimiter, lines = sign, chain([first], lines)
+        else:
+            head = next(lines)[1].lstrip("\ufeff").strip()
+            delimiter = _delimiter(head) or "|"
+            names = head.split(delimiter)
         check_head(names, _NEEDED)
         if not {"End", "Elapsed", "ElapsedRaw"} & set(names):
             raise ValueError("column 'End' is missing, and so is 'Elapsed'")
-        yield from file.records(lambda line: element_of(_cells(line, names, delimiter)), lines)
+        yield from file.records(
+            lambda line: element_of(_cells(line, names, delimiter), file.slots_from), lines
+        )
 
 
 def _finish(job: list[_Element]) -> float:
@@ -238,7 +286,7 @@ def _lacking(job: list[_Element]) -> str:
     if any(one.tasks and one.end >= one.start for one in job):
         return ""
     reasons = [one.lacking for one in job]
-    return next((each for each in ("running", "pending") if each in reasons), _NEVER)
+    return next((each for each in ("running", "pending") if each in reasons), reasons[0] or _NEVER)
 
 
 def _width(job: list[_Element]) -> int:
@@ -288,6 +336,8 @@ def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
         lacking=lacking,
         width=np.array(list(map(_width, listed))),
         requested=np.array([max(one.requested for one in job) for job in listed]),
+        memory=np.array([max(one.memory for one in job) for job in listed]),
+        gpus=np.array([max(one.gpus for one in job) for job in listed]),
         unended=True,
         wall=True,
     )

@@ -49,17 +49,19 @@ def _name(job: dict[str, Any]) -> str:
     return f"{whole}_{element}" if of_array else _number(job.get("job_id"))
 
 
-def _cpus(job: dict[str, Any]) -> str:
-    """Those that it was given."""
+def _tres(job: dict[str, Any]) -> dict[str, str]:
+    """What it was given of each resource, by names as tables of sacct have them."""
     given = _part(job, "tres").get("allocated")
     listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    return next((_number(one.get("count")) for one in listed if one.get("type") == "cpu"), "")
+    names = ["/".join(filter(None, (one.get("type"), one.get("name")))) for one in listed]
+    return dict(zip(names, (_number(one.get("count")) for one in listed), strict=True))
 
 
 def _cells(job: Any) -> dict[str, str]:
     """A job by the names of sacct's columns."""
     if not isinstance(job, dict):
         raise ValueError("not a job of sacct")
+    tres = _tres(job)
     time, state = _part(job, "time"), _part(job, "state").get("current")
     said = {**_part(job, "association"), **job}
     names = {"Cluster": "cluster", "User": "user", "Account": "account", "Partition": "partition"}
@@ -73,7 +75,10 @@ def _cells(job: Any) -> dict[str, str]:
         "End": _moment(time.get("end")),
         "ElapsedRaw": _number(time.get("elapsed")),
         "TimelimitRaw": _number(time.get("limit")),
-        "AllocCPUS": _cpus(job),
+        "AllocCPUS": tres.get("cpu", ""),
+        "AllocTRES": ",".join(
+            f"{name}={count}{'M' * (name == 'mem')}" for name, count in tres.items() if count
+        ),
         "ReqCPUS": _number(_part(job, "required").get("CPUs")),
     }
 
@@ -84,7 +89,9 @@ def _read(file: File) -> Trace:
     if not isinstance(jobs, list):
         raise ValueError("no list of jobs in it")
     numbered = enumerate(jobs, 1)
-    return trace_of(file, file.records(lambda job: element_of(_cells(job)), numbered, "job"))
+    return trace_of(
+        file, file.records(lambda job: element_of(_cells(job), file.slots_from), numbered, "job")
+    )
 
 
 register("Slurm sacct JSON", _looks, _read)

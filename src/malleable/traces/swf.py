@@ -4,16 +4,16 @@ Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Comments begi
 is a job of 18 numbers with spaces between them, -1 where unknown; times in seconds of the log's own clock.
 
 Taken: job number (name), submit time (arrival), wait time and run time, allocated processors (the requested
-ones where unknown), requested time, user and executable (program), group, queue and partition. Jobs are
-rigid: a job on p processors becomes p tasks that start and end together, however its run ended: it held its
+ones where unknown), requested time and memory, user and executable (program), group, queue and partition. Jobs
+are rigid: a job on p processors becomes p tasks that start and end together, however its run ended: it held its
 processors. Jobs of unknown time or without processors (cancelled while they waited) have no known times. The
 header says how many processors there are (MaxProcs, or MaxNodes).
 
 Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted. Where none is
 known, the log does not say when work was done.
 
-Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time, memory, and
-what a job waited for (preceding job, think time).
+Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time and used
+memory, and what a job waited for (preceding job, think time).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from malleable.validation import shown
 _FIELDS = 18
 _LATEST = 2.0**50  # s
 _MOST = 2.0**31  # processors
+_MOST_KILOBYTES = 2.0**40
 # Of the fields that are amounts, by their columns: the name, the number that is too large, and whether -1
 # may stand for what is unknown, and whether they are whole numbers.
 _AMOUNTS = {
@@ -139,6 +140,7 @@ def _read(file: File) -> Trace:
         lacking=lacking.tolist(),
         width=np.maximum(tasks, 1),
         requested=np.where(columns[8] > 0, columns[8], math.nan),
+        memory=np.nan_to_num(np.clip(columns[9], 0.0, _MOST_KILOBYTES)) * 1024.0,
         slots=sizes.get("Procs") or sizes.get("Nodes") or None,
         groups=groups,
         **texts,

@@ -42,6 +42,8 @@ class Trace:
         So many tasks of the job start together or not at all: all of a rigid job's. None: 1.
     requested : ndarray of float64 or None
         How long the user said that the job runs at most [s]; NaN where unknown.
+    memory, gpus : ndarray of float64 or None
+        Bytes and GPUs that each task takes; 0 where unknown.
     slots : int or None
         Of the cluster, as the file says.
     unended : bool
@@ -95,6 +97,8 @@ class Trace:
     lacking: Sequence[str] | None = None
     width: Column = None
     requested: Column = None
+    memory: Column = None
+    gpus: Column = None
     flow: Column = None
     flow_name: Sequence[str] = ()
     parent_offset: Column = None

@@ -16,11 +16,51 @@
 #include "malleable/model/domain.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 #include "malleable/model/terms.hpp"
 
 namespace malleable {
 
 enum Phase : std::uint8_t { kMap = 0, kReduce = 1 };
+
+// What a task needs of its node beside a slot, and the partition it may run in; -1: any.
+struct TaskNeeds {
+  double memory = 0.0, gpus = 0.0;
+  std::int64_t partition = -1;
+
+  bool may_run_in(std::uint64_t partitions) const {
+    return partition < 0 || (partitions >> static_cast<std::uint64_t>(partition) & 1) != 0;
+  }
+  void state(State& s) { s(memory, gpus, partition); }
+};
+
+// What a node has, or what is free there.
+struct NodeRoom {
+  std::int64_t slots = 0;
+  double memory = kInfinity, gpus = kInfinity;
+
+  // Tasks that it has room for.
+  std::int64_t fit(const TaskNeeds& needs) const {
+    return std::max<std::int64_t>(0, least(least(slots, memory, needs.memory), gpus, needs.gpus));
+  }
+  void give(const TaskNeeds& needs, std::int64_t tasks) {
+    slots += tasks;
+    memory += needs.memory * static_cast<double>(tasks);
+    gpus += needs.gpus * static_cast<double>(tasks);
+  }
+  void narrow(const NodeRoom& other) {
+    slots = std::min(slots, other.slots);
+    memory = std::min(memory, other.memory);
+    gpus = std::min(gpus, other.gpus);
+  }
+
+ private:
+  static std::int64_t least(std::int64_t tasks, double has, double takes) {
+    if (!(takes > 0.0 && has < static_cast<double>(tasks) * takes)) return tasks;
+    // What many tasks freed may be off by rounding.
+    return static_cast<std::int64_t>(std::max(0.0, has / takes + 1e-6));
+  }
+};
 
 struct ClusterView {
   std::span<const std::int64_t> map_slots;
@@ -30,8 +70,15 @@ struct ClusterView {
   std::span<const double> storage;             // bytes a second read from the node's own disks
   std::span<const double> link;  // bytes a second into the node, and as many out of it
   bool generic = false;
+  // Each may be empty: one partition, any memory, any number of GPUs.
+  std::span<const std::uint64_t> partitions;  // that the node is in, as bits
+  std::span<const double> memory, gpus;       // bytes; number
 
   std::size_t size() const { return rate.size(); }
+  NodeRoom room_on(std::size_t node) const {
+    return {map_slots[node], memory.empty() ? kInfinity : memory[node],
+            gpus.empty() ? kInfinity : gpus[node]};
+  }
   std::size_t types() const {
     return type.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(type)) + 1;
   }
@@ -72,13 +119,16 @@ struct ClusterJobColumns {
   C<std::int64_t> max_slots;
   // Map tasks start so many at once, on as many slots, or not at all: all of a rigid job's; 1.
   C<std::int64_t> width;
-  C<double> requested;    // seconds that a map task takes at most, as its user said; 0: unknown
-  C<double> weight;       // 1
-  C<double> deadline;     // none (infinity)
-  C<std::uint8_t> kind;   // of penalty; what the policy is for
-  C<std::int64_t> user;   // 0
-  C<std::int64_t> group;  // jobs that are runs of one program; -1: of none
-  C<std::int64_t> flow;   // its number; each job is its own
+  C<double> requested;  // seconds that a map task takes at most, as its user said; 0: unknown
+  // A map task's: the partition that it may run in (-1: any), bytes and GPUs on its node.
+  C<std::int64_t> partition;
+  C<double> memory, gpus;  // 0
+  C<double> weight;        // 1
+  C<double> deadline;      // none (infinity)
+  C<std::uint8_t> kind;    // of penalty; what the policy is for
+  C<std::int64_t> user;    // 0
+  C<std::int64_t> group;   // jobs that are runs of one program; -1: of none
+  C<std::int64_t> flow;    // its number; each job is its own
   // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished.
   C<std::int64_t> after_offset, after;
   // s running tasks of a phase of job j together do what one alone does in rates[rate_offset[j] + s
@@ -121,6 +171,10 @@ struct ClusterJobColumns {
     visit(ClusterColumn{.name = "width", .of = kBoth, .least = 1, .most = kMostTasks, .spare = 1.0},
           tables.width...);
     visit(ClusterColumn{.name = "requested", .of = kBoth, .range = work}, tables.requested...);
+    visit(ClusterColumn{.name = "partition", .of = kBoth, .least = -1, .most = 63, .spare = -1.0},
+          tables.partition...);
+    visit(ClusterColumn{.name = "memory", .of = kBoth, .range = &kBytesRange}, tables.memory...);
+    visit(ClusterColumn{.name = "gpus", .of = kBoth, .range = &kWeightRange}, tables.gpus...);
     visit(ClusterColumn{.name = "weight", .of = kBoth, .range = &kWeightRange, .spare = 1.0},
           tables.weight...);
     visit(ClusterColumn{.name = "deadline", .of = kBoth, .spare = kInfinity}, tables.deadline...);
@@ -162,6 +216,10 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
   }
   double requested_of(Phase p, std::size_t j) const {
     return p != kMap || requested.empty() ? 0.0 : requested[j];
+  }
+  TaskNeeds needs_of(std::size_t j) const {
+    return {memory.empty() ? 0.0 : memory[j], gpus.empty() ? 0.0 : gpus[j],
+            partition.empty() ? -1 : partition[j]};
   }
   double exponent_of(std::size_t j) const { return exponent.empty() ? 1.0 : exponent[j]; }
   std::int64_t id_of(std::size_t j) const {

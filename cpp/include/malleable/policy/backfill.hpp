@@ -15,18 +15,26 @@
 // of the queue and follows the one whose jobs end first by the objective, until the next event.
 // Orders: arrival, shortest first, seconds times the square root of slots, and shortest first where
 // only a job that waited for long has a reservation. In each of them a job goes first, by arrival,
-// once it has waited for twenty times what all work that was here when it came takes on all slots.
+// once it has waited for so many times what all work that was here when it came takes on all slots:
+// four times for mean responses, twenty times for slowdowns. Work counts by the part of requested
+// times that jobs have really used so far. The order is chosen again when as many
+// jobs have come or ended as a part in 32 of those that wait.
+//
+// Nodes in other partitions, and nodes with so much memory and so many GPUs, are cells: what is
+// free is known of each cell. A job starts where its partition has room for all its tasks; a
+// reservation takes cells in their order, those that fewest jobs could use first.
 //
 // Orders WFP3 and UNICEF are from Tang et al. 2009, F1 from Carastan-Santos and de Camargo 2017.
 //
 // Tasks start in bundles of the job's `width`. A malleable job (width 1) starts as many as fit in
 // its turn; each of them is like a job that ends when the task is expected to end.
 //
-// Per event, with Q jobs that wait and R bundles that run: O(Q + R), and O(Q log Q) where the order
-// depends on time; conservative O(Q (Q + R)); auto O(Q (Q + R)) an order, only where orders differ
-// in what they start now.
+// Per event, with Q jobs that wait, R bundles that run and C cells: O(C (Q + R)), and O(Q log Q)
+// where the order depends on time; conservative O(C Q (Q + R)), at most C times that where cells
+// are several; auto O(C Q (Q + R)) an order, only where orders differ in what they start now.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -53,6 +61,8 @@ class Backfill final : public ClusterPolicy {
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void estimate_said(const ClusterState& state, Index job, Phase, double) override;
+  bool listens() const override { return cells_.size() > 1; }
+  void task_finished(const ClusterState& state, Index job, Phase p, Index node, double) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void starts(const ClusterState& state, int pool, std::vector<Start>& found) override;
   void keep(const ClusterState& state, State& s) override;
@@ -70,8 +80,9 @@ class Backfill final : public ClusterPolicy {
     double end;
     Index rank, job;
     std::int64_t slots;
+    Index cell;
 
-    void state(State& s) { s(end, rank, job, slots); }
+    void state(State& s) { s(end, rank, job, slots, cell); }
   };
   struct Job {
     double since = -1.0;  // it has waited
@@ -79,24 +90,31 @@ class Backfill final : public ClusterPolicy {
     double key[2] = {0.0, 0.0};
     std::int64_t running[2] = {0, 0};
     bool waits[2] = {false, false};
+    TaskNeeds needs;
 
-    void state(State& s) { s(since, work, key, running, waits); }
+    void state(State& s) { s(since, work, key, running, waits, needs); }
   };
   struct Pool {
     std::vector<Waiting> queue;   // by key, then rank
     std::vector<Bundle> running;  // by end, then rank
+    Index follows = kNone;        // AUTO's order
+    std::size_t changes = 0;      // jobs that came or ended since it was chosen
 
-    void state(State& s) { s(running); }
+    void state(State& s) { s(running, follows, changes); }
   };
-  struct Taken {  // of a place in the queue so many tasks
-    Index place;
+  struct Taken {  // of a place in the queue so many tasks, on nodes of a cell
+    Index place, cell;
     std::int64_t tasks;
 
-    friend bool operator==(const Taken&, const Taken&) = default;
+    friend auto operator<=>(const Taken&, const Taken&) = default;
   };
-  struct Need {
-    double now;
-    std::int64_t free, slots;
+  struct Cell {
+    std::uint64_t partitions;
+    std::vector<Index> nodes;
+  };
+  struct Room {
+    std::vector<NodeRoom> cell;
+    std::int64_t free = 0;  // slots of all cells
   };
   // One of AUTO's orders, or EASY's only one.
   struct Play {
@@ -109,21 +127,36 @@ class Backfill final : public ClusterPolicy {
   void leave_queue(int pool, Index job, Index rank);
   void join_queue(const ClusterState& state, Index job, int pool, Phase p, std::int64_t tasks);
   void settle_bundles(const ClusterState& state, Index job, int pool);
+  void drop(const ClusterState& state, Index job, Phase p, std::int64_t tasks, Index cell);
   double seconds_of(const ClusterState& state, Index job, Phase p) const;
   double key_of(const ClusterState& state, const Waiting& job) const;
   double work_here(const ClusterState& state, int pool) const;
   void reorder(const ClusterState& state, Pool& pool);
   void age_usage(const ClusterState& state);
-  void pass(const Pool& pool, const Play& play, std::span<const Bundle> running, std::int64_t free,
+  void make_cells(const ClusterView& cluster);
+  void look_at_room(const ClusterState& state, int pool);
+  std::int64_t fit(const NodeRoom& room, std::size_t cell, const TaskNeeds& needs) const {
+    return needs.may_run_in(cells_[cell].partitions) ? room.fit(needs) : 0;
+  }
+  std::int64_t most(std::span<const NodeRoom> room, const TaskNeeds& needs) const;
+  std::int64_t most(const Room& room, const Room* later, const TaskNeeds& needs) const;
+  void take(Room& room, Room* later, Index place, const TaskNeeds& needs, std::int64_t tasks,
+            std::vector<Taken>& taken) const;
+  void pass(const Pool& pool, const Play& play, std::span<const Bundle> running, const Room& room,
             double now, std::vector<Taken>& taken);
-  std::pair<double, std::int64_t> reserve(const Pool& pool, std::span<const Bundle> running,
-                                          std::span<const Taken> taken, const Need& need);
-  void conserve(const Pool& pool, std::int64_t free, double now);
-  double play_out(const Pool& pool, Play& play, std::int64_t free, double now, double least);
-  std::size_t earliest(const Waiting& job) const;
+  double reserve(const Pool& pool, std::span<const Bundle> running, std::span<const Taken> taken,
+                 double now, const TaskNeeds& needs, std::int64_t tasks);
+  void conserve(const Pool& pool, double now);
+  std::size_t earliest(const Waiting& job);
+  std::span<NodeRoom> step(std::size_t k) {
+    return std::span(steps_).subspan(k * cells_.size(), cells_.size());
+  }
+  void add_step(std::size_t k, double time);
+  double play_out(const Pool& pool, Play& play, double now, double least);
   double put_first(const Pool& pool, Play& play, double now) const;
   void count_left(const Pool& pool);
-  void choose(const Pool& pool, std::int64_t free, double now);
+  void choose(Pool& pool, double now);
+  void tell(int pool, std::vector<Start>& found);
 
   BackfillOptions options_;
   Pool pools_[2];
@@ -131,11 +164,18 @@ class Backfill final : public ClusterPolicy {
   double first_ = kInfinity;   // arrival
   std::vector<double> usage_;  // by user, slot-seconds that fade
   double aged_ = 0.0;
+  double asked_ = 0.0, used_ = 0.0;  // slot-seconds of bundles that ended
+  std::vector<Cell> cells_;
+  std::vector<Index> cell_of_;                      // by node
+  std::vector<std::pair<Index, Taken>> announced_;  // jobs that start, where
+  Room room_, passed_, later_, played_, window_;
   std::vector<Play> plays_;
-  std::vector<Taken> taken_, step_;
+  std::vector<Taken> taken_, step_, step_taken_;
   std::vector<Bundle> ends_, ahead_;
-  std::vector<std::int64_t> left_;
-  std::vector<std::pair<double, std::int64_t>> profile_;
+  std::vector<std::int64_t> left_, free_on_;
+  // CONSERVATIVE's times, and what is free of each cell from each of them on.
+  std::vector<double> times_;
+  std::vector<NodeRoom> steps_;
 };
 
 }  // namespace malleable

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -274,11 +275,12 @@ class ClusterPolicy {
     Phase phase = kMap;
   };
   virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }
-  // kStarts: what starts now on the free slots of a pool, no more than there are.
+  // kStarts: what starts now on the free slots of a pool, no more than there are; kNone: anywhere.
   struct Start {
     Index job;
     Phase phase;
     std::int64_t tasks;
+    Index node;
   };
   virtual void starts(const ClusterState&, int /*pool*/, std::vector<Start>& /*found*/) {}
   // When it may choose where it left idle though nothing happened; infinity: never.
@@ -286,6 +288,13 @@ class ClusterPolicy {
 
   // What it keeps between calls; read into one that has begun with the state beside it.
   virtual void keep(const ClusterState&, State&) {}
+
+  // What takes its place in a scheduler to which a rigid job comes; null: nothing.
+  ClusterPolicy* queue() const { return queue_.get(); }
+  void set_queue(std::unique_ptr<ClusterPolicy> queue) { queue_ = std::move(queue); }
+
+ private:
+  std::unique_ptr<ClusterPolicy> queue_;
 };
 
 }  // namespace malleable

@@ -339,6 +339,8 @@ class ClusterScheduler {
     std::vector<double> rate;
     std::vector<std::int64_t> slots[2];
   };
+  void follow(ClusterPolicy& policy);
+  void queue_rigid();
   void look_at_speeds();
   // Jobs that have left a slow slot: the work of all, the last one, how many.
   struct LeftSlot {
@@ -435,12 +437,13 @@ class ClusterScheduler {
   ClusterState state_;
   SchedulerOptions options_;
   ClusterPolicy* policy_;
-  ClusterPolicy::Style style_;
-  bool by_node_;
-  bool in_order_;         // targets are filled in the policy's order
-  bool watches_ = false;  // shortage() counts
-  bool foresees_;         // reduce tasks may start before all maps have ended
-  bool takes_back_;       // and can be ended
+  ClusterPolicy::Style style_ = ClusterPolicy::Style::kTargets;
+  bool queues_ = false;  // what takes its place for rigid jobs does
+  bool by_node_ = false;
+  bool in_order_ = false;  // targets are filled in the policy's order
+  bool watches_ = false;   // shortage() counts
+  bool foresees_;          // reduce tasks may start before all maps have ended
+  bool takes_back_;        // and can be ended
   std::vector<Job> jobs_;
   Speeds speeds_;
   SlotQueue queue_[2];  // free slots, unless they are offered

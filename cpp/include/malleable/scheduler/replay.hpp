@@ -48,7 +48,8 @@ inline constexpr std::array kEventColumns = {
     "mean_maps",     "mean_reduces",
     "copying",       "block",
     "node_rates",    "width",
-    "requested",
+    "requested",     "partition",
+    "memory",        "gpus",
 };
 
 struct Replayed {

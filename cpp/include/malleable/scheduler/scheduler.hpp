@@ -30,11 +30,14 @@ namespace malleable {
 // Columns of nodes, as ClusterView has them.
 struct ClusterNodes {
   std::vector<std::int64_t> slots[2], type;
-  std::vector<double> rate, storage, link;
+  std::vector<double> rate, storage, link, memory, gpus;
+  std::vector<std::uint64_t> partitions;
   bool generic = false;
 
-  ClusterView view() const { return {slots[0], slots[1], rate, type, storage, link, generic}; }
-  void state(State& s) { s(slots, type, rate, storage, link, generic); }
+  ClusterView view() const {
+    return {slots[0], slots[1], rate, type, storage, link, generic, partitions, memory, gpus};
+  }
+  void state(State& s) { s(slots, type, rate, storage, link, memory, gpus, partitions, generic); }
 };
 
 // Columns of jobs that are here, those that the scheduler keeps, and of their users.

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/domain.hpp"
 #include "malleable/model/problem.hpp"
 
 namespace malleable {
@@ -52,12 +53,13 @@ class SlotQueue {
     --size_;
     return rings_[speed()].pop();
   }
-  // All slots of a node.
-  void erase(Index node) {
+  // So many slots of a node, by default all.
+  void erase(Index node, std::int64_t most = kMostSlots) {
     Ring& ring = rings_[speed_of(node)];
     for (std::size_t left = ring.size; left > 0; --left) {
       const Index other = ring.pop();
-      if (other == node) {
+      if (other == node && most > 0) {
+        --most;
         --size_;
       } else {
         ring.push(other);

@@ -1,0 +1,60 @@
+"""History files of Hadoop's jobs (``.jhist``): a line of Avro's JSON for each event. One file is one job.
+
+Format: https://github.com/apache/hadoop (Events.avpr). Taken, as from a Rumen trace, which such files are made
+into: job, user, name, queue, submission and end; of each attempt that ended well start and end, and when a
+reduce task had copied and sorted. Left out: counters, failed attempts, nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from malleable.files.json import parse_json
+from malleable.traces.formats import File, register
+from malleable.traces.rumen import job_of, trace_of
+from malleable.traces.trace import Trace
+
+_SUBMITTED = {"jobid": "jobID", "userName": "user", "jobName": "jobName", "jobQueueName": "queue",
+              "submitTime": "submitTime"}  # fmt: skip
+_ENDED = {
+    "shuffleFinishTime": "shuffleFinished",
+    "sortFinishTime": "sortFinished",
+    "finishTime": "finishTime",
+}
+
+
+def _job(file: File) -> dict[str, Any]:
+    """Events as the job of a Rumen trace."""
+    job: dict[str, Any] = {"mapTasks": [], "reduceTasks": []}
+    begun: dict[str, Any] = {}
+    tasks: dict[str, dict[str, Any]] = {}
+    for number, line in file.lines():
+        if number <= 2 or not line.startswith('{"type":'):
+            continue
+        event = parse_json(line)
+        kind = event["type"]
+        (told,) = event["event"].values()
+        if kind == "JOB_SUBMITTED":
+            job |= {here: told[there] for there, here in _SUBMITTED.items() if told.get(there)}
+        elif kind.startswith("JOB_") and "finishTime" in told:
+            job["finishTime"] = told["finishTime"]
+        elif kind == "TASK_STARTED" and told["taskType"] in ("MAP", "REDUCE"):
+            tasks[told["taskid"]] = {"taskID": told["taskid"], "attempts": []}
+            job[f"{told['taskType'].lower()}Tasks"].append(tasks[told["taskid"]])
+        elif kind.endswith("_ATTEMPT_STARTED"):
+            begun[told["attemptId"]] = told["startTime"]
+        elif kind.endswith("_ATTEMPT_FINISHED") and told["taskid"] in tasks:
+            own = {here: told[there] for there, here in _ENDED.items() if there in told}
+            own |= {"startTime": begun.get(told["attemptId"], -1), "result": "SUCCESS"}
+            tasks[told["taskid"]]["attempts"].append(own)
+    return job
+
+
+def _read(file: File) -> Trace:
+    try:
+        return trace_of(file, [job_of(_job(file))])
+    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise ValueError(f"not a history file of Hadoop: {error!r}") from None
+
+
+register("Hadoop job history", lambda head: head.line.startswith("Avro-Json"), _read)

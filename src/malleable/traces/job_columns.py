@@ -1,0 +1,60 @@
+"""Tables of columns: what a format calls them, and what sacct does, whose reader makes jobs of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from malleable.files.numbers import parse_number
+from malleable.traces.formats import File
+from malleable.traces.sacct import element_of, trace_of
+from malleable.traces.trace import Trace
+
+
+class Column(NamedTuple):
+    """A column: its name or path (``a/b``) there, sacct's name for it, and how a value becomes sacct's."""
+
+    there: str
+    here: str
+    read: Callable[[Any], str] = str
+
+
+def cells_of(record: Any, table: Sequence[Column]) -> dict[str, str]:
+    """A record by sacct's names, without what it does not say; of several columns the first counts."""
+    cells: dict[str, str] = {}
+    for there, here, read in table:
+        value = record
+        for step in (
+            [there] if isinstance(record, Mapping) and there in record else there.split("/")
+        ):
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if value not in (None, "") and here not in cells:
+            cells[here] = read(value)
+    return cells
+
+
+def trace_of_cells(
+    file: File, parse: Callable[[Any], Iterable[dict[str, str]]], records: Any, noun: str = "line"
+) -> Trace:
+    """The jobs of records, of each of which ``parse`` makes cells of as many elements."""
+
+    def elements(record: Any) -> list[Any]:
+        return [element_of(cells, apart=False) for cells in parse(record)]
+
+    def each() -> Iterator[Any]:
+        for found in file.records(elements, records, noun):
+            yield from found
+
+    return trace_of(file, each())
+
+
+def clock(seconds: Any) -> str:
+    """Seconds as sacct shows a time limit."""
+    whole = parse_number(f"{seconds}")
+    return f"{int(whole // 60)}:{whole % 60:06.3f}"
+
+
+def of_ms(value: Any) -> str:
+    """Milliseconds since 1970 as seconds; 0 or less: not known."""
+    number = parse_number(f"{value}")
+    return f"{number / 1000.0!r}" if number > 0.0 else "Unknown"

@@ -1,0 +1,111 @@
+"""Jobs of Kubernetes: what ``kubectl get jobs -o json`` prints, also with Kueue's queues, and Volcano's jobs.
+
+Formats: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/,
+https://kueue.sigs.k8s.io/docs/tasks/run/jobs/, https://volcano.sh/en/docs/vcjob/.
+
+Taken: name, namespace (user), queue, created (submission), started and ended; each pod on as many slots as its
+containers ask for CPUs, rounded up. A job of Kubernetes has ``completions`` pods, ``parallelism`` of them at
+once: malleable, its waves taken for equally long. A job of Volcano has all its ``replicas`` at once. Left out:
+memory, GPUs, retries, pods on their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from malleable.files.numbers import parse_moment, parse_number
+from malleable.traces.formats import File, Head, register
+from malleable.traces.job_columns import Column, cells_of, trace_of_cells
+from malleable.traces.trace import Trace
+
+_TABLE = (
+    Column("metadata/uid", "JobID"), Column("metadata/name", "JobName"), Column("metadata/namespace", "User"),
+    Column("spec/queue", "Partition"), Column("metadata/creationTimestamp", "Submit"),
+    Column("status/startTime", "Start"), Column("status/completionTime", "End"),
+)  # fmt: skip
+_MOST_WAVES = 100_000
+
+
+def _cpus(template: Any) -> int:
+    """Slots of a pod."""
+    spec = template.get("spec", {}) if isinstance(template, Mapping) else {}
+    total = 0.0
+    for container in spec.get("containers", []):
+        resources = container.get("resources", {})
+        asked = {**resources.get("limits", {}), **resources.get("requests", {})}.get("cpu", "1")
+        text = f"{asked}"
+        total += parse_number(text[:-1]) / 1000.0 if text.endswith("m") else parse_number(text)
+    return max(1, math.ceil(total - 1e-9))
+
+
+def _volcano(job: Mapping[str, Any], cells: dict[str, str]) -> list[dict[str, str]]:
+    """All pods at once, for as long as it ran."""
+    slots = sum(
+        _cpus(task.get("template", {})) * int(task.get("replicas", 1))
+        for task in job["spec"]["tasks"]
+    )
+    state = job.get("status", {}).get("state", {})
+    phase, changed = state.get("phase", "Pending"), state.get("lastTransitionTime", "Unknown")
+    known = {
+        "Completed": "COMPLETED",
+        "Failed": "FAILED",
+        "Aborted": "FAILED",
+        "Running": "RUNNING",
+    }
+    end = changed if phase in ("Completed", "Failed", "Aborted") else "Unknown"
+    ran = f"{job.get('status', {}).get('runningDuration', '')}".removesuffix("s")
+    if end != "Unknown" and ran.replace(".", "").isdigit():
+        cells["Start"] = f"{parse_moment(end) - parse_number(ran)!r}"
+    return [{**cells, "State": known.get(phase, "PENDING"), "End": end, "AllocCPUS": f"{slots}"}]
+
+
+def _parse(job: Any) -> list[dict[str, str]]:
+    if not (isinstance(job, Mapping) and job.get("kind", "Job") == "Job" and "spec" in job):
+        raise ValueError("not a Job of Kubernetes")
+    cells = cells_of(job, _TABLE)
+    labels = job.get("metadata", {}).get("labels", {})
+    queue = labels.get("kueue.x-k8s.io/queue-name")
+    cells |= {"Partition": queue} if queue else {}
+    cells.setdefault("JobID", f"{cells.get('User', '')}/{cells.get('JobName', '')}")
+    if "tasks" in job["spec"]:
+        return _volcano(job, cells)
+    status, spec = job.get("status", {}), job["spec"]
+    at_once = int(spec.get("parallelism", 1))
+    pods = int(spec.get("completions", at_once))
+    ended = [one for one in status.get("conditions", []) if one.get("type") == "Failed"]
+    if ended and "End" not in cells:
+        cells["End"] = ended[0].get("lastTransitionTime", "Unknown")
+    cells |= {"AllocCPUS": f"{_cpus(spec.get('template', {}))}"}
+    if "Start" not in cells or "End" not in cells:
+        state = "RUNNING" if status.get("active") and "Start" in cells else "PENDING"
+        return [{**cells, "State": state, "Tasks": f"{pods}"}]
+    waves = max(1, math.ceil(pods / max(at_once, 1)))
+    if waves > _MOST_WAVES:
+        raise ValueError(f"completions = {pods:,} with parallelism = {at_once}: too many waves")
+    start, end = parse_moment(cells["Start"]), parse_moment(cells["End"])
+    each = (end - start) / waves
+    return [
+        {
+            **cells,
+            "Element": f"{wave}",
+            "Tasks": f"{min(at_once, pods - wave * at_once)}",
+            "Start": f"{start + wave * each!r}",
+            "End": f"{start + (wave + 1) * each!r}",
+        }
+        for wave in range(waves)
+    ]
+
+
+def _read(file: File) -> Trace:
+    data = file.json()
+    jobs = data["items"] if isinstance(data, dict) and "items" in data else [data]
+    return trace_of_cells(file, _parse, enumerate(jobs, 1), "job")
+
+
+def _looks(head: Head) -> bool:
+    return head.is_object and '"apiVersion"' in head.text and '"kind"' in head.text
+
+
+register("Kubernetes jobs", _looks, _read)

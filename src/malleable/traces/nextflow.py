@@ -1,0 +1,66 @@
+"""Nextflow's trace: a table with a line for each task (``nextflow run -with-trace``).
+
+Format: https://www.nextflow.io/docs/latest/reports.html#trace-file.
+
+Taken: process (a malleable job of single tasks), submit, start and complete, or duration and realtime, cpus. Left
+out: cached tasks, memory, which process waits for which.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from malleable.files.numbers import parse_moment, parse_number
+from malleable.traces.formats import File, Head, register
+from malleable.traces.job_columns import Column, cells_of, trace_of_cells
+from malleable.traces.trace import Trace
+
+_PART = re.compile(r"([0-9.]+) ?(ms|s|m|h|d)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds(text: str) -> float:
+    """Of ``1h 2m 3s``, or of a number of milliseconds."""
+    parts = _PART.findall(text)
+    if parts:
+        return sum(parse_number(number) * _UNITS[unit] for number, unit in parts)
+    return parse_number(text) / 1000.0
+
+
+def _moment(text: str) -> str:
+    return f"{parse_number(text) / 1000.0!r}" if text.isdigit() else text
+
+
+_TABLE = (
+    Column("process", "JobID"), Column("name", "JobID", lambda name: name.partition(" (")[0]),
+    Column("task_id", "Element"), Column("submit", "Submit", _moment), Column("start", "Start", _moment),
+    Column("complete", "End", _moment), Column("realtime", "ElapsedRaw", lambda text: f"{_seconds(text)!r}"),
+    Column("cpus", "AllocCPUS"),
+)  # fmt: skip
+
+
+def _parse(names: list[str], line: str) -> list[dict[str, str]]:
+    row = dict(zip(names, line.split("\t"), strict=False))
+    row = {name: value for name, value in row.items() if value not in ("-", "")}
+    if row.get("status") == "CACHED":
+        return []
+    cells = cells_of(row, _TABLE)
+    cells["JobName"] = cells["JobID"]
+    if "Start" not in cells and {"duration", "realtime"} <= set(row):
+        waited = _seconds(row["duration"]) - _seconds(row["realtime"])
+        cells["Start"] = f"{parse_moment(cells['Submit']) + max(waited, 0.0)!r}"
+    return [{"Start": "Unknown", **cells, "Tasks": "1"}]
+
+
+def _read(file: File) -> Trace:
+    lines = file.lines()
+    names = next(lines)[1].split("\t")
+    return trace_of_cells(file, partial(_parse, names), lines)
+
+
+def _looks(head: Head) -> bool:
+    return {"task_id", "hash", "status"} <= set(head.line.split("\t"))
+
+
+register("Nextflow trace", _looks, _read)
