@@ -75,6 +75,9 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *type
         const double *storage
         const double *link
+        const uint64_t *partitions
+        const double *memory
+        const double *gpus
         int64_t users
         const double *user_minimum
         const double *user_priority

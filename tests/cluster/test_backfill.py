@@ -216,7 +216,7 @@ def test_auto_of_a_scheduler_queues_rigid_jobs() -> None:
     (first,) = scheduler.add(mb.ClusterJobs([4], [10.0]), 0.0).tolist()
     scheduler.decide(0.0)
     assert len(scheduler.assign(0.0, 4).ids) == 4
-    rigid, long, short = scheduler.add(
+    rigid, _, short = scheduler.add(
         mb.ClusterJobs([4, 1, 1], [20.0, 50.0, 5.0], width=[4, 1, 1], requested=[20.0, 50.0, 5.0]),
         1.0,
     ).tolist()

@@ -96,7 +96,7 @@ def test_elements_take_no_memory() -> None:
         ("10_1|sw", "10_x|sw", "line 2: JobID = '10_x': not the ID of a job"),
         ("10_1|sweep", "10_1|sweep|x", None),
         ("[3-5", "[5-3", r"line 5: elements '5-3,8-10:2%2': not a list such as"),
-        ("[3-5", "[3-999999999,1-999999999", "line 5: .* elements of 2 CPUs: there may be"),
+        ("[3-5", "[3-999999999,1-999999999", "line 5: .* elements of 2 slots: there may be"),
         ("09:01:10|00:01:00", "09:00:00|", "line 2: End = '2024-05-01T09:00:00': before Start"),
     ],
 )

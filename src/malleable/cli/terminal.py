@@ -208,9 +208,12 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     if phase:
         add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))
     add("--skip-bad", "leave out malformed records of a trace, with a warning", bool)
-    told = "names of columns: submit=A,start=B,end=C,slots=D of any CSV file, or those of sacct without a header"
+    told = "columns: submit=A,start=B,end=C,slots=D of a CSV file, or sacct's in order (default: as in the header)"
     add("--columns A,B", told)
-    add("--slots-from NAME", "what counts as slots in a log of Slurm, for example gres/gpu")
+    add(
+        "--slots-from NAME",
+        "what counts as slots in a log of Slurm, for example gres/gpu (default: CPUs)",
+    )
     add("--max-size SIZE", "refuse files with more data, unpacked", size, f"{MAX_SIZE >> 30}G")
 
 

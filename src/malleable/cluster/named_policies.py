@@ -245,13 +245,13 @@ _USED: dict[str, tuple[str, Callable[[ClusterJobs, Mapping[str, Any]], Any]]] = 
 
 
 _QUEUES = ("fcfs", "easy", "easy-sjf", "easy-auto", "conservative")
-_NO_QUEUE = {
-    name: "its jobs wait in a queue"
-    for name in (
+_NO_QUEUE = dict.fromkeys(
+    (
         *("ageing", "at_least_one", "by_user", "delay", "effort", "hysteresis", "min_mode"),
         *("pool_minimum", "replicas", "slow_start", "take_back"),
-    )
-}
+    ),
+    "its jobs wait in a queue",
+)
 _ORDERED = ("fcfs", "easy", "conservative")
 _NO_ORDER = {"order": f"only {', '.join(_ORDERED)} have a queue that it puts in order"}
 

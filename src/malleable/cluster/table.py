@@ -180,7 +180,7 @@ class ClusterJobs(Table):
         Seconds that a map task takes at most, as its user said, for policies of rigid jobs; 0 or NaN: not
         known, they go by estimates.
     partition : sequence of str, optional
-        The partition in which each job runs; "" for any. It counts where nodes of the cluster are in partitions.
+        The partition in which each job runs; "" for any. It counts if nodes are in partitions.
     memory, gpus : array_like or float
         Bytes and GPUs that each map task takes on its node; 0 by default. They count under policies of rigid
         jobs, where the cluster's nodes say how much they have.

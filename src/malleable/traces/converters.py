@@ -361,8 +361,8 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
 
 
 def _rigid(trace: Trace, rows: Integers) -> dict[str, Any]:
-    """How many tasks of each job start at once, its requested time, and what its tasks need beside slots, as far
-    as they are known."""
+    """How many tasks of each job start at once, its requested time, and what tasks need beside slots, as far as
+    they are known."""
     known = {field: getattr(trace, field) for field in ("width", "requested", "memory", "gpus")}
     found = {field: column[rows] for field, column in known.items() if column is not None}
     if "partition" in trace.groups:

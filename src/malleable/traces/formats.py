@@ -39,7 +39,8 @@ Table = TypeVar("Table")
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
     "columns_csv", "alibaba_csv", "flow_files", "wfformat", "spark", "sacct_json", "yarn", "kubernetes",
-    "rumen", "jhist", "nextflow", "parallel_log", "pbs", "swim", "google2011_events", "sacct", "job_table", "swf",
+    "rumen", "jhist", "nextflow", "parallel_log", "pbs", "swim", "google2011_events", "sacct", "job_table",
+    "swf",
 )  # fmt: skip
 _PART = re.compile(r"events_([0-9]{1,9})_")
 

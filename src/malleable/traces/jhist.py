@@ -32,10 +32,9 @@ def _job(file: File) -> dict[str, Any]:
         if number <= 2 or not line.startswith('{"type":'):
             continue
         event = parse_json(line)
-        kind = event["type"]
-        (told,) = event["event"].values()
+        kind, (told,) = event["type"], event["event"].values()
         if kind == "JOB_SUBMITTED":
-            job |= {here: told[there] for there, here in _SUBMITTED.items() if told.get(there)}
+            job |= _taken(told, _SUBMITTED)
         elif kind.startswith("JOB_") and "finishTime" in told:
             job["finishTime"] = told["finishTime"]
         elif kind == "TASK_STARTED" and told["taskType"] in ("MAP", "REDUCE"):
@@ -44,10 +43,14 @@ def _job(file: File) -> dict[str, Any]:
         elif kind.endswith("_ATTEMPT_STARTED"):
             begun[told["attemptId"]] = told["startTime"]
         elif kind.endswith("_ATTEMPT_FINISHED") and told["taskid"] in tasks:
-            own = {here: told[there] for there, here in _ENDED.items() if there in told}
-            own |= {"startTime": begun.get(told["attemptId"], -1), "result": "SUCCESS"}
-            tasks[told["taskid"]]["attempts"].append(own)
+            own = {"startTime": begun.get(told["attemptId"], -1), "result": "SUCCESS"}
+            tasks[told["taskid"]]["attempts"].append(own | _taken(told, _ENDED))
     return job
+
+
+def _taken(told: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """What an event says, by Rumen's names."""
+    return {here: told[there] for there, here in names.items() if told.get(there)}
 
 
 def _read(file: File) -> Trace:

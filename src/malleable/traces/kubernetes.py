@@ -71,7 +71,13 @@ def _parse(job: Any) -> list[dict[str, str]]:
     cells.setdefault("JobID", f"{cells.get('User', '')}/{cells.get('JobName', '')}")
     if "tasks" in job["spec"]:
         return _volcano(job, cells)
-    status, spec = job.get("status", {}), job["spec"]
+    return _waves(job["spec"], job.get("status", {}), cells)
+
+
+def _waves(
+    spec: Mapping[str, Any], status: Mapping[str, Any], cells: dict[str, str]
+) -> list[dict[str, str]]:
+    """Its pods, so many at once, one wave after the other."""
     at_once = int(spec.get("parallelism", 1))
     pods = int(spec.get("completions", at_once))
     ended = [one for one in status.get("conditions", []) if one.get("type") == "Failed"]

@@ -2,8 +2,8 @@
 
 Format: https://www.nextflow.io/docs/latest/reports.html#trace-file.
 
-Taken: process (a malleable job of single tasks), submit, start and complete, or duration and realtime, cpus. Left
-out: cached tasks, memory, which process waits for which.
+Taken: process (a malleable job of single tasks), submit, start and complete, or duration and realtime, cpus.
+Left out: cached tasks, memory, which process waits for which.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Format: https://www.gnu.org/software/parallel/man.html, option ``--joblog``.
 
-Taken: Starttime and JobRuntime. All commands are single tasks of one malleable job, which came when the first of
-them started. Left out: hosts, bytes, exit values.
+Taken: Starttime and JobRuntime. All commands are single tasks of one malleable job, which came when the first
+of them started. Left out: hosts, bytes, exit values.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, register
 from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 

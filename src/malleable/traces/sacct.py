@@ -5,10 +5,10 @@ Format: https://slurm.schedmd.com/sacct.html. Cells with ``|`` (or a comma) betw
     sacct -aXP -S 2024-05-01 -o JobID,User,State,Submit,Start,End,Elapsed,Timelimit,ReqCPUS,AllocCPUS,JobName
 
 Needed: JobID, Submit, Start, and End or Elapsed. Used where they are there: State, AllocCPUS (or NCPUS),
-ReqCPUS, User, JobName (program), ElapsedRaw, Timelimit (or TimelimitRaw), Cluster, Partition, Account, AllocTRES
-(or ReqTRES: memory and GPUs; with ``slots_from`` another of its resources counts as slots). Other columns may
-stand among them. JobName may contain what stands between cells. A file without a header is read with
-``columns``, the names in their order.
+ReqCPUS, User, JobName (program), ElapsedRaw, Timelimit (or TimelimitRaw), Cluster, Partition, Account,
+AllocTRES (or ReqTRES: memory and GPUs; with ``slots_from`` another of its resources counts as slots). Other
+columns may stand among them. JobName may contain what stands between cells. A file without a header is read
+with ``columns``, the names in their order.
 
 Taken: an element of an array (``123_4``), a component (``123+1``) or a job alone is a run from its start, for
 the time that it ran, on each of its CPUs: so many tasks that start and end together, however the run ended.
@@ -257,22 +257,21 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
 def _lines(file: File) -> Iterator[_Element]:
     """The records of a table."""
     with closing(file.lines()) as lines:
+        first = next(lines)
+        head = first[1].lstrip("\ufeff").strip()
         names = list(file.columns)
+        records: Iterable[tuple[int, str]] = lines
         if names:
-            first = next(lines)
-            sign = max(
-                _DELIMITERS, key=lambda sign: (first[1].count(sign) == len(names) - 1, sign == "|")
-            )
-            delimiter, lines = sign, chain([first], lines)
+            delimiter = max(_DELIMITERS, key=lambda sign: head.count(sign) == len(names) - 1)
+            records = chain([first], lines)
         else:
-            head = next(lines)[1].lstrip("\ufeff").strip()
             delimiter = _delimiter(head) or "|"
             names = head.split(delimiter)
         check_head(names, _NEEDED)
         if not {"End", "Elapsed", "ElapsedRaw"} & set(names):
             raise ValueError("column 'End' is missing, and so is 'Elapsed'")
         yield from file.records(
-            lambda line: element_of(_cells(line, names, delimiter), file.slots_from), lines
+            lambda line: element_of(_cells(line, names, delimiter), file.slots_from), records
         )
 
 

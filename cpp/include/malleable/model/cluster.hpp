@@ -71,8 +71,8 @@ struct ClusterView {
   std::span<const double> link;  // bytes a second into the node, and as many out of it
   bool generic = false;
   // Each may be empty: one partition, any memory, any number of GPUs.
-  std::span<const std::uint64_t> partitions;  // that the node is in, as bits
-  std::span<const double> memory, gpus;       // bytes; number
+  std::span<const std::uint64_t> partitions = {};  // that the node is in, as bits
+  std::span<const double> memory = {}, gpus = {};  // bytes; number
 
   std::size_t size() const { return rate.size(); }
   NodeRoom room_on(std::size_t node) const {

@@ -1,0 +1,24 @@
+"""CSV files whose columns are named."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+import malleable as mb
+
+
+def test_any_csv() -> None:
+    text = (
+        "owner;queued;began;ended;cores;limit\nann;2024-05-01 08:00:00;1714550410;1714550470;4;90\n"
+    )
+    told = "submit=queued,start=began,end=ended,slots=cores,user=owner,requested=limit"
+    trace = mb.read(io.StringIO(text), columns=told)
+    jobs = trace.tasks()
+    assert trace.user == ["ann"] and jobs.width.tolist() == [4]
+    assert jobs.map_work.tolist() == [240.0] and jobs.requested.tolist() == [90.0]
+    with pytest.raises(ValueError, match="begun"):
+        mb.read(io.StringIO(text), columns="submit=begun,start=began,end=ended")
+    with pytest.raises(ValueError, match="finish"):
+        mb.read(io.StringIO(text), columns="submit=queued,start=began,finish=ended")
