@@ -208,7 +208,7 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     if phase:
         add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))
     add("--skip-bad", "leave out malformed records of a trace, with a warning", bool)
-    told = "columns: submit=A,start=B,end=C,slots=D of a CSV file, or sacct's in order (default: as in the header)"
+    told = "submit=A,start=B,end=C,slots=D of a CSV file, or sacct's in order (default: as in the header)"
     add("--columns A,B", told)
     add(
         "--slots-from NAME",
