@@ -138,10 +138,11 @@ tidy: develop
 	$(BIN)/cmake -S . -B $(TIDY) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMALLEABLE_TOGETHER=1 >/dev/null
 	$(BIN)/clang-tidy -p $(TIDY) --quiet $(filter cpp/src/%.cpp,$(CPP))
 
-# The source distribution, and the wheel that is made from it.
+# The source distribution, and the wheel that is made from it; an index would take both.
 package: develop
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist >/dev/null
+	$(BIN)/python -m twine check --strict dist/*
 
 # The sources as they are handed out, unpacked elsewhere: they build, and pass their own tests.
 sdist-test: package
@@ -158,7 +159,7 @@ wheel:
 # The wheel alone and with extras, each set in a clean environment: every command gives its result or
 # names the extra that is missing.
 environments: package
-	MALLEABLE_WHEEL=$$(echo dist/*.whl) MALLEABLE_EXTRAS='$(EXTRAS)' \
+	MALLEABLE_WHEEL=$$(echo dist/*.whl) MALLEABLE_SDIST=$$(echo dist/*.tar.gz) MALLEABLE_EXTRAS='$(EXTRAS)' \
 	  $(BIN)/python -m pytest tests/installed
 
 # Every fault on a real Slurm on loopback; needs root and Debian's packages, and says so where they are missing.
