@@ -103,6 +103,21 @@ class Told:
         return events
 
 
+def test_tasks_that_the_engine_holds_beyond_its_slots_do_not_run():
+    """Forty of 2 s on four slots, however many were handed over."""
+    ends = []
+    for held in (4, 24):
+        own = work(50)
+        decider = begun([own])
+        own.running, own.next = held, own.next + held
+        decider.changed(0)
+        ends.append(decider.expected({}, 10.0)[0].at)
+        assert (
+            len(decider._scheduler) == 1 and decider._scheduler.counts([0])["running"][0, 0] == held
+        )
+    assert ends == pytest.approx([30.0, 30.0], abs=2.0)
+
+
 def test_a_paused_job_ends_nobody_knows_when():
     works = [work(18), work(18)]
     decider = begun(works)

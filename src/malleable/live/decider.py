@@ -385,9 +385,14 @@ class SchedulerDecider:
         """A scheduler that knows also what comes, and the room that there will be some day; ids by row."""
         scheduler, ids = self._scheduler, dict(self._id_of)
         limited = sorted(row for row in self._limited if not self._works[row].paused)
-        if coming or limited:
+        running = {row: work.running * work.width for row, work in self._works.items()}
+        # Tasks that the engine holds beyond its slots; of a queue's all run.
+        ahead = 0 if self._counted else sum(running.values()) - self._slots
+        if coming or limited or ahead > 0:
             scheduler = copy.copy(scheduler)
             scheduler.decide(now)  # so that all jobs speak for those to come
+        if ahead > 0:
+            self._put_back(scheduler, running, ahead, now)
         if limited:
             works = [self._works[row] for row in limited]
             most = [max(1, self._limit(work, self._beside(work))) for work in works]
@@ -395,6 +400,16 @@ class SchedulerDecider:
         if coming:
             ids |= self._add_coming(scheduler, coming, now)
         return scheduler, ids
+
+    def _put_back(
+        self, scheduler: Scheduler, running: Mapping[int, int], ahead: int, now: float
+    ) -> None:
+        """Tasks that the engine holds beyond its slots wait, and do not run; of each job the same part."""
+        share = self._slots / (self._slots + ahead)
+        run = np.array([math.ceil(own * share) for own in running.values()])
+        left = np.array([self._left(row) for row in running])
+        ids = [self._id_of[row] for row in running]
+        scheduler.observe(ids, pending=left - run, running=run, now=now)
 
     def _add_coming(
         self, scheduler: Scheduler, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
