@@ -20,7 +20,7 @@ _Name = TypeVar("_Name")
 
 
 def array_of(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Values as an array; ValueError where they make none."""
+    """Values as an array; ValueError if they make none."""
     no_mask(field, values)
     try:
         return np.asarray(values)
@@ -29,7 +29,6 @@ def array_of(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def count_of(field: str, values: npt.ArrayLike) -> int:
-    """How many jobs a column is for; a scalar is for one."""
     return len(np.atleast_1d(array_of(field, values)))
 
 
@@ -41,10 +40,8 @@ def check_length(field: str, values: Sized, count: int, beside: str = "") -> Non
 
 
 def column(field: str, values: Any, count: int | None = None, beside: str = "") -> npt.NDArray[Any]:
-    """One-dimensional numbers of any kind, ``count`` of them, as many as the column ``beside`` has.
-
-    Without a count they say themselves how many; a scalar is one then.
-    """
+    """A one-dimensional array of numbers of any type, with ``count`` entries; without a count, as many as
+    given."""
     array = as_numbers(field, values)
     if array.ndim == 0:
         return np.full(1 if count is None else count, array)
@@ -56,7 +53,6 @@ def column(field: str, values: Any, count: int | None = None, beside: str = "") 
 
 
 def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
-    """Ids as int64; ValueError unless they are whole numbers."""
     array = np.atleast_1d(array_of(field, ids))
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise ValueError(f"{field}: expected a list of whole numbers, not {array.dtype}")
@@ -73,10 +69,8 @@ def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
 
 
 def floats_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:
-    """Float64, one entry a job or a scalar that is spread; None stays None.
-
-    In a list of deadlines None is no deadline.
-    """
+    """Float64, one entry a job or a scalar for all; None stays None. In a list of deadlines None means no
+    deadline."""
     if values is None:
         return None
     if field in _TIMES:
@@ -88,7 +82,7 @@ _TIMES = ("arrival", "deadline")
 
 
 def _moments(field: str, values: Any) -> Any:
-    """Dates as seconds since 1970 (UTC unless they say their zone), as in files; numbers as they are."""
+    """Dates as seconds since 1970 (UTC unless they name their zone), as in files; numbers unchanged."""
     array = array_of(field, values) if hasattr(values, "__array__") else None
     if array is not None and array.dtype.kind in "fiubm":
         return values
@@ -103,7 +97,7 @@ def _moments(field: str, values: Any) -> Any:
 
 
 def without_nan(field: str, values: Any) -> Any:
-    """A column of a table, where data frames say NaN for a deadline or maximum that a job has not."""
+    """A column of a table; data frames write NaN for a job without a deadline or maximum."""
     none = {"deadline": np.inf, "max_slots": float(ALL_SLOTS)}.get(field)
     if none is None or values is None:
         return values
@@ -119,7 +113,6 @@ def without_nan(field: str, values: Any) -> Any:
 
 
 def _fractions(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Where there is no whole number."""
     bad: npt.NDArray[np.bool_] = np.zeros(len(array), dtype=np.bool_)
     if array.dtype.kind == "f":
         bad = ~(np.isfinite(array) & (array == np.floor(array)))
@@ -134,7 +127,7 @@ def wholes_of(
     high: int = 2**60,
     beside: str = "",
 ) -> Integers:
-    """Int64 whole numbers from ``low`` to ``high``, one entry a job or a scalar that is spread."""
+    """Int64 whole numbers from ``low`` to ``high``, one entry a job or a scalar for all."""
     array = column(field, values, count, beside)
     refuse(field, array, _fractions(array) | (array.dtype.kind == "b"), "must be a whole number")
     inside = (array >= low) & (array <= high)
@@ -145,7 +138,7 @@ def wholes_of(
 def integers_of(
     field: str, values: Any, count: int | None = None, least: int = 0, beside: str = ""
 ) -> Any:
-    """As `floats_of`, for whole numbers of at least 0, say; more than `ALL_SLOTS` means the same."""
+    """As `floats_of`, for whole numbers of at least ``least``; more than `ALL_SLOTS` means `ALL_SLOTS`."""
     if values is None:
         return None
     array = column(field, values, count, beside)
@@ -166,14 +159,14 @@ _LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(
 
 
 def column_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:
-    """A column of any kind as the core reads it: numbers of the type that the field has."""
+    """A column of any type as the core reads it: with the type of the field."""
     if field in _LEAST:
         return integers_of(field, values, count, _LEAST[field], beside)
     return floats_of(field, values, count, beside)
 
 
 def columns_of(columns: Mapping[str, Any], count: int, beside: str = "") -> dict[str, Any]:
-    """Columns of any kind as the core reads them; None, one that is not given, stays."""
+    """Columns as the core reads them; None stays."""
     return {field: column_of(field, values, count, beside) for field, values in columns.items()}
 
 
@@ -205,7 +198,7 @@ def names_of(field: str, values: Any, count: int, beside: str = "work") -> tuple
 def lists_of(
     field: str, rows: Any, count: int, beside: str, entries: str
 ) -> tuple[Integers, list[Any]]:
-    """Lists of such entries, one a row, as offsets and all entries; not yet checked themselves."""
+    """A list of entries for each row, as offsets and joined entries; the entries are not checked yet."""
     if isinstance(rows, (str, bytes)) or not hasattr(rows, "__len__"):
         raise ValueError(f"{field} = {shown(rows)}: one list of {entries} per job")
     check_length(field, rows, count, beside)
@@ -220,19 +213,18 @@ def lists_of(
 
 
 def rows_of(index: npt.ArrayLike, count: int) -> Integers:
-    """Rows of a table by number, from the end where it is negative, or by a mask; IndexError else."""
+    """Rows of a table by number (from the end if negative) or by a mask; IndexError otherwise."""
     chosen = np.asarray(index)
     rows: Integers = np.arange(count)[chosen if chosen.size else chosen.astype(int)]
     return rows
 
 
 def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:
-    """Each name once, and the numbers of all of them there."""
+    """Each name once, and the number of each entry's name."""
     rows = list(names)
     number = {name: k for k, name in enumerate(dict.fromkeys(rows))}
     return list(number), np.array([number[name] for name in rows], dtype=np.int64)
 
 
 def attributes(rows: Sequence[Any], *names: str) -> dict[str, Any]:
-    """Columns of what each of these objects says under a name."""
     return {name: [getattr(row, name) for row in rows] for name in names}

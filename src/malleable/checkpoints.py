@@ -57,7 +57,6 @@ def _same_arrays(a: Any, b: Any) -> bool:
 
 
 def _fields(value: Any) -> list[str]:
-    """Names of what an instance holds."""
     if hasattr(value, "_fields"):
         return list(value._fields)
     if dataclasses.is_dataclass(value):
@@ -106,9 +105,9 @@ def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Calla
 class Checkpointed:
     """An object that keeps state between calls.
 
-    It pickles, and its copies, shallow or deep, are independent objects that decide the same ever
-    after. Equal to another one whose state is. A pickle loads in the version that wrote it. One
-    thread at a time; a second one is told by a RuntimeError.
+    It pickles, and its copies, shallow or deep, are independent and go on as the original would. Two objects
+    are equal if their states are. A pickle loads only in the version that wrote it. Only one thread at a time
+    may use an object; a second one gets a RuntimeError.
     """
 
     __hash__ = None  # type: ignore[assignment]

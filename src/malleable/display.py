@@ -28,10 +28,8 @@ def printable(text: str) -> str:
 
 
 def brief(self: Any) -> str:
-    """Name and fields of a named tuple or data class in one line, of long fields their length.
-
-    A class says ``__repr__ = display.brief``.
-    """
+    """Name and fields of a named tuple or data class in one line, long fields by their length. A class has
+    ``__repr__ = display.brief``."""
     names = getattr(self, "_fields", None) or [field.name for field in dataclasses.fields(self)]
     return f"{type(self).__name__}({', '.join(f'{k}={_short(getattr(self, k))}' for k in names)})"
 
@@ -57,12 +55,12 @@ def _short(value: Any) -> str:
 
 
 def view() -> Any:
-    """The module `malleable.view`, imported when somebody looks."""
+    """The module `malleable.view`, imported when something is shown."""
     import malleable.view
 
     return malleable.view
 
 
 def as_html(self: object) -> str:
-    """What notebooks show; a class says ``_repr_html_ = display.as_html``."""
+    """HTML for notebooks; a class has ``_repr_html_ = display.as_html``."""
     return str(view().html(self))

@@ -53,19 +53,7 @@ def handle(epoch: Any) -> int:
     A handle is good as long as its epoch exists, so keep the epoch. Python and C may use the epoch one after
     the other. If two threads use the epoch at once, one of them gets an error.
 
-    Parameters
-    ----------
-    epoch : Epoch, FlowEpoch, TandemEpoch or SlottedEpoch
-
-    Returns
-    -------
-    int
-        An address. In Cython: ``<malleable_epoch *><size_t>handle``.
-
-    Raises
-    ------
-    ValueError
-        The object is no epoch.
+    It is an address; in Cython: ``<malleable_epoch *><size_t>handle``. ValueError if ``epoch`` is no epoch.
     """
     found = getattr(getattr(epoch, "_core", None), "handle", None)
     if found is None:
@@ -75,26 +63,11 @@ def handle(epoch: Any) -> int:
 
 @functools.cache
 def function(name: str) -> Any:
-    """A function of the C interface, for compiled code of Numba and for ctypes.
+    """The ctypes function ``name`` of the C interface, for compiled code of Numba and for ctypes.
 
     Pass handles as integers (`handle`), columns and records as ``array.ctypes``, and 0 for a column that you
-    leave out. Do not cache compiled code that uses the function (``cache=True``), because addresses differ from
-    process to process.
-
-    Parameters
-    ----------
-    name : str
-        As in the header: ``malleable_epoch_decide``.
-
-    Returns
-    -------
-    ctypes function
-
-    Raises
-    ------
-    ValueError
-        The header has no such function.
-    """
+    leave out. Do not cache compiled code that uses it (``cache=True``), because addresses differ from process
+    to process. ValueError if the header has no such function."""
     capsule = _core.__pyx_capi__.get(name)
     if capsule is None:
         raise ValueError(f"name = {name!r}: malleable.h has no such function")
@@ -117,26 +90,12 @@ def _type_of(text: str) -> Any:
 
 @functools.cache
 def record(name: str) -> np.dtype[np.void]:
-    """A structure of the header as a NumPy type, so that compiled code can fill tables.
+    """The structure ``name`` of the header (``malleable_jobs``) as a NumPy type, so that compiled code can
+    fill tables.
 
-    ``jobs = np.zeros(1, record("malleable_jobs"))`` is a structure that leaves every column out. To give a
-    column, set its address: ``jobs["work"] = work.ctypes.data``. If the structure has a member ``bytes``,
-    set it: ``jobs["bytes"] = jobs.itemsize``.
-
-    Parameters
-    ----------
-    name : str
-        As in the header: ``malleable_jobs``.
-
-    Returns
-    -------
-    dtype
-
-    Raises
-    ------
-    ValueError
-        The header has no such structure.
-    """
+    ``jobs = np.zeros(1, record("malleable_jobs"))`` leaves every column out. To give a column, set its
+    address: ``jobs["work"] = work.ctypes.data``. Set a member ``bytes``, if there is one: ``jobs["bytes"] =
+    jobs.itemsize``. ValueError if the header has no such structure."""
     text = Path(get_include(), _HEADER).read_text(encoding="utf-8")
     found = re.search(rf"typedef struct {re.escape(name)} {{(.*?)}} {re.escape(name)};", text, re.S)
     if found is None:

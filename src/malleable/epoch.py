@@ -1,4 +1,4 @@
-"""Parts that all epochs share, and their decisions: jobs, their slots now, and the changes."""
+"""What all epochs share, and their decisions: jobs, their slots now, and the changes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from malleable.validation import refuse, suggesting
 
 _WHY = {
     "smith": "the least work left for its weight goes first",
-    "apparent cost": "what costs most while it waits goes first",
-    "level": "who must start first, so that no penalty is too large, goes first",
+    "apparent cost": "the job that costs most while it waits goes first",
+    "level": "the job that must start first, so that no penalty is too large, goes first",
     "equal shares": "jobs share equally",
     "instance": "all jobs are looked at together",
-    "period": "first what jobs can use for the whole period",
-    "promised": "jobs keep to the ends that were told",
+    "period": "slots that a job can use for the whole period come first",
+    "promised": "jobs keep to their promised ends",
     "start": "jobs wait until they get their minimum",
     "order": "the best of several orders of flows",
     "planned": "a plan of all flows",
     "fair": "jobs share equally",
-    "fifo": "who came first goes first",
+    "fifo": "the oldest job or flow goes first",
 }
 """Rules, as `BaseEpoch.rule` names them; those of epochs with one rule are called as their policy."""
 
@@ -55,11 +55,17 @@ class BaseDecision:
     ids : ndarray of int64, shape (n,)
         Jobs. A job that is not among them has no slots, and had none after the decision before.
     slots : ndarray of int64, shape (n,) or (n, 2)
-        Slots of each of these jobs from now on; two columns if phases have slots of their own.
+        Slots of each of these jobs; two columns if phases have slots of their own.
     changed : ndarray of bool, shape (n,)
-        Whether the slots of the job differ from those of the decision before (a new job had 0).
+        Whether the slots differ from those of the decision before (a new job had 0).
     now : float
         Time of the decision [s].
+    order : ndarray of int64
+        With a period: ids of the jobs that could use more slots. The first of them should get the first slot
+        that becomes free before the next decision. Empty without a period.
+    overloaded : bool
+        With a period: whether the jobs that keep coming need more whole slot-periods (one slot, held for one
+        period) than there are. Then no policy keeps up, but a shorter period may help.
     """
 
     __slots__ = ("changed", "ids", "now", "slots")
@@ -90,7 +96,7 @@ class BaseDecision:
     _repr_html_ = as_html
 
     def _rows(self, ids: npt.ArrayLike | None) -> Integers:
-        """Rows of these jobs (all); ValueError for an id that is not here. O(n)."""
+        """Rows of these jobs, by default all; ValueError for an id that is not here. O(n)."""
         if ids is None:
             return np.arange(len(self.ids))
         asked = ids_of(ids)
@@ -101,7 +107,7 @@ class BaseDecision:
 
 
 class AssessedDecision(BaseDecision):
-    """A decision that is worth something, and knows how good that is at most; it has `_assessment`."""
+    """A decision with a value and a bound, which `_assess` works out."""
 
     __slots__ = ()
     _assessment: tuple[float, float] | tuple[None, None] | None
@@ -129,7 +135,7 @@ class AssessedDecision(BaseDecision):
 
 
 class ExplainedDecision(BaseDecision):
-    """A decision that knows of each job what bound its slots."""
+    """A decision that knows what limited the slots of each job."""
 
     __slots__ = ("_bound",)
     _more: ClassVar[tuple[str, ...]] = ("_bound",)
@@ -139,7 +145,8 @@ class ExplainedDecision(BaseDecision):
     _bound: npt.NDArray[np.uint8]
 
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
-        """The rule, then one line for each of these jobs (all): its slots, and what bound them. O(n)."""
+        """The rule, then one line for each of these jobs (by default all): its slots, and what limited them.
+        O(n)."""
         shape, rows = (len(self.ids), len(self.kinds)), self._rows(ids)
         slots: Any = self.slots.reshape(shape)[rows].tolist()
         bound: Any = self._bound.reshape(shape)[rows].tolist()
@@ -154,10 +161,12 @@ class ExplainedDecision(BaseDecision):
 
 
 class BaseEpoch(Checkpointed):
-    """Common part of all epochs: a core that knows jobs by ids and reads columns by name.
+    """What all epochs share: a core that knows jobs by ids and reads columns by name.
 
-    Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry; what
-    else there is, is converted first, or refused.
+    Ids are never used twice. A wrong call changes nothing. Copies and pickles go on as the original would (a
+    pickle loads in the same version only), and epochs are equal if their states are. Only one thread at a time
+    may use an epoch; a second one gets a RuntimeError. Contiguous arrays of the right type are read in place,
+    lists of plain numbers entry by entry; other values are converted first, or refused.
     """
 
     def __init_subclass__(cls) -> None:
@@ -177,14 +186,12 @@ class BaseEpoch(Checkpointed):
     def rule(self) -> str:
         """The rule that made the last decision. It follows from the objective, the policy and the jobs.
 
-        Of jobs: ``smith``, ``apparent cost`` and ``level`` go by a key for each job, which is kept up to date
-        as jobs change. ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision.
-        ``period`` and ``promised`` wrap other rules: the decision is held for a period, or tells ends.
-        ``start`` also wraps other rules: jobs wait until they get their minimum. ``no slots``: there were
-        none. ``none``: there was no decision.
-
-        Of flows: ``order`` takes the best of several orders of flows, ``planned`` plans at every decision,
-        ``fifo`` and ``fair`` are the plain rules. Other epochs have one rule, which is called as the policy.
+        Of jobs: ``smith``, ``apparent cost`` and ``level`` use a key for each job, updated as jobs change.
+        ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision. ``period``,
+        ``promised`` and ``start`` wrap other rules: decisions are held, ends are promised, jobs wait for
+        their minimum. ``no slots``: there were none. ``none``: there was no decision. Of flows: ``order``
+        takes the best of several orders, ``planned`` plans at every decision, ``fifo`` and ``fair`` are plain
+        rules. Other epochs have the rule of their policy.
 
         Examples
         --------
@@ -199,7 +206,6 @@ class BaseEpoch(Checkpointed):
         return name
 
     def _add(self, columns: dict[str, Any]) -> Integers:
-        """New jobs, as many as the first column says."""
         ids: Integers
         try:
             ids = self._core.add(columns)
@@ -226,35 +232,22 @@ class BaseEpoch(Checkpointed):
             call(ids_of(ids))
 
     def finish(self, ids: npt.ArrayLike) -> None:
-        """Tell jobs that have ended; their slots are free.
-
-        Parameters
-        ----------
-        ids : array_like of int, shape (n,)
-            As the epoch's ``add`` returned them.
-        """
+        """Tell jobs, by ``ids``, that have ended; their slots are free."""
         self._tell(self._core.finish, ids)
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs that will not end here: they were cancelled, or went elsewhere.
-
-        Parameters
-        ----------
-        ids : array_like of int, shape (n,)
-            As the epoch's ``add`` returned them.
-        """
+        """Forget jobs, by ``ids``, that will not end here: they were cancelled, or went elsewhere."""
         self._tell(self._core.remove, ids)
 
 
 class PlannedEpoch(BaseEpoch):
-    """Common part of epochs of jobs and of flows: an objective, a policy, a penalty of your own."""
+    """What epochs of jobs and of flows share: an objective, a policy, a penalty of your own."""
 
     _noun: ClassVar[str]
 
     def _aim(
         self, model: str, objective: str, policy: str, penalty: PenaltyLike | None
     ) -> Objective:
-        """Check the objective, the policy and the penalty, and keep them."""
         goal = parse_objective(objective)
         if goal.kind() is None:
             raise ValueError(
@@ -291,7 +284,7 @@ class PlannedEpoch(BaseEpoch):
         return self._goal.text
 
     def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
-        """Codes of kinds named one by one, or once for all; None: that of the objective."""
+        """Codes of kinds, one for each job or one for all; None: the kind of the objective."""
         if kind is None:
             return None
         codes = kinds_of(kind, count, int(self._goal.kinds[0]), self._noun)

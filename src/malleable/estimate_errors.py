@@ -17,13 +17,8 @@ _LARGEST = 50.0  # of an error's logarithm, so that products stay finite
 
 
 def error_sigma(estimates: Any) -> float | None:
-    """The standard deviation that ``estimates`` asks for, None if it is something else.
-
-    Raises
-    ------
-    ValueError
-        A number that is not finite or below 0, or a truth value.
-    """
+    """The standard deviation that ``estimates`` asks for, None if it is no number; ValueError for a truth
+    value, and for a number below 0 or not finite."""
     if isinstance(estimates, bool):
         raise ValueError(f"estimates = {estimates!r}: not a number")
     if not isinstance(estimates, (int, float, np.number)):
@@ -37,13 +32,8 @@ def error_sigma(estimates: Any) -> float | None:
 def lognormal_errors(
     sigma: float, count: int | tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """``exp(sigma Z)``, Z standard normal: the median estimate is right, large errors are symmetric
-    in ratio.
-
-    Notes
-    -----
-    The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
-    """
+    """``exp(sigma Z)``, Z standard normal: the median estimate is right, errors are symmetric in ratio. After
+    Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016)."""
     error = rng.standard_normal(count) * sigma
     errors: Floats = np.exp(np.clip(error, -_LARGEST, _LARGEST))
     return errors
@@ -54,22 +44,9 @@ def believed(
 ) -> tuple[Floats, ...] | None:
     """Sizes of a table as a policy sees them, None for the truth.
 
-    Parameters
-    ----------
-    jobs : table of J jobs
-    estimates : None, float, "column" or array_like
-        Nothing; the standard deviation of independent log-normal errors; the table's own columns of
-        estimates; or the columns themselves, shape (J,), as many as there are ``sizes``.
-    sizes : mapping
-        The truth, by the names of the table's columns of estimates.
-    rng : numpy Generator
-        For log-normal errors.
-
-    Raises
-    ------
-    ValueError
-        Anything else, and numbers that are negative or not finite.
-    """
+    ``estimates``: None; the standard deviation of independent log-normal errors; ``"column"``, the table's
+    own columns; or the columns themselves, shape (J,). ``sizes`` is the truth by the names of these columns.
+    ValueError for anything else, and for numbers that are negative or not finite."""
     if estimates is None:
         return None
     count = len(jobs)

@@ -37,7 +37,7 @@ PenaltyLike = Callable[[int, float], float] | Any
 
 
 class Priced(Protocol):
-    """A table whose rows cost what they cost by when they end, such as one of jobs or of flows."""
+    """A table whose rows have penalties: of jobs or of flows."""
 
     def __len__(self) -> int: ...
     @property
@@ -61,12 +61,12 @@ def _parse_one(text: object) -> tuple[str, int]:
 
 
 def of_deadlines(objective: str) -> bool:
-    """Whether a named objective asks when jobs end before or after their deadlines."""
+    """Whether a named objective depends on deadlines."""
     return objective.partition(":")[2] in (*_OF_DEADLINES, "lateness")
 
 
 def warn_without_deadlines(objective: Objective, jobs: Priced, stacklevel: int = 3) -> None:
-    """A warning where an objective looks at deadlines, or steps of an SLA, and no job has any."""
+    """Warn if an objective depends on deadlines, or steps of an SLA, and no job has any."""
     kinds = {KINDS[code] for code in set(objective.kinds.tolist())}
     if not len(jobs) or not kinds <= {*_OF_DEADLINES, "sla"}:
         return
@@ -80,7 +80,7 @@ def warn_without_deadlines(objective: Objective, jobs: Priced, stacklevel: int =
 def kinds_of(
     kind: str | Sequence[str | None], count: int, default: int, noun: str = "job"
 ) -> npt.NDArray[np.uint8]:
-    """Codes of kinds named one by one, or once for all; None is the default."""
+    """Codes of kinds, one for each job or one for all; None is the default."""
     named: Sequence[Any] = [kind] * count if isinstance(kind, str) else kind
     if isinstance(named, (bytes, dict)) or not hasattr(named, "__len__"):
         raise ValueError(f"kind = {shown(kind)}: expected a name or one a {noun}")
@@ -113,36 +113,26 @@ class Objective:
 
     @classmethod
     def of_codes(cls, aggregate: str, codes: npt.NDArray[np.uint8]) -> Objective:
-        """An objective of codes of kinds, one or one a job."""
         if len(codes) == 1 or len(set(codes.tolist())) == 1:
             return cls(f"{aggregate}:{KINDS[int(codes[0])]}", aggregate, codes[:1].copy())
         return cls(f"{aggregate}:mixed", aggregate, codes)
 
     def kind(self) -> _core.Kind | None:
-        """What the core knows of the one kind that all jobs share; None where they differ."""
+        """The core's code of the kind that all jobs share; None if they differ."""
         return _core.KINDS[int(self.kinds[0])] if len(self.kinds) == 1 else None
 
     @property
     def custom(self) -> bool:
-        """Some job's penalty is the caller's own function."""
+        """Whether a job's penalty is the caller's own function."""
         return any(_core.KINDS[code].custom for code in set(self.kinds.tolist()))
 
     @property
     def is_max(self) -> bool:
-        """Maximum rather than sum."""
         return self.aggregate == "max"
 
     def penalties(self, jobs: Priced, penalty: PenaltyLike | None = None) -> _core.Penalties:
-        """The penalty functions of the rows of a table.
-
-        Parameters
-        ----------
-        jobs : Priced
-            A table of the core, of jobs or of flows.
-        penalty : numba.core.ccallback.CFunc or callable, optional
-            The caller's own penalty for kind ``custom``: ``float64(int64 job, float64 completion)``,
-            non-decreasing in the completion. A plain function is compiled by Numba.
-        """
+        """The penalty functions of the rows of a table of the core, of jobs or of flows. ``penalty`` is the
+        caller's own (see `Penalty`) for kind ``custom``."""
         custom = 0
         if self.custom:
             custom = _kept(penalty).address
@@ -152,13 +142,8 @@ class Objective:
 
 
 def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objective:
-    """Parse ``'sum:KIND'``, ``'max:KIND'``, or one such text per job with a common aggregate.
-
-    Raises
-    ------
-    ValueError
-        For an unknown objective (the nearest known one is named) or mixed aggregates.
-    """
+    """Parse ``'sum:KIND'``, ``'max:KIND'``, or one such text per job with a common aggregate. ValueError for
+    an unknown objective (with the nearest known one) or mixed aggregates."""
     if isinstance(objective, str):
         aggregate, kind = _parse_one(objective)
         return Objective(objective, aggregate, np.array([kind], dtype=np.uint8))
@@ -179,16 +164,11 @@ def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objec
 
 
 class Penalty:
-    """The caller's own penalty, compiled: ``float64(int64 job, float64 completion)``.
+    """The caller's own penalty, compiled: ``float64(int64 job, float64 completion)``, non-decreasing in the
+    completion.
 
-    It pickles by name, so a pickle needs a function at the top level of a module; copies are the
-    object itself.
-
-    Parameters
-    ----------
-    function : numba.core.ccallback.CFunc or callable
-        A plain function is compiled by Numba; a `Penalty` gives what it has.
-    """
+    ``function`` is a numba cfunc, a plain function, which Numba compiles, or a `Penalty`. It pickles by name,
+    so a pickle needs a function at the top level of a module; copies are the object itself."""
 
     __slots__ = ("_compiled", "address", "function")
 
@@ -220,7 +200,6 @@ class Penalty:
         self.address = int(compiled.address)
 
     def __call__(self, job: int, completion: float) -> float:
-        """What the compiled function says."""
         return float(self._compiled.ctypes(job, completion))
 
     def __eq__(self, other: object) -> bool:
@@ -253,7 +232,7 @@ class Penalty:
 def penalty(function: PenaltyLike | None = None, *, jobs: int = 1) -> Any:
     """Decorator: a Python function of (job, completion) becomes a penalty, compiled and checked.
 
-    What it makes is taken wherever ``penalty=`` is, and pickles by the function's name.
+    The result is for ``penalty=`` arguments, and pickles by the function's name.
 
     Parameters
     ----------
@@ -268,8 +247,8 @@ def penalty(function: PenaltyLike | None = None, *, jobs: int = 1) -> Any:
     ImportError
         Without numba, with what to install.
     ValueError
-        If it falls, or is not a number, somewhere between -1e12 and 1e12 seconds at the times tried:
-        0, and some eight in each power of ten.
+        If it falls, or is not a number, at one of the times tried: 0, and some eight in each power of ten, up
+        to 1e12 seconds on both sides.
 
     Examples
     --------
@@ -301,7 +280,7 @@ def _penalty_named(module: str, name: str) -> Penalty:
 
 
 def _kept(penalty: PenaltyLike | None) -> Penalty:
-    """A penalty whose address stays good: the core keeps no more than that."""
+    """Keep a penalty alive: the core stores its address only."""
     if penalty is None:
         raise ValueError("objective custom needs penalty=, a function of (job, completion)")
     made = Penalty(penalty)
@@ -318,7 +297,7 @@ def met_deadlines(
     completion: npt.NDArray[np.float64],
     penalty: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.bool_]:
-    """Whose completion is within the tolerance of its deadline, at less than infinite cost."""
+    """Which completions are within the tolerance of their deadlines and cost less than infinity."""
     met: npt.NDArray[np.bool_] = completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
     return met & (penalty < np.inf)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """Checked arguments of a plan, as the core takes them behind the table."""
+    """Checked arguments of a plan, as the core takes them after the table."""
 
     slots: int
     now: float
@@ -45,7 +45,6 @@ class Request(NamedTuple):
         budget: float | None,
         penalty: PenaltyLike | None,
     ) -> Request:
-        """Checked arguments; ValueError names a wrong one."""
         count, moment = check_slots(slots), check_time("now", now)
         tries = check_count("effort", effort)
         seconds = np.inf if budget is None else check_time("budget", budget)
@@ -56,11 +55,11 @@ class Request(NamedTuple):
         return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
 
     def told(self) -> dict[str, Any]:
-        """Those that a plan tells."""
+        """Those that a plan has as attributes."""
         return {"capacity": self.slots, "policy": self.policy, "now": self.now}
 
     def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
-        """Call the core. Returns what it decides, and the seconds that this took."""
+        """Call the core. Returns its decision, and the seconds that it took."""
         began = time.perf_counter()
         result = core(table, *self, *more)
         return result, time.perf_counter() - began
@@ -68,7 +67,7 @@ class Request(NamedTuple):
 
 @by_value(without=("timing",))
 class BasePlan:
-    """The schedule that a policy made: what the core decided, and what is ``told`` of it, as attributes."""
+    """The schedule of a policy: the core's decision, and ``told`` as attributes."""
 
     capacity: int
     objective: str

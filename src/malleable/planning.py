@@ -64,7 +64,7 @@ def plan(
     penalty: PenaltyLike | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Plan | FlowPlan:
-    """Plan a table of malleable jobs, or of flows (see `malleable.flows.plan.plan_flows`).
+    """Plan a table of malleable jobs, or of flows.
 
     Parameters
     ----------
@@ -77,37 +77,34 @@ def plan(
         ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
         lateness, sla, strict, custom; or one such text per job, with a common aggregate.
     policy : str, optional
-        ``flex`` (jobs, the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
-        as steep as the speed-up allows); for flows ``flowflex`` (the default), ``flowflex-fast``,
-        ``flowflex-literal``, ``fair`` or ``fifo``.
+        For jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
+        by the speed-up). For flows ``flowflex`` (the default), ``flowflex-fast`` (without the minimum-cost
+        flow and the search), ``flowflex-literal`` (as the paper prints it), ``fair`` or ``fifo``, which know
+        only ready jobs.
     effort : int, optional
-        FLEX: how many candidates to try after the fixed orders; 0 means none. More effort is never worse,
-        and no bound falls. With deadlines, prices of slots come first, in stages that each count as many
-        candidates as fit into their time. If some speed-up is below linear, a candidate of J jobs counts as
-        (J / 100)^2, at least 1, and for more than 280 jobs some of the fixed orders count, too. The default
-        is `malleable.jobs.plan.DEFAULT_EFFORT`, and fewer candidates for more than 2,000 jobs
-        (`malleable.jobs.plan.default_effort`), so that plans take seconds. A max objective needs one
-        candidate: water-filling for the deadlines of its optimal level.
+        FLEX, FlowFlex: candidates to try after the fixed orders. More effort is never worse, and no bound
+        falls. The default keeps plans within seconds: `malleable.jobs.plan.DEFAULT_EFFORT`, fewer for more
+        than 2,000 jobs (`malleable.jobs.plan.default_effort`), for flows 4000, fewer for more than 1,000
+        jobs. With deadlines, prices of slots come first, in stages that count as many candidates as fit into
+        their time. If a speed-up is below linear, a candidate of J jobs counts as (J / 100)^2, at least 1,
+        and for more than 280 jobs some fixed orders count, too. A max objective needs one candidate:
+        water-filling for the deadlines of its optimal level.
     budget : float, optional
-        FLEX, FlowFlex: ceiling of wall-clock time [s]. Fixed orders and a quick bound are always worked
-        out; with 0 nothing else. For more than 20,000 jobs only those fixed orders are that are best most
-        often: no plan takes less time than these. After that the clock is checked between candidates,
-        between steps of prices and, for flows, within the bounds that take longer than a few orders.
+        FLEX, FlowFlex: ceiling of wall-clock time [s], checked between candidates, between steps of prices
+        and, for flows, within long bounds. With 0 there are fixed orders and a quick bound only; for more
+        than 20,000 jobs only those orders that are best most often.
     now : float
         Absolute time [s].
     period : float
-        Jobs: plan a loop that decides at ``now`` and every ``period`` seconds after [s], and holds the
-        slots between two decisions. If a job ends in between, its slots idle until the next decision. The
-        plan is the one that `malleable.Epoch` makes if it is asked at each of these times. Its bound holds
-        for all such loops. FLEX searches only if you give an ``effort``. 0 (the default): slots may change
-        at any time.
+        Jobs: plan a loop that decides at ``now`` and every ``period`` seconds after, and holds the slots in
+        between, also those of a job that has ended, as `malleable.Epoch` does. The bound holds for all such
+        loops. FLEX searches only with an ``effort``. 0: slots may change at any time.
     min_mode : str
-        ``guarantee``: a job has its minimum while it has work; ``gang``: a job has no slots or at least its
-        minimum; ``start``: a job waits until it gets its minimum, and then never has less. With ``start``
-        the plan is that of a loop, as with a period. Jobs may have modes of their own (`malleable.Jobs`).
+        ``guarantee``, ``gang`` or ``start``, as for `malleable.Epoch`. With ``start`` the plan is that of a
+        loop. Jobs may have modes of their own (`malleable.Jobs`).
     penalty : numba cfunc or function, optional
-        For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion and
-        never NaN. A penalty that is infinite from some time on is a strict deadline.
+        For ``custom``: penalty of (job or flow row, absolute completion), non-decreasing in the completion
+        and never NaN. A penalty that is infinite from some time on is a strict deadline.
     progress : callable, optional
         FLEX, jobs: called before each candidate with the number of candidates tried so far and the effort.
 
@@ -123,14 +120,13 @@ def plan(
     See Also
     --------
     malleable.Epoch : Decides again and again, as jobs come and end.
-    malleable.simulate : Lets jobs arrive, and compares policies.
-    malleable.Plan : What is returned for jobs.
 
     Notes
     -----
-    O(J log J) per order or candidate, O(J^2) if speed-ups are below linear. With a period the plan takes
-    one decision for each period until the last job ends, and some seconds at most for the bound. FLEX: Wolf
-    et al., Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
+    O(J log J) per order or candidate, O(J^2) if speed-ups are below linear. With a period the
+    plan takes one decision for each period until the last job ends, and some seconds at most for the bound.
+    FLEX: Wolf et al., Middleware 2010. FlowFlex: Nagarajan et al., Middleware 2013. heSRPT: Berg, Vesilo,
+    Harchol-Balter 2020.
 
     Examples
     --------

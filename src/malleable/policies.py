@@ -31,19 +31,14 @@ ObjectiveName = Literal[
 
 
 def policy_names(model: str, *, in_loop: bool = False) -> tuple[str, ...]:
-    """Names of the policies of a model: jobs, flows, tandem, slotted or cluster.
-
-    Parameters
-    ----------
-    in_loop : bool
-        Only those that the model's epoch object takes.
-    """
+    """Names of the policies of a model: jobs, flows, tandem, slotted or cluster. ``in_loop``: only those of
+    the model's epoch."""
     rows = _core.POLICIES[model].values()
     return tuple(row.name for row in rows if row.in_loop or not in_loop)
 
 
 def idle_effort(model: str, names: Iterable[object], effort: object) -> str:
-    """What to say of an effort that some policies do not look at; nothing where all do."""
+    """A warning about an effort that some policies ignore; empty if none does."""
     rows = [_core.POLICIES[model].get(name) for name in names if isinstance(name, str)]
     idle = [row.name for row in rows if row is not None and not row.searches]
     if effort is None or not idle:
@@ -53,6 +48,6 @@ def idle_effort(model: str, names: Iterable[object], effort: object) -> str:
 
 
 def policy_of(model: str, name: object, *, in_loop: bool = False, where: str = "") -> Policy:
-    """The registry's row of a policy; ValueError that lists the names for one that is unknown."""
+    """The registry's row of a policy; ValueError that lists the names for an unknown one."""
     known = policy_names(model, in_loop=in_loop)
     return _core.POLICIES[model][checked_choice("policy", name, known, where)]

@@ -30,23 +30,9 @@ def job_records(
 ) -> dict[str, npt.NDArray[Any]]:
     """Records, Batsim's columns first, so that its tools read them.
 
-    Parameters
-    ----------
-    model, policy : str
-    job : ndarray of int64, shape (R,)
-        Rows of the job table.
-    name : sequence of str, length R
-    arrival, start, map_completion, completion : ndarray of float64, shape (R,)
-        Times [s; slotted: slots].
-    size : ndarray of float64, shape (R,)
-        What the response is divided by for the stretch, which is 0 where this is.
-    requested_time : float or array_like, shape (R,)
-    slots : int or array_like, shape (R,)
-        Asked for.
-    held : str or array_like of str, shape (R,)
-        Slots that were held, as intervals.
-    success : int or array_like, shape (R,)
-    """
+    Arrays have shape (R,): rows of the table (``job``), ``name``, ``arrival``, ``start``, ``map_completion``
+    and ``completion`` [s; slotted: steps], ``size``, by which the response is divided for the stretch (0
+    where this is 0), ``slots`` that were asked for, and ``held`` ones as intervals."""
     count = len(job)
     response = np.maximum(completion - arrival, 0.0)
     return {
@@ -72,17 +58,15 @@ def job_records(
 
 
 def by_table_row(order: Integers, sequence: Integers, *columns: Any) -> tuple[Any, ...]:
-    """Rows of the table, ascending, and columns of the core's records in that order.
-
-    The core counts the jobs as they came in, ``sequence``; ``order`` are the rows of its jobs.
-    """
+    """Rows of the table, ascending, and columns of the core's records in that order. The core numbers jobs as
+    they came, ``sequence``; ``order`` are the rows of its jobs."""
     rows = order[sequence]
     turn = np.argsort(rows, kind="stable")
     return rows[turn], *(column[turn] for column in columns)
 
 
 def job_names(names: Sequence[str] | None, rows: Integers) -> list[str]:
-    """Names of these rows of a table, ``job`` and the row where it has none."""
+    """Names of these rows of a table, ``job`` and the row if it has none."""
     return [f"job{row}" if names is None else names[row] for row in rows.tolist()]
 
 
@@ -94,27 +78,24 @@ def quantile(sorted_values: Floats, fraction: float) -> float:
 
 
 def ratio(part: float, whole: float) -> float:
-    """A part of something; NaN where that is nothing."""
     return part / whole if whole > 0.0 else math.nan
 
 
 def mean_of(values: Floats) -> float:
-    """The mean; NaN of nothing."""
     return float(values.mean()) if len(values) else math.nan
 
 
 def most_of(values: Floats) -> float:
-    """The largest; NaN of nothing."""
     return float(values.max()) if len(values) else math.nan
 
 
 def stretch_of(response: Floats, size: Floats) -> Floats:
-    """Responses over sizes; 0 where there is no work."""
+    """Responses over sizes; 0 for jobs without work."""
     return np.divide(response, size, out=np.zeros(len(size)), where=size > 0.0)
 
 
 def response_summary(response: Floats, size: Floats, wait: Floats) -> dict[str, float]:
-    """Means, quantiles and the largest of what some jobs took and waited; NaN without any."""
+    """Means, quantiles and maxima of responses and waits; NaN without any."""
     order, stretch = np.sort(response), stretch_of(response, size)
 
     return {

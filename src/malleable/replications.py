@@ -65,7 +65,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 @by_value(without=("timing",))
 @dataclass(frozen=True, eq=False)
 class Run:
-    """All policies on the jobs of one seed, at one point of a grid; what `malleable.simulate` says of them."""
+    """Results of all policies on the jobs of one seed, at one point of a grid."""
 
     point: dict[str, Any]
     seed: int
@@ -92,7 +92,6 @@ class Replications:
     See Also
     --------
     malleable.replicate : Runs the simulations.
-    malleable.SimulationResult : One simulation.
 
     Notes
     -----
@@ -144,13 +143,7 @@ class Replications:
         ]
 
     def at(self, **point: Any) -> Replications:
-        """The runs at points that have these values.
-
-        Parameters
-        ----------
-        **point
-            Values by names of the grid, as in ``at(load=0.7)``.
-        """
+        """The runs at the ``point`` that has these values by names of the grid, as in ``at(load=0.7)``."""
         some = [run for run in self.done if point.items() <= run.point.items()]
         return Replications(some, self.complete, self.confidence)
 
@@ -172,18 +165,9 @@ class Replications:
         return self._intervals([run.timing for run in self.done])
 
     def plot(self, path: str | os.PathLike[str] | None = None, force: bool = True) -> Any:
-        """Draw a grid (needs matplotlib).
-
-        A grid of periods: mean response and tardiness over the period, one curve for each policy. Any other
-        grid: FLEX over FAIR against the error of sizes.
-
-        Parameters
-        ----------
-        path : path, optional
-            File of the picture; its suffix says the format.
-        force : bool
-            False: do not overwrite a file.
-        """
+        """Draw a grid into the file ``path`` (needs matplotlib): of periods mean response and tardiness, one
+        curve for each policy; otherwise FLEX over FAIR against the error of sizes. ``force=False``
+        overwrites no file."""
         periods = any("period" in point for point in self.points)
         return (view().draw_periods if periods else view().draw_grid)(self, path, force=force)
 
@@ -195,7 +179,7 @@ class Replications:
         }
 
     def _by_size(self, policy: str) -> tuple[Any, Any]:
-        """Jobs and mean stretch by seed and bucket of size; NaN where a seed has none."""
+        """Jobs and mean stretch by seed and bucket of size; NaN if a seed has none."""
         parts = [run.slowdown[policy] for run in self.done]
         shape = len(parts), max((len(count) for count, _ in parts), default=1)
         count, mean = np.zeros(shape, dtype=np.int64), np.full(shape, math.nan)
@@ -206,7 +190,7 @@ class Replications:
 
     @property
     def slowdown(self) -> dict[str, tuple[Any, Any]]:
-        """By policy: jobs and mean stretch in each bucket of size, over all seeds as of one run."""
+        """By policy: jobs and mean stretch in each bucket of size, pooled over all seeds."""
         found = {}
         for policy in self.policies:
             count, mean = self._by_size(policy)
@@ -230,7 +214,7 @@ def _one(
     policies: Sequence[Any],
     options: dict[str, Any],
 ) -> Run | None:
-    """One run; None if Ctrl-C cut it short."""
+    """One run; None if Ctrl-C stopped it."""
     of_jobs = {name: point[name] for name in point if name in signature(make).parameters}
     varied = {name: point[name] for name in point if name not in of_jobs}
     found = simulate(
@@ -257,17 +241,17 @@ def replicate(
     Parameters
     ----------
     make : callable
-        A function that gives the jobs of a seed. Names of the grid may be its parameters, too. For pools of
-        processes it has to be at the top level of a module.
+        Makes the jobs of a seed; its other parameters may be names of the grid. For pools of processes it
+        must be at the top level of a module.
     seeds : iterable of int
         Seeds, also ``rng`` of `malleable.simulate`; all policies see the same jobs and draws.
     policies : str, policy of your own, or sequence of them
         As for `malleable.simulate`.
     grid : dict of str to sequence, optional
-        What to vary: a parameter of ``make``, or an option of `malleable.simulate`, such as ``load``,
-        ``speedup`` and ``estimates``. All combinations are run, the last one varies fastest.
+        Values of parameters of ``make``, or of options of `malleable.simulate`, such as ``load`` and
+        ``estimates``. All combinations are run, the last one varies fastest.
     executor : object with ``submit``, optional
-        Where to run, in the manner of ``concurrent.futures``: a pool of threads or processes, Dask's
+        Where to run, as in ``concurrent.futures``: a pool of threads or processes, Dask's
         ``client.get_executor()``. By default one run after another. The result does not depend on it.
     confidence : float
         Confidence of the intervals over independent replications.
@@ -289,7 +273,6 @@ def replicate(
     See Also
     --------
     malleable.simulate : One simulation.
-    malleable.Replications : What is returned.
 
     Notes
     -----
@@ -335,12 +318,11 @@ def replicate(
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """All combinations; a grid without names has one point."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def _finished(futures: list[Any]) -> list[Run]:
-    """Those of the runs that have come to their end; the others are told to stop."""
+    """The runs that finished; the others are told to stop."""
     for future in futures:
         future.cancel()
     ended = [future for future in futures if future.done() and not future.cancelled()]

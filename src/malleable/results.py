@@ -64,7 +64,6 @@ class SimulationResult:
     See Also
     --------
     malleable.simulate : Runs a simulation.
-    malleable.replicate : Several simulations, with intervals.
 
     Notes
     -----
@@ -110,39 +109,20 @@ class SimulationResult:
         return library("pandas", "to_frame", "pandas").DataFrame(self.kept_records())
 
     def write_records(self, path: str | os.PathLike[str], force: bool = True) -> None:
-        """Write the records, as Parquet if the path ends in ``.parquet``, else as CSV. O(records).
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        force : bool
-            False: do not overwrite a file.
-        """
+        """Write the records to ``path``, as Parquet if it ends in ``.parquet``, else as CSV; ``force=False``
+        overwrites no file. O(records)."""
         _write(self.kept_records(), path, force)
 
     def write_tasks(self, path: str | os.PathLike[str], force: bool = True) -> None:
-        """Write one row for each task; needs ``simulate(..., trace=True)``.
-
-        Parameters
-        ----------
-        path, force
-            As in `write_records`.
-        """
+        """Write one row for each task, which ``simulate(..., trace=True)`` keeps; ``path`` and ``force`` as
+        in `write_records`."""
         if self.tasks is None:
             raise ValueError("tasks were not kept: simulate(..., trace=True)")
         _write(self.tasks, path, force)
 
     def plot(self, path: str | os.PathLike[str] | None = None, force: bool = True) -> Any:
-        """Draw the distribution of responses, one curve for each policy (needs records and matplotlib).
-
-        Parameters
-        ----------
-        path : path, optional
-            File of the picture; its suffix says the format.
-        force : bool
-            False: do not overwrite a file.
-        """
+        """Draw the distribution of responses, one curve for each policy, into the file ``path`` (needs
+        records and matplotlib); ``force=False`` overwrites no file."""
         return view().draw_response_cdf(self, path, force=force)
 
 
@@ -161,7 +141,7 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
 
 
 def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
-    """The result of one policy, called otherwise."""
+    """The result of one policy, under another name."""
 
     def key(name: Any) -> Any:
         return new if name == old else (new, *name[1:]) if isinstance(name, tuple) else name
@@ -180,7 +160,7 @@ def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
 
 
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
-    """The results of several policies as one: what is by policy side by side, tables one after the other."""
+    """The results of several policies as one: entries by policy side by side, tables one after the other."""
     found: dict[str, Any] = {}
     for field in (*_TABLES, *_BY_POLICY):
         kept = [own for part in parts if (own := getattr(part, field)) is not None]

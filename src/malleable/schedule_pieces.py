@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Holdings(NamedTuple):
-    """What each job holds from one moment of its own to the next: by job, then by time."""
+    """What each job holds between its changes: by job, then by time."""
 
     job: Integers
     time: Floats
@@ -24,10 +24,8 @@ class Holdings(NamedTuple):
 
 
 class Pieces:
-    """Pieces of jobs with these names; whatever is wrong is a ValueError that names the job.
-
-    Slots are counted in integers and compared without tolerance; at equal times ends come before starts.
-    """
+    """Pieces of jobs with these names; any fault is a ValueError that names the job. Slots are counted in
+    integers and compared without tolerance; at equal times ends come before starts."""
 
     def __init__(self, pieces: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> None:
         self.names = names
@@ -52,17 +50,15 @@ class Pieces:
         self.done: Floats = np.bincount(self.job, work, len(names)).astype(np.float64)
 
     def fail(self, what: str, row: int | None = None) -> NoReturn:
-        """The error, of a job if its row is given."""
         where = "" if row is None else f"job {self.names[row]}: "
         raise ValueError(f"invalid plan: {where}{what}")
 
     def refuse(self, bad: Mask, say: Callable[[int], str], job: Integers | None = None) -> None:
-        """Fail for the first entry that is bad, of the job of that row, or of ``job[row]``."""
+        """Fail for the first bad entry, of the job of that row, or of ``job[row]``."""
         for at in np.flatnonzero(bad)[:1].tolist():
             self.fail(say(at), at if job is None else int(job[at]))
 
     def check_capacity(self, slots: int) -> None:
-        """At no time more slots than there are."""
         times = np.concatenate([self.end, self.start])
         change = np.concatenate([-self.slots, self.slots])
         by_time = np.argsort(times, kind="stable")
@@ -72,7 +68,6 @@ class Pieces:
             self.fail(f"{counted(int(used[at]), 'slot')} of {slots} in use at {times[at]}")
 
     def held(self) -> Holdings:
-        """Slots of every job over time."""
         times = np.concatenate([self.end, self.start])
         who = np.concatenate([self.job, self.job])
         order = np.lexsort((np.arange(len(times)), times, who))

@@ -57,35 +57,36 @@ def simulate(
     Parameters
     ----------
     jobs : table, data frame, dict of columns, MapShuffleStream, MapReduceStream, Trace or path
-        The jobs that arrive. A table is `MapShuffleJobs`, `MapReduceJobs`, `ClusterJobs` or `Jobs`; the
-        columns of a frame or dict say which of them it is. The model follows from the table: an overlapping
-        tandem queue of map and shuffle (`malleable.tandem.simulate.run`), map and reduce tasks in slots
-        (`malleable.slotted.simulate.run`), tasks on nodes (`malleable.cluster.simulate.run`), or malleable
-        jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`). A path is a file of
-        recorded events (`malleable.Scheduler`, ``record=``): tasks take the recorded times, on the cluster
-        of the record unless you give another.
+        The jobs that arrive. The model follows from the table, or the columns of a frame or dict:
+
+        - `MapShuffleJobs`: an overlapping tandem queue (`malleable.tandem.simulate.run`);
+        - `MapReduceJobs`: map and reduce tasks in steps (`malleable.slotted.simulate.run`);
+        - `ClusterJobs`: tasks on nodes (`malleable.cluster.simulate.run`);
+        - `Jobs`: malleable jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`).
+
+        A path is a file of recorded events (`malleable.Scheduler`, ``record=``): tasks take the recorded
+        times, on the recorded cluster unless you give another.
     policy : str, policy of your own, or sequence of them
-        A name may have options of its own, which replace the options for all policies:
-        ``fair(slow_start=0.8)``; put semicolons between several options. For the tandem queue ``fcfs``,
-        ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default), ``split-srpt``, ``two-srpt``, and for
-        batches ``best`` and ``makespan``; in slots ``asrpt`` (the default), ``unlock``, ``dsrpt``,
-        ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
-        `malleable.cluster.simulate.CLUSTER_POLICIES` (``auto`` by default), a `malleable.Adaptive` and your
-        own. For malleable jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq``, ``hesrpt``.
+        Names of policies that the model's ``run`` lists, by default ``max-srpt``, ``asrpt``, ``auto`` and
+        ``flex``. A name may have options of its own, between semicolons, which replace those for all
+        policies: ``fair(slow_start=0.8)``. On a cluster also a `malleable.Adaptive` and your own.
     model : {"tandem", "slotted", "cluster", "jobs"}, optional
-        If the jobs are a `Trace`: the model, and so which of `Trace.map_shuffle`, `Trace.map_reduce`,
-        `Trace.tasks` and `Trace.jobs` makes the table.
+        For a `Trace`: the model, which `Trace.map_shuffle`, `Trace.map_reduce`, `Trace.tasks` or `Trace.jobs`
+        serves.
     rng : numpy Generator or seed, optional
         Draws streams and all that is random; every policy sees the same jobs.
     estimates : optional
         Sizes as policies see them; see the model's ``run``.
     **options
-        Options of the model: parameters of its ``run``, and the names of ``docs/options.md``.
+        Parameters of the model's ``run``, and the names of ``docs/options.md``. All models know ``records``,
+        whether to keep a record of each job (by default of tables), and ``progress``, which is called with
+        (parts done, all parts).
 
     Returns
     -------
     SimulationResult
-        Records and summaries of all policies.
+        Records and summaries of all policies; after Ctrl-C those of the finished part, and ``complete`` is
+        false.
 
     Raises
     ------
@@ -95,13 +96,11 @@ def simulate(
     See Also
     --------
     malleable.replicate : Several simulations, with intervals.
-    malleable.plan : One table that is there at once.
-    malleable.SimulationResult : What is returned.
 
     Notes
     -----
-    The ``run`` of each model says its cost: about one decision for each event or epoch. Policies run one
-    after the other, so time is linear in their number. Sources are in ``docs/systems.md``.
+    The ``run`` of each model says its cost: about one decision for each event or epoch. Time is
+    linear in the number of policies. Sources are in ``docs/systems.md``.
 
     Examples
     --------
@@ -134,7 +133,6 @@ def simulate(
 
 
 def _given(jobs: Any, model: str | None) -> Any:
-    """Jobs as they are, or the table of a data frame or of a dict of columns."""
     models = _MODELS if model is None else [checked_choice("model", model, _MODELS)]
     if not isinstance(jobs, Mapping) and not is_frame(jobs):
         return jobs
@@ -170,8 +168,7 @@ def own_options(policy: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def parsed_option(text: str, where: str) -> tuple[str, Any]:
-    """``name=value`` with a number, true or false, or what the option of that name takes; ``where`` it
-    stands, for the error."""
+    """``name=value`` with a number, true or false, or the option's own type; ``where``: for the error."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"{where}: write NAME=VALUE")
@@ -195,16 +192,13 @@ _STARTS = (0.05, 0.8, 1.0)
 
 
 def is_fair(name: str) -> bool:
-    """Whether this is FAIR, with options of its own or without."""
     return bool(own_options(name)[0] == FAIR)
 
 
 def other_fairs(jobs: Any, policies: Sequence[Any], options: Mapping[str, Any]) -> list[str]:
-    """FAIR with reduce tasks that start early, late or last, as far as it is not among the policies.
-
-    Nothing unless other policies of a cluster are compared with FAIR, and jobs have both phases. What is
-    compared with FAIR should be compared with the best of these.
-    """
+    """FAIR with reduce tasks that start early, late or last, unless these are among the policies. Nothing
+    unless other policies of a cluster are compared with FAIR, and jobs have both phases. A fair comparison is
+    with the best of these."""
     rivals = isinstance(jobs, ClusterJobs) and FAIR in policies and len(policies) > 1
     if not rivals or options.get("split_copy") or not (jobs.maps * jobs.reduces).any():
         return []
@@ -222,7 +216,6 @@ def model_of(jobs: Any) -> str | None:
 
 
 def _model_of(jobs: Any, model: str | None) -> str:
-    """The model of a table, or the one that a trace is to become a table of."""
     own = model_of(jobs)
     if own is not None and model in (None, own):
         return own

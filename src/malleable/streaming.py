@@ -19,7 +19,7 @@ PART = 1 << 16
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:
-    """A seed: that given, or one drawn from the generator, or from the system."""
+    """The given seed, or one drawn from the generator, or from the system."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(np.random.default_rng(rng).integers(2**63))
     return check_whole("rng", rng, 0, 2**64 - 1)
@@ -34,7 +34,6 @@ def kept_records(records: bool | None, stream: bool) -> bool:
 
 
 def warn_of_load(stop: str) -> None:
-    """RuntimeWarning where more comes than can be done."""
     told = f"load of 1 or more: the queue grows without bound; stopping at the {stop}"
     warnings.warn(told, RuntimeWarning, stacklevel=4)
 
@@ -58,19 +57,10 @@ class Part(NamedTuple):
 class Source:
     """Jobs of a table, or of a stream that is drawn while it is read, and what policies see of them.
 
-    Parameters
-    ----------
-    jobs : table or stream
-        With ``arrival`` and ``take``; a stream has ``chunks(seed)``, tables in the order of arrival.
-    seed : int
-        Of a stream.
-    estimates
-        As `malleable.estimate_errors.believed` takes them; of a stream a standard deviation only.
-    sizes : callable
-        True sizes of a table, by the names of its columns of estimates.
-    errors : numpy Generator or seed, optional
-        Of log-normal errors: one of their own, so that jobs are those of a run without errors.
-    """
+    A stream has ``chunks(seed)``, tables in the order of arrival. ``estimates`` are as in
+    `malleable.estimate_errors.believed` (of a stream a standard deviation only), ``sizes`` returns true sizes
+    of a table by the names of its columns of estimates. ``errors`` draws log-normal errors by itself, so jobs
+    are those of a run without errors."""
 
     def __init__(
         self,
@@ -109,10 +99,8 @@ class Source:
         end: Callable[[], None],
         progress: Callable[[int, int], None] | None,
     ) -> tuple[bool, int]:
-        """Feed the jobs that arrive by ``stop``, then go to the end.
-
-        Returns whether all of that was done before Ctrl-C, and how many jobs entered.
-        """
+        """Feed the jobs that arrive by ``stop``, then go to the end. Returns whether that was done before
+        Ctrl-C, and how many jobs entered."""
         entered = 0
         try:
             for part in self.parts():
@@ -137,17 +125,8 @@ def _taken(columns: tuple[Floats, ...] | None, rows: Integers) -> tuple[Floats, 
 def queue_records(
     model: str, policy: str, jobs: Any, taken: Sequence[Any], sizes: Floats, zero: float = 0.0
 ) -> dict[str, npt.NDArray[Any]]:
-    """Records of a table's jobs, from the records that the core kept as jobs came.
-
-    Parameters
-    ----------
-    taken : sequence of ndarray
-        Which job, its start, the end of its maps, and its end.
-    sizes : ndarray of float64, shape (J,)
-        What each job of the table needs alone.
-    zero : float
-        What arrivals and starts say where 0 is meant.
-    """
+    """Records of a table's jobs from the core's arrays ``taken``: job, start, end of the maps, end. ``sizes``
+    are the times that jobs need alone; ``zero`` is how arrivals and starts write 0."""
     rows, *times = by_table_row(by_arrival(jobs.arrival), *taken)
     start, map_completion, completion = (each.astype(np.float64) for each in times)
     return job_records(

@@ -50,7 +50,7 @@ _SHOWN = 60  # characters of a bad value that an error message repeats
 
 
 def shown(value: object) -> str:
-    """``repr`` of a value, on one line and cut to a length that fits into a message."""
+    """``repr`` of a value, on one line and cut to fit into a message."""
     if isinstance(value, np.generic):
         value = value.item()
     try:
@@ -61,14 +61,14 @@ def shown(value: object) -> str:
 
 
 def near(name: object, known: Iterable[str]) -> str:
-    """What an error adds about a name that is not known, if one that is comes close to it."""
+    """An error's hint for an unknown name: the known name that is close to it."""
     names = {each.lower(): each for each in known}
     found = difflib.get_close_matches(str(name).lower(), names, n=1)
     return f"; did you mean {names[found[0]]!r}?" if found else ""
 
 
 def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str = "field") -> None:
-    """ValueError for a key that is not known; ``where`` ends as it should."""
+    """ValueError for an unknown key; ``where`` ends as it should."""
     for key in keys:
         if key not in known:
             hint = near(key, known) or f"; expected {', '.join(known)}"
@@ -76,14 +76,12 @@ def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str 
 
 
 def refuse(field: str, values: Any, bad: npt.NDArray[np.bool_], reason: str) -> None:
-    """ValueError for the first entry of a column that is bad."""
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(f"{field}[{row}] = {values[row]}: {reason}")
 
 
 def no_mask(field: str, values: Any) -> None:
-    """ValueError for a masked array."""
     # As long as numpy.ma is not imported there is no masked array; another thread may import it now.
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if masked is not None and isinstance(values, masked):
@@ -91,10 +89,8 @@ def no_mask(field: str, values: Any) -> None:
 
 
 def as_number(field: str, value: Any) -> float:
-    """``value`` as a float, not yet checked against a range; ValueError if it is not a number.
-
-    Texts of numbers are numbers, and time differences are their seconds.
-    """
+    """``value`` as a float, not yet checked against a range; ValueError if it is not a number. Texts of
+    numbers are numbers, and time differences are their seconds."""
     no_mask(field, value)
     try:
         if isinstance(value, timedelta):
@@ -109,7 +105,6 @@ def as_number(field: str, value: Any) -> float:
 
 
 def check_amount(field: str, value: Any, limits: _core.Range) -> float:
-    """A number in its range as a float; ValueError otherwise."""
     number = as_number(field, value)
     if limits.least <= number <= limits.most or (limits.zero and number == 0.0):
         return number
@@ -121,10 +116,8 @@ def check_amount(field: str, value: Any, limits: _core.Range) -> float:
 
 
 def moment_of(field: str, value: Any) -> Any:
-    """A date as seconds since 1970 (UTC unless it says its zone); NaN for none; others as they are.
-
-    Dates are texts such as ``2024-05-01T09:30``, and ``datetime``, ``date`` and NumPy's or pandas' own.
-    """
+    """A date as seconds since 1970 (UTC unless it names its zone); NaN for none; other values unchanged.
+    Dates are texts such as ``2024-05-01T09:30``, and ``datetime``, ``date`` and NumPy's or pandas' own."""
     if isinstance(value, (int, float)):
         return value
     if isinstance(value, str) and value[4:5] == "-":
@@ -144,7 +137,7 @@ def moment_of(field: str, value: Any) -> Any:
 
 
 def check_time(field: str, value: Any) -> float:
-    """A time as a float, or a date (`moment_of`); ValueError unless it is finite, within 1e12 seconds of 0."""
+    """A time or a date (`moment_of`) as a float; ValueError unless it is within 1e12 seconds of 0."""
     number = as_number(field, moment_of(field, value))
     if not abs(number) <= LATEST_TIME:
         finite = math.isfinite(number)
@@ -154,7 +147,7 @@ def check_time(field: str, value: Any) -> float:
 
 
 def _whole(value: Any) -> int | None:
-    """A number without a fraction as an int, whatever its type; None for anything else."""
+    """A number without a fraction as an int, of whichever type; None for others."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, str):
@@ -189,7 +182,6 @@ def check_ends(field: str, value: Any, low: int, high: int) -> tuple[int, int]:
 
 
 def check_slots(slots: Any, field: str = "slots", least: int = 1) -> int:
-    """A capacity as an int; ValueError otherwise."""
     count = _whole(slots)
     if count is None:
         raise ValueError(f"{field} = {shown(slots)}: must be a whole number, at least {least}")
@@ -199,13 +191,13 @@ def check_slots(slots: Any, field: str = "slots", least: int = 1) -> int:
 
 
 def check_count(field: str, value: Any) -> int:
-    """A number of things to do, at least 0, as an int; more than 2^62 are as many."""
+    """A number of things to do, at least 0, as an int; 2^62 at most."""
     number = _whole(value)
     return check_whole(field, value if number is None else min(number, 2**62), 0)
 
 
 def checked_positive(field: str, value: float) -> float:
-    """``value`` as a float; ValueError naming ``field`` unless it is from 1e-12 to 1e12."""
+    """A float from 1e-12 to 1e12; ValueError otherwise."""
     return check_amount(field, value, RATE)
 
 
@@ -217,7 +209,7 @@ def checked_flag(field: str, value: Any) -> bool:
 
 
 def checked_choice(field: str, value: Any, choices: Iterable[str], where: str = "") -> str:
-    """``value``; ValueError naming ``field``, all choices and the nearest one, unless it is one of them."""
+    """``value``; unless it is one of ``choices``, a ValueError with all of them and the nearest one."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
         told = f"expected one of {', '.join(known)}{where}{near(value, known)}"
@@ -226,7 +218,7 @@ def checked_choice(field: str, value: Any, choices: Iterable[str], where: str = 
 
 
 def suggesting(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The same function; its TypeError for an unknown keyword names the nearest one that it knows."""
+    """The same function; its TypeError for an unknown keyword names the nearest known one."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **keywords: _P.kwargs) -> _R:
@@ -243,10 +235,8 @@ def suggesting(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
-    """An array of integers, floats or booleans, of any shape; ValueError for anything else.
-
-    Texts and time differences as in `as_number`.
-    """
+    """An array of integers, floats or booleans, of any shape; ValueError for others. Texts and time
+    differences as in `as_number`."""
     no_mask(field, values)
     if isinstance(values, Iterator):
         values = list(values)
@@ -269,7 +259,7 @@ def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
 def floats(
     field: str, values: Any, limits: _core.Range | None = None, shape: tuple[int, ...] | None = None
 ) -> npt.NDArray[np.float64]:
-    """Contiguous float64, the same array where it is that; of a shape and in range if they are given."""
+    """Contiguous float64, if possible the same array; checked for shape and range if they are given."""
     array = np.asarray(as_numbers(field, values), dtype=np.float64, order="C")
     if shape is not None and array.shape != shape:
         raise ValueError(f"{field} has shape {array.shape}, expected {shape}")
@@ -282,19 +272,18 @@ def floats(
 
 
 def check_moments(field: str, values: npt.NDArray[np.float64]) -> None:
-    """ValueError unless all are times from 0 to 1e12 seconds."""
     _core.check_times(field, values.reshape(-1))
     refuse(field, values, values < 0.0, "must be finite and at least 0")
 
 
 def into_range(values: npt.NDArray[np.float64], limits: _core.Range) -> npt.NDArray[np.float64]:
-    """Drawn numbers moved to the ends of the range where they lie beyond; 0 stays 0."""
+    """Drawn numbers clipped to the range; 0 stays 0."""
     moved: npt.NDArray[np.float64] = np.clip(values, limits.least, limits.most)
     return np.where(values > 0.0, moved, 0.0)
 
 
 class Table:
-    """Columns that are validated once and read-only afterwards, in copies and pickles, too."""
+    """Columns that are validated once and then read-only, also in copies and pickles."""
 
     __slots__ = ()
 

@@ -12,19 +12,9 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments without the program's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0, 1 (wrong input or output, one line on standard error that says what and
-        where) or 130 (interrupted). Wrong usage leaves by SystemExit with status 2.
-    """
+    """Run a command (``argv`` without the program's name; by default the process's). Exit status: 0, 1 (wrong
+    input or output, one line on standard error that says what and where) or 130 (interrupted). Wrong usage
+    raises SystemExit with 2."""
     from malleable.cli.arguments import build_parser, show_version
 
     if list(sys.argv[1:] if argv is None else argv) == ["--version"]:

@@ -12,7 +12,6 @@ from malleable.live.control import order
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     source_arguments(parser)
     add = adder(parser)
     add("--needs NAME", "a resource of which each task holds one (default: none)", action="append")

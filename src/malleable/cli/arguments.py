@@ -50,21 +50,18 @@ def show_version() -> int:
 
 
 class _Version(argparse.Action):
-    """Prints the version; looked up only when asked for."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         parser.exit(show_version())
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that gets the arguments of its command once they are needed."""
+    """A parser that gets the arguments of its command when they are needed."""
 
     def __init__(self, *, command: str = "", **how: Any) -> None:
         super().__init__(**how)
         self._awaited = command
 
     def fill(self) -> None:
-        """Import the command's file and have it add its arguments."""
         if self._awaited:
             stem = _SHARED.get(self._awaited, self._awaited)
             module = importlib.import_module(f"malleable.cli.{stem}_command")
@@ -95,7 +92,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def manners(parser: argparse.ArgumentParser, default: Any) -> None:
-    """Options about output to people: before the command's name or behind it."""
+    """Options about output to people, before the command's name or after it."""
     add = parser.add_argument
     told = "no tables, progress bars or notes: errors only"
     add("-q", "--quiet", action="store_true", default=default, help=told)

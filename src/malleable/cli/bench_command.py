@@ -19,7 +19,6 @@ from malleable.view.latency import (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     add("--jobs N,N", "numbers of jobs", default="1000,10000,100000")
     known = ", ".join(policy_names("jobs", in_loop=True))
@@ -32,7 +31,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measured(cases: list[Case], epochs: int) -> tuple[list[dict[str, Any]], bool]:
-    """All cases, with a bar."""
     with progress_bar("decisions") as advance:
         step = lambda: advance("decisions", len(cases))  # noqa: E731
         return measure(cases, epochs=epochs, progress=step)

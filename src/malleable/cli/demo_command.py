@@ -52,7 +52,6 @@ _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     add("--trace PATH", "job table or trace, planned where it is fullest (default: none)")
     reading_arguments(parser)
@@ -62,8 +61,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Workload(NamedTuple):
-    """Jobs to plan with every policy under every objective."""
-
     name: str
     picture: str
     title: str
@@ -105,7 +102,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _folder(asked: argparse.Namespace, workloads: Sequence[_Workload]) -> Path | None:
-    """Where pictures go; None: they cannot be drawn."""
+    """Where pictures go; None if matplotlib is missing."""
     folder = Path(asked.output)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"--output {folder}: not a folder")
@@ -148,7 +145,6 @@ def _compared(each: _Workload) -> list[ComparisonRow]:
 
 
 def _drawn(each: _Workload, folder: Path, force: bool) -> str:
-    """Plans for the average response time below each other, in a file; its name."""
     plans = [plan(each.jobs, each.slots, policy=policy, now=each.now) for policy in _POLICIES]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / each.picture
@@ -157,13 +153,10 @@ def _drawn(each: _Workload, folder: Path, force: bool) -> str:
 
 
 class ComparisonRow(NamedTuple):
-    """One policy under one objective.
-
-    ``ratio`` is the value over the best value of the policies compared; None where the best is not
-    positive. ``lower_bound`` is the best bound that holds for all of them, and ``gap`` is the distance to it.
-    ``own_bound`` holds for schedules that keep the minima, and is None for a policy that ignores them, or
-    if it is no higher. ``seconds`` is wall-clock time.
-    """
+    """One policy under one objective. ``ratio`` is the value over the best value of the compared policies;
+    None if the best is not positive. ``lower_bound`` is the best bound of all of them, and ``gap`` the distance
+    to it. ``own_bound`` holds for schedules that keep the minima; None for a policy that ignores them, or if it
+    is no higher. ``seconds`` is wall-clock time."""
 
     objective: str
     policy: str
@@ -185,27 +178,8 @@ def compare(
     progress: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> list[ComparisonRow]:
-    """Plan the same jobs with several policies under several objectives.
-
-    Parameters
-    ----------
-    jobs, slots, **options
-        As in `malleable.plan`.
-    objectives, policies : sequence of str
-        Every policy is run under every objective.
-    progress : callable, optional
-        Called after each plan.
-
-    Returns
-    -------
-    list of ComparisonRow
-        By objective, then by policy, in the order given.
-
-    Raises
-    ------
-    ValueError
-        As `malleable.plan`.
-    """
+    """Plan the same jobs with each policy under each objective; arguments as of `malleable.plan`. Returns
+    rows by objective, then by policy. ``progress`` is called after each plan."""
     rows: list[ComparisonRow] = []
     for objective in objectives:
         plans = []
@@ -226,7 +200,7 @@ def compare(
 
 
 def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
-    """The best bound that holds for all plans of the same jobs, and the best one for those that keep minima."""
+    """The best bound of all plans of the same jobs, and the best one of plans that keep minima."""
     free = [made for made in plans if policy_of("jobs", made.policy).ignores_minima]
     own = max((made.lower_bound for made in plans), default=0.0)
     if not free or not plans[0].jobs.min_slots.any():
@@ -235,7 +209,6 @@ def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
 
 
 def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
-    """The rows as a table for people."""
     first = {row.objective: row for row in reversed(rows)}
     columns: list[Column] = [
         ("objective", lambda row: row.objective if first[row.objective] is row else ""),

@@ -14,7 +14,6 @@ from malleable.view.text import counted
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     add("runs RUN", "number of a run", int, nargs="*")
     add("--older AGE", "all runs that began longer ago, as 30d (default: none)", duration)

@@ -45,7 +45,6 @@ _SHOWN = 40  # arrays that people are shown
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     parser.epilog = (
         "Ctrl-C ends the command, which first sets back all that it changed. Exit status: 0 success; 1"
         " wrong input; 2 wrong usage; 130 interrupted."
@@ -81,7 +80,7 @@ def _chosen(asked: argparse.Namespace, array: Array) -> bool:
 
 
 def _alone(folder: Path) -> IO[str]:
-    """One governor a user; the lock goes with the process that holds it."""
+    """The lock of this user's only governor; it ends with its process."""
     own_folder(folder)
     try:
         me = f"process {os.getpid()} on {socket.gethostname()}"
@@ -91,7 +90,7 @@ def _alone(folder: Path) -> IO[str]:
 
 
 def _places(asked: argparse.Namespace) -> PlaceDeciders:
-    """Deciders of partitions, which know what earlier runs in the journal have learnt."""
+    """Deciders of partitions, with what earlier runs in the journal have learnt."""
     people = cluster_header(read_cluster(asked.users))["users"] if asked.users else []
     # Slurm gives each task processors of its own.
     how: dict[str, Any] = {"counted": True, "processors": "own"}
@@ -129,7 +128,6 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _first(engine: Slurm) -> Look:
-    """The first look, which has to come."""
     try:
         return engine.look()
     except SlurmError as error:
@@ -168,7 +166,7 @@ def _begun(
     journal: Journal,
     progress: ProgressLine,
 ) -> tuple[Governor, Look]:
-    """A governor and its first look; first the changes of a killed governor are set back."""
+    """A governor after its first look; it first sets back the changes of a governor that was killed."""
     look = _first(engine)
     stale = left_behind(engine, look, Path.home() / OURS)
     if stale:
@@ -233,7 +231,6 @@ _NOTHING = "no array waits or runs that could be governed"
 
 
 def _show_end(governor: Governor, status: RunStatus, outputs: Outputs, restored: bool) -> int:
-    """How far arrays are, and what was set back."""
     never = [array.number for array in governor.never]
     result = {**_result(governor), **status_json(status), "restored": restored, "never": never}
     back = "all set back" if restored else "not all set back"

@@ -30,7 +30,6 @@ _LOOK = 0.2  # seconds between two looks at files that grow
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     parser.epilog = "The numbers of tasks begin with 0, as in status --failed."
     add = adder(parser)
     add("job JOB", "name of the job")
@@ -42,8 +41,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Reader:
-    """Streams of tasks, each read on from where it was read to."""
-
     def __init__(self, folder: str, suffix: str, heads: bool) -> None:
         self._folder, self._suffix, self._heads = folder, suffix, heads
         self._at: dict[tuple[int, int], int] = {}
@@ -51,7 +48,6 @@ class _Reader:
         self.told = False
 
     def show(self, task: int, attempt: int) -> None:
-        """Print the new output of an attempt, with a line that names the task if it is another one."""
         at = self._at.get((task, attempt), 0)
         stream = open_stream(stream_of(self._folder, task, attempt, self._suffix))
         if stream is None:  # an empty one was removed
@@ -68,7 +64,7 @@ class _Reader:
 
 
 def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:
-    """Failures of the task. Without a task: what happened to tasks of the job that never started."""
+    """Failures of the task. Without a task: events of tasks of the job that never started."""
     wanted = -1 if asked.task is None else asked.task
     run = journal.run(asked.number)
     return (each for each in failures(journal, run) if (each.job, each.task) == (asked.job, wanted))

@@ -28,7 +28,6 @@ _TOLD = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command that the parser is of."""
     verb = parser.prog.split()[-1]
     parser.description = (
         f"{_TOLD[verb]} The run must still go on: it is the run that writes to the journal."

@@ -25,14 +25,13 @@ OBJECTIVE = (
 
 
 def output_arguments(parser: argparse.ArgumentParser) -> None:
-    """What every command can be asked for."""
     add = adder(parser)
     add("--json FILE", "write the result as JSON (-: standard output)")
     add("--force", "overwrite existing files", bool)
 
 
 def ended(complete: bool) -> int:
-    """Exit status of work that went to its end or, after Ctrl-C, did not."""
+    """Exit status of work that was completed, or that Ctrl-C stopped."""
     if complete:
         return 0
     note("interrupted")
@@ -42,21 +41,9 @@ def ended(complete: bool) -> int:
 class Outputs:
     """The files that a command was asked for; without ``--json -`` people read standard output.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With ``json`` and ``force``.
-    texts, tables, pictures : iterable of str
-        Other arguments that name files: ``task_records`` is ``--task-records``. Texts may go to standard
-        output (``-``), as JSON may.
-    inputs : iterable of str or None
-        Files that are read (``-`` and None: none).
-
-    Raises
-    ------
-    OSError, ValueError, ImportError
-        A file could not be written: `check_targets`, `check_drawing`.
-    """
+    ``texts``, ``tables`` and ``pictures`` are arguments that name files (``task_records`` is
+    ``--task-records``); JSON and texts may go to standard output (``-``). ``inputs`` are files that are read.
+    Raises as `check_targets` and `check_drawing` if a file could not be written."""
 
     def __init__(
         self,
@@ -93,25 +80,12 @@ class Outputs:
         complete: bool = True,
         **writers: Callable[[str], str | bytes | None],
     ) -> int:
-        """Write the files once all are made, then JSON or what people read to standard output.
+        """Write the files once all are made, then JSON or what people read to standard output; returns the
+        exit status.
 
-        Parameters
-        ----------
-        result : callable
-            Gives the result in JSON types; called if it was asked for.
-        parts : iterable of tables, str and list of str
-            For people; lines of a list go out as they are.
-        complete : bool
-            False after Ctrl-C.
-        **writers
-            By argument what makes the content of the file of that path, or writes it itself; called
-            if it was asked for.
-
-        Returns
-        -------
-        int
-            Exit status.
-        """
+        ``result`` returns the result in JSON types, ``parts`` are for people (lines of a list are not
+        wrapped), ``complete`` is False after Ctrl-C, and ``writers`` make, by argument, the content of a
+        file, or write it. Callables are called only if asked for."""
         made = {"json": lambda _: json_text(result()), **writers}
         contents = {name: made[name](path) for name, path in self.files.items()}
         text = made[self.to_stdout]("-") if self.to_stdout else None

@@ -35,7 +35,6 @@ _ROWS = 30
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     add("file FILE", "job table, flows or trace, plain or .gz (-: standard input)")
     add("--slots N", "number of slots (default for flows: as their file says)", int)
@@ -101,7 +100,7 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 
 
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
-    """The plan, made so that Ctrl-C is heard meanwhile."""
+    """The plan, made in a thread so that Ctrl-C is heard."""
     common = fields_of(asked, "objective", "effort", "budget", "period")
     model = "flows" if isinstance(table, Flows) else "jobs"
     with warnings_as_notes():

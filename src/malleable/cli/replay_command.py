@@ -11,7 +11,6 @@ from malleable.view.text import Column, Table, columns_table, number, percent
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     add("events EVENTS", "a file that Scheduler(record=...) wrote")
     add("--policy A,B", "other policies (default: only the policy of the record)")
@@ -32,7 +31,6 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _table(found: list[Replay]) -> Table:
-    """One row a policy."""
     first = found[0]
     how = "as recorded" if first.same else "NOT as recorded"
     title = (

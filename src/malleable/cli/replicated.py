@@ -25,7 +25,6 @@ _AXES = {
 
 
 def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
-    """The names and values of a grid, if there is one."""
     axes = {}
     for name, (varied, beside) in _AXES.items():
         text = getattr(asked, name, None)  # models differ
@@ -37,7 +36,6 @@ def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
 
 
 def several(asked: argparse.Namespace) -> bool:
-    """Whether more than one run is asked for."""
     return asked.replications > 1 or any(getattr(asked, name, None) for name in _AXES)
 
 

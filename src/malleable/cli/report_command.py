@@ -30,7 +30,6 @@ _MOST_WORKERS = 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     add(
         "files FILE",

@@ -14,7 +14,6 @@ from malleable.view.text import fields_of
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = "\n".join(
         f"{name:15}  {own.shows} ({own.usual:,} {own.unit}s)" for name, own in FIGURES.items()

@@ -90,7 +90,6 @@ _OF_JOB = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     parser.epilog = (
         "Exit status: 0 success; 1 wrong input; 2 wrong usage; 3 tasks failed; 130 interrupted. After Ctrl-C "
         "what has ended is kept, and --resume runs the rest. A second Ctrl-C ends running tasks at once."
@@ -131,7 +130,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def source_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments that name the jobs."""
     add = adder(parser)
     told = "a file of commands, one a line (default: standard input); a file of jobs (.toml); or a command, "
     add("file FILE|COMMAND", f"{told}which runs for each line of standard input", nargs="?")
@@ -154,7 +152,7 @@ def source_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._ArgumentGroup:
-    """What can be said of the one job of ``--job``; its deadline counts ``since`` something."""
+    """Settings of the job of ``--job``; its deadline counts ``since`` a moment."""
     job = parser.add_argument_group("of the one job")
     add = adder(job)
     add("--retries N", "how often a failed task is tried again (default: 0)", int)
@@ -210,7 +208,7 @@ def _commands(asked: argparse.Namespace) -> str:
 
 
 def names_file(asked: argparse.Namespace) -> bool:
-    """Whether the argument names a file: of jobs, or of commands. A program that is there is a command."""
+    """Whether the argument is a file of jobs or commands. A program that exists is a command."""
     text = asked.file
     if text is None or asked.each is not None:
         return False
@@ -258,7 +256,6 @@ def _several(command: str, values: list[str], each: int) -> str:
 
 
 def _input(asked: argparse.Namespace) -> str:
-    """The text of the file, or of standard input."""
     where = "standard input"
     if names_file(asked):
         where = asked.file
@@ -280,7 +277,6 @@ def _input(asked: argparse.Namespace) -> str:
 
 
 def _parts(text: str, null: bool) -> list[str]:
-    """Its lines, or what stands between NULs."""
     if null:
         return text.removesuffix("\0").split("\0")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
@@ -300,7 +296,6 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _things(asked: argparse.Namespace) -> Resources:
-    """What tasks may hold; all that there is, with the memory, is then in ``asked.holds``."""
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     if asked.resource and asked.engine:
@@ -322,7 +317,6 @@ def _resource(text: str) -> tuple[str, list[str]]:
 
 
 def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
-    """A new run, or what it would be."""
     rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
     check_room(jobs, asked.holds)
@@ -362,7 +356,6 @@ def _tell_before(begun: CommandRun, before: Run) -> None:
 
 
 def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
-    """Go on with the last run of a journal."""
     for name in ("file", "job", "objective", "policy", "dry_run"):
         if getattr(asked, name) not in (None, False):
             asked.usage(f"--resume: a run goes on as it was begun, without {name}")
@@ -410,7 +403,6 @@ def _show_plan(
 def _decider(
     slots: int, how: tuple[str, str], room: dict[str, float], local: bool = True, **options: Any
 ) -> SchedulerDecider:
-    """Of a run with this objective and policy; ``local``: its tasks share this machine's processors."""
     if local:
         machine = processors()
         options |= {"machine": machine, "processors": "own" if slots <= machine else "beyond"}
@@ -447,7 +439,6 @@ def _interrupts() -> Iterator[_Interrupts]:
 def _progress(
     begun: CommandRun, asked: argparse.Namespace, wanted: Wanted
 ) -> Iterator[Callable[[Progress], object]]:
-    """Shows progress: a line that moves; without a terminal a line each minute."""
     screen = Screen(watched(sys.stderr))
     line = ProgressLine(screen)
     with ExitStack() as views:
@@ -529,7 +520,6 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
 def _controlled(
     begun: CommandRun, loop: Loop, decider: SchedulerDecider
 ) -> Iterator[Callable[[], object]]:
-    """Yields what looks for orders from other terminals."""
     about = "the control from other terminals"
     path = begun.journal.path
     control = begun.guard(about, lambda: Control(path, lambda it: obey(begun, loop, decider, it)))
@@ -547,7 +537,6 @@ def _loop_to_its_end(
     serve: Callable[[], object],
     pack: Callable[[float], object],
 ) -> bool:
-    """Until all is done, somebody ends it, or it gives up; whether it does."""
     while not loop.finished and not ended():
         loop.step()
         serve()
@@ -562,7 +551,6 @@ def _loop_to_its_end(
 
 
 def _stop(loop: Loop, interrupts: _Interrupts) -> int:
-    """End what runs; how many processes would not go."""
     if loop.finished:
         interrupts.heard = True  # nothing is left to be ended with care
     try:
@@ -572,7 +560,6 @@ def _stop(loop: Loop, interrupts: _Interrupts) -> int:
 
 
 def _tell_again(journal: Journal, outputs: Outputs) -> int:
-    """Show the result of a run that has ended, perhaps before it could show it."""
     note(f"run {journal.run().id} has ended; nothing is left to do")
     return _show_outcome(journal, "finished", outputs)
 

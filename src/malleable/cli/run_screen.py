@@ -37,7 +37,7 @@ _MOST = 3  # failures that are shown a second
 
 
 class Screen:
-    """Standard error with a last line that moves, if somebody looks; other lines go above that one."""
+    """Standard error with a last line that is redrawn in place on a terminal; other lines go above it."""
 
     def __init__(self, moves: bool) -> None:
         self.moves = moves
@@ -45,19 +45,17 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Columns."""
         with suppress(OSError):
             return os.get_terminal_size(sys.stderr.fileno()).columns or _WIDTH
         return _WIDTH
 
     def line(self, text: str) -> None:
-        """Draw the last line again."""
         if self.moves and ready(sys.stderr):
             self._last = f"\r{text}\x1b[K"
             self._write(self._last)
 
     def above(self, lines: Sequence[str]) -> bool:
-        """Lines that stay; False: the terminal takes none now."""
+        """Write lines that stay; False: the terminal takes none now."""
         if not ready(sys.stderr):
             return False
         clear = "\r\x1b[K" if self._last else ""
@@ -66,7 +64,7 @@ class Screen:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """The last line goes while somebody else writes lines."""
+        """Remove the last line while other code writes lines."""
         if self._last:
             self._write("\r\x1b[K")
         yield
@@ -74,7 +72,6 @@ class Screen:
             self._write(self._last)
 
     def close(self) -> None:
-        """Nothing moves any more."""
         if self._last:
             self._write("\r\x1b[K")
         self.moves, self._last = False, ""
@@ -86,10 +83,9 @@ class Screen:
 
 
 class FailureTeller:
-    """Shows failures when they happen, a few a second at most; others are counted and told once a second.
-
-    ``above`` shows lines, or says that it cannot now; ``whole``: with the last lines that the task printed.
-    """
+    """Shows failures when they happen, a few a second at most; the rest is counted and reported once a
+    second. ``above`` shows lines, or says that it cannot now; ``whole``: with the last lines of the task's
+    output."""
 
     def __init__(
         self,
@@ -103,7 +99,6 @@ class FailureTeller:
         self._red = coloured(sys.stderr)
 
     def __call__(self, failure: Failure) -> None:
-        """One more."""
         if quiet():
             return
         now = self._clock()
@@ -120,7 +115,6 @@ class FailureTeller:
             self._shown.append(now)
 
     def flush(self) -> None:
-        """Says how many were not shown."""
         if self._hidden:
             verb = "does" if self._hidden == 1 else "do"
             told = f"{self._hidden:,} more {verb} not end well: malleable status --failed"
@@ -129,7 +123,7 @@ class FailureTeller:
 
 
 class ProgressLine:
-    """How far a run is, in a line: in place where somebody looks, else once a minute."""
+    """How far a run is, in a line: in place on a terminal, else once a minute."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -139,7 +133,6 @@ class ProgressLine:
         self._plain = "utf" not in (sys.stderr.encoding or "").lower()
 
     def __call__(self, progress: Progress) -> None:
-        """As it is now."""
         done = sum(job.done + job.failed for job in progress.jobs)
         self._ended.append((progress.now, done))
         since, before = self._ended[0]
@@ -173,7 +166,7 @@ _NAMES = {"out": "standard output", "err": "standard error"}
 
 
 class Halt(NamedTuple):
-    """When a run gives up: at once or once what runs has ended, at so many tasks, or per cent of them."""
+    """When a run gives up: at once or after the running tasks, at a number or percentage of failed tasks."""
 
     at_once: bool
     what: str
@@ -181,7 +174,6 @@ class Halt(NamedTuple):
     percent: bool
 
     def reached(self, jobs: Iterable[JobState]) -> bool:
-        """Whether it does so now."""
         done = failed = total = 0
         for job in jobs:
             done += job.done
@@ -192,7 +184,7 @@ class Halt(NamedTuple):
 
 
 def halt(text: str) -> Halt | None:
-    """What ``--halt`` says; None: never."""
+    """The value of ``--halt``; None: never."""
     if text in ("never", "0"):
         return None
     found = _HALT.fullmatch(_SHORT.get(text, text))
@@ -204,12 +196,11 @@ def halt(text: str) -> Halt | None:
 
 
 class Wanted:
-    """What somebody asked to be written. Its first error ends the run (`malleable.cli.run_command`)."""
+    """A file that the user asked for. Its first error ends the run (`malleable.cli.run_command`)."""
 
     error: OSError | None = None
 
     def __call__(self, write: Callable[[], object]) -> None:
-        """Writes, unless that failed before."""
         if self.error is None:
             try:
                 write()
@@ -229,7 +220,6 @@ class JobLog:
                 self._file.write("\t".join(_HEADS.split()) + "\n")
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:
-        """One more; None: it never starts, and has no line."""
         if event is None:
             return
         attempt = int(event.key.rpartition(".")[2])
@@ -248,16 +238,13 @@ class JobLog:
             self._file.write("\t".join(map(str, cells)) + "\n")
 
     def close(self) -> None:
-        """No more come."""
         with naming(self._path):
             self._file.close()
 
 
 class Shown:
-    """What a task printed goes to our own streams when the task ends; in order, after all before it.
-
-    ``over``: job and number of tasks that earlier sessions ended: nobody waits for these. None: in any order.
-    """
+    """Writes the output of each task to our own streams when the task ends, in order. ``over``: job and
+    number of tasks that earlier sessions ended, so they are not waited for. None: in any order."""
 
     def __init__(
         self,
@@ -274,7 +261,6 @@ class Shown:
         self._row = self._number = 0  # whose turn it is
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:
-        """A task has ended, or with None never will start."""
         attempt = int(event.key.rpartition(".")[2]) if event else -1
         if self._over is None:
             self._show(row, number, attempt)
@@ -293,7 +279,7 @@ class Shown:
                 break
 
     def rest(self) -> None:
-        """What still waits for its turn, in order."""
+        """Write, in order, what still waits for earlier tasks."""
         for at in sorted(self._ended):
             self._show(*at, self._ended.pop(at))
 

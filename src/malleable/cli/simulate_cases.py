@@ -12,8 +12,8 @@ from malleable.traces import Trace
 
 
 class Case(NamedTuple):
-    """What is simulated, with which options of `simulate`; ``told``: what people read above the tables,
-    ``facts``: what stands beside the results in JSON, ``steps`` of progress that a policy takes."""
+    """What is simulated, with which options of `simulate`. ``told`` is shown above the tables, ``facts``
+    stand beside the results in JSON, ``steps`` of progress are those of one policy."""
 
     jobs: Any
     options: dict[str, Any]
@@ -24,13 +24,13 @@ class Case(NamedTuple):
 
 
 def overrun_argument(add: Callable[..., str]) -> None:
-    """What the models ask in which jobs may have more than was estimated."""
+    """Options of models in which jobs may have more work than was estimated."""
     told = "rank of a job that overruns its estimate: it goes first, or bounces back so that others may pass"
     add("--underestimates", told, default="first", choices=("first", "bounce"))
 
 
 def decided_arguments(add: Callable[..., str]) -> None:
-    """What the models ask in which a policy decides for slots: of tasks on nodes, and of malleable jobs."""
+    """Options of models in which a policy decides about slots."""
     add("--slots N", "capacity (number of slots; or give --load)", int)
     told = "what flex and auto make small, as in malleable plan (default: sum:response)"
     add("--objective", told)
@@ -42,14 +42,14 @@ def decided_arguments(add: Callable[..., str]) -> None:
 
 
 def generated(asked: argparse.Namespace) -> bool:
-    """Whether jobs are generated; ValueError unless there is one source of them."""
+    """Whether jobs are generated; ValueError unless there is exactly one source of them."""
     if (asked.generate is not None) == (asked.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
     return asked.file is None
 
 
 def trace_of(asked: argparse.Namespace) -> Trace:
-    """The trace of FILE, which is read once."""
+    """The trace of FILE, read once."""
     if asked.source is None:
         asked.source = read_file(asked.file, asked)
     found: Trace = asked.source
@@ -57,7 +57,7 @@ def trace_of(asked: argparse.Namespace) -> Trace:
 
 
 def guessed_model(asked: argparse.Namespace) -> tuple[str, str]:
-    """The model that the file is for, and where others would do a note that says which was taken."""
+    """The model that the file is for, and a note if others would do, too."""
     trace = trace_of(asked)
     model = model_of(trace) or "cluster"
     others = []
@@ -90,5 +90,5 @@ def estimates_of(asked: argparse.Namespace, word: str = "") -> Any:
 
 
 def option(text: str, of: str = "set") -> tuple[str, Any]:
-    """``name=value`` with a number, true or false, or a word or a list where the option takes one."""
+    """``name=value`` with a number, true or false, or a word or a list if the option takes one."""
     return parsed_option(text, f"--{of} {text}")

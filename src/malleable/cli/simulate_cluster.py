@@ -22,7 +22,6 @@ RIGID_POLICIES = "auto,easy,easy-sjf,conservative,fcfs"
 
 
 def arguments(add: Callable[..., str]) -> None:
-    """Those of the model."""
     add("--cluster FILE", "nodes of the cluster, as TOML (or give --slots or --load)")
     decided_arguments(add)
     spread_argument(add)
@@ -58,7 +57,7 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
 
 
 def _place(asked: argparse.Namespace) -> Cluster | None:
-    """The cluster: as asked, or as the file says; none where a load says how large it is."""
+    """The cluster as asked, or as the file says; None if a load determines its size."""
     if asked.slots is not None and (asked.cluster, asked.load) != (None, None):
         raise ValueError("give only one of --slots, --load and --cluster")
     if asked.cluster is not None:
@@ -76,7 +75,6 @@ def _place(asked: argparse.Namespace) -> Cluster | None:
 
 
 def case(asked: argparse.Namespace) -> Case:
-    """Jobs of a trace on the nodes of a cluster."""
     jobs, how_read = _jobs(asked)
     options = {
         "cluster": _place(asked),

@@ -44,12 +44,11 @@ _OF_RECORDS = ("records", "plot")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of all models at once: which one is meant may follow from the file."""
+    """Those of all models: the file may determine the model."""
     _add(parser, _MODELS)
 
 
 def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
-    """Add the arguments of these models, and of all models."""
     parser.description = "Simulate policies on a table or on generated jobs. Models: " + "; ".join(
         f"{_MODELS[model][1]} ({model})" for model in models or _MODELS
     )
@@ -83,7 +82,6 @@ def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
 
 
 def model_parser(model: str | None) -> argparse.ArgumentParser:
-    """The parser of one model, or of what all have."""
     from malleable.cli.arguments import CommandParser, manners
 
     parser = CommandParser(prog="malleable simulate", add_help=False)
@@ -93,7 +91,7 @@ def model_parser(model: str | None) -> argparse.ArgumentParser:
 
 
 def _of_model(asked: argparse.Namespace) -> argparse.Namespace:
-    """The arguments as the model's own parser reads them; SystemExit for those of other models."""
+    """The arguments as the model's own parser reads them; SystemExit for arguments of other models."""
     parser = model_parser(asked.model)
     kept = argparse.Namespace(source=asked.source, read=None)
     words = asked.words[asked.words.index("simulate") + 1 :]
@@ -124,7 +122,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _chosen(asked: argparse.Namespace) -> tuple[str, str]:
-    """The model, and a note where the file could be for others, too."""
+    """The model, and a note if the file could be for other models, too."""
     if asked.file is not None and is_events(asked.file):
         return "cluster", ""
     if asked.model is not None:
@@ -134,7 +132,6 @@ def _chosen(asked: argparse.Namespace) -> tuple[str, str]:
 
 
 def _outputs(asked: argparse.Namespace) -> Outputs:
-    """The files that the model can write."""
     has = vars(asked)
     tables = [name for name in _TABLES if name in has]
     inputs = [has.get(name) for name in ("file", "cluster", "history")]
@@ -142,7 +139,6 @@ def _outputs(asked: argparse.Namespace) -> Outputs:
 
 
 def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> int:
-    """One run of each policy."""
     if isinstance(case.jobs, (MapShuffleStream, MapReduceStream)):
         for name in (name for name in _OF_RECORDS if name in outputs.files):
             raise ValueError(f"--{name.replace('_', '-')}: a generated stream keeps no records")
@@ -167,8 +163,6 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> in
 
 
 def _writers(result: SimulationResult, force: bool) -> dict[str, Any]:
-    """What makes each of the files."""
-
     def learnt(_: str) -> str:
         if not result.history:
             raise ValueError("--save-history: none of the policies learns (auto and gittins do)")

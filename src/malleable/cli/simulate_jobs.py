@@ -16,7 +16,6 @@ DEFAULT_POLICIES = "flex,fair,fifo"
 
 
 def arguments(add: Callable[..., str]) -> None:
-    """Those of the model."""
     decided_arguments(add)
     told = (
         "flex: how many schedules each decision tries (default: none, an order of the jobs decides)"
@@ -28,7 +27,6 @@ def arguments(add: Callable[..., str]) -> None:
 
 
 def case(asked: argparse.Namespace) -> Case:
-    """Jobs of a table, or of a trace's phase."""
     if asked.file is None:
         raise ValueError("FILE is needed: a table of jobs or a trace")
     with warnings_as_notes():

@@ -25,7 +25,6 @@ _CHUNK = 1 << 16  # jobs between two calls of progress
 
 
 def arguments(add: Callable[..., str]) -> None:
-    """Those of the model."""
     told = "generate the jobs that come in N steps, as in section VII of ASRPT's paper, instead of FILE"
     add("--generate N", told, int)
     add("--setting", "sizes of --generate", default=SETTINGS[0], choices=SETTINGS)
@@ -38,7 +37,7 @@ def arguments(add: Callable[..., str]) -> None:
 
 
 def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapReduceStream:
-    """A table where it is small enough and will drain; else a stream."""
+    """A table if it is small enough and will drain; otherwise a stream."""
     low, _, high = asked.tasks.partition("-")
     try:
         tasks = (int(low), int(high or low))
@@ -55,7 +54,6 @@ def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapR
 
 
 def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
-    """As many as a table's load asks for."""
     if asked.machines is not None:
         raise ValueError(
             "--load chooses the machines for a table: it cannot be used with --machines"
@@ -67,7 +65,6 @@ def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
 
 
 def case(asked: argparse.Namespace) -> Case:
-    """Map and reduce tasks in steps."""
     machines = _MACHINES if asked.machines is None else asked.machines
     jobs: MapReduceJobs | MapReduceStream
     if generated(asked):

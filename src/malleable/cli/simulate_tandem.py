@@ -16,7 +16,6 @@ DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
 
 def arguments(add: Callable[..., str]) -> None:
-    """Those of the model."""
     told = "generate N jobs as in section 5.3 of the overlap paper, instead of FILE"
     add("--generate N", told, int)
     add("--map-capacity C", "how much map work is done in a second", float, 1.0)
@@ -30,7 +29,6 @@ def arguments(add: Callable[..., str]) -> None:
 
 
 def case(asked: argparse.Namespace) -> Case:
-    """Map and shuffle phases that overlap."""
     options = fields_of(asked, "k", "map_capacity", "shuffle_capacity", "underestimates")
     options |= {"conserving": not asked.as_printed, "overlap": not asked.no_overlap}
     jobs: Any

@@ -22,22 +22,9 @@ def take_snapshot(
 ) -> tuple[Jobs, float, list[str]]:
     """Jobs to plan, the time of the plan, and what to tell about them.
 
-    Parameters
-    ----------
-    trace : Trace
-    phase : {"map", "reduce"}
-        Of a trace.
-    at : float, optional
-        Snapshot: the jobs that have arrived by then [s]; the plan's time, too.
-    now : float, optional
-        Time of the plan without taking a snapshot.
-    most : int, optional
-        Without a time: the fullest of some snapshots until so many jobs have arrived.
-
-    Notes
-    -----
-    Without a time and without ``most``, a trace is taken at its last arrival and a job table at 0.
-    """
+    ``at`` takes a snapshot at a time [s]: the jobs of the ``phase`` that have arrived by then; ``now`` sets
+    the time of the plan only. With ``most``, the fullest of some snapshots until this many jobs have arrived.
+    Without any of them a trace is taken at its last arrival, and a job table at 0."""
     is_table = isinstance(trace.table, Jobs)
     with warnings_as_notes():
         jobs = trace.jobs(phase)
@@ -64,7 +51,6 @@ def take_snapshot(
 
 
 def _left(trace: Trace, jobs: Jobs, phase: str, moment: float) -> tuple[Jobs, str]:
-    """The jobs of a snapshot, and what such a snapshot is."""
     when = f"snapshot at {moment:.10g} s"
     if trace.timed:
         there = trace.jobs(phase, moment)

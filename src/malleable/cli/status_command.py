@@ -32,14 +32,12 @@ JOURNAL = ".malleable/journal.sqlite"
 
 
 def journal_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which run of which journal."""
     add = adder(parser)
     add("journal JOURNAL", "the journal of the run", default=JOURNAL, nargs="?")
     add("--run N", "number of the run (default: the last)", int, dest="number")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     journal_arguments(parser)
     told = "show tasks that did not end well: what happened, their commands, and the end of their standard"
@@ -49,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
-    """The journal of jobs that were handed over to a Slurm, if no run is named and they came after the last
+    """The journal of jobs that were handed over to Slurm, if no run is named and they are newer than the last
     run; ``commands``: or if the last run has no commands."""
     last = last_submission(Path(path))
     if number is not None or last is None or not os.path.lexists(path):
@@ -65,7 +63,7 @@ def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
 def read_journal(
     path: str, number: int | None, commands: bool
 ) -> Iterator[tuple[Journal, Submission | None]]:
-    """The journal to read, and what was handed over if it is of that."""
+    """The journal to read, and what was handed over if that is its subject."""
     with Journal(_handed_over(path, number, commands) or path, write=False) as journal:
         run = journal.run(number) if journal.has_runs() else None
         if run is None or run.kind != SUBMITTED:

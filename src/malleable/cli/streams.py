@@ -25,7 +25,7 @@ class AbandonedError(KeyboardInterrupt):
 
 @dataclass
 class Manner:
-    """How to speak to people: quiet, in colours or plain."""
+    """How to write to people: quiet, in colours or plain."""
 
     quiet: bool = False
     no_color: bool = False
@@ -35,41 +35,37 @@ _manner = Manner()
 
 
 def speak(manner: Manner) -> None:
-    """From now on in this manner."""
     _manner.quiet, _manner.no_color = manner.quiet, manner.no_color
 
 
 def quiet() -> bool:
-    """Whether people want neither tables nor bars nor notes."""
     return _manner.quiet
 
 
 def watched(stream: TextIO) -> bool:
-    """Whether somebody looks at what moves there."""
+    """Whether the stream is a terminal that can be redrawn."""
     return not _manner.quiet and stream.isatty()
 
 
 def ready(stream: TextIO) -> bool:
-    """Whether writing there would not wait, as it does on a terminal that is stopped (Ctrl-S)."""
+    """Whether writing would not block, as on a terminal that is stopped (Ctrl-S)."""
     with suppress(OSError, ValueError):
         return bool(select.select([], [stream], [], 0.0)[1])
     return True
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether colours are wanted there."""
     return stream.isatty() and not _manner.no_color and not os.environ.get("NO_COLOR")
 
 
 def console(stream: TextIO) -> Console:
-    """What prints on a stream for people."""
     from malleable.view.text import console_for
 
     return console_for(stream, _manner.no_color)
 
 
 def prepare_streams() -> None:
-    """Standard streams that take every character, and that exist."""
+    """Make standard streams take every character, and exist."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -79,7 +75,7 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """Write the rest; if that is impossible, let nothing fail again."""
+    """Write the rest; if that is impossible, let no later write fail."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -97,7 +93,7 @@ def clear_line() -> None:
 
 
 def note(text: str, grave: bool = False) -> None:
-    """One line on standard error. If it is not grave, ``--quiet`` leaves it out."""
+    """One line on standard error. ``--quiet`` leaves it out unless it is ``grave``."""
     if quiet() and not grave:
         return
     with suppress(OSError):
@@ -115,7 +111,6 @@ _NEXT = {
 
 
 def wording(error: BaseException) -> str:
-    """An exception in words: what is wrong and where."""
     if isinstance(error, OSError) and error.strerror:
         return ": ".join(_wording_of_system(error))
     if isinstance(error, (AdvisedError, ThereError)):
@@ -126,7 +121,7 @@ def wording(error: BaseException) -> str:
 
 
 def _wording_of_system(error: OSError) -> Iterator[str]:
-    """The subject, what is wrong with it, and what can be done."""
+    """The subject, what is wrong with it, and what you can do."""
     assert error.strerror
     if error.filename is not None:
         yield os.fsdecode(error.filename)

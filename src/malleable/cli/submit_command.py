@@ -21,7 +21,6 @@ from malleable.view.text import Column, columns_table, number, printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     add = adder(parser)
     source_arguments(parser)
     add("--cpus N", "processors of a task", int, 1)

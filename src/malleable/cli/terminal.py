@@ -24,10 +24,8 @@ Result = TypeVar("Result")
 
 
 def show(*parts: Table | str | list[str]) -> None:
-    """Tables and lines on standard output, without trailing blanks where it is no terminal; unless quiet.
-
-    Lines of a list go out as they are, however many and long.
-    """
+    """Tables and lines on standard output, unless quiet; without trailing blanks if it is no terminal.
+    Lines of a list are never wrapped."""
     if quiet():
         return
     on = console(sys.stdout)
@@ -53,7 +51,7 @@ def _print(on: Console, part: Table | str) -> None:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[..., None]]:
-    """What changes a bar on standard error with the time left; nothing if that is no terminal."""
+    """What changes a bar on standard error with the time left; nothing if standard error is no terminal."""
     if not watched(sys.stderr):
         yield lambda **change: None
         return
@@ -79,7 +77,6 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """A line on standard error, if it is a terminal, while the block runs."""
     if not watched(sys.stderr):
         yield
         return
@@ -89,7 +86,7 @@ def busy(what: str) -> Iterator[None]:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Say every warning of the block once, after it."""
+    """Show each warning of the block once, after it."""
     with warnings.catch_warnings(record=True) as told:
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
@@ -102,21 +99,11 @@ _REFRESH = 0.1  # seconds between two looks at a bar
 
 
 def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None], Result]) -> Result:
-    """Run one long call of the core so that Ctrl-C is heard meanwhile.
+    """Run one long call of the core so that Ctrl-C is heard. AbandonedError at Ctrl-C: the call goes on in
+    its thread, and the process should end.
 
-    Parameters
-    ----------
-    what : str
-        Shown with a clock on a terminal while the call runs.
-    work : callable
-        The call; it is given what may be told how many steps are done, of how many, and then there is
-        a bar (None where nobody looks).
-
-    Raises
-    ------
-    AbandonedError
-        At Ctrl-C; the call goes on in its thread, and the process should end.
-    """
+    ``what`` is shown with a clock on a terminal. ``work`` gets a function of (steps done, all steps) for a
+    bar, or None if there is no terminal."""
     outcome: Future[Result] = Future()
     steps: list[tuple[int, int]] = []
     looked_at = watched(sys.stderr)
@@ -142,7 +129,7 @@ def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None],
 
 
 def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) -> None:
-    """A bar on standard error while a thread runs, and the time that it has taken."""
+    """A bar on standard error while a thread runs, and the time that the thread took."""
     from rich import progress as bars
 
     text, clock = bars.TextColumn("{task.description}"), bars.TimeElapsedColumn()
@@ -157,8 +144,6 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
 
 
 def _argument(parse: Callable[[str], Result]) -> Callable[[str], Result]:
-    """A type of arguments, with the errors of what parses them."""
-
     def parsed(text: str) -> Result:
         try:
             return parse(text)
@@ -173,7 +158,7 @@ size, duration = _argument(parse_size), _argument(parse_seconds)
 
 
 def listed(name: str, text: str, kind: Callable[[str], Result]) -> list[Result]:
-    """What the option of a name says, with commas between the parts; ValueError unless all are numbers."""
+    """The parts of an option's value, between commas; ValueError unless all are numbers."""
     try:
         return [kind(part.strip()) for part in text.split(",")]
     except ValueError:
@@ -181,11 +166,11 @@ def listed(name: str, text: str, kind: Callable[[str], Result]) -> list[Result]:
 
 
 def adder(to: Any) -> Callable[..., str]:
-    """A function that adds options to a parser or a group, and gives the name of their attribute.
+    """A function that adds options to a parser or a group, and returns the name of their attribute.
 
-    ``add(words, told, kind, default, **how)``: the names of the option, or the attribute of an argument
-    without an option, and what stands for its value (``"-j --slots N"``, ``"file FILE"``); its help, which
-    a default is added to; and the type of the value (bool: it takes none). ``how`` is argparse's.
+    ``add(words, told, kind, default, **how)``: the names of the option (or the attribute of a positional
+    argument) with a placeholder for the value (``"-j --slots N"``, ``"file FILE"``); its help, to which a
+    default is added; and the type of the value (bool: it takes none). ``how`` is argparse's.
     """
 
     def add(words: str, told: str = "", kind: Any = None, default: Any = None, **how: Any) -> str:
@@ -203,7 +188,6 @@ def adder(to: Any) -> Callable[..., str]:
 
 
 def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> None:
-    """Arguments about files that are read."""
     add = adder(parser)
     if phase:
         add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))

@@ -23,14 +23,12 @@ _LEAST, _MOST = 0.1, 3600.0  # seconds between two looks
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the command."""
     journal_arguments(parser)
     adder(parser)("--every S", "show the table every S seconds", float, 1.0)
 
 
 @contextmanager
 def _view() -> Iterator[Callable[[RunStatus], object]]:
-    """What shows a table in place on standard output; nothing where people want it quiet."""
     if quiet():
         yield lambda status: None
         return

@@ -24,8 +24,8 @@ def is_compiled(policy: Any) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def compiled(policy: Any, generic: bool) -> Any:
-    """What has the address of a ``malleable_policy`` (scheduler/policy_state.h); one compilation a function
-    and kind of cluster."""
+    """What has the address of a ``malleable_policy`` (scheduler/policy_state.h); each function is compiled
+    once for each kind of cluster."""
     if hasattr(policy, "address"):
         return policy
     try:

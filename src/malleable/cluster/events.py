@@ -45,8 +45,6 @@ def _narrow(values: Any) -> tuple[int, bytes, int]:
 
 
 class EventWriter:
-    """Writes calls to a file, one after the other."""
-
     def __init__(self, path: str | PathLike[str], header: Mapping[str, Any]) -> None:
         # Neither name nor time of writing: the same calls are the same bytes.
         self._open = ExitStack()
@@ -56,7 +54,6 @@ class EventWriter:
         self._file.write(MAGIC + text.encode() + b"\n")
 
     def write(self, call: str, columns: Mapping[str, Any]) -> None:
-        """One call, with the columns that are not None."""
         given = [(name, values) for name, values in columns.items() if values is not None]
         parts = [struct.pack("<BB", _CALL[call], len(given))]
         for name, values in given:
@@ -65,17 +62,15 @@ class EventWriter:
         self._file.write(b"".join(parts))
 
     def close(self) -> None:
-        """End the file."""
         self._open.close()
 
 
 def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
-    """Of a decision's bytes."""
     return zlib.crc32(slots.astype("<i8").tobytes(), zlib.crc32(ids.astype("<i8").tobytes()))
 
 
 def cluster_header(cluster: Cluster) -> dict[str, Any]:
-    """What makes a cluster again, as `Cluster` takes it."""
+    """The arguments that make an equal `Cluster`."""
     pools = {"map_slots": cluster.map_slots, "reduce_slots": cluster.reduce_slots}
     if cluster.generic:
         pools = {"slots": cluster.map_slots}
@@ -108,12 +103,10 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
 
 
 def cluster_of(header: Mapping[str, Any]) -> Cluster:
-    """The cluster of a header."""
     return Cluster(header["cluster"]["nodes"], header["cluster"]["users"])
 
 
 def is_events(path: str | PathLike[str]) -> bool:
-    """Whether a file begins as one of events does."""
     try:
         with gzip.open(path) as file:
             return file.read(len(MAGIC) - 2) == MAGIC[:-2]
@@ -153,7 +146,6 @@ def read_events(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, int]:
 
 
 def calls_of(data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]:
-    """Calls one by one, each with its columns."""
     number = 0
     while at < len(data):
         columns: dict[str, npt.NDArray[Any]] = {}
@@ -174,7 +166,7 @@ def calls_of(data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that have a value, as a header says them; ValueError names one that it cannot say."""
+    """Options with a value, as a header has them; ValueError names one that it cannot have."""
     for name, value in options.items():
         if not (value is None or isinstance(value, (bool, str)) or is_number(value)):
             raise ValueError(f"{name}: cannot be recorded")

@@ -25,13 +25,12 @@ _FIELDS = {
 
 
 class History(NamedTuple):
-    """Sums over all phases; by program and by user what their phases showed, a row each.
+    """Sums over all phases, and by program and by user what their phases showed, a row each.
 
-    ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, squares around it, and for users the
-    same of how far statements were off; ``speedup``, 17: tasks that showed p, and the logarithm of how well
-    each p explains them; ``map_changes`` and ``reduce_changes``, 7: sums over logarithms, outliers drawn
-    near, of all phases (the sum, that of squares) and of the latest ones (count, sums as they are, sums drawn
-    near).
+    ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, sum of squares around it (for users: of
+    how far statements were off). ``speedup``, 17: tasks that showed p, and the logarithm of how well each p
+    explains them. ``map_changes`` and ``reduce_changes``, 7: sums over logarithms with outliers clipped, of all
+    phases (sum, sum of squares) and of the latest ones (count, raw sums, clipped sums).
     """
 
     names: list[tuple[str, str]]  # program and user, by row
@@ -44,7 +43,7 @@ class History(NamedTuple):
     def of(
         cls, names: Iterable[tuple[str, str]], users: Iterable[str], numbers: tuple[Floats, ...]
     ) -> History:
-        """Of programs and users in the order of their rows, of which the last ones may have none."""
+        """Of programs and users in the order of their rows; the last ones may have no row."""
         programs, people = list(names), list(users)
         common, maps, reduces, said_maps, said_reduces, *others = numbers
         shown = zip(_FIELDS["programs"], (maps, reduces, *others), strict=True)
@@ -66,7 +65,7 @@ class History(NamedTuple):
         return (self.common, maps, reduces, *said, *others)
 
     def with_users(self, others: History) -> History:
-        """With what ``others`` knows of users that are not in this one."""
+        """With the users of ``others`` that this one does not have."""
         more = [row for row, name in enumerate(others.users) if name not in self.users]
         return self._replace(
             users=[*self.users, *(others.users[row] for row in more)],
@@ -77,7 +76,7 @@ class History(NamedTuple):
         )
 
     def plain(self) -> dict[str, Any]:
-        """In JSON's types, without users that said nothing and without speed-ups that no task has shown."""
+        """In JSON's types, without users that stated nothing and without speed-ups that no task has shown."""
         users = _plain("users", [(user,) for user in self.users], self.said)
         return {
             "format": _FORMAT,
@@ -90,7 +89,6 @@ class History(NamedTuple):
 def _plain(
     part: str, names: Sequence[tuple[str, ...]], columns: Mapping[str, Floats]
 ) -> list[dict[str, Any]]:
-    """The entries of a list, without fields that no task has shown."""
     entries = []
     for row, name in enumerate(names):
         own = {
@@ -103,7 +101,7 @@ def _plain(
 
 
 def _filled(rows: Floats, count: int) -> Floats:
-    """That many rows: missing rows are zeros, rows beyond the number belong to no job."""
+    """That many rows: missing rows are zeros, and rows beyond the number belong to no job."""
     found = np.zeros((count, rows.shape[1]))
     known = min(count, len(rows))
     found[:known] = rows[:known]
@@ -119,7 +117,6 @@ def _row(field: str, values: Any, count: int | None) -> Floats:
 
 
 def _entries(found: Mapping[str, Any], part: str) -> tuple[list[Any], dict[str, Floats]]:
-    """Names of the entries of a list, and rows of their fields."""
     entries = found.get(part)
     if not isinstance(entries, list):
         raise ValueError(f"history.{part} = {shown(entries)}: a list is needed")
@@ -148,7 +145,7 @@ def _entries(found: Mapping[str, Any], part: str) -> tuple[list[Any], dict[str, 
 
 
 def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
-    """A history as `Scheduler.history` says it, or a file of that; ValueError if it is none."""
+    """A history as `Scheduler.history` returns it, or a file of one; ValueError otherwise."""
     if isinstance(history, Mapping):
         found: Any = history
     else:

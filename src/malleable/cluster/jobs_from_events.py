@@ -18,8 +18,6 @@ _PHASES = (("maps", "map_seconds"), ("reduces", "reduce_seconds"))
 
 
 class _Job:
-    """A job at the end of a record."""
-
     def __init__(self, columns: dict[str, npt.NDArray[Any]], row: int, now: float) -> None:
         self.told = {name: columns[name][row] for name in SCHEDULER_COLUMNS if name in columns}
         self.arrival = min(float(columns["arrival"][row]), now)
@@ -33,38 +31,19 @@ class _Job:
         self.seen: list[list[Floats]] = [[], []]
 
     def seconds(self, phase: int) -> Floats:
-        """Of each task: as seen, the others' as the mean of those, else as it was estimated."""
+        """Seconds of each task: as seen; for other tasks the mean of the seen ones, or else the estimate."""
         seen = np.concatenate([*self.seen[phase], np.empty(0)])[: self.tasks[phase]]
         usual = float(seen.mean()) if len(seen) else self.estimate[phase]
         return np.append(seen, np.full(self.tasks[phase] - len(seen), usual))
 
 
 def jobs_from_events(path: str | PathLike[str]) -> tuple[ClusterJobs, Cluster]:
-    """Jobs of a file of events, and the cluster that they ran on.
+    """Jobs of a file of events (`malleable.Scheduler`, ``record=``), by arrival, and the cluster that they
+    ran on. O(bytes + tasks).
 
-    Parameters
-    ----------
-    path : path
-        As `malleable.Scheduler` with ``record=`` writes it.
-
-    Returns
-    -------
-    ClusterJobs
-        By arrival; weights and deadlines as they were last, jobs that were cancelled as if they had not been.
-        Seconds of tasks are on a node of rate 1: where it was not told on which node they ran, on one of mean
-        rate.
-    Cluster
-        With the nodes that left and returned; other changes of their slots are left out.
-
-    Raises
-    ------
-    ValueError
-        Not a file of events, or one that is cut; no job.
-
-    Notes
-    -----
-    O(bytes + tasks).
-    """
+    Weights and deadlines are the last ones; jobs that were cancelled are left out. Seconds of tasks are on a
+    node of rate 1, or of the mean rate if the node is unknown. The cluster has the nodes that left and
+    returned, but no other changes of slots. ValueError: not a file of events, a cut one, or no job."""
     header, data, at = read_events(path)
     cluster = cluster_of(header)
     slots = np.maximum(cluster.map_slots + cluster.reduce_slots, 1)
@@ -106,7 +85,7 @@ def _ended(
     rate: Floats,
     usual: float,
 ) -> None:
-    """Seconds of tasks that ended, where they were told, on a node of rate 1."""
+    """Seconds of tasks that ended, if reported, on a node of rate 1."""
     ids, phase, seconds = (columns[name].tolist() for name in ("ids", "phase", "seconds"))
     count = columns["count"].tolist() if "count" in columns else [1] * len(ids)
     node = columns["node"].tolist() if "node" in columns else [-1] * len(ids)
@@ -132,7 +111,7 @@ def _updated(
 def _changed(
     cluster: Cluster, columns: dict[str, npt.NDArray[Any]], now: float
 ) -> list[dict[str, Any]]:
-    """Nodes that left or returned: without a slot, or with any."""
+    """Nodes that left or returned: slots became 0, or more than 0."""
     slots = columns["map_slots"].copy()
     if "reduce_slots" in columns:
         slots = slots + columns["reduce_slots"]
@@ -162,7 +141,6 @@ def _table(jobs: list[_Job], cluster: Cluster) -> ClusterJobs:
 
 
 def _optional(jobs: list[_Job], users: list[str]) -> dict[str, Any]:
-    """Speed-ups, and users and programs, which a record knows by numbers, as far as there are any."""
     found: dict[str, Any] = {}
     if any(job.speedup is not None for job in jobs):
         found["speedup"] = [job.speedup for job in jobs]

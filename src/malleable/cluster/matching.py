@@ -28,7 +28,7 @@ class ClassMatching(NamedTuple):
     growth : float
         The paper's lambda: all arrival rates times this can just be served; infinity if no job comes.
     share : ndarray of float64, shape (F, M)
-        The paper's delta: part of node j's time for class i. Nodes of one type have the same.
+        The paper's delta: part of node j's time for class i, equal for nodes of one type.
     suggested : ndarray of bool, shape (F, M)
         Whether class i belongs to the set SC_j of node j.
     """
@@ -44,25 +44,22 @@ class ClassMatching(NamedTuple):
 
 @by_value()
 class AdaptiveMatching(NamedTuple):
-    """The last solution of the linear programs, and the rates at the time that was asked for;
-    `Scheduler.matching` returns it.
-
-    A row of the arrays is a class of jobs. A column is a group of nodes that are alike.
+    """The last solution of the linear programs, and the present rates. A row of the arrays is a class of
+    jobs, a column a group of alike nodes.
 
     Attributes
     ----------
     classes : tuple of (priority, program)
-        The class of each row. A program is a name. If jobs have no programs, it is a tuple of the orders of
+        The class of each row. A program is a name, or for jobs without programs a tuple of the orders of
         magnitude of their tasks.
     nodes : list of ndarray
         The nodes of each column.
     arrival_rates, minimum_arrival_rates : ndarray of float64, shape (F,)
-        Jobs of the class that arrive in a second: all jobs, and jobs of users with a minimum share.
+        Jobs of the class that arrive in a second: all, and those of users with a minimum share.
     execution_rates : ndarray of float64, shape (F, R)
         Jobs of the class that one node of the column could serve in a second.
     share, minimum_share : ndarray of float64, shape (F, R)
-        delta' (for fairness) and delta (for minimum shares) of the paper. Above 0: nodes of the column are
-        suggested to jobs of the class.
+        The paper's delta' (fairness) and delta (minimum shares). Above 0: the nodes are suggested to the class.
     solves : int
         How often the programs have been solved.
     """
@@ -78,7 +75,7 @@ class AdaptiveMatching(NamedTuple):
 
 
 def check_solver() -> Any:
-    """HiGHS; ImportError that says how to install it."""
+    """Import HiGHS, or raise an ImportError that says how to install it."""
     return library("highspy", "matching classes", "'malleable[lp]'")
 
 
@@ -108,16 +105,15 @@ def match_classes(
     Parameters
     ----------
     arrival_rates : array_like of float, shape (F,)
-        alpha, jobs a second; at least 0.
+        alpha, jobs a second.
     execution_rates : array_like of float, shape (F, M)
         mu, jobs a second that the whole node could serve; 0: the class cannot run there.
     group : bool
-        Solve for types rather than nodes. Nodes are of one type if their columns are equal. Lambda is the
-        same, and every node of a type gets the same shares. False: one column for each node, as the paper
-        prints it.
+        Solve for types of nodes (equal columns), with the same lambda, and equal shares within a type. False:
+        for each node, as the paper prints it.
     serve_idle : bool
-        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share
-        0. False: it is suggested to no node, as the paper prints it.
+        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share 0.
+        False: to no node, as the paper prints it.
 
     Returns
     -------
@@ -134,7 +130,6 @@ def match_classes(
     See Also
     --------
     malleable.Adaptive : The policy that follows the matching.
-    malleable.read_cluster : Reads the classes of nodes.
 
     Notes
     -----
@@ -175,7 +170,7 @@ def match_classes(
 
 
 def resource_shares(alpha: Floats, mu: Floats, count: Floats) -> Floats:
-    """Shares of resources that stand for so many nodes each; checked input."""
+    """Shares of resources, each of which stands for ``count`` nodes; input is checked."""
     check_solver()
     share = np.zeros(mu.shape)
     come = np.flatnonzero(alpha > 0.0)
@@ -198,7 +193,7 @@ def _types(mu: Floats) -> tuple[Integers, Integers]:
 
 
 def _solve(alpha: Floats, capacity: Floats) -> Floats:
-    """Shares at the chosen vertex; capacity[i, g]: jobs a second of class i that all of g serves."""
+    """Shares at the chosen vertex; capacity[i, g]: jobs of class i that all nodes of g serve in a second."""
     # In units in which equal shares for all give growth 1, so that 1 <= growth <= F.
     equal = float((capacity.sum(axis=1) / alpha).min()) / len(alpha)
     # A class that needs less than a ten-millionth of everything is taken to need that much.
@@ -256,7 +251,7 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
     program.a_matrix_.value_ = value
 
     class Quiet(highspy.Highs):  # type: ignore[misc]
-        """Since 1.16 a solver prints a line as soon as callbacks are there, before options can be set."""
+        """Since version 1.16 a solver prints a line as soon as it has callbacks, before options can be set."""
 
         def enableCallbacks(self) -> None:  # noqa: N802
             pass

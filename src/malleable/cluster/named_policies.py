@@ -25,15 +25,13 @@ _Speedups = tuple[float | Floats | None, ...] | None
 
 
 def policy_name(policy: Any) -> str:
-    """What records and summaries call a policy: its name, or that of a function or class."""
+    """The name of a policy in records and summaries: its own, or that of a function or class."""
     if isinstance(policy, str):
         return policy
     return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
 
 
 class PolicyState(dict[str, Any]):
-    """The state that a policy function gets; its entries are attributes, too."""
-
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
@@ -42,7 +40,6 @@ class PolicyState(dict[str, Any]):
 
 
 def _takes_time(function: Any) -> bool:
-    """Whether a function is one of the state and the time, by its parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -53,7 +50,7 @@ def _takes_time(function: Any) -> bool:
 
 
 def check_generic(policy: Any, generic: bool) -> None:
-    """ValueError for a policy of flows on a cluster whose maps and reduces have slots of their own."""
+    """ValueError for a policy of flows on a cluster with separate map and reduce slots."""
     if isinstance(policy, str) and policy.startswith("flowflex") and not generic:
         raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
 
@@ -67,7 +64,7 @@ def core_policy(
     tables: _Speedups = None,
     jobs: int = 0,
 ) -> Any:
-    """What the core asks: a policy by its name, an `Adaptive`, or one of your own."""
+    """The core's policy: by its name, an `Adaptive`, or a function of your own."""
     if isinstance(policy, _core.ClusterPolicy):
         return policy
     if policy in ("adaptive", "adaptive-literal"):
@@ -91,8 +88,8 @@ def core_policy(
 
 
 def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
-    """What a name stands for: some are another rule where jobs are rigid, and "auto" where kinds of nodes
-    suit jobs differently, as long as there is nothing that it alone knows."""
+    """The rule of a name: some names are another rule if jobs are rigid, and "auto" if kinds of nodes suit
+    jobs differently, unless the jobs have something that only auto knows."""
     plain = jobs.flow is None and not (jobs.min_map_slots.any() or jobs.min_reduce_slots.any())
     if policy == "auto" and jobs.rated is not None and plain:
         return "adaptive-finish"
@@ -107,8 +104,8 @@ def partitions_of(jobs: ClusterJobs, cluster: Cluster) -> dict[str, Any]:
 
 
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
-    """What jobs run, and for whom: jobs of the same are runs of one another. For adaptive policies, which
-    make classes of programs, for anybody."""
+    """Program and user of each job: jobs with equal pairs are runs of one another. For adaptive policies,
+    which make classes of programs, the user does not count."""
     if jobs.program is None:
         return []
     anybody = isinstance(policy, Adaptive) or policy in ("adaptive", "adaptive-literal")
@@ -133,7 +130,7 @@ def _own_policy(policy: Any, generic: bool) -> Any:
 
 
 def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
-    """The objective of so many jobs, or where their number is not known one for all."""
+    """The objective of ``count`` jobs; without a count, one for all."""
     goal = parse_objective(objective, count)
     kind = goal.kind()
     if goal.custom or (count is None and (kind is None or kind.uses_sla)):
@@ -142,7 +139,7 @@ def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
 
 
 def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -> Floats | None:
-    """The p of s^p by job, or of rates what comes nearest to it; None: 1 for all."""
+    """The p of s^p by job, the nearest one for a job with rates; None: 1 for all."""
     if speedups is None and "speedup" not in settings:
         return None
     return np.array(_exponents(speedups, settings, count)[0], dtype=np.float64)
@@ -151,7 +148,7 @@ def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -
 def _exponents(
     speedups: _Speedups, settings: Mapping[str, Any], jobs: int
 ) -> tuple[list[float], list[int]]:
-    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
+    """For each job the p of s^p that is nearest to its rates, and how many slots still speed it up."""
     common = settings.get("speedup", 1.0)
     known: dict[int, tuple[float, int]] = {}
     rows = []
@@ -210,7 +207,7 @@ def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict
 
 
 def arguments_of(file: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    """Arguments of their own: as they are given, or else (None) as a cluster's file says."""
+    """Arguments of the simulation: as they are given, or else (None) as a cluster's file says."""
     found = dict(given)
     for name, value in file.items():
         if found.get(name, 0) is None:
@@ -259,7 +256,7 @@ _NO_ORDER = {"order": f"only {', '.join(_ORDERED)} have a queue that it puts in 
 def without_effect(
     jobs: ClusterJobs, policy: Any, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> list[str]:
-    """What is to be told of options that change nothing for these jobs, or under this policy."""
+    """Warnings about options that change nothing for these jobs, or under this policy."""
     name_of = policy_name(policy)
     unused = _NO_QUEUE if name_of in _QUEUES else {}
     if name_of not in _ORDERED:
@@ -280,7 +277,6 @@ def without_effect(
 def policy_settings(
     hysteresis: float | None, effort: int | None, at_least_one: bool | None, by_user: bool
 ) -> dict[str, Any]:
-    """Arguments of their own as the core takes options."""
     return {
         "hysteresis": float(hysteresis or 0.0),
         "effort": effort,

@@ -136,7 +136,6 @@ def _entries(
 
 
 def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Groups of equal nodes, each with a name and with slots of both kinds."""
     if not isinstance(nodes, Sequence) or not all(isinstance(node, Mapping) for node in nodes):
         like = "[{'count': 3, 'slots': 2}]"
         raise ValueError(f"nodes = {shown(nodes)}: expected a list of mappings, such as {like}")
@@ -156,7 +155,6 @@ def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _with_both_slots(where: str, node: dict[str, Any]) -> dict[str, Any]:
-    """The group with slots of both kinds, without ``slots``, which stand for both."""
     slots, maps, reduces = node.pop("slots"), node["map_slots"], node["reduce_slots"]
     if slots is not None and not maps is reduces is None:
         raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
@@ -213,8 +211,6 @@ class Cluster(Table):
     See Also
     --------
     malleable.read_cluster : Reads one from a TOML file.
-    malleable.Scheduler : Decides who runs where on it.
-    malleable.simulate : Runs jobs on it.
 
     Notes
     -----
@@ -293,7 +289,6 @@ class Cluster(Table):
     _repr_html_ = as_html
 
     def columns(self) -> dict[str, Any]:
-        """Columns of the nodes for the core, by name."""
         found = {name: getattr(self, name) for name in (*_COLUMNS, *_ROOM)}
         return {name: column for name, column in found.items() if column is not None}
 
@@ -321,8 +316,7 @@ class Cluster(Table):
         ----------
         jobs : ClusterJobs
         load : float
-            Work over the slots' time between the first and the last arrival, above 0; both kinds of slots
-            get this load (rounded up to a whole slot).
+            Work over the slots' time between the first and the last arrival, above 0, of both kinds of slots.
         map_slots_per_node : int
             The last node may have fewer; reduce slots are spread evenly.
         generic : bool
@@ -374,7 +368,6 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
     See Also
     --------
     malleable.Cluster : What is returned.
-    malleable.simulate : Takes the file's path, too.
 
     Notes
     -----

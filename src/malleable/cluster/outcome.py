@@ -28,7 +28,6 @@ _OF_FLOWS = _OF_USERS | {"max_response": "max_response", "max_stretch": "max_str
 
 
 def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, Floats]:
-    """Finished rows, their responses and their work."""
     rows = np.flatnonzero(np.isfinite(found["completion"]))
     response = np.maximum(found["completion"][rows] - jobs.arrival[rows], 0.0)
     return rows, response, (jobs.map_work + jobs.reduce_work)[rows]
@@ -89,7 +88,7 @@ def summary_of(
 
 
 def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[str, float]:
-    """Lateness of finished jobs with deadlines, and what the SLAs of all jobs cost so far."""
+    """Lateness of finished jobs with deadlines, and the cost of the SLAs of all jobs so far."""
     summary = {}
     rows = np.flatnonzero(np.isfinite(completion) & np.isfinite(jobs.deadline))
     if len(rows):
@@ -109,7 +108,7 @@ def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[s
 
 
 def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
-    """Responses and stretches of flows all of whose jobs have finished."""
+    """Responses and stretches of flows whose jobs have all finished."""
     names, flow = numbered(jobs.flow or ())
     count = len(names)
     arrival, work = np.full(count, math.inf), np.zeros(count)
@@ -142,7 +141,7 @@ def records_of(
     found: Mapping[str, Any],
     trace: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
-    """One row a finished job; with a trace (and its slots) the slots that it really held."""
+    """One row for each finished job; with a trace (and its slots) the slots that it really held."""
     rows, _, _ = _outcome(jobs, found)
     # Whoever reads records for Batsim expects sets of slots. Tasks come and go: without a trace only
     # their greatest number at once is known, and the slots are numbered from 0.

@@ -54,7 +54,6 @@ class Adaptive:
     See Also
     --------
     malleable.match_classes : The pairs of job and node classes that the policy follows.
-    malleable.Scheduler : Takes the policy for a cluster that lives.
 
     Notes
     -----
@@ -94,10 +93,8 @@ class Adaptive:
 
     @classmethod
     def literal(cls, max_wait: float = math.inf) -> Adaptive:
-        """As printed: nodes one by one, no fallback, solved at every arrival, nothing forgotten.
-
-        Jobs can starve. ``max_wait`` [s], which is not in the paper, limits their wait.
-        """
+        """As the paper prints it: nodes one by one, no fallback, solved at every arrival, nothing forgotten.
+        Jobs can starve. ``max_wait`` [s], which is not in the paper, limits their wait."""
         return cls(
             grouped=False,
             by_slots=False,
@@ -110,10 +107,9 @@ class Adaptive:
         )
 
     def core_options(self) -> dict[str, Any]:
-        """Options for the core, by name."""
         return {name: getattr(self, name) for name in (*_FLAGS, *_NUMBERS)}
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
-        """A function of arrival rates, execution rates and numbers of nodes that gives shares."""
+        """A function of arrival rates, execution rates and numbers of nodes that returns shares."""
         check_solver()
         return resource_shares

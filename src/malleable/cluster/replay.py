@@ -34,7 +34,6 @@ class Replay(NamedTuple):
     See Also
     --------
     malleable.replay : Runs a record again under another policy.
-    malleable.Scheduler : Records what it is told.
 
     Notes
     -----
@@ -98,7 +97,6 @@ def replay(
     See Also
     --------
     malleable.Replay : What is returned.
-    malleable.simulate : Runs a table or a trace.
 
     Notes
     -----

@@ -1,5 +1,5 @@
-"""The scheduler of a cluster that an engine tells what happened: how many slots each job gets, and which
-tasks start where."""
+"""The scheduler of a cluster: an engine tells it what happened, and it says how many slots each job gets, and
+which tasks start where."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ _Name = TypeVar("_Name", str, tuple[str, str])
 
 @by_value()
 class TaskStarts(NamedTuple):
-    """Tasks that start now, one row for each task.
+    """Tasks that start now, one row for each task; arrays of int64, shape (T,).
 
     Attributes
     ----------
-    ids : ndarray of int64, shape (T,)
+    ids : ndarray
         The job of the task.
-    phase : ndarray of int64, shape (T,)
+    phase : ndarray
         0: a map task; 1: a reduce task.
-    task : ndarray of int64, shape (T,)
+    task : ndarray
         If the job has blocks: number of the map task. Otherwise -1: start any waiting task of the job.
-    node : ndarray of int64, shape (T,)
+    node : ndarray
         The node on which the task starts.
     """
 
@@ -68,19 +68,16 @@ class TaskStarts(NamedTuple):
 
 @by_value(without=("_assessment", "_calls", "_scheduler"))
 class SchedulerDecision(ExplainedDecision, AssessedDecision):
-    """How many slots each job should have; see `BaseDecision`.
+    """How many slots each job should have; `malleable.epoch.BaseDecision` has the other attributes.
 
     Attributes
     ----------
-    ids : ndarray of int64, shape (n,)
-        By arrival.
-    slots : ndarray of int64, shape (n,), or (n, 2) where maps and reduces have slots of their own
     value, lower_bound : float or None
-        The objective of the jobs that are here, and a number that no schedule can beat. Both take jobs for
-        divisible, as `malleable.Epoch` does: the estimated work of all tasks that have not ended, on at most
-        as many slots as there are such tasks, without minima. They are worked out when you first ask, which
-        has to be before you tell the scheduler more. None if slots of maps and of reduces differ, if the
-        policy makes no plan (plans are made for ``auto flex fair fifo wdeq hesrpt``).
+        The objective of the present jobs, and a number that no schedule can beat. Both take jobs for
+        divisible: the estimated work of all unfinished tasks, on at most as many slots as such tasks, without
+        minima. They are worked out when you first ask, which must be before you tell the scheduler more. None
+        if maps and reduces have separate slots, or for policies without plans (``auto flex fair fifo wdeq
+        hesrpt`` have them).
     gap : float or None
         As `malleable.Plan` has it.
     """
@@ -95,7 +92,7 @@ class SchedulerDecision(ExplainedDecision, AssessedDecision):
         return self._scheduler._assess(self) if self._scheduler else (None, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy keeps value and bound if they were asked for, and has none otherwise."""
+        """A copy keeps value and bound only if they were asked for."""
         own = (self.now, self.ids, self.slots, self.changed, self._bound, self._key)
         return type(self), (*own, None, self._calls, self._assessment)
 
@@ -112,31 +109,28 @@ class SchedulerDecision(ExplainedDecision, AssessedDecision):
 class Scheduler(Checkpointed):
     """Decides which job gets how many slots, and which tasks start where, for any engine.
 
-    You tell it what happened, in bulk, and it keeps counts and estimates. If you ask, it says how many
-    slots each job should have, why, and which tasks to start where.
+    You tell it what happened, in bulk, and it keeps counts and estimates. If you ask, it says how many slots
+    each job should have, why, and which tasks to start where.
 
     Parameters
     ----------
     cluster : Cluster, mapping or path
         Nodes and users.
     policy : str, Adaptive or function, optional
-        A name, as for a simulated cluster (``auto``: the property `rule` says what it does now), or a
-        function ``policy(state, now) -> slots`` of your own (see Notes).
+        A name, as for a simulated cluster (``auto``: the property `rule` says what it does now), or a function
+        ``policy(state, now) -> slots`` of your own (see Notes).
     objective : str
         ``sum:KIND`` or ``max:KIND``, as for `malleable.Epoch`.
-    hysteresis, effort, at_least_one, by_user
-        Options of the policy: see ``docs/options.md``.
+    hysteresis, effort, at_least_one, by_user, **options
+        Options of policies and of the scheduler by name: ``docs/options.md``, ``malleable simulate --options``.
     learn : bool
-        True: the scheduler improves the seconds that you give for tasks (0: not known). It uses the times of
-        the job's own tasks, how wrong the given seconds were for finished jobs, and earlier jobs of the same
-        program and user. False: only `update` changes the seconds.
+        True: improve the given seconds of tasks (0: not known) by the times of the job's own tasks, by how
+        wrong statements for finished jobs were, and by earlier jobs of the same program and user. False: only
+        `update` changes the seconds.
     history : mapping or path, optional
         What another scheduler has learnt: its `history`, or a JSON file of it.
     record : path, optional
         A file to which all calls are written, for `malleable.replay`; `close` ends it.
-    **options
-        Options of policies and of the scheduler by name. The page ``docs/options.md`` and ``malleable
-        simulate --options`` list them with their meanings and defaults.
 
     Raises
     ------
@@ -146,42 +140,39 @@ class Scheduler(Checkpointed):
     See Also
     --------
     malleable.Epoch : Jobs that are divisible, without nodes and tasks.
-    malleable.Executor : Runs calls by such a scheduler.
-    malleable.simulate : Runs it on jobs from a table or a trace.
 
     Notes
     -----
-    Events may come late, twice or never. If a task ends that was never reported as started, the scheduler
-    takes it to have started. Impossible events are ignored, and calls return how many tasks were ignored.
-    Only `finish` and `remove` end a job. Times never fall: an event that you tell late counts from the
-    latest time told. If your engine shows only how many tasks wait and run, tell these counts by `observe`.
-    The scheduler then estimates task times from the slot-seconds in which tasks ran.
+    All methods take ``now``, the absolute time [s], by default the latest time told; times never
+    fall, and an event that you tell late counts from the latest time. ``ids`` are the ids that `add` returned.
 
-    A policy of your own gets ``state``, whose entries are attributes and keys: ``state.work`` is
-    ``state["work"]``. The entries are arrays:
+    Events may come late, twice or never. A task that ends without a reported start is taken to have started.
+    Impossible events are ignored, and calls return how many tasks were ignored. Only `finish` and `remove`
+    end a job. If your engine shows only how many tasks wait and run, use `observe`; task times then follow
+    from slot-seconds.
 
-    - One entry for each job that is here: ``ids``, ``arrival``, ``weight``, ``deadline``, ``user``, ``size``
-      (the work when the job came), ``attained`` (slot-seconds of its ended tasks), ``speedup`` (p, if s slots
-      are s^p times as fast as one).
+    A policy of your own gets ``state``, whose entries are attributes and keys (``state.work``,
+    ``state["work"]``), and arrays:
+
+    - One entry for each present job: ``ids``, ``arrival``, ``weight``, ``deadline``, ``user``, ``size`` (the
+      work at arrival), ``attained`` (slot-seconds of its ended tasks), ``speedup`` (p, if s slots are s^p
+      times as fast).
     - By phase, shape (n, 2): the numbers of tasks ``waiting``, ``running`` and ``finished``, and ``ready`` (1
       if tasks of the phase may start).
-    - ``work`` (the estimated work left), ``spread`` (the standard deviation of ``work``; infinity: not known),
-      ``min_slots`` and ``max_slots``: one entry for each job, or two columns if maps and reduces have slots of
-      their own.
-    - ``capacity`` and ``free``: all slots, and the slots that are free.
+    - ``work`` (estimated work left), ``spread`` (its standard deviation; infinity: not known), ``min_slots``
+      and ``max_slots``: one entry for each job, or two columns if maps and reduces have separate slots.
+    - ``capacity`` and ``free``: all slots, and the free ones.
 
-    The function returns slots: one number for each job, or two columns. The same function runs in
-    `malleable.simulate`. If the function may return other slots only because time has passed, set
-    ``policy.depends_on_time = True``. A compiled function runs without the interpreter's lock: one of
-    ``numba.njit`` (extra ``custom``; it can read entries as attributes only), a ``numba.cfunc``, or any
-    object that has the address of a C function as ``address``. The type of the C function is
-    ``malleable_policy`` in ``malleable/scheduler/policy_state.h``.
+    It returns slots: one number for each job, or two columns; it also runs in `malleable.simulate`. If it may
+    return other slots only because time has passed, set ``policy.depends_on_time = True``. A compiled
+    function runs without the interpreter's lock: of ``numba.njit`` (extra ``custom``; entries as attributes
+    only), a ``numba.cfunc``, or an object with the ``address`` of a C function ``malleable_policy``
+    (``malleable/scheduler/policy_state.h``). If your policy raises an error in a call, the events before the
+    error count.
 
-    A wrong call changes nothing. But if your own policy raises an error in a call, the events before the
-    error count. Only one thread at a time may use an object; a second one gets a RuntimeError. Copies and
-    pickles go on as the original would (a pickle loads in the same version only). An event takes O(log jobs).
-    A decision takes O(jobs), and the time of the policy. Source: FLEX, sections 1, 2 and 4.2; FlowFlex,
-    section 5.2.
+    Only one thread at a time may use an object; a second one gets a RuntimeError. Copies and pickles go on as
+    the original would (a pickle loads in the same version only). An event takes O(log jobs), a decision
+    O(jobs) and the time of the policy. Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
 
     Examples
     --------
@@ -252,7 +243,7 @@ class Scheduler(Checkpointed):
 
     @guarded
     def close(self) -> None:
-        """End the file that calls were recorded in."""
+        """End the file of recorded calls."""
         if self._writer is not None:
             self._writer.close()
         self._writer = None
@@ -294,7 +285,7 @@ class Scheduler(Checkpointed):
 
     @property
     def cluster(self) -> Cluster:
-        """The nodes and users, as they were at first."""
+        """The nodes and users at the beginning."""
         return self._cluster
 
     @property
@@ -309,10 +300,8 @@ class Scheduler(Checkpointed):
 
     @property
     def next_time(self) -> float:
-        """When to ask again although nothing happens, because a job has waited long enough [s].
-
-        See the options ``delay`` and ``ageing``. Infinity: no job waits so.
-        """
+        """When to ask again although nothing happens, because a job has waited long enough [s] (options
+        ``delay``, ``ageing``); infinity: never."""
         return self._core.next
 
     @guarded
@@ -324,30 +313,21 @@ class Scheduler(Checkpointed):
         max_slots: npt.ArrayLike | None = None,
         parents: Sequence[npt.ArrayLike] | None = None,
     ) -> Integers:
-        """Add jobs.
+        """Add jobs at the time ``now``. Returns their ids, which are never used twice.
 
         Parameters
         ----------
         jobs : ClusterJobs
-            ``maps``, ``reduces``, their seconds as estimated on nodes of rate 1 (the mean counts; copying is
-            part of a reduce task's), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
-            ``min_map_slots``, ``min_reduce_slots``, ``width``, ``requested``, ``user``, ``program`` (empty:
-            not known), ``flow``, ``after``; for adaptive policies also ``rate`` by name of nodes and
-            ``block`` (other policies refuse ``rate``: they learn how fast nodes are from tasks that end
-            there). A job comes when the jobs in its ``after`` have finished. Add all jobs of a flow in one
-            call.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
+            Of its columns ``maps``, ``reduces``, their estimated seconds on nodes of rate 1 (the mean counts;
+            copying is a part of reduce tasks), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
+            minima, ``width``, ``requested``, ``user``, ``program`` (empty: not known), ``flow`` and
+            ``after``. Adaptive policies also use ``rate`` and ``block``; others refuse ``rate``, and learn
+            it. Add all jobs of a flow in one call. A job comes when the jobs in its ``after`` have finished.
         max_slots : array_like of int, shape (J,), optional
-            Slots that a job may hold at once (of each kind, if maps and reduces have slots of their own),
-            at least 1 and its minima; any number by default.
+            Slots that a job may hold at once (of each kind, if kinds are separate), at least 1 and its
+            minima; by default any number.
         parents : sequence of array_like of int, J entries, optional
-            For each job, ids of earlier jobs for which it waits, beside the jobs in its ``after``.
-
-        Returns
-        -------
-        ndarray of int64
-            Ids, never used twice.
+            For each job, ids of earlier jobs for which it waits, too.
         """
         jobs, moment = table_of(jobs, ClusterJobs), self._moment(now)
         count = len(jobs)
@@ -427,7 +407,8 @@ class Scheduler(Checkpointed):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tell tasks that started and that `assign` did not start.
+        """Tell tasks that started without `assign`. Returns how many were ignored: none waited, or the job
+        had left.
 
         Parameters
         ----------
@@ -438,12 +419,7 @@ class Scheduler(Checkpointed):
         count : array_like of int, optional
             Number of tasks of each entry; by default one.
         now : float, optional
-            Absolute time [s]; the latest time told by default.
-
-        Returns
-        -------
-        int
-            Tasks that were ignored, because no task of the job waited or the job had left.
+            Absolute time [s].
         """
         return self._report("started", ids, now, phase=phase, count=count)
 
@@ -459,7 +435,7 @@ class Scheduler(Checkpointed):
         copying: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tell tasks that have ended well.
+        """Tell tasks that have ended well. Returns how many were ignored.
 
         Parameters
         ----------
@@ -470,14 +446,9 @@ class Scheduler(Checkpointed):
         node : array_like of int, optional
             Where each task ran; -1: unknown.
         copying : array_like of float, optional
-            For reduce tasks: how many of their ``seconds`` they copied, not counting time in which they waited
-            for maps [s]; NaN: unknown. If you tell this, and do not set ``slow_start``, reduce tasks may start
-            before all maps have ended. With the option ``take_back``, call `take_back` before `assign`.
-
-        Returns
-        -------
-        int
-            Tasks that were ignored, as in `started`.
+            For reduce tasks: for how many of their ``seconds`` they copied, without waiting for maps [s];
+            NaN: unknown. With it, and without ``slow_start``, reduce tasks may start before all maps have
+            ended. See `take_back`.
         """
         columns = {"count": count, "node": node, "seconds": seconds, "copying": copying}
         return self._report("ended", ids, now, phase=phase, **columns)
@@ -492,20 +463,10 @@ class Scheduler(Checkpointed):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tell tasks that failed or were killed and will run again.
+        """Tell tasks that failed or were killed and will run again. Returns how many were ignored.
 
-        Parameters
-        ----------
-        ids, phase, count, now
-            As in `started`.
-        task : array_like of int, optional
-            Numbers of the tasks, as `assign` gave them; only needed for tasks with blocks.
-
-        Returns
-        -------
-        int
-            Tasks that were ignored, as in `started`.
-        """
+        ``task`` are numbers of the tasks as `assign` gave them, only needed for tasks with blocks; ``ids``,
+        ``phase``, ``count`` and ``now`` are as in `started`."""
         return self._report("failed", ids, now, phase=phase, count=count, task=task)
 
     @guarded
@@ -518,31 +479,16 @@ class Scheduler(Checkpointed):
         count: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> int:
-        """Tell finished maps that will run again because their output is gone.
-
-        Parameters
-        ----------
-        ids, phase, task, count, now
-            As in `failed`.
-
-        Returns
-        -------
-        int
-            Tasks that were ignored, as in `started`.
-        """
+        """Tell finished maps that will run again because their output is gone: ``ids``, ``phase``, ``task``,
+        ``count``, ``now`` and result as in `failed`."""
         return self._report("lost", ids, now, phase=phase, count=count, task=task)
 
     @guarded
     def ready(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
     ) -> None:
-        """Let tasks of a phase start now, also if ``slow_start`` does not allow it yet.
-
-        Parameters
-        ----------
-        ids, phase, now
-            As in `started`; the phase is 1, reduce, by default.
-        """
+        """Let tasks of a phase (by default 1, reduce) start now, also if ``slow_start`` does not allow it
+        yet; ``ids``, ``phase`` and ``now`` as in `started`."""
         self._report("ready", ids, now, phase=phase)
 
     @guarded
@@ -558,22 +504,17 @@ class Scheduler(Checkpointed):
         seconds: npt.ArrayLike | None = None,
         now: float | None = None,
     ) -> None:
-        """Set counts of tasks; they replace all that was told before.
+        """Set counts of tasks at the time ``now``; they replace all that was told before.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
         pending, running, done, failed : array_like of int, shape (n, 2), (n,) or a number
-            How many tasks wait, run, have ended well, and have failed and will not run again. One column or
-            number is for maps only.
+            How many tasks wait, run, ended well, and failed for good. One column or number is for maps only.
         elapsed : array_like of float, shape as above, optional
-            How long the running tasks have run so far, all together [s]; unknown by default. If you tell no
-            task times, the estimate is more exact with it.
+            How long all running tasks together have run [s]; it makes estimates from counts more exact.
         seconds : array_like of float, shape as above, optional
-            The mean time of the tasks that have ended [s]. NaN, the default: it is estimated from the
-            counts.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
+            The mean time of the ended tasks [s]. NaN, the default: it is estimated from the counts.
         """
         rows = ids_of(ids)
         counts = {"pending": pending, "running": running, "done": done, "failed": failed}
@@ -602,20 +543,16 @@ class Scheduler(Checkpointed):
         user: str | Sequence[str] | None = None,
         now: float | None = None,
     ) -> None:
-        """Change jobs; columns that you leave out stay as they were.
+        """Change jobs, by ``ids``, at the time ``now``; columns that you leave out stay.
 
         Parameters
         ----------
-        ids : array_like of int, shape (n,)
-            As `add` returned them.
         weight, deadline, map_seconds, reduce_seconds, min_map_slots, min_reduce_slots : array_like, optional
             As in `malleable.ClusterJobs`.
         max_slots : array_like of int, optional
-            As in `add`, and it may be 0: no task of the job starts until you change it again.
+            As in `add`; it may be 0: no task of the job starts.
         user : str or sequence of str, optional
             Names, one for each job or one for all.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
         """
         rows = ids_of(ids)
         names = (user,) * len(rows) if isinstance(user, str) else tuple(user or ())
@@ -646,15 +583,8 @@ class Scheduler(Checkpointed):
     def set_users(
         self, users: Mapping[str, tuple[float, float]], *, now: float | None = None
     ) -> None:
-        """Set minimum and priority of users.
-
-        Parameters
-        ----------
-        users : mapping of str to (float, float)
-            By name: minimum [slots] and priority. Users have to be of the cluster, or of a job so far.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
-        """
+        """Set (minimum [slots], priority) of ``users`` by name, at the time ``now``. Users must be of the
+        cluster, or of a job so far."""
         numbers, people = [], []
         for name, (minimum, priority) in users.items():
             if name not in self._users or self._users[name] >= self._core.users:
@@ -674,9 +604,7 @@ class Scheduler(Checkpointed):
     def set_slots(
         self, nodes: npt.ArrayLike, slots: npt.ArrayLike, *, now: float | None = None
     ) -> None:
-        """Set slots of nodes.
-
-        If a node leaves, set its slots to 0, and report the tasks that ran there by `failed`.
+        """Set slots of nodes at the time ``now``. If a node leaves, set 0, and report its tasks by `failed`.
 
         Parameters
         ----------
@@ -685,8 +613,6 @@ class Scheduler(Checkpointed):
         slots : array_like of int, shape (n, 2), (n,) or a number
             Map slots and reduce slots of each node. One column or number counts for both. If slots run both
             maps and reduces, the first column counts.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
         """
         rows = ids_of(nodes, "nodes")
         moment = self._moment(now)
@@ -697,7 +623,6 @@ class Scheduler(Checkpointed):
     def _by_pool(
         self, name: str, slots: npt.ArrayLike, nodes: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Map and reduce slots of so many nodes; of generic slots no reduce slots."""
         array = array_of(name, given(name, slots))
         if array.ndim == 2 and array.shape != (nodes, 2):
             raise ValueError(f"{name} has shape {array.shape}, expected ({nodes}, 2)")
@@ -708,17 +633,8 @@ class Scheduler(Checkpointed):
 
     @guarded
     def set_processors(self, processors: str, *, now: float | None = None) -> None:
-        """Change the option ``processors``: whether tasks have processors of their own.
-
-        The scheduler keeps what it learnt from tasks so far.
-
-        Parameters
-        ----------
-        processors : str
-            As the option: ``unknown``, ``own`` or ``beyond``.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
-        """
+        """Change the option ``processors`` (``unknown``, ``own`` or ``beyond``) at the time ``now``. What was
+        learnt stays."""
         which = _PROCESSORS.index(checked_choice("processors", processors, _PROCESSORS))
         moment = self._moment(now)
         self._core.set_processors(which, moment)
@@ -726,15 +642,8 @@ class Scheduler(Checkpointed):
 
     @guarded
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
-        """Say where copies of the blocks of a job's map tasks are, before any of them started.
-
-        Parameters
-        ----------
-        job_id : int
-            The job.
-        nodes : array_like of int, shape (maps, copies)
-            Numbers of nodes. The option ``replicas`` must be above 0.
-        """
+        """Say on which ``nodes``, shape (maps, copies), the blocks of job ``job_id`` are, before its first
+        map task starts. The option ``replicas`` must be above 0."""
         places = array_of("nodes", nodes)
         if places.ndim != 2 or places.dtype.kind not in "iu":
             raise ValueError("nodes: whole numbers of shape (maps, copies) are needed")
@@ -744,29 +653,24 @@ class Scheduler(Checkpointed):
 
     @guarded
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
-        """Nodes on which copies of a job's blocks should be, as the policy wants it.
+        """Nodes for copies of a job's blocks, shape (blocks, copies), for `set_blocks`.
 
-        An adaptive policy names the nodes that the job's class is suggested to, in turn. Nodes that will serve
-        more of the class get more copies. If there are too few suggested nodes, other nodes get the rest.
+        An adaptive policy takes the nodes that are suggested to the job's class, in turn; nodes that will
+        serve more of the class get more copies. If these are too few, other nodes get the rest.
 
         Parameters
         ----------
         job_id : int
-            The job.
+            The job, which must have come.
         copies : int
             Copies of each block, at most the number of nodes.
         blocks : int, optional
             Number of blocks; the number of map tasks by default.
 
-        Returns
-        -------
-        ndarray of int64, shape (blocks, copies)
-            Numbers of nodes, for `set_blocks`.
-
         Raises
         ------
         ValueError
-            Also if the policy is none of the adaptive ones, or the job waits for other jobs.
+            Also if the policy is not adaptive.
         """
         row = ids_of([job_id], "job_id")
         number = check_whole("copies", copies, 1, len(self._cluster))
@@ -778,41 +682,24 @@ class Scheduler(Checkpointed):
 
     @guarded
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
-        """Tell jobs that are done; jobs that waited for them come.
-
-        Parameters
-        ----------
-        ids : array_like of int, shape (n,)
-            As `add` returned them.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
-        """
+        """Tell jobs, by ``ids``, that are done at the time ``now``; jobs that waited for them come."""
         moment, rows = self._moment(now), ids_of(ids)
         self._core.finish(rows, moment)
         self._log("finish", now=[moment], ids=rows)
 
     @guarded
     def remove(self, ids: npt.ArrayLike, now: float | None = None) -> None:
-        """Cancel jobs, and all jobs that wait for them.
-
-        Parameters
-        ----------
-        ids : array_like of int, shape (n,)
-            As `add` returned them.
-        now : float, optional
-            Absolute time [s]; the latest time told by default.
-        """
+        """Cancel jobs, by ``ids``, and all jobs that wait for them, at the time ``now``."""
         moment, rows = self._moment(now), ids_of(ids)
         self._core.remove(rows, moment)
         self._log("remove", now=[moment], ids=rows)
 
     @guarded
     def decide(self, now: float) -> SchedulerDecision:
-        """How many slots each job should have from now on.
+        """How many slots each job should have from ``now`` on.
 
-        Some policies choose a job for each free slot (``adaptive``). With them ``slots`` has the slots that
-        each job holds, and the free slots that the policy would give it now. `assign` chooses nodes, too.
-        """
+        A policy that chooses a job for each free slot (``adaptive``) counts the held slots, and the free ones
+        as it would give them now. `assign` chooses nodes, too."""
         moment = check_time("now", now)
         ids, slots, changed, bound, key = self._core.decide(moment)
         if self._writer is not None:
@@ -824,7 +711,6 @@ class Scheduler(Checkpointed):
 
     @guarded
     def _assess(self, decision: SchedulerDecision) -> tuple[float, float] | tuple[None, None]:
-        """Value and bound of a decision."""
         if decision._calls != self._calls:
             raise RuntimeError(
                 "the scheduler has moved on since this decision; ask for the value first"
@@ -851,15 +737,14 @@ class Scheduler(Checkpointed):
 
     @guarded
     def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:
-        """Choose tasks for free slots. The tasks count as started.
+        """Choose tasks for free slots, as `TaskStarts`. The tasks count as started.
 
         Parameters
         ----------
         now : float
             Absolute time [s].
         free : array_like of int, shape (N, 2), (N,) or a number
-            Free map slots and free reduce slots of each node. One column or number counts for both. If slots
-            run both maps and reduces, the first column counts.
+            Free map slots and free reduce slots of each node, as in `set_slots`.
         """
         moment = check_time("now", now)
         maps, reduces = self._by_pool("free", free, len(self._cluster))
@@ -879,23 +764,15 @@ class Scheduler(Checkpointed):
     def take_back(self, now: float, free: npt.ArrayLike) -> Integers:
         """Say which reduce tasks your engine should end, because other tasks need their slots.
 
-        Call this before `assign`, if you made the scheduler with ``take_back=True``, that is, if your engine
-        can end a task. Reduce tasks may then also start in slots that no ready task wants, while maps of their
-        job still run. If a map, or a reduce task whose maps have ended, finds no slot, a reduce task that still
-        waits for maps is taken back. Until then it has only copied.
+        Call this before `assign`, if the scheduler has ``take_back=True`` because your engine can end tasks.
+        Reduce tasks may then start in slots that no ready task wants while maps of their job still run. If a
+        map, or a reduce task whose maps have ended, finds no slot, a reduce task that still waits for maps,
+        and so has only copied, is taken back.
 
-        Parameters
-        ----------
-        now, free
-            As in `assign`.
-
-        Returns
-        -------
-        ndarray of int64
-            Jobs, one entry for each task. For each entry, end the reduce task of this job that started last,
-            and give its slot to `assign` as a free one. The task counts as waiting again, so do not report it
-            as failed. Empty without ``take_back``. If reduce tasks copy nothing in your engine, tell `ended`
-            so (``copying=0``): else the scheduler starts some early to learn how long copying takes.
+        Returns an array of jobs, one entry for each task: end the reduce task of this job that started last,
+        do not report it as failed (it waits again), and give its slot to `assign`. Empty without the option.
+        If reduce tasks copy nothing in your engine, tell `ended` so (``copying=0``): else some start early,
+        to learn how long copying takes. ``now`` and ``free`` are as in `assign`.
 
         Examples
         --------
@@ -918,34 +795,19 @@ class Scheduler(Checkpointed):
         return ids
 
     def preview(self, now: float, free: npt.ArrayLike) -> TaskStarts:
-        """The tasks that `assign` would start on these free slots. Nothing starts or changes. O(jobs).
-
-        Parameters
-        ----------
-        now, free
-            As in `assign`.
-        """
+        """The tasks that `assign` would start at ``now`` on these ``free`` slots. Nothing starts or changes.
+        O(jobs)."""
         return copy.copy(self).assign(now, free)
 
     @guarded
     def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
-        """What is known of jobs.
+        """What is known of jobs, by ``ids``: a dict of arrays.
 
-        Parameters
-        ----------
-        ids : array_like of int, shape (n,)
-            As `add` returned them.
-
-        Returns
-        -------
-        dict of ndarray
-            By phase, shape (n, 2): the numbers of tasks ``waiting``, ``running`` and ``finished``; ``ready``, 1
-            if tasks of the phase may start; ``estimate``, the mean seconds of a task that runs alone;
-            ``spread``, the standard deviation of this mean (without ``learn`` infinite while fewer than two
-            task times were told); ``slowed``, how many times slower the ended tasks were because they ran
-            beside each other. ``speedup``, shape (n,), is p as tasks of the job's program have shown it: s
-            tasks together do as much as s^p tasks that run alone.
-        """
+        By phase, shape (n, 2): the numbers of tasks ``waiting``, ``running`` and ``finished``; ``ready``, 1
+        if tasks may start; ``estimate``, the mean seconds of a task that runs alone; ``spread``, its standard
+        deviation (infinite without ``learn`` while fewer than two times were told); ``slowed``, how many
+        times slower the ended tasks were because they ran beside each other. ``speedup``, shape (n,), is the
+        learnt p of the job's program: s tasks together do as much as s^p tasks alone."""
         return self._core.counts(ids_of(ids))
 
     @guarded
@@ -955,26 +817,26 @@ class Scheduler(Checkpointed):
         """How much it would gain to start a backup task, a second attempt, beside each running task.
 
         Use slots that no ready task wants: start a second attempt of the task with the largest gain above
-        0.22, at most one for each task. When the first of the two attempts ends, end the other one, and report
-        the task by `ended`, with the seconds since the first attempt began. Give the slots of backup tasks
-        to `assign` as free ones, and end a backup task if its slot gets another task.
+        0.22, at most one for each task. When the first attempt ends, end the other one, and report the task
+        by `ended`, with the seconds since the first attempt began. Give slots of backup tasks to `assign` as
+        free ones, and end a backup task if its slot gets another task.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
-            Jobs of running tasks that have no second attempt; a job may be named several times. The call
-            takes least time if tasks of one job and phase follow each other.
+            Jobs of running tasks without a second attempt; a job may be named several times. Fastest if tasks
+            of one job and phase follow each other.
         phase : array_like of int
             0 map, 1 reduce.
         seconds : array_like of float
-            How long each task has run [s]; a reduce task not before all maps of its job had ended.
+            How long each task has run [s]; a reduce task since all maps of its job had ended.
 
         Returns
         -------
         ndarray of float, shape (n,)
-            The seconds by which the task is expected to end earlier with a second attempt, over the seconds
-            that the second attempt is expected to run. 0 if the task is to have none: a task of its phase
-            waits, none has ended, the job has left, or nothing is learnt (``learn``).
+            The seconds by which the task is expected to end earlier, over the seconds that the second attempt
+            is expected to run. 0: start none, because a task of the phase waits, none has ended, the job has
+            left, or nothing is learnt (``learn``).
 
         Examples
         --------
@@ -998,16 +860,15 @@ class Scheduler(Checkpointed):
         Parameters
         ----------
         draws : int
-            How often the times of the tasks that are left are drawn at random and simulated, at least 2.
+            How often the times of the tasks that are left are drawn and simulated, at least 2.
         seed : int
-            Seed of the draws: the same calls give the same ends.
+            The same calls with the same seed give the same ends.
 
         Returns
         -------
         dict of ndarray
-            ``ids``: all jobs that are here or wait for others. For each job, in seconds of the scheduler's
-            clock: ``at``, the median, ``early`` and ``late``, the 10 % and 90 % quantiles. Infinite if the
-            cluster has no slot for its tasks.
+            ``ids`` of all jobs that are here or wait for others; ``at``, ``early`` and ``late``, the median
+            and the 10 % and 90 % quantiles [s]. Infinite if the cluster has no slot for its tasks.
 
         Raises
         ------
@@ -1016,13 +877,12 @@ class Scheduler(Checkpointed):
 
         Notes
         -----
-        Seconds of tasks are log-normal. Their mean and their scatter are drawn from what the job's tasks,
-        running ones included, and the other jobs have shown; then all tasks run: by arrival for ``fifo``,
-        equally for ``fair`` and ``wdeq``, as `rule` says while that shares slots, by deadline for objectives
-        of deadlines, and by work left over weight otherwise.
-        Jobs that come later and tasks that will fail do not count. If the tasks of a job become longer as
-        it goes on, ends are later than expected. O(draws steps log jobs). A job has at most min(tasks, 8
-        slots log(tasks)) steps: 64 draws of 1,000 tasks take about 25 ms.
+        Task times are log-normal; mean and scatter are drawn from what the tasks of the job, also
+        running ones, and of other jobs have shown. All tasks then run: by arrival for ``fifo``, equally for
+        ``fair`` and ``wdeq``, as `rule` says while that shares slots, by deadline for objectives of
+        deadlines, and otherwise by work left over weight. Later jobs and failures do not count. If a job's
+        tasks become longer as it goes on, ends are later than expected. O(draws steps log jobs), with at most
+        min(tasks, 8 slots log(tasks)) steps a job: 64 draws of 1,000 tasks take about 25 ms.
 
         Examples
         --------
@@ -1049,17 +909,13 @@ class Scheduler(Checkpointed):
 
     @guarded
     def matching(self, now: float | None = None) -> AdaptiveMatching:
-        """The classes of jobs, and the nodes that an adaptive policy suggests to them.
-
-        Parameters
-        ----------
-        now : float, optional
-            Absolute time [s] of the arrival rates; the latest time told by default.
+        """The classes of jobs, and the nodes that an adaptive policy suggests to them, by arrival rates at
+        ``now``.
 
         Raises
         ------
         ValueError
-            Also if the policy is none of the adaptive ones.
+            Also if the policy is not adaptive.
 
         Examples
         --------
@@ -1089,18 +945,17 @@ class Scheduler(Checkpointed):
     def history(self) -> dict[str, Any]:
         """All that was learnt, in JSON's types: for ``Scheduler(history=)``.
 
-        ``common`` has sums over all phases. ``programs`` has, for each program and user, three numbers for
-        ``map`` and ``reduce``: how many phases finished, the mean of their logarithms of seconds, and the
-        sum of squares around it. For ``speedup`` it has how many tasks showed p, and the logarithm of how
-        well each p of the grid explains them. ``users`` has for each user the same three numbers of how far
-        the user's statements were off.
-        """
+        ``common`` has sums over all phases. ``programs`` has, for each program and user, for ``map`` and
+        ``reduce`` the number of finished phases, the mean of the logarithms of their seconds, and the sum of
+        squares around it; for ``speedup`` how many tasks showed p, and the logarithm of how well each p of
+        the grid explains them. ``users`` has for each user the same three numbers of how far statements were
+        off."""
         return History.of(self._programs, self._users, self._core.history()).plain()
 
     @property
     def learned(self) -> dict[str, float]:
         """What tasks have shown: ``speedup``, the p of s^p that s tasks of a phase do together, and
-        ``speedup_low``, p less its standard deviation; 1 each without ``learn``."""
+        ``speedup_low``, p less its standard deviation; 1 without ``learn``."""
         return dict(zip(("speedup", "speedup_low"), self._core.learned, strict=True))
 
     @property
@@ -1131,7 +986,7 @@ def _by_phase(
 
 
 def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers]:
-    """Ids that jobs wait for, one after the other, and where each job's begin."""
+    """Ids that jobs wait for, joined, and where each job's ids begin."""
     if len(parents) != count:
         raise ValueError(f"parents has {len(parents)} entries, expected {count}")
     rows = [ids_of(own, f"parents[{k}]") for k, own in enumerate(parents)]
@@ -1141,7 +996,6 @@ def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers
 
 
 def _numbered(known: dict[_Name, int], names: Sequence[_Name]) -> tuple[Integers, dict[_Name, int]]:
-    """Numbers of names, and the new names with their numbers."""
     new: dict[_Name, int] = {}
     numbers = [
         known[name] if name in known else new.setdefault(name, len(known) + len(new))

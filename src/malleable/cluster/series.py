@@ -21,7 +21,6 @@ _SERIES = {
 
 
 def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
-    """A part of the time that all will take at least [s]."""
     power = max(1e-300, float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots)))
     least = float(jobs.map_work.sum() + jobs.reduce_work.sum()) / power
     span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
@@ -31,8 +30,8 @@ def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
 def advance(
     simulation: Any, jobs: ClusterJobs, cluster: Cluster, end: float, progress: Any
 ) -> tuple[bool, dict[str, Floats]]:
-    """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps, of which the
-    first lasts until the first job comes."""
+    """Run in steps, so that Ctrl-C is heard (False if it was). Returns means over the steps; the first
+    lasts until the first job comes."""
     windows = [simulation.totals()]
     first = float(jobs.arrival.min()) if len(jobs) else 0.0
     step = _step(jobs, cluster)
@@ -68,7 +67,6 @@ def _busy(totals: Mapping[str, Any]) -> float:
 
 
 def _means(windows: list[dict[str, Any]]) -> dict[str, Floats]:
-    """Utilisations and jobs in the system, each the mean from one time to the next."""
     time = np.array([totals["now"] for totals in windows])
     kept = np.concatenate([[True], np.diff(time) > 0.0])
     time = time[kept]

@@ -48,7 +48,6 @@ CLUSTER_POLICIES = policy_names("cluster")
 
 
 def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
-    """Rates of the jobs that have their own, one row after the other."""
     tables: list[Floats] = []
     for row, own in enumerate(jobs.speedup or ()):
         if isinstance(own, float):
@@ -69,7 +68,7 @@ def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
 def _jobs(
     jobs: ClusterJobs, cluster: Cluster, policy: Any, programs: list[Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Columns, and users; programs that are not known are added to ``programs``."""
+    """Columns and users; new programs are added to ``programs``."""
     columns = jobs.columns()
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
@@ -139,70 +138,58 @@ def run(
     jobs : ClusterJobs
         The jobs that arrive.
     policy : str or object
-        The name of a policy:
+        A `malleable.Adaptive`, a policy of your own, or a name:
 
         - ``flex``, ``fair`` and ``wdeq`` divide the map slots and the reduce slots separately.
-        - ``fifo`` takes the oldest job; ``srpt``, ``max-srpt``, ``asrpt`` and ``hesrpt`` go by the
-          estimated work left.
-        - ``gittins`` goes by the service that jobs have had.
-        - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, and small
-          jobs get more. How much more follows from p, the exponent of the speed-up that finished tasks show
-          (s tasks of a phase do s^p). If p is 1, jobs go in FLEX's order.
-          While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic slots).
+        - ``fifo`` takes the oldest job; ``srpt``, ``max-srpt``, ``asrpt`` and ``hesrpt`` go by the estimated
+          work left, ``gittins`` by the service that jobs have had.
+        - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, small jobs
+          more, by p, the exponent of the learnt speed-up (s tasks of a phase do s^p). If p is 1, jobs go in
+          FLEX's order. While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic
+          slots).
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
-        - ``adaptive``, ``adaptive-literal`` or a `malleable.Adaptive` choose a job for each node. They have
-          rules of their own in place of ``delay`` and ``by_user``.
+        - ``adaptive`` and ``adaptive-literal`` choose a job for each node, with rules in place of ``delay`` and
+          ``by_user``.
 
-        Or a policy of your own, in one of three forms. The view that it gets is a mapping. It has arrays
-        with a row for each job that has ready tasks (``job``, ``running``, ``most``, ``minimum``, ``work``,
-        ``size``, ``user``, ``arrival``, ``weight``, ``deadline``), and the numbers ``pool``, ``now`` and
-        ``slots``:
-
-        - A function of the view that returns the slots of each job.
-        - A function of the view with ``style = "ranks"`` that returns a number for each job; the job with the
-          least number is first.
-        - An object with ``style = "node"`` and a method ``choose(state, node, pool)`` that returns a job and
-          a phase (0 map, 1 reduce), or None.
-    rng : numpy Generator or seed, optional
-        Draws noise, failures and the places of blocks. They are the same for every policy.
+        A policy of your own gets a mapping with arrays of the jobs that have ready tasks (``job``,
+        ``running``, ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``,
+        ``deadline``), and the numbers ``pool``, ``now`` and ``slots``. It is a function that returns the
+        slots of each job; one with ``style = "ranks"`` that returns numbers of which the least goes first; or
+        an object with ``style = "node"`` and a method ``choose(state, node, pool)`` that returns a job and a
+        phase (0 map, 1 reduce), or None.
+    rng, records, progress
+        As for `malleable.simulate`. ``rng`` draws noise, failures and the places of blocks.
     estimates : optional
-        What is said of the time of tasks. None: the true mean of each job and phase. A number sigma: this
-        mean times exp(sigma Z), where Z is standard normal and drawn once. ``"learn"``: nothing. An array or
-        sequence of shape (J, 2): seconds of a map task and of a reduce task of each job, copying included
-        (without ``split_copy``), finite and at least 0. With ``learn``, 0 means that nothing is said.
+        Stated times of tasks. None: the true mean of each job and phase. A number sigma: this mean times
+        exp(sigma Z), Z standard normal and drawn once. ``"learn"``: nothing. An array of shape (J, 2):
+        seconds of a map task and of a reduce task, copying included (without ``split_copy``). With ``learn``,
+        0 means nothing.
     learn : bool, optional
-        True: policies see what is said, corrected by the times of tasks that run and that have finished, and
-        by earlier runs of the same program and user; ``prior`` if nothing is known. False: policies see what
-        is said. By default True for ``auto``, ``gittins`` and ``estimates="learn"``, otherwise False.
+        Whether policies see statements corrected by the times of running and finished tasks and by earlier
+        runs of the program and user (``prior`` if nothing is known). By default for ``auto``, ``gittins`` and
+        ``estimates="learn"``.
     history : mapping or path, optional
-        What policies that learn know at the start: what an earlier run has learnt (``result.history``,
-        `malleable.Scheduler.history`), or a JSON file with it. Other policies ignore it.
+        What policies that learn know at the start: ``result.history``, `malleable.Scheduler.history`, or a
+        JSON file.
     cluster : Cluster, mapping or path
         Nodes and users; see `malleable.read_cluster`.
     load : float, optional
-        Takes the place of ``cluster``: as many slots as give this load (`Cluster.for_load`).
+        Instead of ``cluster``: as many slots as give this load (`Cluster.for_load`).
     objective, hysteresis, effort
-        For FLEX, as for `malleable.Epoch`. The objective is one for all jobs, or a list with one for each;
-        jobs of a flow share one objective.
+        As for `malleable.Epoch`; the objective also as a list with one for each job, the same within a flow.
     at_least_one : bool
-        True: the minimum of every job is at least 1, so that every ready phase is soon measured (FLEX,
-        section 4.2).
+        The minimum of every job is at least 1, so that every ready phase is soon measured (FLEX, section 4.2).
     by_user : bool, optional
-        True: users share the slots first (minima, then water-filling weighted by priority). Then the policy
-        decides for the jobs of each user. By default True if the cluster names users and jobs have users.
-        Not for ``adaptive`` and policies of your own.
-    records : bool, optional
-        Whether to keep a record of each job; by default True.
+        Users share the slots first (minima, then water-filling by priority), then the policy decides for the
+        jobs of each user. By default if the cluster names users and jobs have them. Not for ``adaptive`` and
+        your own policy.
     trace : bool
-        True: keep every start and end of a task in ``result.trace``, a row for each task in
-        ``result.tasks``, and the slots that jobs really held in the records.
+        Keep starts and ends of tasks in ``result.trace``, a row for each attempt in ``result.tasks``, and the
+        slots that jobs really held in the records.
     horizon : float, optional
         The simulation stops at this time [s].
-    progress : callable, optional
-        Called with (finished jobs, all jobs).
     **options
-        Every option that the page ``docs/options.md`` and ``malleable simulate --options`` list, by name.
-        They say what each option means, and its default.
+        See ``docs/options.md`` and ``malleable simulate --options``.
 
     Returns
     -------
@@ -215,13 +202,11 @@ def run(
 
     Notes
     -----
-    Each task takes O(log) time, and less if equal tasks start together. A decision takes what
-    `malleable.Epoch` takes.
-    Running tasks go on to their ends; only reduce tasks that wait for maps, and backup tasks, may give up
-    their slots (``take_back``). If disks or links of the cluster are limited, the blocks that map tasks read
-    share them as fluids (max-min fair); a read then takes O(nodes + reads) whenever another begins or ends.
-    Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
-    """
+    A task takes O(log) time, less if equal tasks start together; a decision as in
+    `malleable.Epoch`. Running tasks go on to their ends; only reduce tasks that wait for maps
+    (``take_back``), and backup tasks, may give up their slots. Limited disks and links are shared by the
+    reads of blocks as fluids (max-min fair); a read then takes O(nodes + reads) whenever another begins or
+    ends. Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; metrics of users: adaptive, section 5."""
     jobs = table_of(jobs, ClusterJobs)
     name, policy = policy_name(policy), rule_of(policy, jobs)
     place = _place(jobs, cluster, load)
@@ -285,13 +270,12 @@ def run(
 
 
 def _learnt(programs: list[Any], users: list[str], simulation: Any, known: History | None) -> Any:
-    """The history that a simulation ends with."""
     found = History.of(programs, _tellers(users), simulation.history())
     return (found if known is None else found.with_users(known)).plain()
 
 
 def _tellers(users: list[str]) -> list[str]:
-    """Who says sizes: a table without users has one, of no name."""
+    """Users whose statements of sizes are learnt; a table without users has one, without a name."""
     return users or [""]
 
 
@@ -303,7 +287,6 @@ def _end(horizon: float | None) -> float:
 
 
 def _learning(learn: bool | None, estimates: Any, policy: Any) -> bool:
-    """Whether policies see estimates that are learnt."""
     unknown = isinstance(estimates, str)
     if unknown and learn is False:
         raise ValueError("learn = False: cannot be used with estimates = 'learn'")
@@ -314,7 +297,6 @@ def _learning(learn: bool | None, estimates: Any, policy: Any) -> bool:
 def _of_tasks(
     simulation: Any, name: str, trace: bool, jobs: ClusterJobs
 ) -> tuple[Any, dict[str, Any]]:
-    """Starts and ends of tasks if they were kept, and what the result has of tasks."""
     if not trace:
         return None, {}
     traced = simulation.trace()
@@ -331,7 +313,7 @@ def _settings(
     trace: Any,
     seed: int,
 ) -> dict[str, Any]:
-    """Options and arguments of their own as the core takes them; warns of what has no effect."""
+    """Options and arguments as the core takes them; warns of those without effect."""
     said = {name: value for name, value in place.options.items() if name not in (*own, "learn")}
     settings = checked_options({**said, **given})
     if settings.get("backups") and not learn:
@@ -346,7 +328,6 @@ def _settings(
 
 
 def _changes(cluster: Cluster) -> dict[str, Any]:
-    """Nodes that leave and return, as columns."""
     times, nodes, up = zip(*cluster.changes, strict=True) if cluster.changes else ((), (), ())
     return {
         "time": np.array(times, dtype=np.float64),
@@ -356,7 +337,6 @@ def _changes(cluster: Cluster) -> dict[str, Any]:
 
 
 def _latencies(policy: str, seconds: npt.NDArray[Any]) -> dict[Any, float]:
-    """Quantiles of the wall-clock time of a decision."""
     parts = (50, 99) if len(seconds) else ()
     return {(policy, f"decision p{k}"): float(np.quantile(seconds, k / 100)) for k in parts}
 
@@ -369,7 +349,7 @@ def _check_deadlines(jobs: ClusterJobs, goal: Objective) -> None:
 
 
 def _kinds(jobs: ClusterJobs, goal: Objective) -> npt.NDArray[np.uint8]:
-    """Kinds of penalties by job; ValueError where jobs of a flow differ."""
+    """Kinds of penalties by job; ValueError if jobs of a flow differ."""
     first: dict[str, int] = {}
     for row, flow in enumerate(jobs.flow or ()):
         own, other = goal.kinds[row], goal.kinds[first.setdefault(flow, row)]

@@ -39,11 +39,9 @@ def job_slots(trace: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> 
 def task_records(
     trace: Mapping[str, npt.NDArray[Any]], policy: str, arrival: npt.NDArray[Any]
 ) -> dict[str, npt.NDArray[Any]]:
-    """One row for each attempt that ended, in the order of the starts.
-
-    Columns as of jobs, every task being a job of one slot; ``name`` is ``job/phase/task``, and
-    `TASK_COLUMNS` come after. Attempts that failed, were killed or ended in vain have ``success`` 0.
-    """
+    """One row for each attempt that ended, in the order of the starts, with the columns of jobs (every task
+    is a job of one slot); ``name`` is ``job/phase/task``, and `TASK_COLUMNS` come after. ``success`` is 0 for
+    attempts that failed, were killed or were not needed."""
     held = np.flatnonzero(trace["slot"] >= 0)
     keys = [trace[name][held] for name in ("slot", "task", "phase", "job")]
     order = held[np.lexsort((held, *keys))]

@@ -96,12 +96,11 @@ def _after(rows: Any, count: int) -> tuple[Any, Any]:
 
 
 def _offset(rows: Sequence[npt.NDArray[Any]]) -> Integers:
-    """Where each row begins once they are joined, and where the last one ends."""
     return np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
 
 
 def checked_rates(field: str, value: Any) -> float | Floats:
-    """An exponent from 0 to 1, or what 1, 2, ... tasks do together; ValueError names ``field``."""
+    """An exponent from 0 to 1, or the rates of 1, 2, ... tasks together; ValueError names ``field``."""
     if isinstance(value, bool):
         raise ValueError(f"{field} = {shown(value)}: not a number or rates")
     try:
@@ -132,7 +131,7 @@ def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats 
 
 
 def _rates(rate: Mapping[str, Any], count: int) -> Floats:
-    """What nodes of each name do, shape (J, 2, names)."""
+    """Rates of nodes of each name, shape (J, 2, names)."""
     found = np.empty((count, 2, len(rate)))
     for k, (name, values) in enumerate(rate.items()):
         array = floats(f"rate[{name!r}]", values, RATE)
@@ -195,8 +194,7 @@ class ClusterJobs(Table):
         rate.
     rate : mapping, optional
         By the name of nodes: how many of a job's seconds such a node does in one second, instead of its own
-        rate. A number, one for each job, or two for each job, shape (J, 2), for maps and reduces. So any
-        pair of job and node may have an execution time, seconds / rate.
+        rate. A number, one for each job, or two for each job, shape (J, 2), for maps and reduces.
     after : sequence of sequences of int, optional
         Rows of the jobs that must have finished before this one comes.
     flow : sequence of str, optional
@@ -219,8 +217,6 @@ class ClusterJobs(Table):
     See Also
     --------
     malleable.generate_cluster_jobs : Makes a table at random.
-    malleable.cluster_flows : Jobs that wait for each other.
-    malleable.Trace.tasks : A table from a trace.
 
     Notes
     -----
@@ -313,15 +309,15 @@ class ClusterJobs(Table):
 
     @property
     def rigid(self) -> npt.NDArray[np.bool_]:
-        """Jobs all of whose tasks run at once, and there are several."""
+        """Jobs with several tasks, which all run at once."""
         found: npt.NDArray[np.bool_] = (
             (self.width > 1) & (self.width >= self.maps) & (self.reduces == 0)
         )
         return found
 
     def rates_on(self, own: Floats, names: Sequence[str]) -> Floats | None:
-        """Rates of nodes with these names, shape (J, 2, n): those of jobs, else ``own``; None where jobs
-        have none. ValueError for a name that no node has."""
+        """Rates of nodes with these names, shape (J, 2, n): those of jobs, else ``own``; None if jobs have
+        none. ValueError for a name that no node has."""
         if self.rated is None or self.rates is None:
             return None
         found: Floats = np.broadcast_to(own, (len(self), 2, len(names))).copy()
@@ -333,7 +329,7 @@ class ClusterJobs(Table):
         return found
 
     def changed(self, **columns: npt.ArrayLike) -> ClusterJobs:
-        """The same jobs with other columns of one number a job, by their names; ValueError as for the table."""
+        """The same jobs with some columns replaced; ValueError as for the table."""
         made = copy.copy(self)
         for field, values in columns.items():
             read = _wholes if getattr(self, field).dtype.kind == "i" else _numbers
@@ -385,7 +381,7 @@ def task_counts(
     task_seconds: float | None,
     coarsest: int = 100_000,
 ) -> Integers:
-    """Into how many equal tasks work is cut; see `cluster_flows`."""
+    """Number of equal tasks into which work is cut; see `cluster_flows`."""
     if task_seconds is None:
         for row in np.flatnonzero(max_slots == ALL_SLOTS)[:1]:
             raise AdvisedError(
@@ -413,11 +409,10 @@ def cluster_flows(
     Parameters
     ----------
     flows : Flows
-        The table of flows.
     task_seconds : float, optional
-        Seconds of a task: a job of work W has about W / ``task_seconds`` tasks of equal times, at least one
-        and at most ``coarsest``. None: as many tasks as its ``max_slots``, which readers of traces set to
-        the number of tasks.
+        A job of work W has about W / ``task_seconds`` tasks of equal times, from one to ``coarsest``, which
+        may all run at once. None: as many tasks as its ``max_slots``, which readers of traces set to the
+        number of tasks.
     coarsest : int
         The most tasks of a job.
     arrival : array_like, shape (F,), optional
@@ -431,12 +426,10 @@ def cluster_flows(
     See Also
     --------
     malleable.ClusterJobs : The tables that it joins.
-    malleable.read_flows : Flows of divisible jobs from a file.
 
     Notes
     -----
-    With ``task_seconds`` jobs have no ``max_slots``: a job may run all its tasks at once. O(jobs +
-    parents).
+    O(jobs + parents).
 
     Examples
     --------
@@ -506,7 +499,6 @@ def generate_cluster_jobs(
     See Also
     --------
     malleable.ClusterJobs : What it returns.
-    malleable.read : Real jobs from a trace.
 
     Notes
     -----

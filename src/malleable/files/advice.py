@@ -7,16 +7,8 @@ from typing import Any
 
 
 class AdvisedError(ValueError):
-    """An error: what is wrong and where, and what to do instead.
-
-    Parameters
-    ----------
-    told : str
-        With the name of the file.
-    python, command : str
-        The way out for callers from Python, which is part of the message, and for users of the
-        command line, who read `in_commands` instead.
-    """
+    """What is wrong and where (``told``), and what to do instead: for callers from ``python``, as a part of
+    the message, and for users of the ``command`` line, who read `in_commands`."""
 
     def __init__(self, told: str, python: str, command: str) -> None:
         super().__init__(told, python, command)
@@ -37,7 +29,7 @@ class ThereError(FileExistsError):
 
 
 def library(name: str, purpose: str, install: str) -> Any:
-    """A library that only some things need, or a part of it; ImportError that says how to install it."""
+    """An optional library, or a part of it; its ImportError says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -46,4 +38,4 @@ def library(name: str, purpose: str, install: str) -> Any:
 
 
 class LimitError(AdvisedError):
-    """A file holds more than its reader was told to take."""
+    """A file holds more than its reader may take."""

@@ -12,15 +12,8 @@ _SHOWN = 3
 
 
 class BadRecords:
-    """Counts malformed records and keeps the first few.
-
-    Parameters
-    ----------
-    skip : bool
-        Whether `settle` warns about them rather than raising an error.
-    noun : str
-        What a record is.
-    """
+    """Counts malformed records (a ``noun``) and keeps the first few. ``skip``: `settle` warns about them
+    rather than raising an error."""
 
     def __init__(self, skip: bool = False, noun: str = "jobs") -> None:
         self.skip = skip
@@ -29,19 +22,12 @@ class BadRecords:
         self._first: list[str] = []
 
     def add(self, reason: str) -> None:
-        """One record more, and what is wrong with it."""
         self.count += 1
         if len(self._first) < _SHOWN:
             self._first.append(one_line(reason))
 
     def settle(self, where: str, good: int) -> None:
-        """Raise ValueError or warn, if there was a malformed record; ``good`` others were read.
-
-        Raises
-        ------
-        ValueError
-            They are not to be left out, or no other record is there.
-        """
+        """Raise ValueError or warn, if there was a malformed record; ``good`` others were read."""
         if not self.count:
             return
         few = "; ".join(self._first) + ("; ..." if self.count > _SHOWN else "")
@@ -54,7 +40,7 @@ class BadRecords:
 
 
 def _caller() -> int:
-    """How far up the stack, from the function that asks, the package was called from."""
+    """How many frames above the asking function the call of the package is."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("malleable."):
         frame, level = frame.f_back, level + 1

@@ -11,16 +11,8 @@ from typing import Any
 
 @contextmanager
 def csv_rows(text: Iterable[str], strict: bool = False, between: str = ",") -> Iterator[Any]:
-    """A `csv.reader`; what it cannot read in the block is a ValueError that names the line.
-
-    Parameters
-    ----------
-    text : text stream, or its lines
-    strict : bool
-        Quotes in odd places are errors.
-    between : str
-        What stands between two cells.
-    """
+    """A `csv.reader`; what it cannot read in the block is a ValueError that names the line. ``strict``:
+    quotes in odd places are errors; ``between``: the separator."""
     rows = csv.reader(text, strict=strict, delimiter=between)
     try:
         yield rows
@@ -32,26 +24,20 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def formula_safe(text: str) -> str:
-    """A name as it goes into CSV: with an apostrophe before what a spreadsheet would run.
-
-    A name that begins with apostrophes before such a character gets one more, so that
-    `without_apostrophe` gives every name back.
-    """
+    """A name as it goes into CSV: with an apostrophe before what a spreadsheet would run. A name that
+    already begins so gets one more, so that `without_apostrophe` restores every name."""
     return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
 
 
 def without_apostrophe(cell: str) -> str:
-    """The name in a cell of CSV that `formula_safe` may have made safe."""
+    """The name in a cell of CSV that `formula_safe` may have changed."""
     guarded = cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA)
     return cell[1:] if guarded else cell
 
 
 def csv_text(columns: Mapping[str, Iterable[Any]], plain: Sequence[str] = ()) -> str:
-    """A CSV table of columns by name.
-
-    Texts are made safe for spreadsheets (`formula_safe`), except those of ``plain`` columns, which
-    are no names but numbers in a row.
-    """
+    """A CSV table of columns by name. Texts are made safe for spreadsheets (`formula_safe`), except ``plain``
+    columns: numbers in a row."""
     safe = [
         list(values if name in plain else map(_safe, values)) for name, values in columns.items()
     ]
@@ -71,7 +57,7 @@ def _safe(cell: Any) -> Any:
 
 
 def check_head(head: Sequence[str], needed: Sequence[str]) -> None:
-    """ValueError unless these columns are there, and none is twice."""
+    """ValueError unless these columns are there, none of them twice."""
     for column in needed:
         if column not in head:
             raise ValueError(f"column {column!r} is missing")

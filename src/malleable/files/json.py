@@ -66,13 +66,13 @@ def amount_of(value: object, field: str) -> float:
 
 
 def of_kind(value: Any, kind: type[Kind], told: str) -> Kind:
-    """The value, an object or a list say; if it is none a ValueError that shows it at ``{}``."""
+    """The value if it is of this kind (an object, a list); otherwise a ValueError that shows it at ``{}``."""
     if not isinstance(value, kind):
         raise ValueError(told.format(shown(value)))
     return value
 
 
 def texts_of(entry: Mapping[str, Any], field: str) -> list[str]:
-    """A list of names in a field of an object, empty where it is not there."""
+    """A list of names in a field of an object, empty if the field is missing."""
     found = of_kind(entry.get(field) or [], list, f"{field} = {{}}: expected a list of names")
     return [text_of(name, field) for name in found]

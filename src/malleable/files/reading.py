@@ -1,9 +1,7 @@
-"""Opening files, file objects and data frames that people give.
-
-Readers look at content, not at suffixes: gzip and zstd are known by their first bytes. Whatever is wrong
-with the bytes themselves (truncated gzip, not UTF-8, binary) becomes a one-line ValueError that
-names the file. A file object stays the caller's: it is read from where it stands and left open.
-"""
+"""Opening files, file objects and data frames that people give. Readers look at content, not at suffixes:
+gzip and zstd are known by their first bytes. Faults of the bytes (truncated gzip, not UTF-8, binary) become a
+one-line ValueError that names the file. A file object stays the caller's: it is read from its position and
+left open."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 def one_line(text: str) -> str:
-    """A message of bounded length in which the names in a file leave no line breaks."""
+    """A message of bounded length without line breaks, which names in a file may have."""
     text = printable(text)
     return text if len(text) <= _LINE else f"{text[: _LINE // 2]} ... {text[-_LINE // 2 :]}"
 
@@ -80,17 +78,14 @@ def _told_size(size: int) -> str:
 
 
 def too_large(where: str, max_size: int) -> LimitError:
-    """The error of a file with more bytes than ``max_size``, unpacked."""
     ways = "a larger max_size reads it", "a larger --max-size reads it"
     return LimitError(f"{where}: more than {_told_size(max_size)}, unpacked", *ways)
 
 
 class _Relay(io.RawIOBase):
-    """Raw stream over a ``read(n)`` of bytes or text; closing it leaves what lies behind it open.
-
-    The head is fetched at once, in as many reads as it takes, so that a single ``peek`` shows it
-    even where the source hands out a few bytes at a time (pipes, sockets).
-    """
+    """Raw stream over a ``read(n)`` of bytes or text. Closing it leaves the source open. The head is read
+    at once, in as many reads as needed, so that one ``peek`` shows it even if the source (a pipe, a
+    socket) returns a few bytes at a time."""
 
     def __init__(self, read: Callable[[int], bytes | str | None], name: str) -> None:
         super().__init__()
@@ -107,7 +102,7 @@ class _Relay(io.RawIOBase):
         return data if isinstance(data, bytes) else data.encode()
 
     def limit(self, most: int | None) -> None:
-        """Hand on so many bytes, those before this call included; one more is a `LimitError`."""
+        """Pass on this many bytes, including those before this call; one more is a `LimitError`."""
         self._most = most
         self._check()
 
@@ -129,7 +124,7 @@ class _Relay(io.RawIOBase):
 
 
 def _unpacked(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes] | None:
-    """A ``read(n)`` of what is packed in a stream, None if nothing is; the stack closes it."""
+    """A ``read(n)`` of what is packed in a stream, None if nothing is packed; the stack closes it."""
     head = packed.peek(4)[:4]
     if head[:2] == _GZIP:
         return stack.enter_context(gzip.GzipFile(fileobj=packed, mode="rb")).read
@@ -150,7 +145,7 @@ def _zstd_reader(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int],
 
 
 def damage(error: Exception) -> str:
-    """What to tell of an error that `DAMAGED` lists."""
+    """The message for an error that `DAMAGED` lists."""
     kind = "zstd" if isinstance(error, ZstdError) else "gzip"
     return f"damaged or truncated {kind} data ({error})"
 
@@ -165,7 +160,7 @@ def name_of(source: object) -> str:
 
 @contextmanager
 def telling_of(where: str) -> Iterator[None]:
-    """Put the name of a file, or of a place in it, before what a ValueError of the block says, once."""
+    """Put the name of a file, or of a place in it, before the message of a ValueError of the block, once."""
     try:
         yield
     except UnicodeError:
@@ -196,33 +191,22 @@ def source_of(path: str) -> Any:
 def open_bytes(
     source: Source, max_size: int | None = MAX_SIZE
 ) -> Iterator[tuple[io.BufferedReader, str]]:
-    """Open a path or file object for reading, unpacked if it is gzip or zstd, with its name for messages.
+    """Open a path or file object for reading, unpacked if it is gzip or zstd; yields the stream and its name
+    for messages.
 
-    Parameters
-    ----------
-    source : path or file object
-    max_size : int or None
-        Bytes that may be read from it, unpacked; one more is an error, as soon as it is read.
-
-    Yields
-    ------
-    stream : io.BufferedReader
-        Its first ``peek()`` shows the first 4096 bytes (fewer only if there are no more), and its
-        ``name`` is the name below, so that it can be handed on to another reader.
-    where : str
-        Path, the file object's own name, or ``<input>``.
+    The first ``peek()`` shows 4096 bytes (fewer only if there are no more); ``name`` is the name for
+    messages, so that the stream can be passed on to another reader. ``max_size`` limits the unpacked bytes
+    (None: any number).
 
     Raises
     ------
-    OSError
-        The path cannot be opened.
+    OSError, TypeError
+        The path cannot be opened; ``source`` is neither a path nor a file object.
     ImportError
         Zstd, and pyarrow is not installed.
     ValueError
-        A folder. Raised here or inside the ``with`` body: damaged or truncated gzip or zstd, text that is not
-        UTF-8, more bytes than ``max_size`` (`LimitError`).
-    TypeError
-        ``source`` is neither a path nor a file object.
+        A folder. Here or in the ``with`` body: damaged gzip or zstd, text that is not UTF-8, more bytes than
+        ``max_size`` (`LimitError`).
     """
     where = name_of(source)
     limit = None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62)

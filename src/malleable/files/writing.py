@@ -1,7 +1,5 @@
-"""Targets of output: checked before the work; existing files are kept unless told otherwise.
-
-The one writer of files: tables, results, plans and pictures all go through `write_file`.
-"""
+"""Targets of output: checked before the work; existing files are kept without ``force``. `write_file` writes
+all files: tables, results, plans and pictures."""
 
 from __future__ import annotations
 
@@ -22,21 +20,9 @@ def check_targets(
 ) -> None:
     """Refuse output files that could not be written, before the work that leads to them.
 
-    Parameters
-    ----------
-    targets : mapping
-        From what the message calls the target (``--json``) to its path; None: not wanted.
-    force : bool
-        Allow replacing existing files.
-    sources : sequence of paths
-        Input files, never replaced.
-
-    Raises
-    ------
-    FileExistsError, FileNotFoundError, IsADirectoryError, PermissionError, ValueError
-        One line that names the target and the path. ValueError: two targets, or a target and an
-        input, are the same file.
-    """
+    ``targets`` maps what the message calls the target (``--json``) to its path (None: not wanted), ``force``
+    allows replacing existing files, ``sources`` are never replaced. An OSError of one line names the target
+    and the path. ValueError: two targets, or a target and an input, are the same file."""
     taken = {os.path.realpath(source): "the input" for source in sources}
     for what, given in targets.items():
         if given is None:
@@ -61,26 +47,10 @@ def check_targets(
 def write_file(path: str | os.PathLike[str], content: str | bytes, force: bool = False) -> None:
     """Write a file as a whole or not at all.
 
-    The content goes into a temporary file in the same folder, which then gets its name in one step;
-    an existing regular file is replaced only with ``force`` (its permissions stay, and a symbolic
-    link keeps pointing to it). A device or a pipe has nothing to lose and is written to directly.
-
-    Parameters
-    ----------
-    path : path
-        Where to write.
-    content : str or bytes
-        Text is written as UTF-8, newlines as they are.
-    force : bool
-        Allow replacing an existing file.
-
-    Raises
-    ------
-    OSError
-        As `check_targets`, or what went wrong while writing, with the path.
-    ValueError
-        Text that UTF-8 cannot hold.
-    """
+    The content goes into a temporary file in the same folder, which then gets its name in one step. An
+    existing regular file is replaced only with ``force`` (its permissions stay, and a symbolic link keeps
+    pointing to it). Devices and pipes are written to directly. Text is UTF-8, newlines unchanged; ValueError
+    if it cannot be. OSErrors have the path."""
     where = os.fspath(path)
     try:
         data = content if isinstance(content, bytes) else content.encode()
@@ -101,7 +71,7 @@ def write_file(path: str | os.PathLike[str], content: str | bytes, force: bool =
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Says where something went wrong of which the system says only what."""
+    """Adds the place to the system's errors, which only say what went wrong."""
     try:
         yield
     except OSError as error:
@@ -111,7 +81,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, which has nothing to lose."""
+    """Whether it is a device or a pipe, which has no contents to lose."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -128,7 +98,6 @@ def _write_regular(target: Path, data: bytes, where: str, force: bool) -> None:
 
 
 def _publish(temporary: Path, target: Path, where: str, force: bool) -> None:
-    """Give a finished temporary file its name, in one step."""
     if force:
         if target.exists():
             shutil.copymode(target, temporary)

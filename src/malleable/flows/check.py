@@ -33,12 +33,9 @@ class FlowSchedule(Protocol):
 
 
 def check_flow_schedule(plan: FlowSchedule) -> None:
-    """Raise ValueError for the first thing that is wrong with the plan's schedule.
-
-    Checked: whole slots, at most the capacity together and at most its maximum for each job at every
-    moment; all work done; no job before its flow's arrival or before the end of all its parents;
-    completions as the pieces say. O(P log P) for P pieces.
-    """
+    """Raise ValueError for the first fault of the plan's schedule. Checked: whole slots, at most the capacity
+    together and at most its maximum for each job at every moment; all work done; no job before its flow's
+    arrival or before the end of all its parents; completions as the pieces say. O(P log P) for P pieces."""
     flows, pieces = plan.flows, Pieces(plan.pieces, plan.flows.job_name)
     first, last, done = pieces.first, pieces.last, pieces.done
     arrived = np.maximum(flows.arrival, plan.now)[flows.flow] if len(first) else np.empty(0)

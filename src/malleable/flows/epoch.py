@@ -1,4 +1,4 @@
-"""Epoch by epoch: slots for the jobs of flows now, from state that the core keeps between decisions."""
+"""The epoch of flows: slots for the jobs of flows now, from state that the core keeps between decisions."""
 
 from __future__ import annotations
 
@@ -33,41 +33,28 @@ class FlowIds(NamedTuple):
 
 @by_value(without=("_epoch", "_planned", "_version"))
 class FlowDecision(BaseDecision):
-    """Slots of the jobs of flows from now on; `FlowEpoch.decide` returns it.
+    """Slots of the jobs of flows from now on; `malleable.epoch.BaseDecision` has the attributes that all
+    decisions share.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
         All jobs that have not ended.
-    slots : ndarray of int64, shape (J,)
-        Slots of each job from now on.
-    changed : ndarray of bool, shape (J,)
-        Whether the slots of the job differ from those of the decision before (a new job had 0).
-    now : float
-        Time of the decision [s].
     ready : ndarray of bool, shape (J,)
         Whether the job can run: its flow has arrived, and all jobs that it waits for have finished.
     ended : ndarray of int64
         Flows that have ended since the decision before. The epoch no longer has them.
     period : float
         Seconds for which the decision is held. 0: until something ends.
-    order : ndarray of int64
-        With a period: ids of ready jobs. The first of them should get the first slot that becomes free
-        before the next decision. Empty without a period.
-    overloaded : bool
-        With a period: whether the jobs that keep coming need more whole slot-periods than there are. (A
-        slot-period is one slot, held for one period.) Then no policy keeps up, but a shorter period may
-        help.
     value, lower_bound : float
-        The value of the plan that this decision begins, and a number that no schedule can beat. The plan
-        is made when you first ask for one of them; see `plan`.
+        The value of the plan that this decision begins, and a number that no schedule can beat. Asking for one
+        makes the plan; see `plan`.
     gap : float or None
         As `malleable.Plan` has it.
 
     See Also
     --------
     malleable.FlowEpoch.decide : Returns it.
-    malleable.FlowPlan : The schedule that a decision begins.
 
     Examples
     --------
@@ -114,13 +101,8 @@ class FlowDecision(BaseDecision):
         return self.plan().gap
 
     def explain(self) -> list[str]:
-        """Says why: the rule, then one line for each flow, of the plan; with a period one for each job.
-
-        Raises
-        ------
-        RuntimeError, ValueError
-            Without a period, as `plan`.
-        """
+        """The rule, then one line for each flow of the plan; with a period one for each job. Without a period
+        it raises as `plan`."""
         lines = [rule_line(self._epoch.rule)]
         if not self.period:
             return lines + self.plan().explain()
@@ -135,21 +117,15 @@ class FlowDecision(BaseDecision):
         return f"{super().__repr__()[:-1]}, {counted(len(self.ended), 'flow')} ended)"
 
     def plan(self) -> FlowPlan:
-        """The whole schedule that this decision begins: all flows, with their finished jobs.
+        """The `FlowPlan` that this decision begins: all flows, with their finished jobs.
 
-        If a job holds a slot although its work has run out, the schedule ends the job at once. The first call
-        takes O(jobs log jobs) for each order that the bound of the plan needs. Later calls return the same.
-
-        Returns
-        -------
-        FlowPlan
+        A job that holds a slot although its work has run out ends at once. The first call takes O(jobs log
+        jobs) for each order that the bound needs; later calls return the same plan.
 
         Raises
         ------
-        RuntimeError
-            The epoch has changed since the decision.
-        ValueError
-            There are no slots, or the decision is held for a period.
+        RuntimeError, ValueError
+            The epoch has changed since the decision; there are no slots, or the decision is held for a period.
         """
         if self._planned is None:
             self._planned = self._epoch._plan(self._version, self.now)
@@ -164,36 +140,32 @@ class FlowEpoch(PlannedEpoch):
     slots : int
         Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
-        ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and the
-        kind of all flows that have no kind of their own (`add`, ``kind``).
+        ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows, which may have kinds of their own
+        (`add`).
     policy : str
-        ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows. They differ only in
-        their plans, so without an effort they decide alike. ``flowflex-literal`` plans as the paper prints
-        it. ``fair`` and ``fifo`` are the plain rules.
+        ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows, and differ only with an
+        effort. ``flowflex-literal`` plans at every decision, as the paper prints it. ``fair`` and ``fifo`` are
+        plain rules.
     effort : int, optional
-        None: decisions of ``flowflex`` compare orders of flows without a plan. A number: every decision also
-        makes the plan that `malleable.plan` makes with this effort, and compares the order of the plan with
-        the others. A plan takes O(jobs log jobs) for each order that it tries. ``flowflex-literal`` makes a
-        plan at every decision anyway.
+        None: ``flowflex`` compares orders of flows without a plan. A number: every decision also makes the plan
+        of `malleable.plan` with this effort, and compares its order with the others: O(jobs log jobs) for each
+        order that the plan tries.
     task_work : float
-        The work of a task [slot-seconds], for jobs of which only the number of tasks is known (section 5.2 of
-        the FlowFlex paper). `set_task_work` changes it.
+        The work of a task [slot-seconds], for jobs of which only the number of tasks is known (FlowFlex,
+        section 5.2). `set_task_work` changes it.
     hysteresis : float
-        The order of the last decision stays unless the value of another order is better by more than this
-        share of the value. 0: the best order always decides.
+        The order of the last decision stays unless another order is better by more than this share of the
+        value.
     ready_fraction : float
-        For jobs that are the second phase of another job (``continues`` in `add`): the second phase may start
-        once this share of the work of the first phase is done, if it waits for no other job. From then on
-        both phases count as one job, with the work and the maxima of the two (section 5.2). 1: the second
-        phase may start when the first has finished.
+        For jobs that are the second phase of another job (``continues`` in `add`): they may start once this
+        share of the first phase's work is done, if they wait for no other job. From then on both phases count
+        as one job, with work and maxima added (section 5.2). 1: when the first phase has finished.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
-        to 1e12. 0: the loop asks again whenever a job ends.
+        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
+        0: the loop asks again whenever a job ends.
     penalty : numba cfunc or function, optional
-        For flows of kind ``custom``: a function of the id of a flow and the time at which the flow ends. It
-        returns the penalty, which must not fall as time goes on and must not be NaN. If a penalty is
-        infinite from some time on, this time is a strict deadline. An epoch with a penalty pickles if the
-        function is at the top level of a module.
+        For flows of kind ``custom``, as for `malleable.plan`, but of a flow's id. An epoch with a penalty
+        pickles if the function is at the top level of a module.
 
     Raises
     ------
@@ -203,24 +175,17 @@ class FlowEpoch(PlannedEpoch):
     See Also
     --------
     malleable.Epoch : The same for jobs that do not wait for each other.
-    malleable.Flows : The table that `add` takes.
-    malleable.plan : Plans one table of flows.
 
     Notes
     -----
-    How ``flowflex`` decides without an effort: to compare orders of flows quickly, it takes each flow for one
-    malleable job, which can use as many slots as the flow can use on average. The orders go by how fast
-    penalties grow, or by due dates. Then the jobs that are ready get slots in the best order of flows; within
-    a flow the job with the longest path behind it is first.
+    To compare orders quickly, ``flowflex`` takes each flow for one malleable job that uses as many slots as
+    the flow can use on average. The orders go by how fast penalties grow, or by due dates. Ready jobs get
+    slots in the best order of flows; within a flow the job with the longest path after it is first.
 
-    ``work`` is the work left; the original size (for stretch) and the arrival stay. Only `finish` ends a job
-    and lets jobs run that waited for it. A flow leaves the epoch when all of its jobs have finished. If the
-    work of a job has run out before `finish`, the job keeps a slot, if there is one. It counts as ending
-    now, but jobs that wait for it still wait.
-
-    Ids are never used twice. A wrong call changes nothing. Only one thread at a time may use an object; a
-    second one gets a RuntimeError. Copies and pickles go on as the original would (a pickle loads in the same
-    version only). Epochs are equal if their state is equal.
+    Only `finish` ends a job and lets jobs run that waited for it. A flow leaves the epoch when all its jobs
+    have finished. A job whose work has run out keeps a slot, if there is one, and counts as ending now, but
+    jobs that wait for it still wait. `malleable.epoch.BaseEpoch` says what holds for all epochs: ids, copies,
+    threads.
 
     Examples
     --------
@@ -278,23 +243,21 @@ class FlowEpoch(PlannedEpoch):
         *,
         kind: str | Sequence[str | None] | None = None,
     ) -> FlowIds:
-        """Add flows; ids follow each other in the order of rows.
-
-        O(jobs added), amortised.
+        """Add flows; ids follow each other in the order of rows. O(jobs added), amortised.
 
         Parameters
         ----------
         flows : Flows or dict
-            A table, or the arguments of one. The epoch ignores names, and names flows by their ids. If the
-            table was made without ``arrival``, the flows arrive at the last decision, or at the first one.
+            A table, or its arguments; names are ignored. Without ``arrival``, the flows arrive at the last
+            decision, or at the first one.
         tasks : array_like of int, shape (J,), optional
             Number of tasks of jobs whose work is not known yet (0: it is known). Their work is this number
             times ``task_work``, until `update` gives another.
         continues : array_like of int, shape (J,), optional
-            If a job is the second phase of another job (reduce behind map): the row of the first phase in
-            ``flows``, for which it must wait; -1: none. See ``ready_fraction``.
+            The row in ``flows`` of the first phase of which a job is the second (reduce after map), and for
+            which it must wait; -1: none. See ``ready_fraction``.
         kind : str or sequence of str, optional
-            The kind of these flows' penalties, or one for each (None: that of the objective).
+            The kind of penalty, for all or for each of these flows; None: that of the objective.
         """
         table: Flows = table_of(flows, Flows, field="flows")
         count = len(table.work)
@@ -309,11 +272,9 @@ class FlowEpoch(PlannedEpoch):
         return FlowIds(flow_ids, job_ids)
 
     def set_task_work(self, task_work: float) -> None:
-        """Change ``task_work``, from 1e-12 to 1e12.
-
-        The work of jobs of which only the number of tasks is known changes with it. If the work of such a job
-        would become too small or too large, the call is an error and changes nothing. O(jobs).
-        """
+        """Change ``task_work``, from 1e-12 to 1e12, and with it the work of jobs of which only the number of
+        tasks is known. If such work would leave its range, the call is an error and changes nothing.
+        O(jobs)."""
         self._core.set_task_work(check_amount("task_work", task_work, RATE))
 
     def update(
@@ -328,21 +289,18 @@ class FlowEpoch(PlannedEpoch):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
     ) -> None:
-        """Change jobs, by ``ids``, and flows, by ``flows``; what is not given stays.
-
-        Nothing changes if anything is wrong. O(ids log flows).
+        """Change jobs, by ``ids``, and flows, by ``flows``; what is not given stays. O(ids log flows).
 
         Parameters
         ----------
-        ids : array_like of int
-            Jobs to which ``work``, ``tasks`` and ``max_slots`` belong.
+        ids, flows : array_like of int
+            Jobs of the columns ``work``, ``tasks`` and ``max_slots``; flows of ``weight``, ``deadline`` and
+            ``sla``.
         work, tasks : array_like
-            What is left: the work [slot-seconds], or the number of tasks if the work is not known. (0 tasks:
-            the work is known.)
-        max_slots : array_like of int
-            At least 1.
-        flows : array_like of int
-            Flows to which ``weight``, ``deadline`` and ``sla`` belong, as in `malleable.Flows`.
+            What is left: the work [slot-seconds], or the number of tasks if the work is not known (0: it is
+            known).
+        max_slots, weight, deadline, sla : array_like
+            As in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
         columns = columns_of({"work": work, "tasks": tasks, "max_slots": max_slots}, len(jobs))
@@ -360,20 +318,17 @@ class FlowEpoch(PlannedEpoch):
     ) -> FlowDecision:
         """Slots of all jobs that have not ended.
 
-        O(jobs + F log F) for F flows, unless every decision plans (``effort``). With a period also
-        O(parents + R log R) for R jobs that are ready.
+        O(jobs + F log F) for F flows, unless every decision plans (``effort``). With a period also O(parents
+        + R log R) for R ready jobs.
 
         Parameters
         ----------
-        now : float
-            Absolute time [s]; it never falls.
-        slots : int, optional
-            The capacity from now on; it may be 0.
+        now, slots
+            As for `malleable.Epoch.decide`.
         period : float, optional
-            Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
-            more slots than it can use for the whole period only if no other job can use them better. First
-            come jobs that would make their flow end a period later if they waited, in the order of flows. If
-            a job has outlived its estimate, the work left is taken to be a quarter of the work done so far.
+            As for `malleable.Epoch.decide`. First come jobs that would make their flow end a period later if
+            they waited, in the order of flows. For a job that has outlived its estimate, a quarter of the
+            work done so far is taken to be left.
         """
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)

@@ -82,7 +82,6 @@ def section51_flows(
 def _flow(
     generator: np.random.Generator, size: int, slots: int, edge: float
 ) -> tuple[list[dict[str, Any]], float]:
-    """The jobs of a flow, and the smallest completion that it can have."""
     big, tall, wide = (generator.random() < share for share in (_BIG, _TALL, _WIDE))
     maxima = np.full(size, slots) if tall else np.minimum(generator.integers(1, 6, size), slots)
     seconds = generator.uniform(1.0, 10.0, size) * (4.0 if wide else 1.0) * (3.0 if big else 1.0)

@@ -25,44 +25,31 @@ class FlowPlan(BasePlan):
     Attributes
     ----------
     value, lower_bound : float
-        The objective over flows, and a floor under every schedule: a snapshot bound, for these
-        estimates of work and without further arrivals.
+        The objective over flows, and a snapshot bound; see `malleable.Plan`.
     gap : float or None
-        ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
+        As `malleable.Plan` has it.
     speed : float
-        What this plan guarantees (definition 2): if slots were so many times faster, the value would be at
-        most the lower bound. 1 means optimal. NaN if flows arrive after ``now``.
+        What this plan guarantees (definition 2): with slots that are this many times faster, the value would
+        be at most the lower bound. 1 means optimal. NaN if flows arrive after ``now``.
     guarantee : tuple of pairs or None
-        What the theorems promise of the literal algorithm, as pairs (factor on the optimum, speed). No plan
-        of ``flowflex`` is worse than this algorithm. (2, 3) for sums and (1, 2) for maxima and strict
-        deadlines. If all costs are weighted times, (6, 1) and (2, 1) follow (corollaries 1 and 2). None for
-        the other policies, and with arrivals after ``now``.
+        What the theorems promise of the literal algorithm, and so of all plans of ``flowflex``, as pairs
+        (factor on the optimum, speed): (2, 3) for sums and (1, 2) for maxima and strict deadlines. If all
+        costs are weighted times, also (6, 1) and (2, 1) (corollaries 1 and 2). None for other policies, and
+        with arrivals after ``now``.
     literal_value : float
         Value of the paper's own algorithm on this instance; NaN if it was not run.
-    status : str
-        ``ok``, ``truncated`` (the budget cut the search short), ``unmet`` (a strict deadline is missed,
-        and nothing proves that it must be) or ``infeasible`` (no schedule meets all strict deadlines).
-    met : ndarray of bool, shape (F,)
-        Which flows meet their deadline and cost less than infinity; a flow without a deadline meets it.
-    order : ndarray of int64, shape (F,)
-        Flow rows by priority.
+    status, met, order
+        As `malleable.Plan` has them, of flows.
     flow_completion, penalty : ndarray of float64, shape (F,)
         Absolute times [s] and the penalty then.
-    start, completion : ndarray of float64, shape (J,)
-        When each job starts and ends, absolute [s].
-    slots : ndarray of int64, shape (J,)
-        Slots of every job at ``now``, as in decisions. Files call them ``allocation``.
-    capacity : int
-        Slots of all jobs together.
-    pieces : dict of ndarray
-        ``job, start, end, slots``: the whole schedule; pieces of one job never overlap.
-    timing : dict
-        Wall-clock seconds; the only part that differs from run to run.
+    start, completion, slots : ndarray, shape (J,)
+        Of each job, as in `malleable.Plan`.
+    capacity, pieces, timing
+        As in `malleable.Plan`; pieces of one job never overlap.
 
     See Also
     --------
     malleable.plan : Makes such a plan.
-    malleable.Plan : The same for jobs that do not wait for each other.
 
     Notes
     -----
@@ -97,22 +84,15 @@ class FlowPlan(BasePlan):
         return f"{super().__repr__()[:-1]}, speed {self.speed:.4g})"
 
     def validate(self) -> None:
-        """Check the schedule by code that shares nothing with the solvers.
-
-        Raises
-        ------
-        ValueError
-            Names what is violated, for which job and when.
-        """
+        """Check the schedule by code that shares nothing with the solvers. The ValueError names the fault,
+        job and time."""
         check_flow_schedule(self)
 
 
 def _guarantee(objective: Objective, now: float) -> tuple[tuple[float, float], ...]:
-    """Factors and speeds of theorems 2 to 4 and of corollaries 1 and 2.
-
-    A schedule that needs a speed s takes s times as long without it. So do weighted times from `now` on;
-    what they are longer than that, from arrivals or from 0 on, must not be negative.
-    """
+    """Factors and speeds of theorems 2 to 4 and of corollaries 1 and 2. A schedule that needs a speed s
+    takes s times as long without it. The same holds for weighted times from `now` on; the part by which
+    they are longer, from arrivals or from 0 on, must not be negative."""
     kinds = set(objective.kinds.tolist())
     strict = kinds == {KINDS.index("strict")}
     factor, speed = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
@@ -134,45 +114,8 @@ def plan_flows(
     penalty: PenaltyLike | None = None,
     order: npt.ArrayLike | None = None,
 ) -> FlowPlan:
-    """Plan a table of flows; `malleable.plan` comes here with `Flows`.
-
-    Parameters
-    ----------
-    flows : Flows
-        A flow that arrives after ``now`` starts at its arrival at the earliest.
-    slots : int
-        Capacity, at least 1.
-    objective : str or sequence of str
-        As in `malleable.plan`, of flows.
-    policy : str
-        ``flowflex``; ``flowflex-fast``, without the minimum-cost flow and the search;
-        ``flowflex-literal``, the paper's figures to the letter; ``fair`` or ``fifo``, which know only
-        the jobs that are ready.
-    effort : int, optional
-        ``flowflex``: candidates of the local search; 0: fixed orders only; by default 4000, fewer for
-        more than 1,000 jobs.
-    budget : float, optional
-        ``flowflex``: ceiling in seconds of wall-clock time, checked between candidates.
-    now : float
-        Absolute time [s].
-    penalty : numba cfunc or function, optional
-        For ``custom``: penalty of (flow row, absolute completion), non-decreasing in the completion.
-    order : array_like of int, optional
-        ``flowflex``: flow rows by priority, to be tried first, such as those of the last plan.
-
-    Returns
-    -------
-    FlowPlan
-
-    Raises
-    ------
-    ValueError
-        For wrong input, naming field, row and value.
-
-    Notes
-    -----
-    O(J log J) per order or candidate. FlowFlex: Nagarajan et al., Middleware 2013.
-    """
+    """Plan a table of flows; `malleable.plan` describes the arguments. ``order``: flow rows by priority,
+    which ``flowflex`` tries first, such as those of the last plan. O(J log J) per order or candidate."""
     goal = parse_objective(objective, len(flows))
     tries = _core.default_flow_effort(len(flows.work)) if effort is None else effort
     asked = Request.of("flows", flows, goal, slots, now, policy, tries, budget, penalty)

@@ -35,20 +35,10 @@ class Flows(CoreTable, _core.Flows):
         ``name`` (unique in its flow; by default ``job0``, ``job1``, ...), ``max_slots`` (by default all
         slots), and ``after``: the names of the jobs that must have ended before this job starts.
     arrival : array_like or float, shape (F,), optional
-        When each flow comes [s]. No job of the flow runs earlier. By default 0. If you leave the arrival
-        out, and add the table to a `FlowEpoch`, the flows arrive at the last decision, or at the first one.
-    weight : array_like or float
-        How much each flow counts in the objective: 0, or from 1e-12 to 1e12.
-    deadline : array_like or float, optional
-        When each flow should have ended [s, absolute]. None and infinity mean no deadline.
-    sla : sequence of sequences of (time, penalty), optional
-        Steps of the penalty of each flow. A flow pays the penalty of the last step whose time has passed
-        when the flow ends. Times are absolute [s] and increase; penalties never fall.
-    name : sequence of str, optional
-        Names of the flows; each name may occur once. By default ``flow0``, ``flow1``, ...
-    size : array_like, optional
-        Original work of flows that have run already [slot-seconds]; the kind ``stretch`` divides by it. By
-        default all work of the flow.
+        When each flow comes [s]; no job of it runs earlier.
+    weight, deadline, sla, name, size
+        Of flows, as of jobs in `malleable.Jobs`. By default ``size`` is all work of the flow, and names are
+        ``flow0``, ``flow1``, ...
 
     Attributes
     ----------
@@ -72,8 +62,6 @@ class Flows(CoreTable, _core.Flows):
     See Also
     --------
     malleable.read_flows : Reads such a table from a file.
-    malleable.plan : Plans it.
-    malleable.FlowEpoch : Decides about flows that come and end.
 
     Notes
     -----
@@ -132,21 +120,10 @@ class Flows(CoreTable, _core.Flows):
         job_name: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> Flows:
-        """Make flows of columns. This is faster than a mapping for each job.
-
-        Parameters
-        ----------
-        job_offset, work, parent_offset, parent, max_slots
-            As the attributes of `Flows`.
-        arrival, weight, deadline, sla, name, size
-            As the parameters of `Flows`.
-        job_name : sequence of str, optional
-            Name of each job within its flow; by default ``job0``, ``job1``, ...
-
-        Returns
-        -------
-        Flows
-        """
+        """Make flows of columns, faster than a mapping for each job: ``job_offset``, ``work``,
+        ``parent_offset``, ``parent`` and ``max_slots`` as the attributes, ``arrival``, ``weight``,
+        ``deadline``, ``sla``, ``name`` and ``size`` as the parameters of `Flows`, ``job_name`` within the
+        flow."""
         self = cls.__new__(cls)
         offset = wholes_of("job_offset", job_offset)
         count = len(offset) - 1
@@ -188,7 +165,7 @@ class Flows(CoreTable, _core.Flows):
         self._name(names, local)
 
     def _name(self, names: tuple[str, ...], local: Sequence[str] | None) -> None:
-        """Call flows and jobs; without local names these are numbered once somebody asks."""
+        """Name flows and jobs; without local names these are numbered when first asked for."""
         self.name = names
         self._job_name = None if local is None else self._joint(local)
 
@@ -229,25 +206,13 @@ class Flows(CoreTable, _core.Flows):
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.job_offset))
 
     def after(self, row: int) -> list[int]:
-        """The job rows for which a job waits.
-
-        Parameters
-        ----------
-        row : int
-            Row of the job.
-        """
+        """The job rows for which the job at this ``row`` waits."""
         first, last = self.parent_offset[row : row + 2]
         found: list[int] = self.parent[first:last].tolist()
         return found
 
     def take(self, index: npt.ArrayLike) -> Flows:
-        """The flows at these rows, in that order. O(their jobs).
-
-        Parameters
-        ----------
-        index : array_like of int or bool
-            Rows, or a mask.
-        """
+        """The flows at these rows, in that order; ``index`` are rows, or a mask. O(their jobs)."""
         rows = rows_of(index, len(self))
         names = tuple(self.name[row] for row in rows.tolist())
         unique("name", names)
@@ -259,13 +224,7 @@ class Flows(CoreTable, _core.Flows):
 
     @classmethod
     def joined(cls, tables: Sequence[Flows]) -> Flows:
-        """One table of the flows of several tables, in that order.
-
-        Parameters
-        ----------
-        tables : sequence of Flows
-            Names of flows must differ.
-        """
+        """One table of the flows of several ``tables``, in that order; names must differ."""
         names = tuple(name for table in tables for name in table.name)
         unique("name", names)
         job_name = tuple(name for table in tables for name in table.job_name)
@@ -295,7 +254,6 @@ def _flow_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
 def _rows_of(
     jobs: Sequence[Sequence[Job]], names: Sequence[str]
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """Columns of the jobs of all flows, and their local names."""
     columns: dict[str, list[Any]] = {
         field: [] for field in ("job_offset", "work", "max_slots", "parent_offset", "parent")
     }
@@ -332,7 +290,6 @@ def _parents(where: str, job: Job, row_of: Mapping[str, int]) -> list[int]:
 
 
 def _converted(columns: dict[str, Any]) -> dict[str, Any]:
-    """Columns of any kind as the core reads them."""
     flows, work = len(columns["job_offset"]) - 1, as_column("work", columns["work"])
     made = {**columns, "work": work}
     made["max_slots"] = as_column("max_slots", columns["max_slots"], len(work))

@@ -35,10 +35,8 @@ class Schedule(Protocol):
 
 
 def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
-    """floor(m S / sum m), the remainder to the largest fractions, then to lower rows.
-
-    A loop scales those of the jobs that are left, again and again: what is sure is floor(m S / sum m).
-    """
+    """floor(m S / sum m), the remainder to the largest fractions, then to lower rows. A loop scales the
+    minima of the jobs that are left at every call, so only floor(m S / sum m) is sure."""
     exact = [int(m) * slots for m in minima]
     total = int(sum(int(m) for m in minima))
     scaled = [x // total for x in exact]
@@ -50,7 +48,6 @@ def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
 
 
 def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
-    """The slots now, whether or not the clock shows how long they are held."""
     jobs, given = plan.jobs, np.asarray(plan.slots)
     if given.shape != (len(jobs),) or given.dtype.kind != "i":
         pieces.fail("slots: expected whole slots for every job")
@@ -83,7 +80,7 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
 
 
 def _done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
-    """What each job has done, by what its speed-up makes of the slots that it held together."""
+    """Work that each job has done, by its speed-up at the slots that it held together."""
     done = np.zeros(len(speedup))
     runs = (held.slots > 0) & (held.until > held.time)
     spans = (column[runs].tolist() for column in (held.job, held.slots, held.until - held.time))
@@ -95,7 +92,7 @@ def _done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
 
 
 def _check_calls(plan: Schedule, pieces: Pieces) -> None:
-    """Slots change at multiples of the period only, but for those of a job that ends: they idle."""
+    """Slots change at multiples of the period only, except when a job ends: its slots then idle."""
 
     def between(time: Floats) -> Mask:
         span = time - plan.now
@@ -114,7 +111,6 @@ def _check_calls(plan: Schedule, pieces: Pieces) -> None:
 
 
 def check_schedule(plan: Schedule) -> None:
-    """Raise ValueError for the first thing that is wrong with the plan's schedule."""
     jobs, pieces = plan.jobs, Pieces(plan.pieces, plan.jobs.name)
     if np.any(pieces.start < plan.now):
         pieces.fail("a piece that starts before now")
@@ -183,10 +179,8 @@ def _check_minima(
     held: Holdings,
     refuse: Callable[..., None],
 ) -> None:
-    """No gang below its size, no job below the minimum on which it started.
-
-    A guarantee, scaled where it must be, holds from now until a job ends.
-    """
+    """No gang is below its size, no job below the minimum on which it started. A guarantee, scaled if it must
+    be, holds from now until a job ends."""
     far = 4 * np.spacing(np.abs(held.time)) + _SAME * np.abs(held.time - plan.now)
     real = held.until - held.time > far
     if plan.min_mode == "gang":

@@ -1,4 +1,4 @@
-"""The epoch object: kept by a scheduler's loop, asked for the slots now."""
+"""The epoch of jobs: kept by a scheduler's loop, asked for the slots now."""
 
 from __future__ import annotations
 
@@ -25,39 +25,36 @@ from malleable.validation import WEIGHT, check_amount, check_count, check_slots,
 
 @by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
 class Decision(AssessedDecision):
-    """Slots of every job now; see `BaseDecision`.
+    r"""Slots of every job now; `malleable.epoch.BaseDecision` has the attributes that all decisions share.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
         All jobs. If you remove jobs, the order of the other ids may change.
     value, lower_bound : float or None
-        The objective if nothing else happens, and a number that no schedule can beat. Both are worked out
-        when you first ask, which has to be before the epoch changes: O(J log J), some milliseconds for
-        100,000 jobs. The bound of a sum is the quick one; the bound of ``plan()`` may be stronger. With a
-        period the value is that of a loop that is simulated, some milliseconds for 10,000 jobs, and both
-        are None for more than a million jobs. If the loop is long, its value is not exact (see
-        `malleable.Epoch.decide`).
+        The objective if nothing else happens, and a number that no schedule can beat. For sums ``plan()`` may
+        have a stronger bound. With a period the value is that of a simulated loop (see
+        `malleable.Epoch.decide`), some milliseconds for 10,000 jobs, and both are None for more than a
+        million jobs.
     gap : float or None
         As `malleable.Plan` has it.
     overloaded : bool
-        With a period: whether the jobs that keep coming need more whole slot-periods than there are. (A
-        slot-period is one slot, held for one period.) Then no policy keeps up, but a shorter period may
-        help. False until fifty jobs have come.
+        False until fifty jobs have come.
     order : ndarray of int64
-        With a period: ids of the jobs that could use more slots than they have. If a slot becomes free
-        before the next decision, give it to the first of these jobs that has less than its ``max_slots``.
-        Jobs that will still be there at the next decision come first. Empty without a period. Worked out
-        when you first ask, which has to be before the epoch changes: O(J log J).
+        Give a free slot to the first of these jobs that has less than its ``max_slots``. Jobs that will still
+        be there at the next decision come first.
     promised : ndarray of float64, shape (J,)
-        With ``predictable``: the end that each job was promised with the first decision after its arrival [s,
-        absolute]. It never changes. Infinite if none was promised. Worked out when you first ask, which has
-        to be before the epoch changes: O(J).
+        With ``predictable``: the end that each job was promised at its arrival [s, absolute], which never
+        changes. Infinite if none was promised.
 
     See Also
     --------
     malleable.Epoch.decide : Returns it.
-    malleable.Plan : The schedule behind a decision.
+
+    Notes
+    -----
+    Value, bound and order take O(J log J), some milliseconds for 100,000 jobs, promises O(J). They are worked
+    out when you first ask, which must be before the epoch changes.
 
     Examples
     --------
@@ -67,7 +64,7 @@ class Decision(AssessedDecision):
     >>> decision = epoch.decide(now=0.0)
     >>> decision.value, round(decision.gap, 3)
     (33.5, 0.015)
-    >>> print(*decision.explain(), sep="\\n")
+    >>> print(*decision.explain(), sep="\n")
     rule instance: all jobs are looked at together
     0: 10 slots now (what is left at place 2 of 2), 20 from 9 s; ends at 24.5 s; penalty 24.5
     1: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
@@ -99,10 +96,9 @@ class Decision(AssessedDecision):
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
         """The rule that decided, then one line for each of these jobs: its slots and why, and what comes next.
 
-        Without a period the lines are those of ``plan().explain()``, which takes the time of a plan. With a
-        period a line says what is left of the job when the slots have been held. This is O(jobs shown),
-        beside O(J) for the place in the order; ``plan().explain()`` simulates the loop, and says when each
-        job ends.
+        The lines of jobs are those of ``plan().explain()``, and take the time of a plan. With a period a line
+        says what is left of the job when the slots have been held: O(jobs shown), and O(J) for the place in
+        the order.
 
         Parameters
         ----------
@@ -111,10 +107,8 @@ class Decision(AssessedDecision):
 
         Raises
         ------
-        ValueError
-            An id that the decision does not have.
-        RuntimeError
-            As `plan`.
+        ValueError, RuntimeError
+            An id that the decision does not have; as `plan`.
         """
         rows, core = self._rows(ids), self._epoch._core
         head = [rule_line(self._epoch.rule)]
@@ -125,18 +119,12 @@ class Decision(AssessedDecision):
         )
 
     def plan(self) -> Plan:
-        """The plan behind this decision, with value, bound and pieces; its rows are those of `Decision.ids`.
-
-        Raises
-        ------
-        RuntimeError
-            If jobs were added, updated or removed, or another decision was made, in the meantime.
-        """
+        """The plan behind this decision, with value, bound and pieces; its rows are `Decision.ids`.
+        RuntimeError if the epoch has changed since."""
         return self._epoch._plan(self)
 
 
 def _programs(program: npt.ArrayLike | None, count: int) -> Integers | None:
-    """One number for each job."""
     if program is None:
         return None
     return wholes_of("program", program, count, -1, 2**60, "work")
@@ -150,38 +138,33 @@ class Epoch(PlannedEpoch):
     slots : int
         Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
-        ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of all
-        jobs that have no kind of their own (`add`, ``kind``).
+        ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`; jobs may have kinds of their own (`add`,
+        ``kind``).
     policy : str
-        ``flex`` gives slots so that the objective becomes small. ``fair`` gives equal shares, ``wdeq``
-        shares by weight. ``fifo`` serves jobs in the order of arrival. ``hesrpt`` gives shares to jobs whose
-        speed-up is below linear.
+        ``flex`` makes the objective small. ``fair`` gives equal shares, ``wdeq`` shares by weight, ``hesrpt``
+        shares for speed-ups below linear. ``fifo`` serves jobs in the order of arrival.
     hysteresis : float
-        FLEX: a job that holds more than its minimum counts as (1 + hysteresis) times as urgent, so that
-        slots move only when the gain is worth it. 0: slots move freely. Otherwise from 1e-12 to 1e12.
+        FLEX: a job that holds more than its minimum is (1 + hysteresis) times as urgent, so slots move only if
+        the gain is worth it. 0, or from 1e-12 to 1e12.
     min_mode : str
-        What the minimum of a job means. ``guarantee``: the job has at least this many slots while it has
-        work. ``gang``: the job has at least this many slots, or none. ``start``: the job waits with no slots
-        until it gets this many, and never has less after that; a job whose minimum is its maximum is rigid.
-        If slots leave so that the minima of what runs do not fit, the job that started last stops, keeps
-        the work it has done, and waits again. Jobs may have modes of their own (`add`).
+        ``guarantee``: a job has at least its minimum while it has work. ``gang``: at least its minimum, or no
+        slots. ``start``: it waits without slots until it gets its minimum, and then never has less; if minimum
+        and maximum are equal, it is rigid. If slots leave and running minima no longer fit, the job that
+        started last stops, keeps its done work, and waits again. Jobs may have modes of their own (`add`).
     effort : int, optional
-        FLEX. None: FLEX takes the order that belongs to the objective, and makes no plan. A number: each
-        decision makes a plan, as `malleable.plan` does with this effort.
+        FLEX. None: it takes the order that belongs to the objective. A number: each decision makes a plan, as
+        `malleable.plan` with this effort.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
-        to 1e12. 0: the loop asks again whenever a job comes or ends.
+        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
+        0: the loop asks again whenever a job comes or ends.
     predictable : float, optional
-        FLEX, for sums of response, completion, stretch and lateness. With a number, each job is promised an
-        end when it comes (`Decision.promised`), and FLEX tries to keep to the told ends. The larger the number,
-        the more response FLEX gives up for right ends: with 0 nothing, with 3 little, and with 100 jobs
-        nearly keep the order of arrival; at most 1e12. None: no end is promised. Only without ``effort``,
-        ``hysteresis`` and ``period``. The page ``docs/speedups.md`` has more.
+        FLEX, for sums of response, completion, stretch and lateness, without ``effort``, ``hysteresis`` and
+        ``period``: each job is promised an end when it comes (`Decision.promised`), which FLEX tries to keep.
+        The larger the number (at most 1e12), the more response FLEX gives up: with 0 nothing, with 3 little;
+        with 100 jobs nearly keep the order of arrival. None: no promises. See ``docs/speedups.md``.
     penalty : numba cfunc or function, optional
-        For jobs of kind ``custom``: a function of the id of a job and the time at which the job ends. It
-        returns the penalty, which must not fall as time goes on and must not be NaN. If a penalty is
-        infinite from some time on, this time is a strict deadline. An epoch with a penalty pickles if the
-        function is at the top level of a module.
+        For jobs of kind ``custom``, as for `malleable.plan`, but of a job's id. An epoch with a penalty
+        pickles if the function is at the top level of a module.
 
     Raises
     ------
@@ -191,18 +174,14 @@ class Epoch(PlannedEpoch):
     See Also
     --------
     malleable.plan : One table, planned once.
-    malleable.FlowEpoch : The same for jobs that wait for each other.
-    malleable.Scheduler : The same for clusters with nodes and tasks.
 
     Notes
     -----
-    Only one thread at a time may use an object; a second one gets a RuntimeError. Different objects run side
-    by side. Copies and pickles go on as the original would (a pickle loads in the same version only).
-    Epochs are equal if their state is equal. `decide` takes O(J) for ``fair`` and for sums of response,
-    completion, stretch and lateness, also if jobs have different ones of these kinds. Otherwise, and while
-    the speed-up of some job is below linear, it takes O(J log J). With ``predictable`` it takes O(J^2) at
-    most, and rarely more than O(J slots). It allocates only the arrays that it returns. Source: FLEX,
-    sections 1.1 (metrics job by job) and 2.2 (epochs).
+    `malleable.epoch.BaseEpoch` says what holds for all epochs: ids, copies, threads. `decide` takes O(J) for
+    ``fair`` and for sums of response, completion, stretch and lateness, also mixed. Otherwise, and while a
+    speed-up is below linear, it takes O(J log J); with ``predictable`` at most O(J^2), rarely more than O(J
+    slots). It allocates only the arrays that it returns. Source: FLEX, sections 1.1 (metrics job by job) and
+    2.2 (epochs).
 
     Examples
     --------
@@ -265,33 +244,28 @@ class Epoch(PlannedEpoch):
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
     ) -> Integers:
-        """Add jobs: columns as in `malleable.Jobs`, or a whole table.
-
-        O(jobs added), amortised.
+        """Add jobs: columns as in `malleable.Jobs`, or a whole table. O(jobs added), amortised.
 
         Parameters
         ----------
         work : array_like, shape (J,), or a table
-            Work left [slot-seconds]. A table of jobs instead, a data frame (as for `malleable.read_jobs`) or a
-            dict of columns has all columns but ``kind`` and ``program``.
+            Work left [slot-seconds]. Or a table of jobs, a data frame (as for `malleable.read_jobs`) or a
+            dict of columns, with all columns but ``kind`` and ``program``.
         arrival : array_like or float, optional
-            When each job came [s], not after the next decision. By default (also for a table that was made
-            without it) the time of the last decision, or of the first one if there was none yet.
-        min_slots, max_slots, weight, deadline, sla, speedup, min_mode
+            Not after the next decision [s]. By default (also of a table made without it) the time of the last
+            decision, or of the first one if there was none yet.
+        min_slots, max_slots, weight, deadline, sla, speedup, min_mode, size
             As in `malleable.Jobs`.
-        size : array_like, optional
-            Original work [slot-seconds] of jobs that have run already; by default their work.
         kind : str or sequence of str, optional
-            The kind of penalty of all these jobs, or one for each (None: that of the objective).
+            The kind of penalty, for all or for each of these jobs; None: that of the objective.
         program : array_like of int, optional
-            The number of the program that a job runs, from 0 on (-1: none): one for all jobs, or one for each.
-            From the work that jobs of a program do between decisions, the epoch learns the speed-up of the
-            program (see `rates`).
+            The number of the program that a job runs, from 0 (-1: none), one for all jobs or for each. The
+            epoch learns the speed-up of programs (`rates`).
 
         Returns
         -------
         ndarray of int64, shape (J,)
-            Ids, never used twice.
+            Ids.
         """
         if isinstance(work, (Jobs, Mapping)) or is_frame(work):
             jobs = table_of(work, Jobs)
@@ -324,26 +298,12 @@ class Epoch(PlannedEpoch):
         return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, named, dated)
 
     def rates(self, program: int, most: int) -> Floats:
-        """How fast 1, 2, ... slots of a job of the program are together, as learnt so far.
+        """Learnt rates of 1 to ``most`` (at most 1024) slots of a job of ``program``, shape (most,).
 
-        The epoch measures the rate for each number of slots that a decision gave to jobs of the program: the
-        work that these jobs did until the next decision, over the seconds in between. Rates of other numbers
-        of slots are interpolated by powers of the number. If nothing was seen, s slots do s^0.8. Tell the
-        work left before each decision (`update`). If you change ``work`` because an estimate changed, the
-        change counts as work done. O(entries).
-
-        Parameters
-        ----------
-        program : int
-            As given to `add`.
-        most : int
-            Number of rates, up to 1024.
-
-        Returns
-        -------
-        ndarray of float64, shape (most,)
-            Rates of 1 to ``most`` slots.
-        """
+        For each number of slots that a decision gave to jobs of the program, the rate is the work done until
+        the next decision, over the seconds. Other rates are interpolated by powers of the number; before any
+        was seen, s slots do s^0.8. Tell the work left before each decision (`update`); a changed estimate
+        counts as work done. O(entries)."""
         return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
     def update(
@@ -357,13 +317,12 @@ class Epoch(PlannedEpoch):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
     ) -> None:
-        """Change jobs. Arrival, original size, speed-up and kind stay; so do columns that you leave out.
+        """Change jobs. Arrival, original size, speed-up and kind stay; so do columns that you leave out. O(n).
 
-        An estimate may run out before the job ends. If you say that a job has no work left, it has outlived its
-        estimate: the work left is taken to be a quarter of the work done so far, by the slots that decisions
-        gave the job. A job of which nothing was ever done keeps ``max(1, min_slots)`` slots until `finish`. It
-        gets them before all other jobs, but after the minima of other jobs. Value and bound count it as ending
-        now. O(n).
+        A job with work 0 has outlived its estimate: a quarter of the work done so far, by the slots that
+        decisions gave it, is taken to be left. If it has done nothing, it keeps ``max(1, min_slots)`` slots
+        until `finish`, after the minima of other jobs but before everything else; value and bound count it as
+        ending now.
 
         Parameters
         ----------
@@ -394,17 +353,15 @@ class Epoch(PlannedEpoch):
         Parameters
         ----------
         now : float
-            Absolute time [s], from -1e12 to 1e12, never before the time of an earlier call; no job may
-            arrive later.
+            Absolute time [s], from -1e12 to 1e12, never before the time of an earlier call or an arrival.
         slots : int, optional
-            New capacity, kept from now on (nodes come and go); with 0 no job gets slots.
+            New capacity, kept from now on; it may be 0.
         period : float, optional
             Seconds for which this decision is held (default: the epoch's ``period``). A job then gets more
-            slots than it can use for the whole period only if no other job can use them better. 0: you ask
-            again as soon as a job ends. The ``plan()`` of the decision and its value are those of a loop that
-            asks every ``period`` seconds from now on (as `malleable.plan`). They are worked out by simulating
-            this loop. If it is long, the simulation decides less often in the end: a fourth of the time so
-            far apart. In between, slots that become free go to the next jobs of ``order``.
+            slots than it can use for the whole period only if no other job can use them better. ``plan()``
+            and value are those of a simulated loop with this period (as `malleable.plan`). A long loop is
+            simulated with fewer decisions in the end: a fourth of the time so far apart; slots that become
+            free in between go to the next jobs of ``order``.
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
@@ -414,7 +371,7 @@ class Epoch(PlannedEpoch):
         return Decision(moment, ids, given, changed, overloaded, self, version, None, None, None)
 
     def _warn_of_oversized(self) -> None:
-        """Once for each job that waits for more slots than there are."""
+        """Warn once for each job that waits for more slots than there are."""
         if never := self._core.take_oversized().tolist():
             jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
             more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"

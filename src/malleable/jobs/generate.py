@@ -27,11 +27,8 @@ def _checked_fraction(field: str, value: float) -> float:
 def _truncated_normal(
     mean: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Normal draws with standard deviation mean / 3, given that they lie in (0, upper).
-
-    By inversion: the same distribution as discarding and drawing again, but one uniform number a
-    draw, however narrow the interval.
-    """
+    """Normal draws with standard deviation mean / 3, given that they lie in (0, upper). Inversion gives the
+    same distribution as rejection, with one uniform number a draw, however narrow the interval."""
     uniform = rng.random(len(mean))
     low = _NORMAL.cdf(-3.0)
     drawn = np.empty(len(mean))
@@ -74,12 +71,10 @@ def bimodal_jobs(
         first: with more jobs than ``(1 - slack) * slots``, or tight maxima, the minima add up to
         something else, and with more jobs than slots to more than the slots.
     tasks : int, optional
-        Number of tasks of all jobs together. A job of work W has ``tasks * W / total`` of them,
-        rounded up, and may run on so many slots (at most ``slots``). None: every job may run on
-        all slots, as the paper's printed ratios suggest.
+        Number of tasks of all jobs together: a job of work W may run on ``tasks * W / total`` slots, rounded
+        up. None: on all slots, as the paper's printed ratios suggest.
     weighted : bool
-        Draw weights from U(0, 1). False: weight 1, everything else unchanged for the same ``rng``
-        (the paper's unweighted metrics).
+        Draw weights from U(0, 1). False: weight 1 and the same jobs (the paper's unweighted metrics).
     horizon : float
         Seconds that all slots together need for all the work.
     sla_steps : int
@@ -100,11 +95,9 @@ def bimodal_jobs(
 
     Notes
     -----
-    Source: Wolf et al., "FLEX: A slot allocation scheduling optimizer for MapReduce workloads"
-    (Middleware 2010), section 4.1. The paper gives neither the total work, nor the ranges of
-    deadlines, sla times and heights, nor the number of steps; those here are choices. Time and
-    memory O(jobs * (1 + sla_steps)).
-    """
+    Source: Wolf et al., "FLEX: A slot allocation scheduling optimizer for MapReduce workloads" (Middleware
+    2010), section 4.1. The total work, the ranges of deadlines, sla times and penalties, and the number of
+    steps are our choices. O(jobs * (1 + sla_steps))."""
     count = check_whole("jobs", jobs, 1)
     capacity = check_whole("slots", slots, 1)
     steps = check_whole("sla_steps", sla_steps, 0)
@@ -155,31 +148,10 @@ def lognormal_jobs(
 ) -> Jobs:
     """Draw jobs with log-normal work, all there at time 0, weight 1.
 
-    Parameters
-    ----------
-    jobs, slots : int
-        Number of jobs and of slots.
-    min_slots : int
-        Minimum of every job, 0 to ``slots``.
-    max_slots : (int, int), optional
-        Maxima are uniform whole numbers from the first to the second (included), cut at
-        ``slots``. None: all slots.
-    mu, sigma : float
-        Mean and standard deviation of the work's natural logarithm [log slot-seconds]. By default
-        the median is about 20 and the mean about 62 slot-seconds.
-    rng : numpy Generator or seed, optional
-        Source of randomness. None: fresh.
-
-    Returns
-    -------
-    Jobs
-        Work and maxima drawn, the rest at its defaults.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of its range, such as a lowest maximum below ``min_slots`` or below 1.
-    """
+    ``mu`` and ``sigma`` are mean and standard deviation of the work's natural logarithm [log slot-seconds];
+    by default the median is about 20 and the mean about 62 slot-seconds. ``min_slots`` is every job's
+    minimum. Maxima are uniform whole numbers in the range ``max_slots``, cut at ``slots``; None: all slots.
+    ValueError for a parameter out of its range."""
     count = check_whole("jobs", jobs, 0)
     capacity = check_whole("slots", slots, 1)
     least = check_whole("min_slots", min_slots, 0)

@@ -29,13 +29,13 @@ POLICIES = policy_names("jobs")
 
 
 class Plan(BasePlan):
-    """The schedule that a policy made for a job table.
+    r"""The schedule that a policy made for a job table.
 
     Attributes
     ----------
     value, lower_bound : float
-        The objective, and a floor under every schedule that obeys the same limits: a snapshot bound,
-        for these estimates of work and without further arrivals.
+        The objective, and a bound on every schedule that obeys the same limits: a snapshot bound, for these
+        estimates of work and without further arrivals.
     gap : float or None
         ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
     status : str
@@ -60,19 +60,17 @@ class Plan(BasePlan):
         For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots
         at once.
     looped : bool
-        True if a loop decides again and again: with a period, if jobs wait to start, or with the epoch's
-        ``predictable``. If guaranteed minima do not fit, each decision scales them for the jobs that are left.
+        Whether a loop decides again and again: with a period, if jobs wait to start, or with the epoch's
+        ``predictable``. Each decision then scales minima that do not fit for the jobs that are left.
     live : bool
-        True for the plan of an epoch's decision: jobs without work end now rather than at their arrival,
-        and keep ``slots`` until they are removed.
+        Whether it is the plan of an epoch's decision: jobs without work end now, not at their arrival, and keep
+        ``slots`` until they are removed.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
 
     See Also
     --------
     malleable.plan : Makes such a plan.
-    malleable.FlowPlan : The same for flows.
-    malleable.Decision.plan : The schedule behind a decision.
 
     Notes
     -----
@@ -83,7 +81,7 @@ class Plan(BasePlan):
     >>> import malleable as mb
     >>> plan = mb.plan(mb.Jobs(work=[400, 90], max_slots=[20, 10], name=["big", "small"]), slots=20)
     >>> plan.validate()
-    >>> print(*plan.explain(), sep="\\n")
+    >>> print(*plan.explain(), sep="\n")
     big: 10 slots now (what is left at place 2 of 2), 20 from 9 s; ends at 24.5 s; penalty 24.5
     small: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
@@ -99,13 +97,8 @@ class Plan(BasePlan):
         self._meet(self.jobs.deadline, self.completion)
 
     def validate(self) -> None:
-        """Check the schedule by code that shares nothing with the solvers.
-
-        Raises
-        ------
-        ValueError
-            Names what is violated, for which job and when. O(P log P) for P pieces.
-        """
+        """Check the schedule by code that shares nothing with the solvers. The ValueError names the fault,
+        job and time. O(P log P) for P pieces."""
         check_schedule(self)
 
 
@@ -123,7 +116,7 @@ def plan_jobs(
     penalty: PenaltyLike | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Plan:
-    """Plan a table of jobs; `malleable.plan` comes here with `Jobs`, and says what all of it means."""
+    """Plan a table of jobs; `malleable.plan` describes the arguments."""
     goal = parse_objective(objective, len(jobs))
     warn_without_deadlines(goal, jobs, stacklevel=5)  # who called `malleable.plan`
     tries = check_effort(effort, len(jobs), jobs.speedup is not None)
@@ -154,7 +147,7 @@ def _plan_periodic(
     min_mode: str,
     own: int,
 ) -> tuple[dict[str, Any], float]:
-    """What an epoch does that is asked every ``period`` seconds, and the seconds that this took."""
+    """The plan of an epoch that is asked every ``period`` seconds, and the seconds that it took."""
     if asked.budget < math.inf:
         raise ValueError("budget: the plan of a loop does not search; leave it out")
     began = time.perf_counter()
@@ -175,17 +168,14 @@ def _plan_periodic(
 
 
 def default_effort(jobs: int, curved: bool = False) -> int:
-    """The effort of FLEX for so many jobs unless told otherwise: fewer candidates where each costs more.
-
-    16,000,000,000 over the square of the jobs, at most `DEFAULT_EFFORT` and at least 60, which is what
-    prices of steps take. If speed-ups are below linear (``curved``): `DEFAULT_EFFORT`, or more where that
-    would be fewer than 60 candidates, of which each counts as (jobs / 100)^2.
-    """
+    """The default effort of FLEX: 16e9 over the square of the jobs, because each candidate then costs more;
+    at most `DEFAULT_EFFORT` and at least 60, which prices of steps need. If speed-ups are below linear
+    (``curved``): `DEFAULT_EFFORT`, or more if that would be fewer than 60 candidates at (jobs / 100)^2 each."""
     return _core.default_effort(jobs, curved)
 
 
 def check_effort(effort: Any, jobs: int = 0, curved: bool = False) -> int:
-    """A number of candidates; the default for so many jobs where None."""
+    """A number of candidates; None: the default for this many jobs."""
     if effort is None:
         return default_effort(jobs, curved)
     return check_count("effort", effort)

@@ -59,38 +59,30 @@ def run(
     Parameters
     ----------
     jobs : Jobs
-        The jobs that arrive; their order in the table does not matter.
+        The jobs that arrive, in any order.
     policy : {"flex", "fair", "fifo", "wdeq", "hesrpt"}
         As for `malleable.Epoch`.
-    rng : numpy Generator or seed, optional
-        Draws the errors of estimates.
+    rng, records, progress
+        As for `malleable.simulate`; ``rng`` draws the errors of estimates.
     estimates : float or array_like, shape (J,), optional
-        What the policy believes of the work of each job. None: the truth. A number: the standard deviation
-        of a log-normal error. An array: work [slot-seconds]. What a job has done is subtracted from this, so
-        the estimate may run out before the job ends.
+        Work as the policy sees it. None: the truth. A number: the standard deviation of a log-normal error.
+        An array: work [slot-seconds]. Done work is subtracted, so an estimate may run out before the job
+        ends.
     slots : int, optional
         Capacity.
     load : float, optional
-        Takes the place of ``slots``: as many slots as give this load. The load is the work over the
-        slot-seconds between the first and the last arrival.
+        Instead of ``slots``: work over the slot-seconds between the first and the last arrival.
     period : float
-        The loop asks at time 0 and then every ``period`` seconds, and holds the slots in between. If a job
-        ends in between, its slots idle until the loop asks again. 0: the loop asks whenever a job comes or
-        ends.
+        The loop asks at time 0 and then every ``period`` seconds, and holds the slots in between, also those
+        of a job that has ended. 0: it asks whenever a job comes or ends.
     objective : str or sequence of str
         Objective of ``flex``, as for `malleable.plan`, except for ``custom``.
     knows_period : bool
-        Whether the policy knows the period. False shows what it costs if a loop does not say its period.
-    min_mode : {"guarantee", "gang", "start"}
-        As for `malleable.Epoch`.
-    hysteresis, effort, predictable
-        As for `malleable.Epoch`; for ``flex`` only.
+        False shows what it costs if a loop does not say its period.
+    min_mode, hysteresis, effort, predictable
+        As for `malleable.Epoch`; all but ``min_mode`` for ``flex`` only.
     horizon : float, optional
-        The simulation stops at this time [s]. Jobs that have not ended then are only counted.
-    records : bool
-        Whether to keep a record of each job.
-    progress : callable, optional
-        Called with (parts done, all parts) from time to time.
+        The simulation stops at this time [s]. Unfinished jobs are only counted.
 
     Returns
     -------
@@ -110,8 +102,7 @@ def run(
         - ``decisions``, ``end``: how often the loop asked, and when the simulation stopped [s];
         - ``end_error`` (with ``predictable``): mean of |end - promised end| / (promised end - arrival).
 
-        ``slowdown`` has an entry for each power of ten of the work. After Ctrl-C the result has what was
-        finished, and ``complete`` is false.
+        ``slowdown`` has an entry for each power of ten of the work.
 
     Raises
     ------
@@ -120,9 +111,8 @@ def run(
 
     Notes
     -----
-    Between two decisions the simulation is exact. A decision takes O(present jobs) beside its own cost;
-    100,000 jobs take some seconds. A job without work ends when it arrives.
-    """
+    Between two decisions the simulation is exact. A decision takes O(present jobs) beside its own
+    cost; 100,000 jobs take some seconds. A job without work ends when it arrives."""
     jobs = table_of(jobs, Jobs)
     row = policy_of("jobs", policy)
     goal = parse_objective(objective, len(jobs))
@@ -172,7 +162,6 @@ def run(
 
 
 def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
-    """Those that are given, or as many as give a load."""
     if (slots is None) == (load is None):
         raise ValueError("slots: give either slots or a load")
     if slots is not None:
@@ -187,7 +176,7 @@ def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
 def _advance(
     loop: _core.PeriodicLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
 ) -> bool:
-    """Make all calls up to ``last``; whether that was done before Ctrl-C."""
+    """Make all calls up to ``last``; whether all were made before Ctrl-C."""
     try:
         # Calls up to the last arrival in parts, then all others.
         first, latest = (jobs.arrival.min(), jobs.arrival.max()) if len(jobs) else (0.0, 0.0)
@@ -204,7 +193,7 @@ def _advance(
 
 
 def _end_errors(jobs: Jobs, promised: Floats, completion: Floats) -> Floats:
-    """|end - promised| / (promised - arrival) of the jobs that ended after a promised end."""
+    """|end - promised| / (promised - arrival) of the jobs that ended and had a promised end."""
     asked = promised - jobs.arrival
     known = np.isfinite(completion) & np.isfinite(promised) & (asked > 0.0)
     return np.abs(completion - promised)[known] / asked[known]
@@ -240,7 +229,7 @@ def _summary(
 
 
 def _due(jobs: Jobs, completion: Floats, done: Any) -> dict[str, float]:
-    """Of the jobs with deadlines that ended: weighted tardiness [s], and the share of weight that is late."""
+    """Weighted tardiness [s], and the share of weight that is late, of the ended jobs with deadlines."""
     due = done & np.isfinite(jobs.deadline)
     if not due.any():
         return {}

@@ -50,18 +50,14 @@ _OPTIONAL = ("max_slots", "deadline", "size")
 
 
 def as_column(field: str, values: Any, count: int | None = None, beside: str = "work") -> Any:
-    """A column of any kind as the core reads it; None stays where a table may do without.
-
-    ``count`` entries, as many as ``beside`` has, or one that is spread. ValueError names the field, the
-    first bad row and its value.
-    """
+    """A column of any type as the core reads it, with ``count`` entries, as many as ``beside`` has, or one
+    for all; None stays. ValueError names the field, the first bad row and its value."""
     if field not in _OPTIONAL:
         given(field, values)
     return column_of(field, values, count, beside)
 
 
 def unique(field: str, names: Sequence[str], where: str = "") -> None:
-    """ValueError for a name that stands there twice."""
     if len(set(names)) == len(names):
         return
     seen: set[str] = set()
@@ -107,12 +103,11 @@ _OWN_MODES = ("guarantee", "start")
 
 
 def check_min_mode(min_mode: str) -> None:
-    """ValueError unless the mode is known."""
     checked_choice("min_mode", min_mode, MIN_MODES)
 
 
 def mode_columns(min_mode: Any, count: int) -> dict[str, Any]:
-    """What minima of jobs mean, as the core reads it: one word for all jobs, or one for each."""
+    """`Jobs.min_mode` as the core reads it: one word for all jobs, or one for each."""
     if min_mode is None:
         return {}
     words = [min_mode] * count if isinstance(min_mode, str) else min_mode
@@ -128,7 +123,7 @@ def _has_nan(values: Any) -> bool:
 
 
 def refuse_source(name: str, value: Any, reader: str) -> None:
-    """ValueError that leads on for a path or a data frame in the place of numbers."""
+    """ValueError with advice for a path or a data frame instead of numbers."""
     if isinstance(value, os.PathLike) or (isinstance(value, str) and not value[:1].isdigit()):
         raise ValueError(f"{name} = {shown(value)}: a path; {reader}(path) reads it")
     if hasattr(value, "columns") and any(
@@ -138,11 +133,9 @@ def refuse_source(name: str, value: Any, reader: str) -> None:
 
 
 class CoreTable:
-    """Common part of tables of the core; it goes before the core's class in a table's bases.
-
-    The core has copied and validated the columns, once; here they are read-only arrays that share its
-    memory. Copies and pickles are made of the columns, and validated.
-    """
+    """What tables of the core share; it goes before the core's class in a table's bases. The core has
+    copied and validated the columns once; here they are read-only arrays that share its memory. Copies and
+    pickles are made of the columns, and validated."""
 
     __slots__ = ()
 
@@ -156,11 +149,10 @@ class CoreTable:
         return len(self.sla_offset) - 1
 
     def _hold(self, table: Any) -> None:
-        """Hold the core's table, or the one that it makes of columns by name."""
         super().__init__(table)  # type: ignore[call-arg]
 
     def _hold_plain(self, columns: Mapping[str, Any]) -> bool:
-        """The same of columns that may not be plain: whether they are."""
+        """As `_hold`, for columns that may not be plain; returns whether they are."""
         try:
             self._hold(columns)
         except TypeError:
@@ -175,7 +167,6 @@ class CoreTable:
         return {field: getattr(self, field) for field in self.COLUMNS}
 
     def _others(self) -> dict[str, Any]:
-        """Attributes of the table besides its columns."""
         fields = (name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
         return {field: getattr(self, field) for field in fields}
 
@@ -188,11 +179,11 @@ class CoreTable:
         return made
 
     def _replaced(self, **columns: Any) -> Self:
-        """The same table with other columns in the place of some; they are validated."""
+        """The same table with some columns replaced and validated."""
         return self._made(self._columns() | columns, self._others())
 
     def take(self, index: npt.ArrayLike) -> Self:
-        """The rows of these numbers (integers or a mask), in that order."""
+        """The rows with these numbers (integers or a mask), in that order."""
         raise NotImplementedError
 
     def at(self, now: float) -> Self:
@@ -229,20 +220,17 @@ class Jobs(CoreTable, _core.Jobs):
         When each job should have ended [s, absolute], from -1e12 to 1e12. Dates count as in ``arrival``.
         None, NaN and infinity mean that the job has no deadline.
     sla : sequence of sequences of (time, penalty), optional
-        Steps of the penalty of each job. A job pays the penalty of the last step whose time has passed when
-        the job ends. Times are absolute [s] and increase; penalties never fall. Their ranges are those of
-        deadlines and weights.
+        Steps of the penalty of each job, which pays that of the last step whose time has passed when it ends.
+        Times are absolute [s] and increase; penalties never fall. Ranges as of deadlines and weights.
     speedup : float or sequence, optional
-        How fast each job is on several slots. One entry counts for all jobs; a sequence has an entry for
-        each job. None: s slots are s times as fast as one. A number p from 0 to 1: they are s^p times as
-        fast. A list: measured rates of 1, 2, ... slots. Rates begin with 1, never fall and are at most
-        1e12. If a job has more slots than its list has entries, the last rate counts. With a speed-up,
-        ``work`` is the seconds that the job takes on one slot. A list that falls is an error. If the job may
-        leave slots idle, give its running maximum (``np.maximum.accumulate``); otherwise let ``max_slots``
-        end before the rates fall.
+        How fast s slots of each job are (one entry for all, or one for each). None: s times as fast as one. A
+        number p from 0 to 1: s^p times. A list: measured rates of 1, 2, ... slots, which begin with 1, never
+        fall and are at most 1e12; the last one counts for more slots. ``work`` is then the seconds on one
+        slot. For rates that fall give the running maximum (``np.maximum.accumulate``) if the job may leave
+        slots idle, or let ``max_slots`` end before.
     min_mode : str or sequence of str, optional
-        What the minimum of each job means: ``guarantee`` or ``start``, as for `Epoch`. One word counts for
-        all jobs. None: what the call says that takes the table.
+        What the minimum of each job means: ``guarantee`` or ``start``, as for `Epoch`, for all jobs or for
+        each. None: as the call that takes the table says.
     name : sequence of str, optional
         Names of the jobs; each name may occur once. By default ``job0``, ``job1``, ...
     user : sequence of str, optional
@@ -259,8 +247,6 @@ class Jobs(CoreTable, _core.Jobs):
     See Also
     --------
     malleable.read_jobs : Reads such a table from a file.
-    malleable.plan : Plans it.
-    malleable.Epoch : Decides about jobs that come and end.
 
     Notes
     -----
@@ -346,19 +332,8 @@ class Jobs(CoreTable, _core.Jobs):
         )
 
     def rates(self, slots: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> Floats:
-        """How fast jobs are on so many slots: slot-seconds of work a second. O(their number).
-
-        Parameters
-        ----------
-        slots : array_like
-            Slots of each job.
-        rows : array_like of int, optional
-            Rows of the jobs; by default all jobs.
-
-        Returns
-        -------
-        ndarray of float64
-        """
+        """How fast jobs are on this many ``slots``: slot-seconds of work a second. ``rows`` are those of the
+        jobs; by default all. O(their number)."""
         count = np.asarray(slots, dtype=np.float64)
         if not len(self.exponent):
             return count
@@ -379,17 +354,17 @@ class Jobs(CoreTable, _core.Jobs):
 
     @property
     def _modes(self) -> Integers:
-        """The core's numbers of what minima mean; empty: nobody said."""
+        """The core's numbers of `min_mode`; empty if none was given."""
         modes: Integers = _core.Jobs.min_mode.__get__(self)
         return modes
 
     @property
     def min_mode(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """What the minimum of each job means. None: what the call says that takes the table."""
+        """The meaning of each job's minimum. None: the mode of the call that takes the table."""
         return tuple(MIN_MODES[code] for code in self._modes.tolist()) or None
 
     def starting(self, min_mode: str) -> npt.NDArray[np.bool_]:
-        """Which jobs wait until they get their minimum. Jobs that say nothing go by ``min_mode``. O(J)."""
+        """Which jobs wait until they get their minimum; ``min_mode`` is for jobs without a mode. O(J)."""
         if not len(self._modes):
             return np.full(len(self), min_mode == "start")
         waits: npt.NDArray[np.bool_] = self._modes == MIN_MODES.index("start")
@@ -404,17 +379,7 @@ class Jobs(CoreTable, _core.Jobs):
         return self._name
 
     def take(self, index: npt.ArrayLike) -> Jobs:
-        """A table of the jobs at these rows, in the order of the rows. O(rows).
-
-        Parameters
-        ----------
-        index : array_like of int or bool
-            Rows, or a mask.
-
-        Returns
-        -------
-        Jobs
-        """
+        """A table of the jobs at these rows, in that order; ``index`` are rows, or a mask. O(rows)."""
         rows = rows_of(index, len(self))
         word, numbers = self._label or ("job", np.arange(len(self)))
         name = None if self._name is None else tuple(self._name[row] for row in rows.tolist())
@@ -431,7 +396,7 @@ def job_columns(
     speedup: Any = None,
     min_mode: Any = None,
 ) -> dict[str, Any]:
-    """A job table's columns of any kind as the core reads them."""
+    """A job table's columns as the core reads them."""
     columns = {field: without_nan(field, values) for field, values in columns.items()}
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
@@ -449,7 +414,7 @@ def steps_of(offset: Integers, time: Floats, penalty: Floats) -> list[list[tuple
 def flat_sla(
     sla: Sequence[SlaSteps | None], count: int, beside: str = "work"
 ) -> dict[str, npt.NDArray[Any]]:
-    """Steps of each row as columns of a table; not yet checked for their order."""
+    """Steps of each row as columns of a table; their order is not checked yet."""
     rows = sla
     if hasattr(sla, "__len__") and not isinstance(sla, str):
         rows = [() if steps is None else steps for steps in sla]

@@ -1,13 +1,12 @@
 """Backup tasks of a live run: second attempts of tasks that will probably run for long.
+ They begin in slots that no ready task wants, the largest gain first (`malleable.Scheduler.backup_gains`),
+one for each task whose job has no waiting task and a finished one. The first attempt to end well counts, and
+the other one is ended. As soon as a ready task wants a slot, the latest backup task is ended. If one of two
+attempts fails, the other one goes on alone. This file knows the pairs, and when to look; the loop does the
+rest.
 
-They begin in slots that no ready task wants, the largest gain first, one for each task whose job has no task
-that waits and one that has ended. `malleable.Scheduler.backup_gains` says what they would gain. The first
-attempt to end well counts, and the other one is ended in vain. As soon as a ready task wants a slot, the
-backup task that began last is ended. If one of two attempts fails, the other one goes on alone. Here is who
-runs beside whom, and when to look; the loop does the rest.
-
-A look costs O(running tasks). Looks come after something has begun or ended, and by the clock after a sixteenth
-of a task's mean time, or of how long it has run; at most one an epoch.
+A look costs O(running tasks). Looks follow starts and ends, and the clock: after a sixteenth of a task's mean
+time, or of its running time; at most one an epoch.
 """
 
 from __future__ import annotations
@@ -36,14 +35,7 @@ class Flight(NamedTuple):
 
 
 class Backups:
-    """Who runs beside whom.
-
-    Parameters
-    ----------
-    decider : SchedulerDecider
-    epoch : float
-        Seconds between two looks, at least.
-    """
+    """The pairs of attempts; looks for new ones are at least ``epoch`` seconds apart."""
 
     def __init__(self, decider: SchedulerDecider, epoch: float) -> None:
         self._decider, self._epoch = decider, epoch
@@ -56,7 +48,7 @@ class Backups:
 
     @property
     def slots(self) -> int:
-        """Slots of backup tasks, and of attempts that are about to end."""
+        """Slots of backup tasks, and of attempts that are being ended."""
         return len(self.running) + len(self.dying)
 
     def other(self, key: str) -> str:
@@ -64,12 +56,11 @@ class Backups:
         return self._twin.get(key, "")
 
     def begin(self, key: str, flight: Flight, beside: str) -> None:
-        """A backup task has begun."""
         self.running[key] = flight
         self._twin[key], self._twin[beside] = beside, key
 
     def part(self, key: str) -> str:
-        """Of two attempts each goes on alone; the other one."""
+        """Let two attempts go on alone; returns the other one."""
         other = self._twin.pop(key)
         del self._twin[other]
         for each in (key, other):
@@ -77,20 +68,18 @@ class Backups:
         return other
 
     def give_up(self, key: str, flight: Flight) -> None:
-        """An attempt is to end in vain."""
+        """An attempt is being ended because it is not needed."""
         self.dying[key] = flight
 
     def stir(self) -> None:
-        """Something has begun or ended."""
+        """A task has begun or ended."""
         self._stirred = True
 
     # Which ones.
 
     def too_many(self, now: float, free: int) -> list[str]:
-        """Backup tasks to be ended now, as tasks that wait want what these have; O(jobs).
-
-        ``free`` slots are free beside; below 0: so many tasks were handed over beyond the slots.
-        """
+        """Backup tasks to end now because waiting tasks want their slots or resources. ``free`` slots are
+        free; if below 0, that many tasks were handed over beyond the slots. O(jobs)."""
         if not self.running:
             return []
         rows = self._decider.in_the_way({flight.row for flight in self.running.values()})
@@ -110,7 +99,7 @@ class Backups:
     def look(
         self, flying: Mapping[str, Flight], jobs: Sequence[JobState], now: float, free: int
     ) -> list[str]:
-        """Tasks that are worth a backup task now, by their attempts, for so many slots that nobody wants."""
+        """Running attempts whose tasks are worth a backup task now, for this many unwanted slots."""
         due = self._stirred or now >= self._due
         if free <= 0 or not due or now < self._looked + self._epoch:
             return []
@@ -125,7 +114,7 @@ class Backups:
     def _worth_it(
         self, alone: Sequence[tuple[int, int, str]], flying: Mapping[str, Flight], now: float
     ) -> list[str]:
-        """Those of these attempts, in the order of jobs and tasks, whose gain is large, the largest first."""
+        """Those of these attempts (in order of jobs and tasks) whose gain is large, the largest first."""
         ages = [now - flying[key].since for _, _, key in alone]
         rows = [row for row, _, _ in alone]
         gains = self._decider.gains(list(zip(rows, ages, strict=True)), now)
@@ -139,6 +128,5 @@ class Backups:
 
 
 def _may(work: JobState) -> bool:
-    """Whether a job's tasks may have backup tasks now."""
     idle = work.paused or work.cancelled or not work.here
     return work.backups and not idle and work.waiting == 0 and work.done > 0

@@ -1,9 +1,9 @@
 """A run of Python calls: jobs that grow, a loop in a thread of its own, an engine, a journal.
 
-Clients append what they want to one queue and wake the loop. A job and a call are there from one assignment
-on, and all else follows from this assignment, so that Ctrl-C at any moment loses neither. What a call returned
-is in the journal, where there is one, before anybody sees it. A call is known again by its job, its place
-there and a digest of what was pickled: function by name, and arguments.
+Clients append requests to one queue and wake the loop. One assignment makes a job or a call exist, so Ctrl-C at
+any moment loses neither. The result of a call is in the journal, if there is one, before a client sees it. In
+another session, a call is identified by its job, its place there and a digest of its pickle: the function by
+name, and arguments.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DESCRIBED = 1.0  # seconds between two times that the journal is told how many 
 
 
 class RemoteError(Exception):
-    """The place in a worker; the cause of a call's error."""
+    """The traceback of a worker, as the cause of a call's error."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
@@ -66,13 +66,12 @@ class CallJob:
         self.tried = -1  # the last call that an earlier session tried
 
     def close(self, why: str) -> None:
-        """It takes no more calls."""
         self.closed_by = self.closed_by or why
         self.run.ask(self.row)
         self.run.ask(lambda: self.run.loop.close(self.row))
 
     def make(self, number: int, attempt: int) -> Task | None:
-        """In the loop: a call that starts."""
+        """In the loop: the call that starts."""
         future = self.futures[number]
         task = Task("", call=future.call)
         if future.begin(task, not self.run.withdraws):
@@ -81,16 +80,15 @@ class CallJob:
         return None
 
     def gone(self, number: int) -> Future[Any] | None:
-        """In the loop: a call that has ended, was cancelled, or None: was so before."""
+        """In the loop: a call that ended or was cancelled; None: it was cancelled before."""
         self.digests.pop(number, None)
         return self.futures.pop(number, None)
 
     def forget(self, number: int) -> None:
-        """A call was cancelled by a client."""
         self.run.ask(lambda: self._drop(number))
 
     def end(self, futures: Iterable[Future[Any]]) -> None:
-        """Nobody wants these calls any more: they are cancelled, and ended if they run and the engine can."""
+        """Cancel these calls, and end running ones if the engine can."""
         numbers = {future.number for future in futures if not (future.cancel() or future.done())}
         for number in numbers:
             if future := self.futures.get(number):
@@ -99,11 +97,10 @@ class CallJob:
             self.run.ask(lambda: self.run.loop.end(self.row, numbers))
 
     def runs(self, task: Task) -> bool:
-        """Whether a call has begun."""
         return cast(WithdrawingEngine, self.run.engine).runs(task)
 
     def withdraw(self, task: Task) -> bool:
-        """A call never begins; False: it may have."""
+        """Keep a call from starting; False: it may have started."""
         return cast(WithdrawingEngine, self.run.engine).withdraw(task)
 
     def _drop(self, number: int) -> None:
@@ -118,12 +115,12 @@ class CallRun:
     ----------
     engine : CallEngine
     decider : SchedulerDecider
-        Of as many slots as the engine has, or one where that has none yet.
+        Of as many slots as the engine has, or one if it has none yet.
     journal : Journal, optional
     described : tuple of str
         Objective and policy, for the journal.
     resume : bool
-        Whether the last run of the journal goes on, if it is not done.
+        Whether to continue the last run of the journal, if it is not done.
     resources : Resources, optional
         As for `Loop`.
     """
@@ -183,12 +180,11 @@ class CallRun:
     # Of clients: any thread.
 
     def ask(self, what: Asked) -> None:
-        """The loop does that soon; a number: a job of this row may have more calls."""
+        """Have the loop do this soon; a number: a job of this row may have more calls."""
         self._asked.append(what)
         self.wake()
 
     def wake(self) -> None:
-        """Make the loop look at its queue."""
         rests = self._rests
         if self._woken != rests:
             self.engine.wake()
@@ -204,21 +200,10 @@ class CallRun:
         return job
 
     def job(self, name: str, after: Sequence[CallJob] = (), **more: Any) -> CallJob:
-        """A new job, or one of an earlier session.
+        """A new job, or one of an earlier session; jobs ``after`` which it comes take no more calls.
 
-        Parameters
-        ----------
-        name : str
-        after : sequence of CallJob
-            These take no more calls.
-        **more
-            Of its `JobState`; the deadline counts from now, or from when an earlier session said it.
-
-        Raises
-        ------
-        ValueError
-            This session has a job of that name.
-        """
+        Other arguments are of its `JobState`; the deadline counts from now, or from the earlier session that
+        set it. ValueError if this session has a job of that name."""
         with self._lock:
             if self._closing:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -242,20 +227,15 @@ class CallRun:
         return job
 
     def job_of_pool(self, name: str) -> CallJob:
-        """The job of calls that have none."""
+        """The job of calls without a job of their own."""
         with self._lock:
             return self.jobs.get(name) or self._add(name)
 
     def submit(
         self, job: CallJob, call: tuple[Any, tuple[Any, ...], dict[str, Any]]
     ) -> Future[Any]:
-        """A future of a call (function, arguments, named arguments) at the end of a job.
-
-        Raises
-        ------
-        RuntimeError
-            The job or the run takes no more calls, or nothing can be run any more.
-        """
+        """A future of a call (function, arguments, named arguments) at the end of a job. RuntimeError if the
+        job or the run takes no more calls."""
         if os.getpid() != self._pid:
             raise RuntimeError(f"this pool belongs to process {self._pid}")
         packed, error = self._packed(call)
@@ -295,7 +275,6 @@ class CallRun:
         return self._reader.kept(self.number, job.row, number, digest)
 
     def _check_open(self, job: CallJob) -> None:
-        """RuntimeError if the job takes no more calls."""
         if self.broken:
             raise type(self.broken)(*self.broken.args)
         if self._closing:
@@ -316,7 +295,6 @@ class CallRun:
     def _not_pickled(
         self, job: CallJob, number: int, function: Any, error: BaseException
     ) -> BaseException:
-        """What went wrong, and what could be done about it."""
         name = getattr(function, "__qualname__", repr(function))
         if self.engine.abilities.calls == "by value":
             way_out = "let it find large data, locks and open files itself where it runs"
@@ -348,7 +326,7 @@ class CallRun:
                 self.loop.cancel(job.row)
 
     def look_ahead(self) -> Mapping[int, ExpectedEnd]:
-        """When jobs are expected to end, by row, as the loop says now."""
+        """When jobs are expected to end, by row."""
         if threading.current_thread() is self._thread:
             self.loop.look_ahead(0.0)
         elif self._thread.is_alive():
@@ -405,7 +383,6 @@ class CallRun:
                 return
 
     def _grow(self, rows: Iterable[int]) -> None:
-        """Tell the loop of new jobs, and of new calls of these jobs."""
         if len(self.loop.jobs) < len(self.jobs):
             for job in list(self.jobs.values())[len(self.loop.jobs) :]:
                 self.loop.add(job.work)
@@ -502,7 +479,6 @@ class CallRun:
             self.journal.describe(self.number, [JobRow(row, row.pop("calls")) for row in rows])
 
     def _break(self, error: BaseException) -> None:
-        """Nothing more can be run."""
         with self._lock:
             if isinstance(error, BrokenExecutor):
                 self.broken = error
@@ -511,7 +487,6 @@ class CallRun:
                 self.broken.__cause__ = error
 
     def _end(self) -> None:
-        """The last words: whatever is left has not been run."""
         finished = self.loop.finished
         try:
             self.loop.stop(0.0 if self._stopping or self.broken else 5.0)
@@ -546,7 +521,7 @@ class CallRun:
 
 
 def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
-    """Number and jobs of the run that goes on; 0: there is none."""
+    """Number and jobs of the run that is resumed; 0: there is none."""
     if not journal.has_runs():
         return 0, []
     run = journal.run()
@@ -558,7 +533,7 @@ def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
 
 
 def end_calls(futures: Iterable[Future[Any]]) -> None:
-    """Nobody wants these calls any more; see `CallJob.end`."""
+    """See `CallJob.end`."""
     jobs: dict[CallJob, list[Future[Any]]] = {}
     for future in futures:
         jobs.setdefault(future.job, []).append(future)

@@ -1,8 +1,6 @@
-"""What has to hold before another task starts: free memory, a low load, a time since the task before.
-
-Memory and load are those of the machine, read from /proc a few times a second; between two looks a start costs
-nothing. A task that has just started is in neither of them yet: ``delay`` gives it time to show.
-"""
+"""Conditions for the next start: free memory, a low load, time since the last start. Memory and load are the
+machine's, read from /proc a few times a second, so a start costs nothing. They do not show a task that has just
+started, so ``delay`` gives it time."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def free_memory(source: Path = _MEMORY) -> float:
-    """Bytes that programs could have without paging."""
+    """Bytes that programs could use without paging."""
     for line in source.read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024.0
@@ -27,8 +25,8 @@ def free_memory(source: Path = _MEMORY) -> float:
 
 @dataclass
 class Conditions:
-    """No task starts while ``memory`` bytes are not free, while the load (processes that run, on average over a
-    minute) is above ``load``, and within ``delay`` seconds after another one."""
+    """No task starts while fewer than ``memory`` bytes are free, while the load (running processes, on
+    average over a minute) is above ``load``, or within ``delay`` seconds after another task."""
 
     memory: float = 0.0
     load: float = math.inf
@@ -40,11 +38,9 @@ class Conditions:
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
         return self.memory > 0.0 or self.load < math.inf or self.delay > 0.0
 
     def room(self, now: float) -> int:
-        """How many tasks may start now."""
         if now >= self._looked + _LOOK:
             self._looked, self.why = now, self._look()
         if self.why:
@@ -61,9 +57,7 @@ class Conditions:
         return ""
 
     def started(self, now: float) -> None:
-        """Tasks have started."""
         self._next = now + self.delay
 
     def wait(self, now: float) -> float:
-        """Seconds until it is worth to look again."""
         return _LOOK if self.why else max(0.0, self._next - now) or math.inf

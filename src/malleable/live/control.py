@@ -1,7 +1,7 @@
 """Orders to a run from another terminal: files in a folder beside its journal that only its owner can use.
 
-A run listens while it holds its journal. An order is a file, and so is the answer; both are JSON, and appear
-whole. The run looks whether there is one after each pass, and waits for nobody. A look costs some microseconds.
+A run listens while it holds its journal. Orders and answers are JSON files that appear whole. The run looks for
+one after each pass, without waiting; a look costs some microseconds.
 """
 
 from __future__ import annotations
@@ -33,19 +33,10 @@ def _put(path: Path, value: Any) -> None:
 
 
 class Control:
-    """The folder of a run.
+    """The folder of the run that writes ``journal``.
 
-    Parameters
-    ----------
-    journal : path
-        That this process writes.
-    obey : callable
-        ``obey(order) -> str`` does what a mapping says, and tells what it did; ValueError: why it does not.
-
-    Raises
-    ------
-    ValueError, OSError
-        There can be no folder, and why.
+    ``obey(order) -> str`` carries out a mapping, and returns the answer or raises a ValueError. ValueError or
+    OSError if the folder cannot be made.
     """
 
     def __init__(self, journal: Path, obey: Callable[[Mapping[str, Any]], str]) -> None:
@@ -55,7 +46,7 @@ class Control:
             left.unlink()
 
     def serve(self) -> None:
-        """Obeys what there is."""
+        """Carry out the orders that are there."""
         with suppress(FileNotFoundError):  # somebody has removed it
             for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - after each pass
                 if name.endswith(".order"):
@@ -74,19 +65,14 @@ class Control:
             return {"error": str(error)}
 
     def close(self) -> None:
-        """Listens no more; who still waits for an answer finds it."""
+        """Stop; clients that still wait for an answer find it."""
         with suppress(OSError):  # there is one
             self._folder.rmdir()
 
 
 def order(journal: Path, what: Mapping[str, Any]) -> str:
-    """Ask the run that writes this journal to do something; returns the run's answer.
-
-    Raises
-    ------
-    ValueError
-        No run listens there, it is somebody else's, or it does not do that, and why.
-    """
+    """Send an order to the run that writes this journal, and return its answer. ValueError: no run listens
+    there, it belongs to another user, or the run refuses, and why."""
     folder = orders_folder(journal)
     nobody = f"{journal}: no run of this journal goes on that could be told"
     if not os.path.lexists(folder):

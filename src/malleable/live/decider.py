@@ -1,9 +1,8 @@
-"""The decisions of a live run: the scheduler, told what happens to a run's jobs.
+"""The decisions of a live run: a `malleable.Scheduler` that is told what happens to a run's jobs.
 
-The scheduler learns what tasks take. It is told how each task ended where somebody hears of that, and counts
-otherwise. Tasks are counted in the slots that they take. A job whose tasks say what they need (memory,
-resources) may hold so many slots as there is room for. A call costs what the scheduler takes, and O(1) for each
-job that changed.
+It is told how each task ended if the engine says so, and counts otherwise. Tasks are counted in the slots that
+they take. A job whose tasks state their needs (memory, resources) may hold as many slots as there is room for.
+A call costs what the scheduler takes, and O(1) for each job that changed.
 """
 
 from __future__ import annotations
@@ -41,21 +40,17 @@ class SchedulerDecider:
     ----------
     slots : int
         Of the engine.
-    policy, objective, **options
-        As for `malleable.Scheduler`.
+    policy, objective, users, **options
+        As for `malleable.Scheduler` and `malleable.Cluster`.
     room : mapping
-        What tasks that run may hold together, as far as jobs say what theirs need: bytes of ``memory``, and so
-        many of a resource; without a limit of what is not named.
-    users : sequence of mapping
-        As for `malleable.Cluster`.
-    processors : str
-        As for `malleable.Scheduler`; with ``machine``, while its processors are busy.
-    machine : int
-        Processors that the tasks share; 0: not known.
+        What running tasks may hold together: bytes of ``memory``, and numbers of resources; others are
+        unlimited.
+    processors, machine
+        The scheduler's option, and the processors that the tasks share (0: unknown), with which it changes.
     clock : callable, optional
-        Seconds of processors that all tasks have had so far; by default each task's are told.
+        Processor seconds of all tasks so far; by default each task's own are reported.
     counted : bool
-        Whether nobody hears how single tasks end: counts are all that is known.
+        Whether only counts of tasks are known, and no single ends.
     """
 
     def __init__(
@@ -98,12 +93,11 @@ class SchedulerDecider:
         self._early: dict[int, list[tuple[int, float, float]]] = {}
 
     def _waiting(self, work: JobState) -> int:
-        """Slots that tasks which wait would take."""
         return 0 if work.cancelled else work.waiting * work.width
 
     def _limit(self, work: JobState, free: Mapping[str, float]) -> int:
-        """Slots that a job may have at most now, with so much room for more of its tasks; slots of attempts
-        beside its tasks are not counted."""
+        """Slots that a job may have at most now, given the room for more of its tasks. Slots of backup
+        attempts do not count."""
         running = work.running * work.width
         if work.paused:
             return running
@@ -113,7 +107,7 @@ class SchedulerDecider:
         return min(most, running + _fit(work, free) * work.width) if work.needs else most
 
     def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
-        """Jobs may run from now on; those of a flow once its jobs have ended that they are after."""
+        """Jobs may run from now on; jobs of a flow once the jobs that they are after have ended."""
         self._works |= zip(rows, works, strict=True)
         self._limited |= {row for row, work in zip(rows, works, strict=True) if work.needs}
         self._first |= {
@@ -136,7 +130,7 @@ class SchedulerDecider:
         now: float,
         **more: Any,
     ) -> list[int]:
-        """Adds jobs to a scheduler, with the rows that each waits for, of these or here; their ids."""
+        """Add jobs to a scheduler, with the rows that each waits for; returns their ids."""
         place = {row: k for k, row in enumerate(rows)}
         if any(waits):
             more["parents"] = [
@@ -161,7 +155,6 @@ class SchedulerDecider:
         )
 
     def gone(self, row: int, now: float) -> None:
-        """A job has no task left, or was cancelled."""
         if self._counted:
             self._report_changes(now)
         else:
@@ -177,18 +170,17 @@ class SchedulerDecider:
         self._scheduler.finish([number], now)
 
     def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
-        """A task of a job ended well, after so many seconds, so many of them of a processor (NaN: not known);
-        also before the job comes."""
+        """A task of a job ended well after ``seconds``, of which ``cpu`` on a processor (NaN: unknown). The
+        job may not have come yet."""
         told = self._ended if row in self._works else self._early.setdefault(row, [])
         told.append((row, seconds, cpu))
 
     def changed(self, row: int) -> None:
-        """Counts of a job are others than before."""
         if row in self._works:
             self._changed.add(row)
 
     def terms(self, row: int, now: float) -> None:
-        """Weight, deadline or limits of a job are others than before, or whether it is paused."""
+        """Weight, deadline, limits or pause of a job have changed."""
         if row not in self._works:
             return
         work = self._works[row]
@@ -199,11 +191,10 @@ class SchedulerDecider:
 
     @property
     def room(self) -> Mapping[str, float]:
-        """What tasks that run may hold together."""
+        """What running tasks may hold together."""
         return self._room
 
     def _left_of_room(self) -> dict[str, float]:
-        """What no attempt at a task holds."""
         free = dict(self._room)
         for work in (self._works[row] for row in self._limited):
             for name in work.needs.keys() & free.keys():
@@ -211,19 +202,17 @@ class SchedulerDecider:
         return {name: max(0.0, left) for name, left in free.items()}
 
     def _look_at_room(self) -> None:
-        """Jobs that say what they need may have as many tasks as there is room for."""
+        """Let jobs that state their needs have as many tasks as there is room for."""
         free = self._left_of_room()
         if free != self._free:
             self._free = free
             self._changed |= self._limited
 
     def resize(self, slots: int, now: float) -> None:
-        """The engine has so many slots from now on."""
         self._slots = slots
         self._scheduler.set_slots([0], slots, now=now)
 
     def close(self) -> None:
-        """End the file that calls were recorded in, if there is one."""
         self._scheduler.close()
 
     def _tell_ended(self, now: float) -> None:
@@ -241,10 +230,8 @@ class SchedulerDecider:
             self._look_at_processors(now)
 
     def _look_at_processors(self, now: float) -> None:
-        """While tasks leave processors idle, they hardly slow each other down.
-
-        Looked at in windows of tasks, of which each slot had some. O(1).
-        """
+        """While tasks leave processors idle, they hardly slow each other down. Each window in which this is
+        measured has some tasks for each slot. O(1)."""
         used = self._cpu_clock() if self._cpu_clock else self._cpu
         tasks, before, since = self._window
         if since > -math.inf:
@@ -280,7 +267,6 @@ class SchedulerDecider:
         self._changed.clear()  # only now: a view that fails in between takes nothing away
 
     def _counts(self, rows: Sequence[int], works: Sequence[JobState]) -> dict[str, Any]:
-        """Counts of jobs, in slots."""
         found: dict[str, Any] = {
             "pending": np.array([self._waiting(work) for work in works]),
             "running": np.array([work.running * work.width for work in works]),
@@ -299,7 +285,6 @@ class SchedulerDecider:
         return found
 
     def decide(self, now: float) -> list[Decided]:
-        """Slots of jobs that changed."""
         self._report_changes(now)
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]
@@ -325,27 +310,19 @@ class SchedulerDecider:
         return self._waiting(work) + work.running * work.width
 
     def seconds(self, rows: Sequence[int], now: float) -> list[float]:
-        """What a task of each of these jobs takes on average, as believed after all that was told."""
+        """Estimated mean seconds of a task of each of these jobs."""
         self._report_changes(now)
         return _seconds(self._scheduler, [self._id_of[row] for row in rows])[0]
 
     @property
     def rule(self) -> str:
-        """As of `malleable.Scheduler`."""
         return self._scheduler.rule
 
     def expected(
         self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> dict[int, ExpectedEnd]:
-        """When jobs are expected to end, by row.
-
-        Parameters
-        ----------
-        coming : mapping
-            Jobs that are not here yet, by row, with the rows of the jobs that they wait for: of these, or
-            here.
-        now : float
-        """
+        """When jobs are expected to end, by row. ``coming``: jobs that are not here yet, by row, with the
+        rows of the jobs that they wait for."""
         self._report_changes(now)
         scheduler, ids = self._trial(coming, now)
         if not ids:
@@ -373,7 +350,7 @@ class SchedulerDecider:
         return found
 
     def _beside(self, work: JobState) -> dict[str, float]:
-        """The room that a job would have, if all others held nothing."""
+        """The room that a job would have if all others held nothing."""
         needs = work.needs
         return {
             name: all_ - work.running * needs.get(name, 0.0) for name, all_ in self._room.items()
@@ -382,7 +359,7 @@ class SchedulerDecider:
     def _trial(
         self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> tuple[Scheduler, dict[int, int]]:
-        """A scheduler that knows also what comes, and the room that there will be some day; ids by row."""
+        """A scheduler that also knows coming jobs and the room there will be; ids by row."""
         scheduler, ids = self._scheduler, dict(self._id_of)
         limited = sorted(row for row in self._limited if not self._works[row].paused)
         running = {row: work.running * work.width for row, work in self._works.items()}
@@ -414,7 +391,6 @@ class SchedulerDecider:
     def _add_coming(
         self, scheduler: Scheduler, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> dict[int, int]:
-        """Adds jobs that are not here yet; their ids by row."""
         rows = list(coming)
         works = [work for work, _ in coming.values()]
         waits = [list(parents) for _, parents in coming.values()]
@@ -425,17 +401,14 @@ class SchedulerDecider:
         return dict(zip(rows, numbers, strict=True))
 
     def ahead(self, now: float, free: int) -> list[int]:
-        """Jobs in the order in which their next tasks would start, if so many slots came free; none do."""
+        """Jobs in the order in which their next tasks would start on this many free slots; none start."""
         self._report_changes(now)
         started = self._scheduler.preview(now, [free]).ids.tolist()
         return [self._row_of[number] for number in dict.fromkeys(started)]
 
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
-        """How many tasks of which jobs start now, in order; they count as running.
-
-        Each job may have as many as fit into the room that is free, all together may be more: what does
-        not fit stays ``behind``.
-        """
+        """How many tasks of which jobs start now, in order; they count as running. Each job may have as many
+        as fit into the free room by itself; what does not fit in all stays ``behind``."""
         self._report_changes(now)
         started = self._scheduler.assign(now, [free]).ids.tolist()
         counts = [(self._row_of[number], len(list(same))) for number, same in groupby(started)]
@@ -458,13 +431,13 @@ class SchedulerDecider:
     # Of backup tasks.
 
     def wanted(self, now: float, free: int) -> int:
-        """How many of so many slots, if they came free, tasks that wait would take at once. O(jobs)."""
+        """How many of these slots waiting tasks would take at once if they were free. O(jobs)."""
         self._report_changes(now)
         return len(self._scheduler.preview(now, [free]).ids)
 
     def gains(self, running: Sequence[tuple[int, float]], now: float) -> list[float]:
-        """What a backup task of each of these running tasks would gain, as `malleable.Scheduler.backup_gains`
-        says: row of its job, seconds that it has run. Tasks of one job follow each other."""
+        """As `malleable.Scheduler.backup_gains`, for rows of jobs and seconds that their tasks have run.
+        Tasks of one job follow each other."""
         self._report_changes(now)
         ids = [self._id_of[row] for row, _ in running]
         seconds = [seconds for _, seconds in running]
@@ -472,19 +445,18 @@ class SchedulerDecider:
         return found
 
     def has_room(self, row: int) -> bool:
-        """Whether the limits of a job leave room for one more attempt at one of its tasks."""
+        """Whether the limits of a job allow one more attempt."""
         work = self._works[row]
         short = work.needs and self._room_is_waited_for()
         return not short and self._limit(work, self._left_of_room()) > work.running * work.width
 
     def _room_is_waited_for(self) -> bool:
-        """Whether a task waits that says what it needs."""
         works = (self._works[row] for row in self._limited)
         return any(work.waiting and not work.paused for work in works)
 
     def in_the_way(self, rows: Iterable[int]) -> set[int]:
-        """Jobs whose backup tasks hold what a task that waits needs, whatever slots are free: room, or a slot
-        of its own job's maximum."""
+        """Jobs whose backup tasks hold what a waiting task needs besides free slots: room, or a slot of its
+        own job's maximum."""
         works = {row: self._works[row] for row in rows if row in self._works}
         waits = {row for row, work in works.items() if work.waiting and not work.paused}
         short = self._room_is_waited_for()
@@ -496,7 +468,7 @@ class SchedulerDecider:
         }
 
     def history(self, now: float) -> dict[str, Any]:
-        """What was learnt of programs, with jobs that have not ended as far as they are; all jobs go."""
+        """What was learnt of programs, including unfinished jobs; all jobs are removed."""
         self._tell_ended(now)
         for row in list(self._works):
             self.gone(row, now)
@@ -504,7 +476,6 @@ class SchedulerDecider:
 
 
 def _fit(work: JobState, free: Mapping[str, float]) -> int:
-    """More tasks of a job for which there is room."""
     most = (free[name] // need for name, need in work.needs.items() if need and name in free)
     return int(min(most, default=MOST_SLOTS)) if work.needs else MOST_SLOTS
 
@@ -513,7 +484,7 @@ _TIMES = ("at", "early", "late")
 
 
 def _seconds(scheduler: Scheduler, ids: Sequence[int]) -> tuple[list[float], list[float]]:
-    """What a task of each job takes on average, beside as many as so far, and how far that may be off."""
+    """Mean seconds of a task of each job, beside as many tasks as so far, and the error of the mean."""
     counts = scheduler.counts(ids)
     slowed = counts["slowed"][:, 0]
     return (counts["estimate"][:, 0] * slowed).tolist(), (counts["spread"][:, 0] * slowed).tolist()

@@ -1,8 +1,5 @@
-"""``concurrent.futures`` under an objective: jobs of many Python calls, and how many slots each job gets when.
-
-The scheduler decides, in the same loop that runs commands (`malleable.live.loop`); here are the faces that
-callers see.
-"""
+"""``concurrent.futures`` under an objective: jobs of many Python calls. The loop is that of commands
+(`malleable.live.loop`)."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ _exiting = threading.Event()  # the interpreter ends, and no run begins any more
 
 
 def _end_all() -> None:
-    """At exit: what was submitted is run, unless somebody pressed Ctrl-C."""
+    """At exit, run all that was submitted, except after Ctrl-C."""
     interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
     _exiting.set()
     for run in list(_runs):
@@ -59,7 +56,7 @@ def _end_all() -> None:
 
 
 def _forked() -> None:
-    """In a child: its parent's runs are none of its own."""
+    """A forked child does not own the runs of its parent."""
     _exiting.clear()
     _runs.clear()
 
@@ -81,10 +78,8 @@ class Progress(NamedTuple):
         Calls that raised an error, broke off or were cancelled.
     left : int
         Calls that have not ended.
-    slots : int
-        Slots that the job should have.
-    running : int
-        Slots that the job has now.
+    slots, running : int
+        Slots that the job should have, and has now.
     why : str
         Why the job should have so many slots, or what it waits for.
     seconds : float
@@ -120,8 +115,7 @@ class ExecutorJob:
 
     Notes
     -----
-    You may call the methods in any thread. They take O(1), except for ``map``, which takes O(calls), and
-    ``progress``, which takes the time of `Executor.progress`.
+    Any thread may call the methods. They take O(1), ``map`` O(calls).
 
     Examples
     --------
@@ -148,57 +142,18 @@ class ExecutorJob:
         self.close()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Submit the call ``fn(*args, **kwargs)`` as a part of this job.
-
-        Parameters
-        ----------
-        fn : callable
-        *args, **kwargs
-            Arguments of the call.
-
-        Returns
-        -------
-        Future
-            As of `Executor.submit`.
-
-        Raises
-        ------
-        RuntimeError
-            The job takes no more calls, or the pool is shut down or broken.
-        """
+        """Submit the call ``fn(*args, **kwargs)`` as a part of this job; as `Executor.submit`."""
         return self._job.run.submit(self._job, (fn, args, kwargs))
 
     def map(self, fn: Callable[..., T], *iterables: Iterable[Any]) -> list[Future[T]]:
-        """Submit a call of ``fn`` for each entry of the iterables.
+        """Submit a call of ``fn`` for each entry of the iterables, up to the end of the shortest.
 
-        All calls are submitted before ``map`` returns. `Executor.map` returns results in place of futures.
-
-        Parameters
-        ----------
-        fn : callable
-            Called with one entry of each iterable.
-        *iterables : iterables
-            The calls end with the shortest.
-
-        Returns
-        -------
-        list of Future
-            In the order of the entries.
-
-        Raises
-        ------
-        RuntimeError
-            As `submit`.
-        """
+        All calls are submitted before ``map`` returns. Returns a list of futures, in order; `Executor.map`
+        returns results. Raises as `submit`."""
         return [self.submit(fn, *args) for args in zip(*iterables)]  # noqa: B905 - as map does
 
     def progress(self) -> Progress:
-        """How many calls are done, and when the job is expected to end; as `Executor.progress`.
-
-        Returns
-        -------
-        Progress
-        """
+        """The `Progress` of this job; as `Executor.progress`."""
         return self._pool.progress()[self.name]
 
     def cancel(self) -> None:
@@ -216,7 +171,7 @@ class ExecutorJob:
 
 
 def _check_workers(threads: bool, engine: CallEngine | None, own: Mapping[str, Any]) -> None:
-    """ValueError for settings of workers that do not go together, TypeError for what is no function."""
+    """ValueError for settings of workers that contradict each other, TypeError for what is no function."""
     if engine is not None:
         for name in (name for name, value in own.items() if value is not None):
             raise ValueError(f"{name}: the engine's own")
@@ -248,20 +203,16 @@ class Executor(futures.Executor):
         How to start the process from which workers are forked. By default that of ``multiprocessing``, but
         ``forkserver`` in place of ``fork`` if this process has other threads and workers can import what
         they need.
-    initializer : callable, optional
-        A function that each worker calls before its first call. If the function fails, all calls fail.
-    initargs : sequence
-        The arguments of the initializer.
-    max_tasks_per_child : int, optional
-        After this many calls a worker is replaced by a new one. By default workers are not replaced.
+    initializer, initargs, max_tasks_per_child
+        As for ``ProcessPoolExecutor``.
     journal : path, optional
         A file that records what happened and what calls returned (``docs/executor.md``). The file survives a
         kill of this process.
     durable : bool
         True: the journal survives a loss of power, too.
     resume : bool
-        True: the last run of the journal goes on, if not all of it was done. If the last run has made a call
-        of the same job, the same place in it, function and arguments, the call has this result at once.
+        True: continue the last run of the journal, if it is not done. A call with the same job, place in it,
+        function and arguments as a call of that run has its result at once.
     resources : mapping, optional
         Named things of this machine, and their names or how many there are: ``{"gpu": [0, 1]}``. Jobs say
         how many of them each of their calls holds. No two calls hold the same one.
@@ -279,12 +230,10 @@ class Executor(futures.Executor):
     See Also
     --------
     malleable.engines : Other places where calls run.
-    malleable.joblib_backend : The same from joblib.
-    malleable.Scheduler : Decides which call starts next.
 
     Notes
     -----
-    Everything else is as in ``concurrent.futures.ProcessPoolExecutor``, with these differences:
+    Differences from ``concurrent.futures.ProcessPoolExecutor``:
 
     - If a worker dies, its call fails with ``BrokenProcessPool``, or is tried again if the job has
       ``retries``. The worker is replaced, and other calls go on.
@@ -294,8 +243,8 @@ class Executor(futures.Executor):
     - A worker gets several short calls at once. If one of them takes longer, another worker makes the calls
       that wait behind it.
 
-    You may use the pool in any number of threads. A call costs some 20 us here and in the worker, and about
-    400 bytes while it waits, O(1). Source: FLEX, sections 1 and 2, for the decisions.
+    Any thread may use the pool. A call costs some 20 us here and in the worker, and about 400 bytes while it
+    waits, O(1). Source of the decisions: FLEX, sections 1 and 2.
 
     Examples
     --------
@@ -361,7 +310,7 @@ class Executor(futures.Executor):
         return f"Executor({self.slots} slots, {what}, {self._described[1]}, {self._described[0]})"
 
     def _processors(self) -> dict[str, Any]:
-        """What is known of the processors that calls have, as the decider takes it."""
+        """What is known of the processors of calls, as the decider takes it."""
         if self._engine is not None:
             return {}
         if self._threads:  # they share one, but where they wait, or compute without the interpreter
@@ -385,12 +334,12 @@ class Executor(futures.Executor):
 
     @property
     def _usable(self) -> bool:
-        """Whether this process may submit calls: the pool is not shut down or broken, and is no parent's."""
+        """Raise unless this process may submit calls: the pool is open, not broken, and not a parent's."""
         broken = self._run is not None and self._run.broken
         return not (self._shut or broken) and self._pid == os.getpid()
 
     def _begun(self) -> CallRun:
-        """The run; it begins with the first call or job, in the thread that has it."""
+        """The run; the thread of the first call or job begins it."""
         if self._pid != os.getpid():
             raise RuntimeError(f"this pool belongs to process {self._pid}")
         with self._lock:
@@ -438,16 +387,15 @@ class Executor(futures.Executor):
         name : str
             Unique in the pool.
         after : job or jobs, optional
-            Jobs of this pool that have to end before this job begins. They take no more calls. If one of their
-            calls fails, this job is cancelled.
+            Jobs that must end before this job begins. They take no more calls. If one of their calls fails,
+            this job is cancelled.
         weight : float
             Weight in the objective [1].
         deadline : float
             When the job should end: seconds from now on [none]. If a run is resumed, its jobs keep their first
             deadlines.
         min_slots, max_slots : int
-            The slots that the job is guaranteed while it has calls [0], and the most slots that it may use
-            [all].
+            The slots that the job is guaranteed while it has calls [0], and the most that it may use [all].
         user : str
             Whose job it is [none].
         retries : int
@@ -455,8 +403,8 @@ class Executor(futures.Executor):
         seconds : float
             How long a call will probably take [not known]. This counts until some calls have ended.
         backups : bool
-            True: if a call will probably run for long, and no other call wants a free slot, the call is made a
-            second time in this slot. The first of the two to return counts, and the other one is ended [False].
+            True: a call that will probably run for long is made a second time in a slot that no other call
+            wants. The first of the two to return counts, and the other one is ended [False].
         resources : mapping
             How many of each resource of the pool a call holds while it runs, as ``{"gpu": 1}`` [none]. The call
             finds their names in ``os.environ["MALLEABLE_GPU"]``, and for ``gpu`` in ``CUDA_VISIBLE_DEVICES``,
@@ -513,10 +461,8 @@ class Executor(futures.Executor):
 
         Parameters
         ----------
-        fn : callable
-            Called with one entry of each iterable.
-        *iterables : iterables
-            The calls end with the shortest.
+        fn, *iterables
+            As of ``map``.
         timeout : float, optional
             Seconds from now until every result has to be there; TimeoutError otherwise.
         chunksize : int
@@ -549,11 +495,8 @@ class Executor(futures.Executor):
         return results()
 
     def progress(self) -> dict[str, Progress]:
-        """How far each job is, by name. Calls without a job have the name "calls".
-
-        Expected ends are worked out once a second at most: O(jobs), and the time of
-        `malleable.Scheduler.expected_ends`.
-        """
+        """How far each job is, by name. Calls without a job have the name "calls". Expected ends are computed
+        once a second at most: O(jobs), and the time of `malleable.Scheduler.expected_ends`."""
         run = self._begun()
         jobs = list(run.jobs.values())
         expected = run.look_ahead()
@@ -574,15 +517,8 @@ class Executor(futures.Executor):
         return found
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; as ``concurrent.futures.Executor.shutdown``.
-
-        Parameters
-        ----------
-        wait : bool
-            True: return when all calls have ended. False: return at once.
-        cancel_futures : bool
-            True: cancel calls that have not begun.
-        """
+        """Take no more calls; ``wait`` and ``cancel_futures`` as of
+        ``concurrent.futures.Executor.shutdown``."""
         self._end(wait, cancel=cancel_futures)
 
     def _end(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:

@@ -1,8 +1,5 @@
-"""Tasks that did not end well: which ones, how they ended, and how somebody can look into it.
-
-Told of one when it happens (`Failure`), or of all of a run from its journal (`failures`). What a task printed
-is read when it is asked for, from the end of its file, so that a failure costs nothing until it is shown.
-"""
+"""Tasks that did not end well: which ones, how they ended, and where to look. One as it happens (`Failure`), or
+all of a run from its journal (`failures`). Output is read, from the end of its file, only when asked for."""
 
 from __future__ import annotations
 
@@ -31,11 +28,10 @@ _MISSING = "No such file or directory"
 class Failure(NamedTuple):
     """A task that did not end well, or all tasks of a job that never will start.
 
-    ``way`` is failed, timed out, lost, skipped or cancelled; ``what`` says more. ``task`` is its number
-    from 0, -1 for those of a job that was skipped, which are ``tasks``. ``command`` can be pasted into
-    a shell. ``tries`` counts attempts. ``began`` is when the last one did [s of the run]. ``output`` and
-    ``errors`` are its streams; empty: there is none.
-    """
+    ``way`` is failed, timed out, lost, skipped or cancelled; ``what`` says more. ``task`` is its number from
+    0; -1 for the ``tasks`` of a skipped job. ``command`` can be pasted into a shell. ``tries`` counts
+    attempts, ``began`` is the start of the last one [s of the run]. ``output`` and ``errors`` are its
+    streams; empty: none."""
 
     job: str
     task: int
@@ -80,7 +76,7 @@ def value_text(value: Any) -> str:
 
 
 def _command(job: Job, number: int, attempt: int) -> str:
-    """What runs the task again by hand, in a shell."""
+    """A shell command that runs the task again by hand."""
     line = job.shown(number)
     variables = dict(job.environment)
     if _OWN in line:
@@ -103,7 +99,6 @@ def _signal(number: int) -> str:
 
 
 def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> str:
-    """How it ended, in words."""
     if how == "late":
         return f"it ran longer than {timeout:g} s" if timeout else f"it ran for {seconds:.3g} s"
     if how == "refused":
@@ -122,7 +117,7 @@ def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> st
 
 
 def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
-    """Of a task whose last attempt this is; ``folder``: of the job's output, empty: none is kept."""
+    """For a task whose last attempt this is; ``folder`` is that of the job's output, empty: none is kept."""
     own = job.command or job.commands  # else it is a call, or a task of a queue
     streams = []
     for suffix in SUFFIXES:
@@ -148,27 +143,21 @@ def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
 
 
 def skipped(job: Job, tasks: int, parents: Sequence[str]) -> Failure:
-    """Tasks of a job that never start, as others failed; without any of these: it was cancelled."""
+    """Tasks of a job that never start because ``parents`` failed; without any, it was cancelled."""
     told = f"not started because {', '.join(parents[:3])} failed"
     way, told = ("skipped", told) if parents else ("cancelled", "not started any more")
     return Failure(job.name, -1, "", "", way, told, 0, 0.0, tries=0, tasks=tasks)
 
 
 def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
-    """Jobs of a run of commands, with what their tasks are.
-
-    Raises
-    ------
-    JournalError
-        The run is of something else.
-    """
+    """Jobs of a run of commands, with what their tasks are. JournalError for a run of another kind."""
     if run.kind not in _COMMANDS:
         raise JournalError(f"{journal.path}: run {run.id} is of {run.kind}; it has no commands")
     return recalled(journal.jobs(run.id, content=True))
 
 
 def failures(journal: Journal, run: Run) -> Iterator[Failure]:
-    """All of a run so far, by job and task, then jobs that were skipped; O(attempts)."""
+    """All failures of a run so far, by job and task, then skipped jobs. O(attempts)."""
     with journal.one_state():
         commands = run.kind in _COMMANDS
         jobs = recalled_jobs(journal, run) if commands else described_jobs(journal.jobs(run.id))

@@ -1,12 +1,10 @@
-"""Futures of ``concurrent.futures`` that cost little until somebody waits for them.
+"""Futures of ``concurrent.futures`` that cost little until a thread waits for them.
 
-A future of the standard library has a condition of its own, a kilobyte and some microseconds. Here it is
-made when it is first asked for: most futures of a large job have ended before anybody looks. Without one,
-changes of state are made under one lock of all; with one, under it, as everywhere.
+The condition of a standard future costs a kilobyte and some microseconds. Here it is made when first asked for,
+which for most futures of a large job is never. Without one, changes of state are made under one lock of all.
 
-A call that was handed to an engine has not begun for that reason. Engines that can say more
-(`malleable.live.protocol.WithdrawingEngine`) are asked whether it runs, and to withdraw it. Of other engines a
-call runs from when it is handed over.
+A call that an engine has may not have begun. A `malleable.live.protocol.WithdrawingEngine` is asked whether it
+runs, and to withdraw it. With other engines a call runs from when it is handed over.
 """
 
 from __future__ import annotations
@@ -35,13 +33,7 @@ _log = logging.getLogger("concurrent.futures")  # where others tell it, too
 class Future(futures.Future[T]):
     """What a call will return; ``concurrent.futures.wait`` and ``concurrent.futures.as_completed`` know it.
 
-    Parameters
-    ----------
-    call : object
-        What the engine gets.
-    number : int
-        Its place in its job.
-    job : CallJob
+    ``call`` is what the engine gets, ``number`` its place in ``job``.
     """
 
     __slots__ = (
@@ -68,25 +60,20 @@ class Future(futures.Future[T]):
         return self._own
 
     def done(self) -> bool:
-        """Whether it has ended or was cancelled."""
         return self._state in _ENDED
 
     def running(self) -> bool:
-        """Whether it runs."""
         task = self._task
         if task is not None and self._state == _PENDING:
             return self.job.runs(task)
         return self._state == _RUNNING
 
     def cancelled(self) -> bool:
-        """Whether it was cancelled."""
         return self._state in (_CANCELLED, _NOTIFIED)
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the call returned; raises what it raised. As in ``concurrent.futures.Future``.
-
-        What is elsewhere is brought, once, and may take longer than ``timeout``.
-        """
+        """What the call returned or raised, as in ``concurrent.futures.Future``. A result on another machine
+        is fetched once, which may take longer than ``timeout``."""
         ready = self._state == _FINISHED and self._exception is None
         found = self._result if ready else super().result(timeout)
         if isinstance(found, RemoteValue):
@@ -94,7 +81,7 @@ class Future(futures.Future[T]):
         return found
 
     def cancel(self) -> bool:
-        """Cancel the call, unless it runs or has ended; whether that was done."""
+        """Cancel the call, unless it runs or has ended; returns whether it did."""
         with self._condition:
             if self._state != _PENDING:
                 return self.cancelled()
@@ -108,7 +95,7 @@ class Future(futures.Future[T]):
         return True
 
     def _cancel(self) -> None:
-        """Under the condition."""
+        """Cancel; the caller holds the condition."""
         self._state = _CANCELLED
         self.set_running_or_notify_cancel()
         self._condition.notify_all()
@@ -117,7 +104,8 @@ class Future(futures.Future[T]):
     # What follows is the pool's.
 
     def begin(self, task: Task, runs: bool) -> bool:
-        """It is handed to an engine, and ``runs`` if nobody can withdraw it; False: it was cancelled."""
+        """The call is handed to an engine, which ``runs`` it if it cannot be withdrawn; False: it was
+        cancelled."""
         with _lock:
             if self._own is None:
                 self._begin(task, runs)
@@ -136,7 +124,7 @@ class Future(futures.Future[T]):
             self._task = task
 
     def rest(self) -> bool:
-        """The engine has it no more, and it has not ended; False: it was cancelled."""
+        """The engine no longer has it, and it has not ended; False: it was cancelled."""
         with self._condition:
             if self._state in _ENDED:
                 return False
@@ -144,7 +132,7 @@ class Future(futures.Future[T]):
             return True
 
     def drop(self) -> None:
-        """It is cancelled, whatever an engine that was given it may do."""
+        """Cancel it, even if an engine has it."""
         with self._condition:
             if self._state in _ENDED:
                 return
@@ -152,7 +140,6 @@ class Future(futures.Future[T]):
         self._invoke_callbacks()
 
     def finish(self, result: Any, error: BaseException | None = None) -> None:
-        """It has ended."""
         self.call = None
         with _lock:
             lean = self._own is None
@@ -167,7 +154,7 @@ class Future(futures.Future[T]):
         self._task = None  # not before: a call without is taken for one that waits
 
     def _invoke_callbacks(self) -> None:
-        """All of them, whatever one raises: the thread is the pool's, or that of who cancels."""
+        """Call all, even if one raises. The thread is the pool's, or the thread that cancels."""
         for callback in self._done_callbacks:
             try:
                 callback(self)

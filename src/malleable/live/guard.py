@@ -10,20 +10,15 @@ Answer = TypeVar("Answer")
 
 
 class Guard:
-    """Calls views.
-
-    Parameters
-    ----------
-    report : callable
-        Called with a sentence, once for each view that failed. Its own errors are passed over.
-    """
+    """Calls views. ``report`` is called with a sentence, once for each view that failed; its own errors are
+    ignored."""
 
     def __init__(self, report: Callable[[str], object] = lambda text: None) -> None:
         self._report = report
         self._told: set[str] = set()
 
     def __call__(self, about: str, view: Callable[[], Answer]) -> Answer | None:
-        """What a view returns; None if it fails. Only an interrupt goes on."""
+        """What a view returns; None if it fails. Only an interrupt is raised."""
         try:
             return view()
         except (Exception, SystemExit) as error:

@@ -1,7 +1,5 @@
-"""Task times of programs in earlier runs, as the scheduler's core learns them.
-
-The journal has it in the form of `malleable.Scheduler.history`. Nothing is estimated here. O(programs).
-"""
+"""Task times of programs in earlier runs, as the scheduler learns them; the journal has a
+`malleable.Scheduler.history`. O(programs)."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from malleable.live.journal import Journal
 
 
 def known_history(journal: Journal | None, guard: Guard) -> dict[str, Any] | None:
-    """The history that a journal has, for a scheduler; None: there is none, or (told) none that can be used."""
+    """The journal's history for a scheduler; None: there is none, or (with a warning) none that can be used."""
 
     def read() -> dict[str, Any] | None:
         history = journal.history() if journal else None
@@ -26,7 +24,7 @@ def known_history(journal: Journal | None, guard: Guard) -> dict[str, Any] | Non
 
 
 def keep_history(journal: Journal, history: Mapping[str, Any]) -> None:
-    """Replace the journal's history; ValueError if the old one cannot be read, so that nothing is lost."""
+    """Replace the journal's history; ValueError, and nothing lost, if the old one cannot be read."""
     known = journal.history()
     if known is not None:
         read_history(known)

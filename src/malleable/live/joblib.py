@@ -1,11 +1,10 @@
 """joblib under an objective: calls of ``joblib.Parallel`` are jobs of a pool that searches and programs share.
 
-A call of ``Parallel`` is a job, and its batches are the pool's calls. All of them are handed over at once, so
-that the scheduler knows how much is left; joblib makes batches of short calls, by the time that workers took.
-Large arrays are memory maps of one file for all workers of this machine, as in loky, and are pickled for
-others. A batch costs what a call of the pool does, and its pickle. joblib is imported when a backend is
-asked for. Its name ``malleable`` for ``parallel_config`` is known from then on, or as soon as both packages
-are imported, joblib first.
+A call of ``Parallel`` is a job, and its batches are the pool's calls. All are submitted at once, so that the
+scheduler knows how much is left; joblib batches short calls by the time that workers took. As in loky, workers
+of this machine map large arrays from one file; for other machines they are pickled. A batch costs a call of the
+pool and its pickle. joblib is imported when a backend is asked for. ``parallel_config`` knows the name
+``malleable`` from then on, or as soon as both packages are imported, joblib first.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ def _pool() -> Executor:
 
 
 def _run(packed: bytes, threads: int) -> tuple[Any, float]:
-    """In a worker: a batch, and the seconds that it took."""
     _limit(threads)
     return _timed(pickle.loads(packed))
 
@@ -59,7 +57,7 @@ _limited: list[Any] = []
 
 
 def _limit(threads: int) -> None:
-    """Libraries of this process use so many threads, if that can be said."""
+    """Let libraries of this process use this many threads, if they can be set."""
     if not _limited or _limited[0] != threads:
         with suppress(ImportError):
             from threadpoolctl import threadpool_limits
@@ -68,17 +66,8 @@ def _limit(threads: int) -> None:
 
 
 class _Backend:
-    """What `_backend` adds to joblib's classes.
-
-    Parameters
-    ----------
-    pool : Executor, optional
-        One of this process, made when it is first needed, by default.
-    job : str, optional
-        Its job; by default each call of ``Parallel`` is one.
-    settings : mapping
-        As for `Executor.job`.
-    """
+    """What `_backend` adds to joblib's classes: the pool (made when first needed), the name of its job
+    (by default each call of ``Parallel`` is one), and the settings of `Executor.job`."""
 
     supports_retrieve_callback = True
     supports_inner_max_num_threads = True
@@ -119,7 +108,6 @@ class _Backend:
 
     @property
     def supports_sharedmem(self) -> bool:
-        """As `uses_threads`."""
         return self.uses_threads
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
@@ -145,7 +133,6 @@ class _Backend:
         temp_folder: str | None = None,
         **more: Any,
     ) -> int:
-        """A call of ``Parallel`` begins."""
         from joblib import cpu_count
         from joblib._memmapping_reducer import get_memmapping_reducers
         from joblib._parallel_backends import FallbackToBackend, SequentialBackend
@@ -177,7 +164,7 @@ class _Backend:
         return found
 
     def _begin(self) -> None:
-        """A job: that of this name, or a new one where other slots are its maximum."""
+        """The job of this name, or a new one if another maximum of slots is asked for."""
         pool = self._executor
         with self._guard:
             name = self._name or "parallel"
@@ -200,7 +187,6 @@ class _Backend:
                 old.close()
 
     def submit(self, func: Callable[[], Any], callback: Any = None) -> Any:
-        """A future of a batch."""
         job = self._job
         assert job is not None
         if self._executor.threads:
@@ -216,17 +202,16 @@ class _Backend:
         return future
 
     def retrieve_result_callback(self, out: Any) -> Any:
-        """What a batch returned."""
         found, seconds = out.result()
         super().batch_completed(len(found), seconds)  # type: ignore[misc]
         self._ended.set()
         return found
 
     def batch_completed(self, batch_size: int, duration: float) -> None:
-        """joblib counts the wait as well; see `retrieve_result_callback`."""
+        """joblib counts the time of waiting, too; see `retrieve_result_callback`."""
 
     def compute_batch_size(self) -> int:
-        """Calls of the next batch: the first ones of a size get a moment to show that they are short."""
+        """Calls of the next batch: the first calls of a size get a moment to show that they are short."""
         size: int = super().compute_batch_size()  # type: ignore[misc]
         mine = self.parallel.pre_dispatch == "all"  # else the pool's thread may be asking
         if mine and size not in self._tried and len(self._flying) >= 2 * self._executor.slots:
@@ -237,13 +222,12 @@ class _Backend:
         return size
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Calls that have not started never start. Calls that run are ended, if the pool's engine can."""
+        """Calls that wait never start. Running calls are ended if the engine can end them."""
         flying = list(self._flying)
         self._flying.clear()
         end_calls(flying)
 
     def terminate(self) -> None:
-        """A call of ``Parallel`` has ended."""
         if self._job is not None and self._name is None:
             self._job.close()
             self._job = None
@@ -254,7 +238,6 @@ class _Backend:
         self.reset_batch_stats()  # type: ignore[attr-defined]
 
     def close(self) -> None:
-        """The job takes no more calls."""
         if self._job is not None:
             self._job.close()
             self._job = None
@@ -271,7 +254,6 @@ class _Arrays:
         self._folder = ""
 
     def folder(self) -> str:
-        """Where it is."""
         if not self._folder:
             self._folder = tempfile.mkdtemp(prefix="malleable-joblib-", dir=self._root)
             atexit.register(self.close)
@@ -293,7 +275,6 @@ class _Arrays:
 
 @cache
 def _backend() -> Any:
-    """The class of backends."""
     library("joblib", "the joblib backend", "'malleable[joblib]'")
     from joblib.parallel import AutoBatchingMixin, ParallelBackendBase
 
@@ -339,8 +320,7 @@ def joblib_backend(
     inner_max_num_threads : int, optional
         How many threads a library, such as BLAS, may use within a call.
     **settings
-        Settings of the jobs, with the meanings that `Executor.job` has for them: ``weight``, ``deadline``,
-        ``min_slots``, ``max_slots``, ``user``, ``retries``, ``seconds`` and ``backups``.
+        Settings of the jobs, as for `Executor.job`, without ``resources``.
 
     Raises
     ------
@@ -352,11 +332,10 @@ def joblib_backend(
     See Also
     --------
     malleable.Executor : The same as an executor of futures.
-    malleable.engines : Other places where calls run.
 
     Notes
     -----
-    A call costs what a call of `Executor` costs, O(1).
+    A call costs as much as one of `Executor`, O(1).
 
     Examples
     --------

@@ -1,9 +1,7 @@
-"""Jobs to run: what a file of jobs or the command line says, checked before anything starts.
-
-A job is a command template over values (`malleable.live.templates`), or a list of whole commands, which a
-shell gets as they are, and what the scheduler needs to know of it. Tasks are made from it when they start, so
-that a job of a million lines takes the memory of its values.
-"""
+"""Jobs to run, from a file of jobs or the command line, checked before anything starts.
+ A job is a command template over values (`malleable.live.templates`), or a list of whole commands, and its
+settings for the scheduler. Tasks are made when they start, so that a job of a million lines takes the memory
+of its values."""
 
 from __future__ import annotations
 
@@ -53,37 +51,35 @@ class Job:
 
     Attributes
     ----------
-    name : str
     command : Template
-        One task for each of `values`.
-    values : sequence
-        Texts, mappings of texts by name, lists of texts, or None for a task without a value.
-    commands : sequence of str
+        One task for each of `values`: texts, mappings of texts by name, lists of texts, or None for a task
+        without a value.
+    commands : sequence
         Instead: one task each, a text for a shell.
     weight, min_slots, max_slots, user, program
         As in job tables.
     deadline : float
         Seconds after the start of the run; infinite: none.
     memory : float
-        Bytes of a task; 0: not known. Those that run have no more together than the machine has.
+        Bytes of a task; 0: not known. Running tasks together have at most the machine's.
     after : sequence of str
         Names of jobs that must have ended first.
     retries : int
-        How often a task that failed is tried again.
+        How often a failed task is tried again.
     timeout : float
-        Seconds after which a task is ended and has failed; 0: never.
+        Time limit of a task [s], which then has failed; 0: none.
     seconds : float
-        What a task is believed to take; 0: not known.
-    folder : str
-        Where its tasks run.
-    environment : mapping
-        Variables beside those of the run.
+        Estimated seconds of a task; 0: not known.
+    folder, environment
+        Where its tasks run, and variables beside those of the run.
     backups : bool
         Whether its tasks may run twice at once.
+    per_task : int
+        Values of a task.
     resources : mapping
         How many of each resource a task holds.
     held : str
-        `PAUSED` or `CANCELLED` by somebody while it ran, else empty.
+        `PAUSED` or `CANCELLED` by an order, else empty.
     """
 
     name: str
@@ -112,7 +108,7 @@ class Job:
 
     @property
     def called(self) -> str:
-        """What its task times are remembered as."""
+        """The name under which its task times are remembered."""
         return self.program or self.name
 
     @property
@@ -126,13 +122,12 @@ class Job:
         return not self.command or self.command.shell
 
     def arguments(self, number: int) -> list[str]:
-        """The arguments of one task, by its number from 0."""
         if self.command:
             return self.command.arguments(self.values[number], number)
         return ["/bin/sh", "-c", self.commands[number]]
 
     def shown(self, number: int) -> str:
-        """The command of one task for people, as its author wrote it; a shell reads it."""
+        """The command of one task as its author wrote it; a shell can read it."""
         if self.command:
             return self.command.shown(self.values[number], number)
         own = self.commands[number]
@@ -172,7 +167,7 @@ class Range(Sequence[str]):
 
 
 class Matrix(Sequence[Mapping[str, str]]):
-    """All combinations of values by name, the last name quickest."""
+    """All combinations of values by name; the last name varies fastest."""
 
     def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
         self.columns = dict(columns)
@@ -323,7 +318,6 @@ _BLANK = re.compile(r"\0\s*(?=\0)")
 
 
 def _whole_commands(name: str, given: Any) -> Sequence[str]:
-    """Texts, also as one text with a NUL between two; none of them empty."""
     text = given if isinstance(given, str) else "\0".join(_texts(name, given))
     if _BLANK.search(f"\0{text}\0"):
         raise ValueError(f"{name}: one of them is empty")
@@ -402,7 +396,7 @@ def _check_known(keys: Iterable[str], known: Sequence[str], where: str = "") -> 
 def checked_settings(
     settings: Mapping[str, Any], known: Sequence[str], where: str = ""
 ) -> dict[str, Any]:
-    """Settings of a job by name, checked; ValueError names what is wrong, and near misses."""
+    """Settings of a job by name, checked; ValueError names what is wrong, and the nearest name."""
     _check_known(settings, known, where)
     found = {key: _CHECKS[key](f"{where}{key}", value) for key, value in settings.items()}
     least, most = found.get("min_slots", 0), found.get("max_slots")
@@ -412,7 +406,6 @@ def checked_settings(
 
 
 def _frozen(values: Sequence[Any]) -> dict[str, Any]:
-    """Values as a table says them that depends on nothing outside."""
     if isinstance(values, Range) and len(values):
         numbers = values.numbers
         return {"range": [numbers.start, numbers[-1], numbers.step]}
@@ -422,7 +415,7 @@ def _frozen(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[JobRow]:
-    """Jobs and the tables that they were made of, as a journal keeps them: with the values that were found."""
+    """Jobs and their tables, as a journal keeps them: with the values that were found."""
     found = []
     for job, row in zip(jobs, rows, strict=True):
         settings = {key: each for key, each in row.items() if key not in ("over", "commands")}
@@ -435,7 +428,7 @@ def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[Job
 
 
 def recalled(rows: Sequence[JobRow]) -> list[Job]:
-    """Jobs of commands out of a journal; nothing outside is looked at."""
+    """Jobs of commands from a journal, which needs nothing else."""
     plain = [{key: each for key, each in row.described.items() if key != _HELD} for row in rows]
     tables = [{**own, **(row.content or {})} for own, row in zip(plain, rows, strict=True)]
     jobs = zip(parse_jobs(tables, "/"), rows, strict=True)
@@ -447,7 +440,7 @@ def _held(row: JobRow) -> str:
 
 
 def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
-    """Jobs of any run as its journal describes them: all but what their tasks are."""
+    """Jobs of any run as its journal describes them, without their tasks."""
     jobs = []
     for row in rows:
         settings = {
@@ -483,10 +476,8 @@ def _job(row: Any, place: int, folder: Path) -> Job:
 
 
 def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
-    """Rows so that each stands behind those that it is after; none of those in or behind a cycle.
-
-    O(rows + edges).
-    """
+    """Rows in an order in which each comes after those that it waits for; without cycles and what is after
+    them. O(rows + edges)."""
     children: list[list[int]] = [[] for _ in after]
     for row, parents in enumerate(after):
         for parent in parents:
@@ -502,7 +493,6 @@ def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _check_order(jobs: Sequence[Job]) -> None:
-    """ValueError for names that occur twice, unknown ones in ``after``, and cycles. O(jobs + edges)."""
     place: dict[str, int] = {}
     for k, job in enumerate(jobs):
         if place.setdefault(job.name, k) != k:
@@ -523,22 +513,8 @@ def _check_order(jobs: Sequence[Job]) -> None:
 
 
 def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
-    """Jobs of tables as TOML has them.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        ``name command commands over weight deadline min_slots max_slots memory user program
-        after retries timeout seconds folder environment backups resources``; one of ``command`` and
-        ``commands`` is needed.
-    folder : path
-        Names of files are relative to it.
-
-    Raises
-    ------
-    ValueError
-        Names the job, the key and what is wrong; near misses are told.
-    """
+    """Jobs of tables as TOML has them (docs/live.md lists the keys); names of files are relative to
+    ``folder``. ValueError names the job, the key and what is wrong."""
     if not rows:
         raise ValueError("no [[job]]: nothing to run")
     jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows)]
@@ -566,7 +542,7 @@ def check_minima(jobs: Sequence[Job], slots: int) -> None:
 
 
 def check_room(jobs: Sequence[Job], room: Mapping[str, float]) -> None:
-    """ValueError for a job of which no task would ever have the memory or the resources that it needs."""
+    """ValueError for a job whose tasks need more memory or resources than there are."""
     for k, job in enumerate(jobs):
         for name, need in job.needs.items():
             where, there = f"job[{k}].resources.{name} = {need}", f"{room.get(name, 0):,.0f}"

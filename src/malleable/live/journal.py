@@ -1,13 +1,13 @@
 """The journal of runs: tasks, events and decisions, in one SQLite file.
 
-One process writes, others may read at any time (write-ahead log). What is recorded is in the file once
-``commit`` returns: it survives the death of the process, and of the machine where ``durable`` says so.
-Tasks are recorded as they are when a run begins; nothing outside is looked at again. A task is done when an
-attempt of status 0 is recorded; so a run that was killed goes on where it was, with each task run at least
-once and counted once. Time within a run is seconds of its sessions added up; it does not know the wall clock.
+One process writes; others may read at any time (write-ahead log). Records are in the file when ``commit``
+returns, so they survive the death of the process, and with ``durable`` that of the machine. Tasks are recorded
+when a run begins, and their sources are not read again. A task is done when an attempt of status 0 is recorded,
+so a resumed run makes each task at least once and counts it once. Time is the sum of the seconds of the run's
+sessions, independent of the wall clock.
 
-The schema is documented in docs/live.md. An attempt costs some 5 us to record, 100 bytes on disk; a task of a
-job 10 bytes or so.
+The schema is documented in docs/live.md. An attempt costs some 5 us and 100 bytes on disk, a task of a job some
+10 bytes.
 """
 
 from __future__ import annotations
@@ -60,22 +60,15 @@ _TASK_IS = "run = ? and job = ? and task = ?"
 
 
 class Journal(JournalFile):
-    """A journal that is open.
+    """An open journal at ``path``. One process at a time can ``write``.
 
-    Parameters
-    ----------
-    path : path
-        Made where it does not exist, for its owner alone. What belongs to somebody else and links are refused;
-        one's own that others may use is closed to them.
-    write : bool
-        Whether to write; one process at a time can.
-    durable : bool
-        Whether `commit` waits until a loss of power would not matter.
+    A missing file is made, for its owner alone; rights of others to one's own file are removed. If ``durable``,
+    `commit` waits until a loss of power would not matter.
 
     Raises
     ------
     JournalError
-        The file is no journal, of another version, somebody else's, or in use by another run.
+        The file is no journal, of another version, a link, of another user, or in use by another run.
     """
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
@@ -112,8 +105,7 @@ class Journal(JournalFile):
     def describe(
         self, run: int, jobs: Iterable[JobRow], slots: int | None = None, first: int = 0
     ) -> None:
-        """Jobs of a run from a first one on, of which those are written that are others than before; its
-        slots, if given."""
+        """Write jobs of a run from ``first`` on, if they have changed, and its slots, if given."""
         for row, job in enumerate(jobs, first):
             told = job.tasks, json.dumps(job.described)
             if self._told.get((run, row)) != told:
@@ -126,7 +118,7 @@ class Journal(JournalFile):
             self._do("update run set slots = ? where id = ?", slots, run)
 
     def change(self, run: int, job: int, settings: Mapping[str, Any]) -> None:
-        """Other settings of a job from now on; None: not set."""
+        """Change settings of a job; None: not set."""
         for (described,) in self._each(
             "select described from job where run = ? and job = ?", run, job
         ):
@@ -137,17 +129,16 @@ class Journal(JournalFile):
             return
 
     def enter(self, run: int) -> float:
-        """A process goes on with a run; how long the run has lasted."""
+        """A process resumes a run; returns how long the run has lasted."""
         at = self.run(run).lasted
         self._do("update run set status = 'running' where id = ?", run)
         return at
 
     def place(self, run: int, output: str) -> None:
-        """The name of the folder that the run has its output in."""
+        """Set the name of the run's folder of output."""
         self._do("update run set output = ? where id = ?", output, run)
 
     def run(self, run: int | None = None) -> Run:
-        """The run of this number; by default the last run."""
         last = (
             "select id, began, kind, slots, objective, policy, output, lasted, status, rule from run"
             " where id = ifnull(?, (select max(id) from run))"
@@ -158,23 +149,22 @@ class Journal(JournalFile):
         raise JournalError(f"{self.path}: {which} in this journal")
 
     def older(self, seconds: float) -> list[Run]:
-        """Runs that began longer ago."""
+        """Runs that began longer ago than this."""
         columns = ", ".join(Run._fields)
         past = f"select {columns} from run where unixepoch(began) < ?"
         return [Run._make(row) for row in self._each(past, time.time() - seconds)]
 
     def remove(self, run: int) -> None:
-        """Nothing is known of a run any more but what was learnt."""
+        """Forget a run, except what was learnt."""
         for table in ("job", "attempt", "decision", "flying", "result", "expected"):
             self._do(f"delete from {table} where run = ?", run)
         self._do("delete from run where id = ?", run)
 
     def has_runs(self) -> bool:
-        """Whether there is any run."""
         return bool(self._do("select exists (select 1 from run)").fetchone()[0])
 
     def jobs(self, run: int, content: bool = False) -> list[JobRow]:
-        """The jobs of a run; without what their tasks are made of unless asked for."""
+        """The jobs of a run; the contents of their tasks only on request."""
         column = "content" if content else "null"
         query = f"select tasks, described, {column} from job where run = ? order by job"
         with telling(self.path):
@@ -185,7 +175,7 @@ class Journal(JournalFile):
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
-        """What is read within is of one moment, whatever is written meanwhile."""
+        """All reads within are of one moment."""
         if self._base.in_transaction:  # the one who writes
             yield
             return
@@ -197,7 +187,7 @@ class Journal(JournalFile):
                 self._base.execute("commit")
 
     def goes_on(self, run: int) -> bool:
-        """Whether a process is at work on this run, or a queue."""
+        """Whether a process, or a queue, works on this run."""
         return self.run(run).status == "running" and (self._overlaid or self.written())
 
     def overlay(
@@ -208,7 +198,7 @@ class Journal(JournalFile):
         flying: Iterable[RunningTasks],
         status: str,
     ) -> None:
-        """What is known of a run from elsewhere, as if it stood in the file, for this reader alone."""
+        """Add what is known of a run from elsewhere, as if it stood in the file, for this reader alone."""
         if not self._overlaid:
             own = sqlite3.connect(":memory:", isolation_level=None)
             self._base.backup(own)
@@ -228,8 +218,7 @@ class Journal(JournalFile):
         decided: Iterable[Decided] = (),
         status: str | None = None,
     ) -> None:
-        """Attempts that are about to begin or have ended, and decisions; an end that is told twice is the first
-        one."""
+        """Record attempts that begin or ended, and decisions; the first record of an end counts."""
         rows = (each._replace(why=_said(each.why)) if each.why else each for each in attempts)
         with telling(self.path):
             self._base.executemany(
@@ -245,7 +234,7 @@ class Journal(JournalFile):
         )
 
     def restate(self, run: int, job: int, seconds: float) -> None:
-        """Tasks of a job that were only counted took so long; they ended when they did."""
+        """Set the seconds of tasks of a job that were only counted."""
         self._do(
             "update attempt set began = max(0.0, began + seconds - ?), seconds = ?"
             " where run = ? and job = ? and how = 'counted'",
@@ -255,13 +244,13 @@ class Journal(JournalFile):
     # Results of calls.
 
     def keep(self, run: int, job: int, task: int, digest: bytes, value: bytes) -> None:
-        """What a call returned; the digest is the call's."""
+        """Store the result of a call; the digest is the call's."""
         self._do(
             "insert or replace into result values (?, ?, ?, ?, ?)", run, job, task, digest, value
         )
 
     def kept(self, run: int, job: int, task: int, digest: bytes) -> bytes | None:
-        """What a call returned that had this digest; None: that is not known."""
+        """The result of a call with this digest; None: unknown."""
         query = "select value from result where run = ? and job = ? and task = ? and digest = ?"
         found: bytes | None = next(
             (value for (value,) in self._each(query, run, job, task, digest)), None
@@ -274,11 +263,11 @@ class Journal(JournalFile):
         return int(self._do(last, run, job).fetchone()[0])
 
     def task(self, run: int, job: int, task: int) -> TaskOutcome | None:
-        """What became of a task so far; None: nothing is known."""
+        """The outcome of a task so far; None: unknown."""
         return next(self._tried(_TASK_IS, run, job, task), None)
 
     def forget(self, run: int, job: int, task: int) -> None:
-        """Nothing is left of a call: it was another one, or its result was not kept."""
+        """Remove a call: it was another one, or its result was not kept."""
         for table in ("attempt", "result"):
             self._do(f"delete from {table} where {_TASK_IS}", run, job, task)
 
@@ -288,11 +277,11 @@ class Journal(JournalFile):
         return map(Attempt._make, rows)
 
     def tried(self, run: int) -> Iterator[TaskOutcome]:
-        """What became of all tasks that were tried, by job and task; one at a time."""
+        """Outcomes of all tasks that were tried, by job and task, one at a time."""
         return self._tried("run = ?", run)
 
     def tried_again(self, run: int, job: int) -> Iterator[TaskOutcome]:
-        """The same of tasks of a job of which there is more than one attempt."""
+        """The same, only of tasks of a job with more than one attempt."""
         own = "run = ?1 and job = ?2"
         return self._tried(
             f"{own} and task in (select task from attempt where {own} and attempt > 0)", run, job
@@ -324,7 +313,7 @@ class Journal(JournalFile):
             )
 
     def expected(self, run: int) -> dict[int, ExpectedEnd]:
-        """When jobs were expected to end when the run last looked, by job."""
+        """Expected ends of jobs, as the run last wrote them."""
         rows = self._each(
             "select job, at, early, late, seconds, spread from expected where run = ?", run
         )
@@ -334,7 +323,7 @@ class Journal(JournalFile):
         }
 
     def flying(self, run: int) -> dict[int, RunningTasks]:
-        """What ran when somebody last looked, at most a second ago, by job."""
+        """Running tasks by job, at most a second old."""
         rows = self._each("select job, tasks, began, latest from flying where run = ?", run)
         return {row[0]: RunningTasks._make(row) for row in rows}
 
@@ -346,7 +335,7 @@ class Journal(JournalFile):
         return {row[1]: Decided(*row) for row in rows}
 
     def decisions(self, run: int) -> Iterator[Decided]:
-        """Decisions in the order of time, with the beliefs behind them."""
+        """Decisions in the order of time, with the estimates behind them."""
         rows = self._each(
             "select at, job, slots, why, seconds, work"
             " from decision where run = ? order by at, job",
@@ -359,7 +348,7 @@ class Journal(JournalFile):
     # What was learnt.
 
     def history(self) -> dict[str, Any] | None:
-        """What runs have shown of programs, as `malleable.Scheduler.history` says it; None: nothing."""
+        """What runs have learnt of programs, as `malleable.Scheduler.history`; None: nothing."""
         with telling(self.path):
             found: dict[str, Any] | None = None
             for (learnt,) in self._each("select learnt from history"):
@@ -367,7 +356,7 @@ class Journal(JournalFile):
             return found
 
     def learn(self, history: Mapping[str, Any]) -> None:
-        """A history in place of the one before."""
+        """Replace the history."""
         self._do("insert or replace into history values (0, ?)", json.dumps(history))
 
 
@@ -376,5 +365,5 @@ def _wall() -> str:
 
 
 def _said(text: str) -> str:
-    """What an engine said, as SQLite takes it."""
+    """An engine's text as SQLite takes it."""
     return text[:_WHY].encode("utf-8", "backslashreplace").decode()

@@ -39,14 +39,14 @@ def telling(path: Path) -> Iterator[None]:
 
 
 def take_lock(path: Path, owner: str) -> IO[str]:
-    """A file that one process holds until the file is closed or the process ends; the file names the process.
+    """A file, with this process' id in it, that is locked until it is closed or the process ends.
 
     Raises
     ------
     BlockingIOError
-        Who has it, in words.
+        Names the process that holds it.
     ValueError
-        What is there is no lock of one's own.
+        The file is no lock of this user.
     """
     lock = os.fdopen(open_file(path, os.O_CREAT | os.O_RDWR), "r+", errors="replace")
     if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be emptied
@@ -65,7 +65,7 @@ def take_lock(path: Path, owner: str) -> IO[str]:
 
 
 class JournalFile:
-    """A file that is open; see `malleable.live.journal.Journal`."""
+    """An open file; see `malleable.live.journal.Journal`."""
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self.path = Path(path)
@@ -81,7 +81,7 @@ class JournalFile:
             raise
 
     def _own(self, write: bool) -> None:
-        """The lock, and the files' owner and modes."""
+        """Take the lock, and set the files' owner and modes."""
         if not write and not os.path.lexists(self.path):
             raise JournalError(f"{self.path}: no journal there")
         check_parent(self.path.absolute().parent)
@@ -100,7 +100,7 @@ class JournalFile:
             check_file(self.path.with_name(self.path.name + side), closed)
 
     def _make(self) -> None:
-        """A new journal, which gets its name once it is whole and on the disk, and overwrites nothing."""
+        """Make a new journal. It gets its name when it is whole and on the disk, and overwrites no file."""
         new = self._new
         descriptor = open_file(new, os.O_CREAT | os.O_EXCL | os.O_RDWR)
         try:
@@ -164,14 +164,12 @@ class JournalFile:
             return self._base.execute(statement, values)
 
     def _each(self, query: str, *values: Any) -> Iterator[Any]:
-        """Rows, read as they are asked for."""
         with telling(self.path):
             cursor = self._base.execute(query, values)
             while (row := cursor.fetchone()) is not None:
                 yield row
 
     def written(self) -> bool:
-        """Whether a process writes to it now."""
         try:
             with os.fdopen(open_file(self._lock_path(), os.O_RDONLY)) as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -180,7 +178,7 @@ class JournalFile:
         return False
 
     def check_there(self) -> None:
-        """JournalError if the file has been removed, or another one has its name."""
+        """JournalError if the file has been removed or replaced."""
         try:
             found = self.path.stat()
         except OSError:
@@ -191,19 +189,19 @@ class JournalFile:
             raise JournalError(f"{gone} is gone, and the run cannot go on")
 
     def commit(self) -> None:
-        """Keep all records from now on."""
+        """Write all records to the disk."""
         with telling(self.path):
             self._base.execute("commit")
             self._base.execute("begin")
 
     def shrink(self) -> None:
-        """Give the disk back what removed records took."""
+        """Free the space of removed records."""
         with telling(self.path):
             for statement in ("commit", "vacuum", "pragma wal_checkpoint(truncate)", "begin"):
                 self._base.execute(statement)
 
     def close(self) -> None:
-        """Keep all records; the next run may write."""
+        """Write all records; the next run may write."""
         base = self.__dict__.pop("_base", None)
         if base is not None:
             with contextlib.suppress(sqlite3.DatabaseError):

@@ -29,12 +29,9 @@ class JournalError(ValueError):
 
 
 class JobRow(NamedTuple):
-    """A job as it was when its run began.
-
-    ``described`` are its settings in JSON's types; ``content`` what its tasks are made of (``over`` or
-    ``commands`` of a file of jobs, as values that were found then), None where they are not commands or
-    there is one without a value.
-    """
+    """A job as it was when its run began. ``described`` are its settings in JSON's types; ``content`` is what
+    its tasks are made of (``over`` or ``commands`` of a file of jobs, with the values at that time); None if
+    they are not commands, or a value is missing."""
 
     described: dict[str, Any]
     tasks: int
@@ -44,11 +41,10 @@ class JobRow(NamedTuple):
 class Attempt(NamedTuple):
     """One attempt at a task.
 
-    ``status`` is None as long as its end is not recorded: it runs, or its run was stopped or killed.
-    ``how`` it ended: "" (by itself), "late", "refused", "lost", "cancelled", `IN_VAIN`; "counted": seen to
-    have gone from a queue, its seconds those of the job's tasks in the mean. ``why`` is what the engine said.
-    ``backup_of``: the attempt beside which this one was started; None: it is no backup.
-    """
+    ``status`` is None while its end is not recorded: it runs, or its run was stopped or killed. ``how`` it
+    ended: "" (by itself), "late", "refused", "lost", "cancelled", `IN_VAIN`; "counted": it left a queue, and
+    its seconds are the mean of the job's tasks. ``why`` is what the engine said. ``backup_of`` is the attempt
+    beside which this one was started; None: it is no backup."""
 
     job: int
     task: int
@@ -64,13 +60,12 @@ class Attempt(NamedTuple):
 
     @property
     def end(self) -> float:
-        """When it ended [s of the run]."""
         return self.began + self.seconds
 
 
 class Decided(NamedTuple):
-    """Slots of a job from some time of the run on; what was believed then of a task's seconds, and of
-    the work that was left [slot-seconds]; NaN: not known."""
+    """Slots of a job from some time of the run on, with the estimates of a task's seconds and of the work
+    left [slot-seconds] at that time; NaN: unknown."""
 
     at: float
     job: int
@@ -81,7 +76,7 @@ class Decided(NamedTuple):
 
 
 class RunningTasks(NamedTuple):
-    """Tasks of a job that run, when they began in the mean, and when the last one did."""
+    """Running tasks of a job, the mean of their starts, and the latest start."""
 
     job: int
     tasks: int
@@ -90,8 +85,8 @@ class RunningTasks(NamedTuple):
 
 
 class ExpectedEnd(NamedTuple):
-    """When a job is expected to end [s of the run], and between what 80 of 100 times; NaN: not known.
-    Seconds of one of its tasks on average, and how far they may be off (standard deviation); 0: not known."""
+    """When a job is expected to end [s of the run], and between which times in 80 of 100 cases; NaN: unknown.
+    Mean seconds of its tasks, and their standard error; 0: unknown."""
 
     job: int
     at: float = math.nan
@@ -102,12 +97,9 @@ class ExpectedEnd(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A run as it was begun.
-
-    ``kind``: what its tasks are: "commands", "calls" of a pool, "arrays" of a queue or "stages" of a Spark
-    that is governed, or "submitted" to a queue. ``status``: "running", "stopped" or "done". ``output`` is
-    its folder below that of the journal, empty: none so far.
-    """
+    """A run at its beginning. ``kind`` of its tasks: "commands", "calls" of a pool, "arrays" of a queue,
+    "stages" of a governed Spark, or "submitted" to a queue. ``status``: "running", "stopped" or "done".
+    ``output`` is its folder below that of the journal, empty: none so far."""
 
     id: int
     began: str
@@ -122,7 +114,7 @@ class Run(NamedTuple):
 
 
 def packed(content: Mapping[str, Any] | None) -> bytes | None:
-    """What tasks are made of, small."""
+    """The contents of tasks, compressed."""
     return None if content is None else zlib.compress(json.dumps(content).encode(), 1)
 
 

@@ -1,11 +1,9 @@
 """The jobs of a live run: which came, wait for others or have ended, and their expected ends.
 
-A ledger decides nothing and starts nothing. A decider says which job has how many slots. The loop that runs
-the tasks (`malleable.live.loop`), or the governor that watches them (`malleable.live.slurm.governor`), tells
-the ledger what became of them. An event is written into the journal before anything is done because of it.
-Time is monotonic, in seconds of the run.
-
-A pass over n events costs O(n) here, and what the decider takes.
+A ledger neither decides nor starts tasks. A decider says which job has how many slots. The loop that runs the
+tasks (`malleable.live.loop`), or the governor that watches them (`malleable.live.slurm.governor`), reports to
+the ledger. An event is in the journal before its consequences. Time is monotonic, in seconds of the run. A pass
+over n events costs O(n), and the decider's time.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _SHARE = 0.05  # of the time that is spent on expected ends
 
 
 class Decider(Protocol):
-    """What a ledger asks of a scheduler; jobs by their rows in the run."""
+    """What a ledger asks of a scheduler; jobs are rows in the run."""
 
     def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
         """Jobs may run from now on."""
@@ -39,16 +37,16 @@ class Decider(Protocol):
         """A job has no task left, or was cancelled."""
 
     def changed(self, row: int) -> None:
-        """Counts of a job are others than before; its `JobState` says them."""
+        """Counts of a job have changed; its `JobState` has them."""
 
     def expected(
         self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> dict[int, ExpectedEnd]:
-        """When jobs are expected to end; ``coming``: those not here yet, and what these wait for."""
+        """When jobs are expected to end; ``coming``: jobs that are not here yet, and what they wait for."""
 
     @property
     def rule(self) -> str:
-        """The rule of its policy now, and why; empty: as its name says."""
+        """The present rule of its policy, and why; empty: as the name says."""
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs that changed."""
@@ -60,25 +58,24 @@ class JobState:
 
     Attributes
     ----------
-    name : str
     tasks : int
-        Their number; more may come while the job is open.
+        More may come while the job is open.
     make : callable
-        ``make(number, attempt) -> Task``, a new one without its key; None: it has been cancelled.
+        ``make(number, attempt) -> Task``, without its key; None: the task was cancelled.
     retries : int
-        How often a task that failed is tried again.
+        How often a failed task is tried again.
     seconds : float
-        What a task is believed to take; 0: not known.
+        Estimated seconds of a task; 0: unknown.
     arrival : float
         Since when it is there [s of the run]; NaN: since it may run.
     width : int
         Slots of a task.
     place : str
-        Which slots it competes for, where an engine has several pools.
+        The pool of slots that it uses, if an engine has several.
     backups : bool
         Whether its tasks may run twice at once.
     needs : mapping
-        What a task holds while it runs: bytes of ``memory``, and so many of a resource.
+        What a running task holds: bytes of ``memory``, and numbers of resources.
     flow : str
         Jobs of one flow that come together count as one; empty: it is alone.
     """
@@ -138,32 +135,19 @@ class JobState:
         return self.tasks - self.done - self.failed
 
     def fail(self, how: str, count: int = 1) -> None:
-        """So many tasks did not end well."""
         self.failed += count
         if count and how in WORDS:
             self.ways[WORDS[how]] += count
 
     @property
     def waiting(self) -> int:
-        """Tasks that could start."""
         return self.tasks - self.next + len(self.again) - len(self.dropped)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is; told after each pass that changed something.
-
-    Attributes
-    ----------
-    now : float
-        Time of the run [s].
-    jobs : sequence of JobState
-        All jobs of the run.
-    running, slots : int
-        Tasks that run now, and the slots of the run.
-    expected : mapping of int to ExpectedEnd
-        By row of ``jobs``: when the job is expected to end.
-    """
+    """How far a run is, after a pass that changed something: the time `now` [s of the run], all ``jobs``,
+    tasks that are ``running``, ``slots`` of the run, and ``expected`` ends by row of ``jobs``."""
 
     now: float
     jobs: Sequence[JobState]
@@ -173,7 +157,7 @@ class Progress:
 
     @property
     def end(self) -> ExpectedEnd:
-        """When the last job is expected to end; not known if the end of any job is not known."""
+        """When the last job is expected to end; unknown if the end of any job is."""
         left = [row for row, work in enumerate(self.jobs) if work.left]
         return last_end([self.expected.get(row) for row in left], self.now)
 
@@ -188,22 +172,11 @@ def last_end(ends: Iterable[ExpectedEnd | None], now: float) -> ExpectedEnd:
 
 
 class Ledger:
-    """The jobs of one run.
+    """The jobs of one run, which is number ``run`` of ``journal``, and which resumes at ``start`` [s].
 
-    Parameters
-    ----------
-    decider : Decider
-    journal : Journal, optional
-        With ``run``, its number there.
-    start : float
-        [s] of the run, at which it goes on.
-    progress : callable, optional
-        Called with a `Progress` after each pass, at most once a second; its errors end nothing.
-    dropped : callable, optional
-        Called with (row, numbers) for tasks that never start, as their job was cancelled.
-    guard : Guard, optional
-        Of what only shows or predicts.
-    """
+    ``progress`` is called with a `Progress` after each pass, at most once a second. ``dropped(row, numbers)``
+    is called for tasks that never start because their job was cancelled. ``guard`` catches errors of what
+    only shows or predicts."""
 
     def __init__(
         self,
@@ -246,12 +219,12 @@ class Ledger:
     # Of who runs the tasks.
 
     def flying(self) -> list[RunningTasks]:
-        """What runs, by job."""
+        """Running tasks by job."""
         raise NotImplementedError
 
     @property
     def slots(self) -> int:
-        """That all jobs may have together."""
+        """Slots of all jobs together."""
         raise NotImplementedError
 
     def _end_running(self, row: int) -> None:
@@ -260,7 +233,7 @@ class Ledger:
     # Jobs.
 
     def add(self, work: JobState) -> int:
-        """A job; its row."""
+        """Add a job; returns its row."""
         row = len(self.jobs)
         self.jobs.append(work)
         self.wait_for(row, work.after)
@@ -268,7 +241,7 @@ class Ledger:
         return row
 
     def over(self, row: int, number: int, status: int, how: str = "") -> None:
-        """An earlier session ended this task for good; a job's are told in the order of their numbers."""
+        """An earlier session ended this task for good; call it in the order of numbers."""
         work = self.jobs[row]
         work.again.extend(range(work.next, number))
         work.next = number + 1
@@ -278,7 +251,7 @@ class Ledger:
             work.fail(how)
 
     def grow(self, row: int, tasks: int) -> None:
-        """So many more tasks of an open job."""
+        """Add tasks to an open job."""
         self.jobs[row].tasks += tasks
         self._counts_changed(row)
 
@@ -288,13 +261,13 @@ class Ledger:
         self._touched.add(row)
 
     def wait_for(self, row: int, parents: Sequence[int]) -> None:
-        """A job that has not come yet comes after others."""
+        """Let a job that has not come yet wait for others."""
         self.jobs[row].after = parents
         for parent in parents:
             self._children.setdefault(parent, []).append(row)
 
     def drop(self, row: int, numbers: Iterable[int], good: bool = False) -> None:
-        """Tasks that have not been started never are: cancelled, or ``good`` in an earlier session."""
+        """Tasks that have not started never will: cancelled, or ``good`` in an earlier session."""
         work = self.jobs[row]
         count = -len(work.dropped)
         work.dropped.update(numbers)
@@ -313,10 +286,8 @@ class Ledger:
             self._touched.add(row)
 
     def cancel(self, row: int, how: str = "cancelled") -> list[int]:
-        """Nothing of a job starts any more, and what runs is ended; numbers that never started.
-
-        ``how``: "cancelled", or "skipped" if a job that it waits for failed.
-        """
+        """Start no more tasks of a job and end the running ones; returns the numbers that never started.
+        ``how``: "cancelled", or "skipped" if a job that it waits for failed."""
         work = self.jobs[row]
         if work.cancelled:
             return []
@@ -335,7 +306,7 @@ class Ledger:
         return dropped
 
     def _settle_jobs(self) -> None:
-        """Jobs that come or end now, and what follows from it; each job comes and ends once."""
+        """Start and end jobs, and what follows from it; each job comes and ends once."""
         rows = deque(sorted(self._touched))
         self._touched.clear()
         came = []
@@ -356,7 +327,7 @@ class Ledger:
             self.decider.came(came, [self.jobs[row] for row in came], self.now)
 
     def _begin_job(self, row: int, work: JobState) -> bool:
-        """A job comes if it waits for no other one any more; whether it does, and has tasks to run."""
+        """Let a job come if it waits for no other job; returns whether it came and has tasks to run."""
         if work.here or work.cancelled or not (work.left or not work.open):
             return False
         outlook = self._outlook(row)
@@ -386,12 +357,11 @@ class Ledger:
         return "waits" if any(math.isnan(parent.ended) for parent in parents) else "free"
 
     def decide_soon(self) -> None:
-        """Something else has changed that the decider looks at."""
+        """Something else that the decider uses has changed."""
         self._due = True
 
     @property
     def finished(self) -> bool:
-        """All jobs have ended."""
         return self._ended == len(self.jobs)
 
     def _decide(self) -> None:
@@ -422,7 +392,7 @@ class Ledger:
             self._journal.commit()
 
     def _describe(self) -> None:
-        """Jobs and slots as they are now, for readers of the journal; of runs whose jobs come as they go on."""
+        """Write jobs and slots as they are now to the journal, for runs whose jobs come while they run."""
         told = len(self.jobs), sum(work.tasks for work in self.jobs)
         if self._journal is None or told == self._described:
             return
@@ -432,7 +402,7 @@ class Ledger:
         self._journal.describe(self._run, rows, max(1, self.slots))
 
     def _end_run(self, status: str, history: Callable[[], Mapping[str, Any] | None]) -> None:
-        """The last words of a run that is governed, and what it has shown of programs."""
+        """Close a governed run in the journal, with what it has learnt of programs."""
         journal = self._journal
         if journal is None:
             return
@@ -448,10 +418,8 @@ class Ledger:
         journal.commit()
 
     def look_ahead(self, least: float = LOOK) -> None:
-        """Reckons `expected` anew, unless that was done in the last ``least`` seconds or so.
-
-        It takes a small part of the time; ``least`` 0: of somebody who waits for it, half of it.
-        """
+        """Update `expected`, unless it is younger than some ``least`` seconds. It takes a small part of the
+        time; with ``least`` 0, for a client that waits, half of it."""
         began = self._clock()
         share = _SHARE if least > 0.0 else 1.0
         if began < self._reckoned + max(0.9 * least, self._took / share):
@@ -482,7 +450,7 @@ class Ledger:
         return found
 
     def tell(self) -> None:
-        """Progress now."""
+        """Report progress now."""
         self._told = self.now
         view = self._progress
         if view:
@@ -493,7 +461,6 @@ class Ledger:
 
 
 def _row(work: JobState, after: list[str]) -> JobRow:
-    """A job as the journal has it."""
     most = work.max_slots and max(work.max_slots, work.min_slots)
     row = {
         "name": work.name, "weight": work.weight, "min_slots": work.min_slots, "user": work.user,

@@ -1,15 +1,12 @@
 """The loop of a live run: observe, tell the scheduler, decide, act, record.
 
-The loop decides nothing: which job has how many slots, and whose tasks start next, the scheduler says.
-It decides at once when a job comes, ends or is cancelled, else once an epoch while something changes.
-Every attempt counts once, whatever the engine reports late or twice. What happened is in the journal
-before anything that follows from it starts, and so is the number of each attempt at a command: it is used
-once, however the run ends. Time is monotonic, in seconds of the run.
+The scheduler decides which job has how many slots, and whose tasks start next: at once when a job comes, ends
+or is cancelled, otherwise once an epoch while something changes. Every attempt counts once, even if the engine
+reports it late or twice. Events are in the journal before their consequences start, and so is the number of
+each attempt at a command, which is therefore never used twice. Time is monotonic, in seconds of the run. If the
+engine can end running tasks, tasks of jobs that allow it may run twice at once (`malleable.live.backups`).
 
-Tasks of jobs that say so may run twice at once (`malleable.live.backups`), if the engine can end a task that
-runs.
-
-A pass over n events costs O(n) here, and what the scheduler takes.
+A pass over n events costs O(n), and the scheduler's time.
 """
 
 from __future__ import annotations
@@ -38,8 +35,8 @@ _WEIGHT = 0.05  # of the latest task in `Work.recent`
 
 @dataclass(slots=True)
 class _Tries:
-    """Attempts that were made at a task, those that failed, and those that were lost and tried again; two
-    attempts beside each other fail once."""
+    """Attempts of a task: all, failed ones, and lost ones that were tried again. Two attempts beside each
+    other fail once."""
 
     made: int = 0
     failed: int = 0
@@ -47,7 +44,6 @@ class _Tries:
 
 
 def _count_done(work: JobState, seconds: float) -> None:
-    """A task of a job has ended well."""
     work.done += 1
     work.taken += seconds
     past = work.recent if work.recent < math.inf else seconds
@@ -64,19 +60,19 @@ class Loop(Ledger):
     journal, run, **more
         As for `Ledger`.
     epoch : float
-        Seconds between decisions while nothing but tasks ends.
+        Seconds between decisions while only tasks end.
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
     left : callable, optional
-        Called with (row, number, Event) for each attempt that has ended beside another one, or in vain.
+        Called with (row, number, Event) for each attempt that ended beside another one, or was not needed.
     rested : callable, optional
-        Called with (row, number) for each task that was handed over and waits again; whether it is wanted.
+        Called with (row, number) for each task that the engine gave back; returns whether it is still wanted.
     short : callable, optional
-        Called with the engine's reason when a task could not start for want of something.
+        Called with the engine's reason if a task could not start because the machine lacked something.
     resources : Resources, optional
         What tasks of jobs with needs hold.
     conditions : Conditions, optional
-        What has to hold before a task starts.
+        What must hold before a task starts.
     """
 
     def __init__(
@@ -124,7 +120,7 @@ class Loop(Ledger):
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
 
     def end(self, row: int, numbers: set[int]) -> None:
-        """End these tasks of a job, as far as the engine can: also those that run if it has the ability."""
+        """End these tasks of a job, also running ones if the engine can."""
         flying = self._flying.items()
         keys = [key for key, flight in flying if flight.row == row and flight.number in numbers]
         if self.engine.abilities.kill:
@@ -133,21 +129,20 @@ class Loop(Ledger):
             self.engine.cancel(keys)
 
     def tried(self, tried: TaskOutcome) -> None:
-        """What earlier sessions did of a task that goes on."""
+        """Restore what earlier sessions did of an unfinished task."""
         self._tries[tried.last[:2]] = _Tries(tried.made, tried.failed, tried.lost)
 
     @property
     def finished(self) -> bool:
-        """All jobs have ended, and what was to end in vain."""
+        """All jobs, and all attempts that are not needed, have ended."""
         return super().finished and not self._backups.dying
 
     @property
     def busy(self) -> bool:
-        """Some task has started and not ended."""
         return bool(self._flying)
 
     def step(self, most: float = 1.0) -> None:
-        """One pass: waits at most so many seconds for something to happen."""
+        """One pass; waits at most this many seconds for an event."""
         if not self.stopping:
             self._settle_jobs()
             if self.finished:
@@ -209,7 +204,7 @@ class Loop(Ledger):
         return found
 
     def _hand_over(self, tasks: Sequence[Task]) -> None:
-        """Start tasks. What has no number that people see, such as a call, is not recorded before."""
+        """Start tasks. Tasks without a number that people see, such as calls, are not recorded before."""
         begun = []
         for key in (task.key for task in tasks if task.call is None or task.key in self._backup_of):
             row, number, attempt, since, *_ = self._flying[key]
@@ -224,7 +219,7 @@ class Loop(Ledger):
         self.engine.start(tasks)
 
     def _back_up(self) -> None:
-        """End backup tasks whose slots are wanted, or begin some in slots that no task wants."""
+        """End backup tasks whose slots are wanted, or start some in slots that no task wants."""
         if not self.engine.abilities.kill or self._may_start() < MOST_SLOTS:
             return
         free = self.engine.slots - len(self._held) - self._backups.slots
@@ -239,7 +234,7 @@ class Loop(Ledger):
             self._hand_over(tasks)
 
     def _beside(self, key: str) -> list[Task]:
-        """A backup task of an attempt that runs; none if its task has been cancelled."""
+        """A backup task of a running attempt; none if its task was cancelled."""
         row, number, attempt, *_ = self._flying[key]
         work = self.jobs[row]
         tries = self._tries.setdefault((row, number), _Tries())
@@ -266,7 +261,7 @@ class Loop(Ledger):
         self.decider.changed(row)
 
     def _end_in_vain(self, keys: Sequence[str]) -> None:
-        """End attempts whose tasks have ended, or run on beside them; their slots are the backup tasks'."""
+        """End attempts whose tasks have ended or go on in other attempts; backup tasks get their slots."""
         for key in keys:
             if self._backups.other(key):
                 self._backups.part(key)
@@ -275,7 +270,8 @@ class Loop(Ledger):
             cast(KillingEngine, self.engine).kill(keys)
 
     def _share(self, work: JobState) -> int:
-        """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
+        """Tasks that a slot gets at once: several short ones, so that it need not wait for the loop after
+        each."""
         able = self.engine.abilities
         if work.needs:
             return 1
@@ -283,7 +279,6 @@ class Loop(Ledger):
         return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
     def _next_tasks(self, row: int, work: JobState, share: int) -> list[Task]:
-        """So many tasks for one slot, or fewer if fewer wait."""
         tasks: list[Task] = []
         now = self.now
         self._slot += 1
@@ -316,7 +311,6 @@ class Loop(Ledger):
         return tasks
 
     def _take(self, made: Task, work: JobState) -> None:
-        """A task that starts holds its resources, and knows which."""
         if self._resources and work.needs:
             held = self._resources.take(made.key, work.needs)
             made.environment = {**made.environment, **held}
@@ -324,7 +318,7 @@ class Loop(Ledger):
                 made.call = packed_holding(held, made.call)
 
     def _let_go(self, slot: int, work: JobState) -> bool:
-        """A slot has one task less to do; whether it is free."""
+        """Take a task off a slot; returns whether the slot is free."""
         self._held[slot] -= 1
         if self._held[slot]:
             return False
@@ -333,7 +327,7 @@ class Loop(Ledger):
         return True
 
     def _given_back(self, row: int, number: int, why: str) -> None:
-        """A task that the engine has not started after all."""
+        """The engine has not started a task after all."""
         if why:
             self._short(why)
         work = self.jobs[row]
@@ -372,10 +366,8 @@ class Loop(Ledger):
             self.decider.changed(row)
 
     def _begins(self, events: Sequence[Event]) -> list[float]:
-        """When the tasks of these events began; O(events).
-
-        A task may have waited for a slot after it was handed over, and tasks of one slot ran one after another.
-        """
+        """When the tasks of these events began. A task may have waited for a slot after it was handed over,
+        and tasks of one slot ran one after another. O(events)."""
         now = self.now
         # By slot, seconds of tasks that ended after it.
         later: defaultdict[int, float] = defaultdict(float)
@@ -390,7 +382,7 @@ class Loop(Ledger):
         return found[::-1]
 
     def _ended_alone(self, flight: Flight, event: Event, good: bool, since: float) -> None:
-        """An attempt has ended that no other one runs beside; its task began at ``since``."""
+        """Handle the end of an attempt with no other attempt beside it; its task began at ``since``."""
         row, number = flight.row, flight.number
         work = self.jobs[row]
         work.last = max(flight.since + event.seconds, work.last)
@@ -411,7 +403,6 @@ class Loop(Ledger):
         self._settled(row, number, event)
 
     def _note(self, flight: Flight, event: Event, how: str, good: bool) -> None:
-        """Record the end of an attempt."""
         if self._journal:
             status = event.status if good or event.status else 1
             used = event.seconds, event.cpu, event.memory
@@ -422,7 +413,7 @@ class Loop(Ledger):
             self._attempted.append(told)
 
     def _first_of_two(self, flight: Flight, event: Event) -> float:
-        """Of two attempts one has ended well, and the other one is to end in vain; when the older began."""
+        """Of two attempts one has ended well; end the other. Returns when the older one began."""
         other = self._backups.other(event.key)
         won = event.key in self._backups.running
         first = self._flying[other]
@@ -439,7 +430,7 @@ class Loop(Ledger):
         return first.since
 
     def _ended_beside(self, flight: Flight, event: Event) -> None:
-        """An attempt has ended in vain, or badly while another one goes on alone from now on."""
+        """An attempt was ended as not needed, or failed while the other attempt goes on."""
         work = self.jobs[flight.row]
         how = event.how
         if self._backups.dying.pop(event.key, None):
@@ -483,7 +474,7 @@ class Loop(Ledger):
         return True
 
     def flying(self) -> list[RunningTasks]:
-        """What runs, by job; O(tasks that run)."""
+        """Running tasks by job. O(tasks that run)."""
         found: dict[int, RunningTasks] = {}
         beside = {**self._backups.running, **self._backups.dying}
         for key, (row, _, _, since, *_) in list(self._flying.items()):  # at once, from any thread
@@ -496,13 +487,12 @@ class Loop(Ledger):
         return list(found.values())
 
     def go(self) -> None:
-        """Until all jobs have ended."""
         while not self.finished:
             self.step()
         self.tell()
 
     def stop(self, grace: float) -> int:
-        """Ends everything; tasks that were ended have not been run. How many processes would not go."""
+        """End everything; tasks that were ended count as not run. Returns how many processes would not end."""
         self.stopping = True
         with suppress(OSError):  # an engine that is gone has nothing to say
             self._hear(self.engine.poll(0.0))

@@ -1,8 +1,5 @@
-"""Processors and memory that a run may use: those of the machine or of its control group.
-
-A control group is a folder below /sys/fs/cgroup; each limit of it or of those above it counts. Some files are
-read once a run.
-"""
+"""Processors and memory that a run may use: those of the machine or of its control group (a folder below
+/sys/fs/cgroup), whose parents' limits count, too. Some files are read once a run."""
 
 from __future__ import annotations
 
@@ -17,14 +14,13 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def _read(file: Path) -> list[str]:
-    """The words in a file; none if it is missing."""
     with suppress(OSError):
         return file.read_text().split()
     return []
 
 
 def _limits(name: str, groups: Path, own: Path) -> Iterator[list[float]]:
-    """Numbers in files of this name of this process' group and those above it."""
+    """Numbers in files of this name, of this process' group and the groups above it."""
     for line in _read(own):
         if line.startswith("0::"):
             at = groups / line[3:].lstrip("/")
@@ -36,10 +32,8 @@ def _limits(name: str, groups: Path, own: Path) -> Iterator[list[float]]:
 
 
 def processors(groups: Path = _GROUPS, own: Path = _OWN) -> int:
-    """Processors that this process may use: by its affinity, and by what its control group gives it.
-
-    A part of a processor counts as a whole one.
-    """
+    """Processors that this process may use, by its affinity and its control group; a part counts as a whole
+    one."""
     found = float(len(os.sched_getaffinity(0)))
     for limit in _limits("cpu.max", groups, own):
         if len(limit) == 2 and min(limit) > 0.0:

@@ -1,8 +1,5 @@
-"""Orders to a run from another terminal: pause, resume, cancel or set a job, more jobs, other slots.
-
-What was ordered is in the journal before it is done: a run that goes on in another session keeps to it, and
-``status`` shows it.
-"""
+"""Orders to a run from another terminal: pause, resume, cancel or set a job, more jobs, other slots. An order
+is in the journal before it is carried out, so it also holds for later sessions, and ``status`` shows it."""
 
 from __future__ import annotations
 
@@ -33,14 +30,9 @@ _UNSET = {"deadline": math.inf, "max_slots": None}  # what may be none, and what
 
 
 def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[str, Any]) -> str:
-    """Do what an order says: ``do`` (of `VERBS`), ``job``, and for ``set`` ``settings`` by name; or
-    "add" with ``rows`` and ``folder``, or "slots" with ``slots``.
-
-    Raises
-    ------
-    ValueError
-        There is no such job or setting, or the job has ended; nothing has changed.
-    """
+    """Carry out an order: ``do`` (of `VERBS`), ``job``, and for ``set`` ``settings`` by name; or "add" with
+    ``rows`` and ``folder``, or "slots" with ``slots``. ValueError, and nothing changed: there is no such
+    job or setting, or the job has ended."""
     if order.get("do") == "add":
         return _add(run, loop, decider, order)
     if order.get("do") == "slots":
@@ -116,7 +108,7 @@ def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, setti
 
 
 def _checked(work: JobState, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """New settings of a job, without those that are none from now on, beside the limits that it keeps."""
+    """New settings of a job, without those that become none, beside the limits that it keeps."""
     given = {key: value for key, value in settings.items() if value is not None}
     for key in (key for key in settings if key not in given and key not in _UNSET):
         raise ValueError(f"{key} = none: expected a number")

@@ -1,9 +1,6 @@
-"""Where tasks' output is: a folder of the journal's own, one of each run, of each job, a file an attempt, until
-it is packed (`malleable.live.packs`).
-
-``journal.sqlite.output/RUN/JOB-NAME/TASK.ATTEMPT.out`` and ``.err``: numbers from the journal. The name is for
-people alone, short and without anything but letters, digits and ``. _ + = @ -``.
-"""
+"""Where tasks' output is: ``journal.sqlite.output/RUN/JOB-NAME/TASK.ATTEMPT.out`` and ``.err``, with numbers
+from the journal, until it is packed (`malleable.live.packs`). The name is for people: short, of letters,
+digits and ``. _ + = @ -``."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ SUFFIXES = ("out", "err")
 
 
 def job_folder(row: int, name: str) -> str:
-    """The name of a job's folder: its number, and what can be read of its name."""
+    """The name of a job's folder: its number, and the readable part of its name."""
     return f"{row}-{_UNREADABLE.sub('_', name)[:_NAME]}"
 
 
@@ -36,16 +33,13 @@ def _of_journal(journal: Path) -> Path:
 
 
 def output_folder(journal: Path, run: Run) -> Path | None:
-    """Where a run keeps its output; None: nowhere so far."""
+    """Where a run keeps its output; None: not made yet."""
     return _of_journal(journal) / run.output if run.output else None
 
 
 def own_output_folder(journal: Journal, run: Run) -> Path:
-    """A run's folder, made with the run's first session.
-
-    A folder that is there from a journal that was removed is left alone: the run takes another name, and
-    the journal knows it.
-    """
+    """A run's folder, made by the run's first session. If a removed journal left a folder of that name, the
+    run takes another name, which the journal records."""
     found = output_folder(journal.path, run)
     parent = _of_journal(journal.path)
     own_folder(parent)
@@ -75,7 +69,7 @@ def open_stream(path: str) -> IO[bytes] | None:
 
 
 def kept_attempts(folder: str, task: int | None = None) -> list[tuple[int, int]]:
-    """Tasks of a job, or this one, and the last attempt of each that has a stream in the folder; in order."""
+    """Tasks of a job, or this one, with the last attempt of each that has a stream in the folder; in order."""
     last: dict[int, int] = {}
     if not folder:
         return []

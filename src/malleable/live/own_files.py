@@ -1,10 +1,7 @@
 """Files and folders that a run trusts: they belong to its user, are no links, and are closed to others.
-
-A journal says what is run, and its folder says where output goes. Whoever can write there can have anything
-run or overwritten. So owner, mode and links are looked at once, when something is opened. What belongs to
-somebody else, and links, are refused. What is one's own and open to others is closed: they lose their
-rights. Each check costs some microseconds.
-"""
+ A journal says what is run, and its folder where output goes, so a user who can write there can run or
+overwrite anything. Owner, mode and links are checked when something is opened: links and files of other users
+are refused, and rights of others to own files are removed. A check costs some microseconds."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ def _owner(path: Path, found: os.stat_result) -> None:
 
 
 def _check(path: Path, found: os.stat_result, kind: str, closed: bool = True) -> None:
-    """ValueError for a link, for another kind and for somebody else's; others lose their rights."""
+    """ValueError for a link, another kind of file and a file of another user; takes others' rights away."""
     if stat.S_ISLNK(found.st_mode):
         raise ValueError(f"{path}: is a link; links are not followed here")
     if stat.S_IFMT(found.st_mode) != {"file": stat.S_IFREG, "folder": stat.S_IFDIR}[kind]:
@@ -39,15 +36,8 @@ def _check(path: Path, found: os.stat_result, kind: str, closed: bool = True) ->
 
 
 def open_file(path: Path, flags: int, closed: bool = True) -> int:
-    """A descriptor of one's own plain file, made with mode 600, and closed to others if ``closed``.
-
-    Raises
-    ------
-    ValueError
-        It is a link or no file, or belongs to somebody else.
-    OSError
-        It cannot be opened.
-    """
+    """A descriptor of an own plain file, made with mode 600, and closed to others if ``closed``. ValueError
+    for a link, no file, or a file of another user; OSError if it cannot be opened."""
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -64,22 +54,15 @@ def open_file(path: Path, flags: int, closed: bool = True) -> int:
 
 
 def check_file(path: Path, closed: bool) -> None:
-    """Check a file as `open_file` does, without opening it; a missing file is fine.
-
-    For files of SQLite: closing any descriptor of them would drop the locks that this process holds.
-    """
+    """Check a file as `open_file` does, without opening it; a missing file is fine. For files of SQLite:
+    closing any descriptor of them would drop this process' locks."""
     with suppress(FileNotFoundError):
         _check(path, path.lstat(), "file", closed)
 
 
 def own_folder(path: Path) -> None:
-    """A folder of the user, closed to others; made with its parents if it does not exist.
-
-    Raises
-    ------
-    ValueError
-        It is a link or no folder, or belongs to somebody else.
-    """
+    """A folder of the user, closed to others; made with its parents if missing. ValueError for a link, no
+    folder, or a folder of another user."""
     with suppress(FileExistsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
@@ -87,7 +70,7 @@ def own_folder(path: Path) -> None:
 
 
 def make_folder(path: Path) -> bool:
-    """A new folder of one's own; False: there is something of that name."""
+    """Make a private folder; False: the name is taken."""
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
@@ -96,13 +79,9 @@ def make_folder(path: Path) -> bool:
 
 
 def check_parent(folder: Path) -> None:
-    """The folder of a file of the user: our own folder is closed to others, any other one stays as it is.
-
-    Raises
-    ------
-    ValueError
-        It belongs to somebody else (but for the system, as /tmp does), or everybody may rename what is in it.
-    """
+    """The folder of a file of the user: an own folder is closed to others, another one does not change.
+    ValueError if it belongs to another user (except the system, as /tmp does), or all users may rename
+    what is in it."""
     if folder.name == OURS or not folder.exists():
         own_folder(folder)
     found = folder.stat()

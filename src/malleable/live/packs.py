@@ -1,12 +1,9 @@
-"""What tasks printed, packed: one file a job, of blocks, each with the streams of many tasks, compressed.
-
-A task that runs writes into files of its own. After it has ended they are put into a block, and removed once
-that is in the pack. So whenever the run is killed or the disk is full, each stream is whole in one of the two
-places. A block has a head (a mark, the lengths of the rest), an index (task, attempt, stream, bytes) and the
-streams. One that was cut is no block, and the next one takes its place. Large streams stay files of their own.
-
-Some 10 bytes a task on disk where tasks print a word. To find a stream costs a look at the index, read once.
-"""
+"""Packed output of tasks: one file a job, of compressed blocks, each with the streams of many tasks.
+ A running task writes into files of its own. After its end they are put into a block, and removed once that
+is in the pack, so each stream is whole in one of the two places, even if the run is killed or the disk is
+full. A block has a head (a mark, the lengths of the rest), an index (task, attempt, stream, bytes) and the
+streams. A block that was cut is ignored and overwritten. Large streams stay files. Some 10 bytes a task if
+tasks print a word; finding a stream costs a look at the index, which is read once."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _Key = tuple[int, int, str]  # task, attempt, "out" or "err"
 
 
 class Pack:
-    """The pack of a folder; what others add to it is found."""
+    """The pack of a folder; blocks that other processes add are found."""
 
     def __init__(self, folder: str) -> None:
         self._path = Path(folder) / PACK
@@ -40,7 +37,7 @@ class Pack:
         self._block: tuple[int, bytes] = (-1, b"")  # the last that was read
 
     def look(self) -> dict[_Key, tuple[int, int, int]]:
-        """Where all streams are, as far as they are packed now."""
+        """Places of all streams that are packed by now."""
         try:
             size = self._path.stat().st_size
         except OSError:
@@ -68,7 +65,6 @@ class Pack:
             at += size
 
     def has(self, task: int, attempt: int, suffix: str) -> bool:
-        """Whether a stream is packed."""
         return (task, attempt, suffix) in self.look()
 
     def read(self, task: int, attempt: int, suffix: str) -> bytes | None:
@@ -85,7 +81,7 @@ class Pack:
         return self._block[1][at : at + size]
 
     def add(self, streams: Iterable[tuple[_Key, bytes]]) -> None:
-        """One more block; OSError: nothing was added. Only the run of the journal does this."""
+        """Add a block; OSError: nothing was added. Only the run of the journal does this."""
         streams = list(streams)
         index = zlib.compress(json.dumps([(*key, len(data)) for key, data in streams]).encode())
         body = zlib.compress(b"".join(data for _, data in streams))

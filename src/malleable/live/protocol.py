@@ -1,9 +1,8 @@
-"""The interface between a loop and an engine, and what an engine can do.
+"""The interface between a loop and an engine, and the abilities of engines.
 
-An engine runs tasks somewhere: processes of this machine, array jobs of a batch system. It says what
-it can (`Abilities`); the loop uses what is there and tells its user what is lost. ``start``, ``cancel`` and
-``poll`` never wait for a task. What an engine reports may come late, twice or not at all: the loop
-counts each task once, whatever it hears.
+An engine runs tasks somewhere: as processes of this machine, or on a cluster. It states its `Abilities`; the
+loop tells its user what is missing. ``start``, ``cancel`` and ``poll`` never wait for a task. An engine may
+report late, twice or not at all: the loop counts each task once.
 """
 
 from __future__ import annotations
@@ -24,22 +23,21 @@ class Abilities:
     Attributes
     ----------
     kill : bool
-        Whether a task that runs can be ended, so that its slot is free soon (`KillingEngine`).
+        Running tasks can be ended, so that their slots are free soon (`KillingEngine`).
     withdraw : bool
-        Whether the engine says which calls run, and takes back the others at once (`WithdrawingEngine`).
+        It says which calls run, and takes back the others at once (`WithdrawingEngine`).
     grain : float
-        About how many seconds of short tasks a slot is given at once; see ``together``.
+        About how many seconds of short tasks a slot is given at once, at most `together` tasks.
     ahead : float
-        So that slots do not wait for the loop, the engine gets more tasks than it has slots: as many more as
-        slots become free within so many seconds. It holds them until a slot is free. 0: none.
+        The engine gets as many tasks beyond its slots as slots become free within this time [s], so that
+        slots do not wait for the loop. It holds them until a slot is free.
     short : float
-        Only where tasks take less than so many seconds on average.
+        `ahead` counts only if tasks take less than this on average [s].
     together : int
-        The most tasks that a slot is given at once. The engine runs them one after the other.
+        The most tasks that a slot is given at once; the engine runs them one after the other.
     calls : {"none", "pickled", "by value", "plain"}
-        Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments), what
-        `malleable.live.engines.remote` packs, functions that workers cannot import with it, or these
-        objects themselves. Else it runs commands.
+        ``none``: it runs commands. Otherwise calls (function, arguments, named arguments): pickled, packed by
+        `malleable.live.engines.remote` with functions that workers cannot import, or the objects themselves.
     """
 
     kill: bool = False
@@ -58,21 +56,21 @@ class Task:
     Attributes
     ----------
     key : str
-        Its name, one attempt of one task; used again only if the task was returned.
+        Names one attempt of one task; used again only if the task was returned.
     argv : sequence of str
-        The program and its arguments; for engines of Python calls the call itself in `call`.
+        The program and its arguments; engines of calls use `call` instead.
     environment : mapping
         Added to the loop's own.
     folder, output, errors : str
-        Where it runs; files of its two streams. Empty: the loop's folder, and nowhere.
+        Where it runs, and files of its streams. Empty: the loop's folder, and no files.
     seconds : float
-        It is ended after so long; 0: never.
+        Time limit; 0: none.
     slot : int
         Tasks of one slot run one after the other; a number is never used twice.
     holder : object
-        For the engine: who was given it.
+        The engine's own: where the task is.
     withdrawn : bool
-        For the engine: it must not begin.
+        The engine's own: the task must not begin.
     """
 
     key: str
@@ -95,13 +93,7 @@ class Task:
 
 @dataclass(slots=True)
 class RemoteValue:
-    """What a call returned, pickled, and left where it was made until somebody asks for it.
-
-    Attributes
-    ----------
-    bring : callable
-        ``bring()`` gives the pickled bytes; from any thread.
-    """
+    """A pickled result that stays where it was made until ``bring()`` fetches the bytes, in any thread."""
 
     bring: Callable[[], bytes]
 
@@ -113,24 +105,21 @@ class Event:
     Attributes
     ----------
     kind : {"ended", "refused", "lost", "returned"}
-        ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
-        knows what became of it. ``returned``: it was handed over, but surely never started; `text` says what
-        the machine was short of, if that is why.
-    key : str
+        ``refused``: it could not be started, `text` says why. ``lost``: it ran, and its end is unknown.
+        ``returned``: it surely never started; `text` says what the machine lacked, if that is why.
     status : int
         Exit status; below 0 the signal that ended it.
     seconds : float
         How long it ran.
-    cpu, memory : float
-        Seconds of processor time and most bytes at once, 0 where not known.
-    late : bool
-        It was ended because its time was over.
-    result : object
-        What was seen, or of a Python call: what it returned (status 0) or raised; where calls are pickled,
-        pickled bytes (what was returned may be a `RemoteValue`), of what was raised and the text of its
-        traceback. None for a call that ended in another way: `text` says how.
     waited : float
-        How long its slot was free before it began [s]; 0 where not known.
+        How long its slot was free before it began [s]; 0 if unknown.
+    cpu, memory : float
+        Processor seconds and most bytes at once, 0 if unknown.
+    late : bool
+        Its time limit ended it.
+    result : object
+        The result (status 0) or error of a call. If calls are pickled: pickled bytes or a `RemoteValue`, and
+        for an error also the text of its traceback. None for a call that ended in another way: `text` says how.
     """
 
     kind: Literal["ended", "refused", "lost", "returned"]
@@ -146,12 +135,12 @@ class Event:
 
     @property
     def how(self) -> str:
-        """How its task ended, as journals say it; empty: by itself."""
+        """How its task ended, in the journal's words; empty: by itself."""
         return "late" if self.late else "" if self.kind == "ended" else self.kind
 
 
 def heard(said: queue.SimpleQueue[Any], seconds: float) -> Iterator[Any]:
-    """What is said: waits at most so long for the first, and takes what else is there."""
+    """Items of a queue: waits at most this long for the first, and takes the others that are there."""
     with suppress(queue.Empty):
         yield said.get(timeout=max(seconds, 1e-4))
         while True:
@@ -168,48 +157,45 @@ class Engine(Protocol):
         """Hand tasks over; ``poll`` reports each of them."""
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """End tasks, or take them out of the queue. Tasks that have ended already stay as they are."""
+        """End tasks, or take them out of the queue. Tasks that have ended already do not change."""
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits at most so long for the first."""
+        """What happened; waits at most this long for the first event."""
 
     def close(self, grace: float) -> int:
-        """End everything, after ``grace`` seconds by force; how many processes would not go."""
+        """End everything, after ``grace`` seconds by force; returns how many processes would not end."""
 
 
 class KillingEngine(Engine, Protocol):
     """An engine that can ``kill``."""
 
     def kill(self, keys: Sequence[str]) -> None:
-        """End these tasks and no others, also calls that run; ``poll`` reports each as ended. What they
-        return meanwhile may be reported, too. Tasks that have ended already stay as they are."""
+        """End exactly these tasks, also running calls; ``poll`` reports each as ended, or its result if that
+        was faster."""
 
 
 class WithdrawingEngine(Engine, Protocol):
-    """An engine of calls that knows which of them have begun. Any thread may call these methods, perhaps before
+    """An engine of calls that knows which of them have begun. Any thread may call these methods, even before
     ``start`` is called with the task."""
 
     def runs(self, task: Task) -> bool:
         """Whether this call runs."""
 
     def withdraw(self, task: Task) -> bool:
-        """Let this call never begin; False: it may have begun. ``poll`` reports it as returned."""
+        """Keep this call from starting, so that ``poll`` reports it as returned; False: it may have begun."""
 
 
 class CallEngine(Engine, Protocol):
-    """An engine of Python calls, for `malleable.Executor`.
-
-    ``slots`` may change at any time.
+    """An engine of Python calls, for `malleable.Executor`. ``slots`` may change at any time.
 
     Attributes
     ----------
     broken : str
         Why it can run nothing any more; empty: it can.
     waits : str
-        Why nothing runs now, such as missing workers; empty: nothing is missing. Optional, for engines
-        whose slots may go away.
+        Optional: why nothing runs now, such as missing workers; empty: nothing is missing.
     error : type
-        Of what calls raise that it could not run to their ends.
+        Raised for calls that it could not complete.
     """
 
     broken: str

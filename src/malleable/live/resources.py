@@ -1,9 +1,6 @@
-"""Named things that tasks hold while they run, such as GPUs: who has which, and what tasks are told.
-
-A resource is a list of names. Each task of a job holds so many of them, the first that are free, and no two
-tasks hold the same one. How many tasks may run the decider says (`malleable.live.decider`). A start or an end
-costs O(log names) for each name.
-"""
+"""Named things that tasks hold while they run, such as GPUs. A resource is a list of names. Each task of a
+job holds a number of them, the first free ones, and no two tasks hold the same one. The decider says how many
+tasks may run. A start or an end costs O(log names) for each name."""
 
 from __future__ import annotations
 
@@ -21,10 +18,8 @@ _MOST = 10**6  # names of a resource
 
 
 def resource_names(name: str, given: Any) -> list[str]:
-    """The names of a resource: these, or so many from 0.
-
-    If ``CUDA_VISIBLE_DEVICES`` is set, those of ``gpu`` are in it, or are numbers within it.
-    """
+    """The names of a resource: those given, or numbers from 0. If ``CUDA_VISIBLE_DEVICES`` is set, names of
+    ``gpu`` are from it, and numbers within it."""
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or name == "memory":
         raise ValueError(f"resource {shown(name)}: a name has small letters, digits and _")
     where = f"resource {name}"
@@ -39,7 +34,7 @@ def resource_names(name: str, given: Any) -> list[str]:
 
 
 def _within(allowed: str, found: list[str], where: str) -> list[str]:
-    """Names out of those that are allowed, or numbers within these."""
+    """Names out of the allowed ones, or numbers within these."""
     own = [each.strip() for each in allowed.split(",") if each.strip()]
     if set(found) <= set(own):
         return found
@@ -50,13 +45,7 @@ def _within(allowed: str, found: list[str], where: str) -> list[str]:
 
 
 class Resources:
-    """What there is of each resource, and which task holds what.
-
-    Parameters
-    ----------
-    names : mapping
-        By resource, as `resource_names` gives them.
-    """
+    """The names of each resource (as `resource_names` returns them), and which task holds what."""
 
     def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
         self._names = names
@@ -65,11 +54,10 @@ class Resources:
 
     @property
     def room(self) -> dict[str, float]:
-        """How many there are of each."""
         return {name: float(len(own)) for name, own in self._names.items()}
 
     def take(self, task: str, needs: Mapping[str, float]) -> dict[str, str]:
-        """A task begins; the variables that tell it what it holds."""
+        """A task begins; returns the environment variables that tell it what it holds."""
         variables = {}
         held = self._held[task] = {}
         for name in self._free.keys() & needs.keys():
@@ -81,19 +69,18 @@ class Resources:
         return variables
 
     def give_back(self, task: str) -> None:
-        """A task has ended."""
         for name, numbers in self._held.pop(task, {}).items():
             for number in numbers:
                 heapq.heappush(self._free[name], number)
 
 
 def packed_holding(variables: Mapping[str, str], packed: bytes) -> bytes:
-    """A pickled call that finds these variables in its environment."""
+    """A pickled call that runs with these variables in its environment."""
     return pickle.dumps((call_holding, (variables, packed), {}), pickle.HIGHEST_PROTOCOL)
 
 
 def call_holding(variables: Mapping[str, str], packed: bytes) -> Any:
-    """In a worker: a pickled call, which finds these variables in its environment."""
+    """In a worker: unpickle and run a call with these variables in its environment."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

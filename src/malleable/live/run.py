@@ -1,9 +1,6 @@
-"""A run of commands on this machine: jobs as they were recorded, a journal, an engine, a loop.
-
-A run is begun once and may have several sessions: what was killed goes on with ``resume``. What its tasks are
-the journal alone says. Tasks' streams are files of the user's alone below the journal's folder, one of each
-attempt (`malleable.live.output`); empty ones are removed.
-"""
+"""A run of commands on this machine: recorded jobs, a journal, an engine, a loop. A run begins once and may
+have several sessions (``resume``); the journal alone says what its tasks are. Their streams are private files
+below the journal's folder, one for each attempt (`malleable.live.output`); empty ones are removed."""
 
 from __future__ import annotations
 
@@ -42,7 +39,6 @@ _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
 
 def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
-    """A job as the loop has it."""
     kept = (
         "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups", "needs",
     )  # fmt: skip
@@ -51,13 +47,13 @@ def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
 
 
 def _key(job: Job, number: int) -> bytes:
-    """By which a task is known again: its job's name, and its command with its value."""
+    """What identifies a task in another run: its job's name, and its command with its value."""
     text = "\0".join([job.name, *job.arguments(number)])
     return blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
 
 
 def _done_before(journal: Journal, before: Run, jobs: Sequence[Job]) -> list[Attempt]:
-    """The attempts that did tasks of these jobs in another run; one of two same tasks does not do the other."""
+    """Attempts that did tasks of these jobs in another run; each attempt counts for one task."""
     known = recalled_jobs(journal, before)
     done: dict[bytes, list[Attempt]] = {}
     for good in (tried.good for tried in journal.tried(before.id) if tried.good):
@@ -72,23 +68,18 @@ def _done_before(journal: Journal, before: Run, jobs: Sequence[Job]) -> list[Att
 
 
 class CommandRun:
-    """One run.
+    """One run, with ``run`` and ``jobs`` as the journal has them.
 
     Parameters
     ----------
-    journal : Journal
-    run : Run
-        As the journal has it.
-    jobs : sequence of Job
-        As the journal has them.
     again : bool
-        Whether tasks that failed are run again.
+        Whether failed tasks are run again.
     guard : Guard, optional
-        Of what only shows or predicts.
+        Catches errors of what only shows or predicts.
     keep : {"all", "failures", "none"} or int
-        What is kept of what tasks print: of failures alone, or so many bytes at the end of each stream.
+        What is kept of the output: also of failures alone, or this many bytes at the end of each stream.
     reads : bool
-        Whether somebody reads what tasks print when they end, also where nothing is kept.
+        Whether output is read when tasks end, also if it is not kept.
     """
 
     def __init__(
@@ -133,10 +124,8 @@ class CommandRun:
         before: Run | None = None,
         **options: Any,
     ) -> CommandRun:
-        """A new run of jobs, and of the tables that they were made of; from now on the journal has them.
-
-        ``before``: a run that this one goes on with; what that one has done is done.
-        """
+        """Begin a run of jobs and write it, with their tables, to the journal. ``before``: a run whose done
+        tasks count as done."""
         number = journal.begin(slots, objective, policy, recorded(jobs, rows))
         done = _done_before(journal, before, jobs) if before else []
         if before:
@@ -148,7 +137,7 @@ class CommandRun:
 
     @classmethod
     def resume(cls, journal: Journal, **options: Any) -> CommandRun:
-        """The last run of the journal, as it was begun."""
+        """The last run of the journal, as it began."""
         run = journal.run()
         if run.kind != "commands":
             raise JournalError(
@@ -170,7 +159,6 @@ class CommandRun:
         return loop
 
     def add(self, loop: Loop, jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> None:
-        """More jobs, while the run goes on."""
         first = len(self.jobs)
         self.journal.describe(self.number, recorded(jobs, rows), first=first)
         self.journal.commit()
@@ -179,7 +167,6 @@ class CommandRun:
         self._add_jobs(loop, first)
 
     def resize(self, slots: int) -> None:
-        """So many slots from now on."""
         self.journal.describe(self.number, (), slots)
         self.journal.commit()
         self.run = self.run._replace(slots=slots)
@@ -199,7 +186,7 @@ class CommandRun:
                 work.paused = job.held == PAUSED
 
     def _recall_tasks(self, loop: Loop, decider: SchedulerDecider) -> None:
-        """What earlier sessions ended, or tried."""
+        """Restore the tasks that earlier sessions ended or tried."""
         took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
         sums = [Counted() for _ in self.jobs]
         for task in self.journal.tried(self.number):
@@ -249,7 +236,7 @@ class CommandRun:
             self._tell_failure(row, number, event)
 
     def _remove_empty(self, row: int, number: int, attempt: int, good: bool) -> None:
-        """Remove the streams of an attempt that have nothing in them; the others are packed soon."""
+        """Remove empty output files of an attempt; others are packed soon."""
         left = False
         for suffix in SUFFIXES:
             path = stream_of(self.folders[row], number, attempt, suffix)
@@ -266,7 +253,7 @@ class CommandRun:
         self._remove_empty(row, number, int(event.key.rpartition(".")[2]), False)
 
     def pack(self, now: float, soon: bool = True) -> None:
-        """Pack what tasks that have ended printed, if there is much of it, or once a second."""
+        """Pack the output of tasks that have ended, if there is much of it, or once a second."""
         if soon and now < self._packed + 1.0 and sum(map(len, self._unpacked.values())) < _PACKED:
             return
         self._packed = now
@@ -295,7 +282,7 @@ class CommandRun:
                     os.unlink(path)  # noqa: PTH108
 
     def _to_pack(self, path: str, good: bool) -> bytes | None:
-        """What is to be packed of a stream; None: it stays a file of its own, or there is none."""
+        """What is to be packed of a stream; None: it stays a file, or there is none."""
         if self._keep == "none" or (good and self._keep == "failures"):
             return b""
         with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - twice a task
@@ -342,23 +329,23 @@ class CommandRun:
             self.guard("the view of the run", lambda: tell(skipped(job, len(numbers), bad)))
 
     def change(self, row: int, settings: Mapping[str, Any]) -> None:
-        """Settings of a job from now on, also when another session goes on; None: not set."""
+        """Change settings of a job, also for later sessions; None: not set."""
         self.journal.change(self.number, row, settings)
         self.journal.commit()
 
     def hold(self, row: int, held: str) -> None:
-        """What is ordered of a job: `PAUSED`, `CANCELLED`, or nothing."""
+        """Record an order about a job: `PAUSED`, `CANCELLED`, or none."""
         self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
-        """The run's last words; JournalError if nobody could read them."""
+        """Close the run in the journal; JournalError if it cannot be read."""
         self.journal.check_there()
         self.pack(loop.now, soon=False)
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 
     def learn(self, loop: Loop, decider: SchedulerDecider) -> None:
-        """What the run has shown of its programs is kept for other runs; nothing starts any more."""
+        """Keep what the run has learnt of its programs for other runs; nothing starts any more."""
 
         def learn() -> None:
             keep_history(self.journal, decider.history(loop.now))

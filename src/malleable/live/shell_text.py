@@ -1,9 +1,6 @@
 """Text for a shell with places for values, each a parameter of ``sh -c``, which no shell reads as text.
-
-This knows words, quotes and comments, and nothing else of a shell. So a place for a value beside anything that
-changes how shells read the rest (`_ODD`) is for others to refuse, and so is a place within single
-quotes, where shells put nothing. What a command does with its arguments is the command's affair. O(characters).
-"""
+ This knows words, quotes and comments, and nothing else of a shell. So callers refuse a place beside anything
+that changes how shells read the rest (`_ODD`), and a place within single quotes. O(characters)."""
 
 from __future__ import annotations
 
@@ -44,18 +41,18 @@ _CLOSED = re.compile(r"(?:[;&|()<>\n\\]|(?<![^\s;&|()])(?:done|esac|fi|\}))\s*\Z
 
 
 class ShellText:
-    """A text, divided where values go.
+    """A text, divided at the places of values.
 
     Attributes
     ----------
     parts : list
-        Texts, and fields with the quotes that they stand in: empty, ``"`` or ``'``.
+        Texts, and fields with the quotes around them: empty, ``"`` or ``'``.
     odd : str
-        The first in it that changes how shells read the rest; empty: nothing.
+        The first part that changes how shells read the rest; empty: none.
     quote : str
         The quotes that do not end.
     variables : set of str
-        Names and numbers behind a dollar, outside single quotes.
+        Names and numbers after a dollar, outside single quotes.
     open : bool
         Whether another word at its end would belong to its last command.
     commented : bool
@@ -96,7 +93,6 @@ class ShellText:
             self._nest(piece)
 
     def _nest(self, piece: str) -> None:
-        """Within ``$( )`` and backquotes quotes begin anew."""
         if piece == "`":
             self.quote, self._back = ("", self.quote) if self._back is None else (self._back, None)
         for sign in piece:
@@ -108,21 +104,21 @@ class ShellText:
 
     @property
     def whole(self) -> bool:
-        """Whether it may stand in parentheses: no comment, quote or backslash takes what follows it."""
+        """Whether it may stand in parentheses: no comment, quote or backslash would swallow the closing one."""
         return not (self.commented or self.quote or self.parts[-1:] == ["\\"])
 
     @property
     def fields(self) -> list[tuple[re.Match[str], str]]:
-        """Those outside comments, and the quotes that they stand in."""
+        """Fields outside comments, and the quotes around them."""
         return [part for part in self.parts if isinstance(part, tuple)]
 
     def filled(self, put: Callable[[re.Match[str], str], str]) -> str:
-        """The text with something in place of each field."""
+        """The text with its fields replaced."""
         return "".join(part if isinstance(part, str) else put(*part) for part in self.parts)
 
 
 def quoted(word: str) -> str:
-    """As a shell reads it, on one line; with ``$'...'`` if it is not UTF-8, or a terminal would obey it."""
+    """A word quoted for a shell, on one line; with ``$'...'`` if it is not UTF-8, or has control characters."""
     if word.isprintable():
         import shlex  # for what is shown alone
 

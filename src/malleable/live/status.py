@@ -20,18 +20,15 @@ from malleable.live.task_outcome import Counted
 class JobStatus(NamedTuple):
     """How far a job is.
 
-    ``slots`` are those that it was given, ``running`` its tasks that ran a second ago at most. ``seconds`` is
-    what a task is expected to take in the mean, 0 if nothing tells, ``spread`` how far that may be off.
-    ``end`` is when it is expected to end [s of the run], ``early`` and ``late`` between what 80 of 100
-    times; NaN if no task of the run has ended and nobody said what its own take. ``deadline``
-    is infinite if there is none. ``began`` is when the first of its tasks did, ``ended`` when the last one did
-    of a job that has ended; NaN: no task has begun, or the job has not ended. ``end`` of such a job is that.
-    ``output`` is the folder of its tasks' output, empty if there is none. ``ways`` says of those ``failed`` how
-    many were timed out, lost, skipped (a job that they wait for failed) or cancelled; ``retried`` are
-    attempts beyond the first at each task, ``backup_tasks`` second attempts that began beside a first one,
-    ``backups_won`` second attempts that ended before it; ``wasted_slot_seconds`` is what attempts took that
-    ended in vain.
-    """
+    ``slots`` are those given to it, ``running`` its tasks that ran at most a second ago. ``seconds`` is the
+    expected mean of a task, 0 if unknown, ``spread`` its standard error. ``end`` is when the job is expected
+    to end, or has ended [s of the run]; ``early`` and ``late`` are the bounds in 80 of 100 cases; NaN if no
+    task of the run has ended and no times were stated. ``deadline`` is infinite if there is none. ``began``
+    is its first start, ``ended`` its last end; NaN: not yet. ``output`` is the folder of its tasks' output,
+    empty if there is none. ``ways`` divides the ``failed`` tasks into timed out, lost, skipped (a job that
+    they wait for failed) and cancelled. ``retried`` are attempts beyond the first of each task,
+    ``backup_tasks`` second attempts beside a first one, ``backups_won`` those that ended first;
+    ``wasted_slot_seconds`` is the time of attempts that were not needed."""
 
     name: str
     user: str
@@ -59,20 +56,17 @@ class JobStatus(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """Their number."""
         return self.done + self.failed + self.left
 
     @property
     def cancelled(self) -> bool:
-        """None of its tasks ran, as a job that it waits for failed."""
+        """None of its tasks ran, because a job that it waits for failed."""
         return self.failed > 0 and math.isnan(self.began)
 
     @property
     def risk(self) -> str:
-        """Of its deadline: "missed", "late" as expected, "at risk" if more than 10 of 100 times, else nothing.
-
-        Who has tasks that failed has not met it once it is over.
-        """
+        """Of its deadline: "missed", "late" as expected, "at risk" if more than 10 of 100 times, else empty.
+        A finished job with failed tasks has missed it."""
         last = self.deadline + 1e-9 * max(1.0, abs(self.deadline))
         whole = self.left == 0 and self.failed == 0
         if (self.ended if whole else self.now) > last:
@@ -85,8 +79,8 @@ class JobStatus(NamedTuple):
 
 
 class RunStatus(NamedTuple):
-    """How far a run is; ``status`` running, stopped, killed or done; ``end``: when its last job ends, or the
-    run did, not known if that of any job is not; ``rule``: what its policy does, and why, if it has rules."""
+    """How far a run is; ``status``: running, stopped, killed or done; ``end``: of its last job or of the run,
+    unknown if that of any job is; ``rule``: what its policy does, and why, if it has rules."""
 
     number: int
     status: str
@@ -98,8 +92,6 @@ class RunStatus(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """What a journal says of a run at one moment."""
-
     run: Run
     jobs: list[Job]
     counted: list[Counted]  # by row
@@ -136,10 +128,8 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
 
 
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:
-    """How far a run is, the last one by default; O(attempts + decisions).
-
-    Expected ends are what the run itself said last, a second ago at most while it goes on.
-    """
+    """How far a run is, by default the last one. Expected ends are those that the run wrote, at most a second
+    ago if it is running. O(attempts + decisions)."""
     facts = _facts(journal, number)
     run = facts.run
     failed = _not_done(facts)
@@ -153,7 +143,7 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
 
 
 def _not_done(facts: _Facts) -> list[int]:
-    """Tasks of each job that did not end well. Those that never will run are counted, also in ``failed``."""
+    """Tasks of each job that did not end well; those that never will run are also counted in ``failed``."""
     jobs = facts.jobs
     failed = [own.total() for own in facts.failed]
     place = {job.name: row for row, job in enumerate(jobs)}
@@ -169,7 +159,6 @@ def _not_done(facts: _Facts) -> list[int]:
 
 
 def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> JobStatus:
-    """How far a job is of which so many tasks did not end well."""
     run, job, sums, ways = facts.run, facts.jobs[row], facts.counted[row], facts.failed[row]
     left = max(0, len(job) - sums.done - failed)
     ended = math.nan if left else sums.ended
@@ -192,7 +181,6 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
 
 
 def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
-    """Of a job that has ended: when, and what its tasks took."""
     if not sums.done:
         return ExpectedEnd(row, ended, ended, ended)
     mean = sums.seconds / sums.done
@@ -201,7 +189,7 @@ def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
 
 
 def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:
-    """Jobs that never run, as a job that they wait for failed; O(jobs + edges)."""
+    """Jobs that never run, because a job that they wait for failed. O(jobs + edges)."""
     found: set[int] = set()
     for row in parents_first(after):
         if any(failed[parent] or parent in found for parent in after[row]):

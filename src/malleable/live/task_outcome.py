@@ -1,9 +1,7 @@
-"""What became of a task, from all of its attempts: two attempts beside each other count as one.
-
-An attempt and the backup tasks that began beside it, one after the other, are a group. The group has ended well
-if one of its attempts did, and has failed if all of them have ended and none did. An attempt without an end, as
-the run was stopped or killed, is no failure, and neither is a group with one. O(attempts of the task).
-"""
+"""The outcome of a task, from all of its attempts: two attempts beside each other count as one.
+ An attempt and the backup tasks beside it are a group. The group has ended well if one of its attempts did,
+and has failed if all have ended and none did. A group with an attempt without an end (the run was stopped or
+killed) has not failed. O(attempts of the task)."""
 
 from __future__ import annotations
 
@@ -17,12 +15,9 @@ from malleable.live.journal_rows import IN_VAIN, LOST_AGAIN, Attempt
 
 
 class TaskOutcome(NamedTuple):
-    """What became of a task so far.
-
-    ``last`` is its last attempt that did not end in vain, ``good`` the first one that ended well, if one did.
-    ``made`` attempts have begun. ``failed`` of them failed, without the ``lost`` ones, which are tried again;
-    two attempts beside each other are one. ``wasted`` are slot-seconds of attempts that do not count.
-    """
+    """The outcome of a task so far. ``last`` is its last needed attempt, ``good`` the first one that ended
+    well, if any. ``made`` attempts have begun. ``failed`` of them failed, without the ``lost`` ones, which are
+    tried again; two attempts beside each other are one. ``wasted`` are slot-seconds of unneeded attempts."""
 
     last: Attempt
     attempts: Sequence[Attempt]
@@ -45,7 +40,6 @@ class TaskOutcome(NamedTuple):
 
     @property
     def backup_won(self) -> bool:
-        """Whether a backup task ended before the attempt beside it."""
         if self.good is None or self.good.backup_of is None:
             return False
         older = (each for each in self.attempts if each.attempt == self.good.backup_of)
@@ -53,7 +47,7 @@ class TaskOutcome(NamedTuple):
 
 
 def outcome_of(attempts: Sequence[Attempt]) -> TaskOutcome:
-    """Of a task with these attempts, by number; there is one."""
+    """Of a task with these attempts, at least one, by number."""
     first = attempts[0]
     if len(attempts) == 1 and first.status == 0:  # as most are
         return TaskOutcome(first, attempts, first, first.attempt + 1)
@@ -74,7 +68,6 @@ def _last(attempts: Sequence[Attempt]) -> Attempt:
 
 
 def _groups(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
-    """Attempts that ran beside each other."""
     found: list[list[Attempt]] = []
     of: dict[int | None, list[Attempt]] = {}
     for each in attempts:
@@ -92,7 +85,7 @@ def _end(attempt: Attempt) -> float:
 
 
 def _failure(group: Sequence[Attempt]) -> Attempt | None:
-    """The attempt with which a group failed; None: one ended well, or nobody knows how it ended."""
+    """The attempt with which a group failed; None: one ended well, or its end is unknown."""
     if group[0].backup_of is not None or not all(each.status for each in group):
         return None
     return max((each for each in group if each.how != IN_VAIN), key=_end, default=None)
@@ -100,9 +93,8 @@ def _failure(group: Sequence[Attempt]) -> Attempt | None:
 
 @dataclass
 class Counted:
-    """Tasks of a job: how many ended well, their seconds in all, and the seconds' squares; when the first
-    attempt at any of its tasks began, and when the last one ended; attempts beyond each task's first; what
-    backup tasks have brought."""
+    """Tasks of a job: how many ended well, the sums of their seconds and of the squares; first start and last
+    end of any attempt; attempts beyond each task's first; what backup tasks gained."""
 
     done: int = 0
     seconds: float = 0.0
@@ -116,7 +108,6 @@ class Counted:
     last: int = -1  # number of a task
 
     def add(self, tried: TaskOutcome) -> None:
-        """One more task."""
         for each in tried.attempts:
             self.began = min(each.began, self.began)
             # What was ended in vain does not prolong its job.

@@ -48,23 +48,12 @@ def _changed(value: str, how: str | None) -> str:
 
 
 class Template:
-    """A command with fields.
+    """A command, text for a shell or arguments, with fields.
 
-    Parameters
-    ----------
-    command : str or sequence of str
-        Text for a shell, or arguments.
-    names : sequence of str
-        Names of values; none: there is one value without a name.
-    valued : bool
-        Whether there are values at all.
-
-    Raises
-    ------
-    ValueError
-        An empty command; a field that names no value (the nearest name is told); a field in text for a shell
-        where a shell would not put the value alone (what to write is told).
-    """
+    ``names`` are those of values; none: there is one value without a name. ``valued``: there are values at
+    all; ``several``: a task has several values without names. ValueError for an empty command, a field that
+    names no value (with the nearest name), and a field in text for a shell where a shell would not put the
+    value alone (with what to write)."""
 
     def __init__(
         self,
@@ -87,7 +76,6 @@ class Template:
         self._words = [*parts, *["{}"] * append]
 
     def _read(self, text: str, append: bool) -> None:
-        """Text for a shell, and the values that are its parameters."""
         found = ShellText(text, self._field)
         if append and found.variables.isdisjoint(_WHOLE):
             if found.odd or not found.open:
@@ -110,7 +98,6 @@ class Template:
         self._line = values + (found.filled(put) if found.fields else plain)
 
     def _variables(self, found: ShellText) -> list[str]:
-        """Names of values that the text uses as variables; $1 is a parameter anyway."""
         used = [name for name in self.names if name in found.variables and not name.isdecimal()]
         for name in used:
             if not _OWN_NAME.fullmatch(name):
@@ -118,7 +105,6 @@ class Template:
         return used
 
     def _check_quotes(self, found: ShellText) -> None:
-        """Refuses fields where a shell would not put the value alone."""
         if not found.fields:
             return
         first = found.fields[0][0][0]
@@ -131,7 +117,6 @@ class Template:
                 _refuse(f"{field[0]} in single quotes, where shells put no value; {_BY_HAND}")
 
     def _fields(self, parts: Sequence[str], valued: bool) -> list[re.Match[str]]:
-        """All that are no text; ValueError for one that has no value."""
         found = (match for part in parts for match in self._field.finditer(part))
         fields = [match for match in found if not match[3]]
         for field in fields:

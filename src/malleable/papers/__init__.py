@@ -15,20 +15,9 @@ __all__ = ["FIGURES", "Experiment", "reproduce"]
 class Experiment(NamedTuple):
     """What runs a figure, and what it shows.
 
-    Attributes
-    ----------
-    place : str
-        ``file.function`` of this package, imported when the figure is asked for: takes a `Run` and the
-        ``arguments``, gives a `Figure`.
-    arguments : tuple
-    usual, quick : int
-        So many simulations a point, or jobs.
-    shows : str
-    unit : str
-        ``simulation`` or ``job``: what is counted.
-    trace : bool
-        Whether it takes jobs of a trace.
-    """
+    ``place`` is ``file.function`` of this package: it takes a `Run` and the ``arguments``, and returns a
+    `Figure`. ``usual`` and ``quick`` are numbers of simulations a point, or of jobs (``unit``). ``trace``:
+    whether it takes jobs of a trace."""
 
     place: str
     arguments: tuple[Any, ...]
@@ -90,24 +79,11 @@ FIGURES = {
 
 
 def reproduce(name: str, count: int | None = None, *, seed: int = 0, **options: Any) -> Figure:
-    """Run the experiments of a figure; Ctrl-C keeps what is finished.
+    """Run the experiments of a figure of `FIGURES`; Ctrl-C keeps what is finished.
 
-    Parameters
-    ----------
-    name : str
-        One of `FIGURES`.
-    count : int, optional
-        Simulations a point, or jobs; the usual number, or with ``quick`` a small one.
-    seed : int
-        Of the first simulation.
-    **options
-        ``quick``, ``trace``, ``executor`` and ``progress`` of `Run`.
-
-    Raises
-    ------
-    ValueError
-        Too few simulations or jobs, a negative seed, or a trace where none is taken.
-    """
+    ``count`` are simulations a point, or jobs (by default the usual number, or with ``quick`` a small one),
+    ``seed`` is that of the first simulation, and other options are those of `Run`. ValueError: too few
+    simulations or jobs, a negative seed, or a trace that the figure does not take."""
     from malleable.papers.figure import Run
 
     experiment = FIGURES[name]

@@ -1,9 +1,7 @@
 """Figures 4 to 9 and tables 6 and 7 of the adaptive paper: nine benchmarks, four metrics.
-
-Table 3's cluster of six nodes and tables 4 and 5's mixes are the paper's. It does not print users,
-arrival rates and task times; ours are the constants below (users after its table 1). All metrics but
-the completion time are averages over the time of a run. Every policy sees the same jobs.
-"""
+ The cluster (table 3) and the mixes (tables 4 and 5) are the paper's. It does not print users, arrival rates
+and task times; ours are the constants below (users after its table 1). All metrics but the completion time
+are averages over the time of a run. Every policy sees the same jobs."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ _WORKLOADS = (("small", "io"), ("small", "cpu"), ("small", "io", "cpu", "large")
 
 
 def table3_cluster() -> Cluster:
-    """Six nodes: slots, MHz and retrieval rates of table 3, 100 Mbps between them; our users."""
+    """Six nodes with the slots, MHz and retrieval rates of table 3, 100 Mbps between them; our users."""
     slow, fast = 40 * _MEGABIT, 100_000 * _MEGABIT
     rows = ((1, 1, 500, slow), (2, 1, 500, fast), (2, 8, 500, slow), (1, 8, 4200, fast))
     names = ("count", "slots", "rate", "storage", "link")
@@ -116,7 +114,6 @@ CLOSE = 10.4
 
 
 def figure(run: Run, metric: str, *workloads: int) -> Figure:
-    """One figure or table; Ctrl-C keeps the benchmarks that are finished."""
     points = [(workload, ordering) for workload in workloads for ordering in (1, 2, 3)]
     labels = [f"BM {workload}.{ordering}" for workload, ordering in points]
     made = zip(labels, (partial(benchmark_jobs, *point) for point in points), strict=True)
@@ -131,7 +128,6 @@ def figure(run: Run, metric: str, *workloads: int) -> Figure:
 
 
 def figure_of(run: Run, metric: str, rows: list[dict[str, Any]]) -> Figure:
-    """The figure with these rows, beside what the paper prints."""
     known = _PRINTED.get(metric, {})
     printed = [
         {"benchmark": row["benchmark"], **dict(zip(NAMES, known[row["benchmark"]], strict=False))}
@@ -165,7 +161,7 @@ def figure_of(run: Run, metric: str, rows: list[dict[str, Any]]) -> Figure:
 
 
 def _margins(metric: str, row: dict[str, Any], policy: str) -> list[Interval]:
-    """How far above 0 is what the claim says of a policy on one benchmark."""
+    """How far above 0 the difference of the claim is for a policy on one benchmark."""
     own, fair, fifo = row[policy], row["fair"], row["fifo"]
     if metric == "locality":
         return [margin(CLOSE, (1.0, own), (-1.0, fair))]
@@ -175,7 +171,6 @@ def _margins(metric: str, row: dict[str, Any], policy: str) -> list[Interval]:
 
 
 def _claims(run: Run, metric: str, rows: list[dict[str, Any]]) -> Iterator[Claim]:
-    """Whether the paper's claim holds for our policies, and in which benchmarks."""
     for policy in NAMES[2:] if rows else ():
         margins = {row["benchmark"]: _margins(metric, row, policy) for row in rows}
         words = {at: judged(own, run.count, strict=True).word for at, own in margins.items()}

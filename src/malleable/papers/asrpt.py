@@ -1,10 +1,7 @@
 """Figures 5 to 13 of the ASRPT paper: efficiency ratios, their convergence, flow-time distributions.
-
-100 machines, Poisson arrivals of 2 jobs a step (load 0.9), 500 steps, then the queue drains; four
-workloads, preemptive and non-preemptive reduce tasks. The paper prints no numbers for its bars and
-curves; what its text claims of them is checked one by one. ``unlock`` is ours, ``dsrpt`` is from the
-paper's proofs; both are beside the paper's four.
-"""
+ 100 machines, Poisson arrivals of 2 jobs a step (load 0.9), 500 steps, then the queue drains; four workloads,
+preemptive and non-preemptive reduce tasks. The paper prints no numbers, so the claims of its text are
+checked. ``unlock`` is ours, ``dsrpt`` is from the paper's proofs; the other four are the paper's."""
 
 from __future__ import annotations
 
@@ -31,19 +28,9 @@ _SCENARIOS = {"preemptive": (*_PAPERS, "dsrpt", "unlock"), "non-preemptive": (*_
 
 
 class Curve(NamedTuple):
-    """One policy in one of the two scenarios; an entry a simulation.
-
-    Attributes
-    ----------
-    ratio : ndarray, shape (S,)
-        Total flow time over the SRPT bound.
-    tight : ndarray, shape (S,)
-        The same over our larger bound.
-    flows : list of S ndarrays
-        Flow times [steps].
-    series : ndarray
-        Figure 9, shape (S, steps): ratio up to every step. Else empty.
-    """
+    """One policy in one of the two scenarios, an entry a simulation: total flow time over the SRPT bound
+    (``ratio``) and over our larger bound (``tight``), ``flows`` [steps], and for figure 9 ``series``,
+    shape (S, steps), the ratio up to every step."""
 
     scenario: str
     policy: str
@@ -63,14 +50,13 @@ class Curve(NamedTuple):
         return np.array([np.quantile(own, 0.99) for own in self.flows])
 
     def drawn(self, kind: str) -> tuple[Any, Floats]:
-        """Slots and mean ratios up to them, or flow times and the share of jobs with at most that."""
+        """Steps and mean ratios up to them, or flow times and the share of jobs with at most that."""
         if kind == "convergence":
             return np.arange(1, self.series.shape[1] + 1), self.series.mean(axis=0)
         flows, places = np.sort(self.pooled), np.arange(_FLOWS[-1] + 1)
         return places, np.searchsorted(flows, places, side="right") / len(flows)
 
     def row(self, kind: str, places: tuple[int, ...]) -> dict[str, Any]:
-        """What the table says of it."""
         x, y = self.drawn(kind) if places else (np.empty(0), np.empty(0))
         return {
             "policy": self.policy,
@@ -88,7 +74,6 @@ def _error(values: Floats) -> float | None:
 
 
 def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]:
-    """By scenario and policy, what one simulation says of it."""
     steps = _LONG if kind == "convergence" else SLOTS
     jobs = section7(setting, steps=steps, rate=RATE, rng=seed)
     found: dict[tuple[str, str], Any] = {}
@@ -109,10 +94,8 @@ def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]
 
 
 def run_curves(run: Run, kind: str, setting: str) -> list[Curve]:
-    """The experiments of one figure; Ctrl-C keeps the simulations that are finished.
-
-    Figure 9 has a tenth of the simulations, each ten times as long, because it is about the long run.
-    """
+    """The experiments of one figure; Ctrl-C keeps the finished simulations. Figure 9 has a tenth of the
+    simulations, each ten times as long, because it is about the long run."""
     if kind == "convergence":
         run.count = max(1, run.count // 10)
     work = ((run.name, _simulated(setting, kind, seed)) for seed in run.seeds)
@@ -130,7 +113,6 @@ Curves = dict[str, dict[str, Curve]]
 
 
 def figure(run: Run, kind: str, setting: str) -> Figure:
-    """One of the figures 5 to 13."""
     curves: Curves = {scenario: {} for scenario in _SCENARIOS}
     for curve in run_curves(run, kind, setting):
         curves[curve.scenario][curve.policy] = curve
@@ -161,7 +143,7 @@ def figure(run: Run, kind: str, setting: str) -> Figure:
 
 
 def _ours(curves: Curves) -> Iterator[str]:
-    """What unlock gains on ASRPT, simulation by simulation."""
+    """How much better unlock is than ASRPT, by simulation."""
     for scenario, by in curves.items():
         if not by:
             return

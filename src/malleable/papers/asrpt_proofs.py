@@ -16,7 +16,7 @@ from malleable.validation import check_whole
 
 @by_value()
 class HardJobs(NamedTuple):
-    """Jobs and a total flow time [steps] that they can meet if and only if a partition exists."""
+    """Jobs, and a total flow time [steps] that they can meet if and only if a partition exists."""
 
     jobs: MapReduceJobs
     machines: int
@@ -29,30 +29,17 @@ def partition_jobs(numbers: Sequence[int]) -> HardJobs:
     The jobs can have a total flow time of ``threshold`` if and only if the 3 m numbers can be divided into m
     triples of one sum: in step k the maps of triple k run, in step k + 1 its reduces.
 
-    Parameters
-    ----------
-    numbers : sequence of int
-        3 m positive numbers, from 1 to 2^20, of sum m B.
-
-    Returns
-    -------
-    HardJobs
-        Jobs named ``A0 ...`` of a map and Q - a reduce tasks for each number a, and ``U0 ...``, 3 Q - B
-        jobs of one map task; all arrive in step 1. There are 3 Q machines.
-
-    Raises
-    ------
-    ValueError
-        Numbers that are not as said.
+    ``numbers`` are 3 m whole numbers from 1 to 2^20 of sum m B (otherwise a ValueError). Jobs ``A0 ...`` have
+    a map and Q - a reduce tasks for each number a, ``U0 ...`` are 3 Q - B jobs of one map task; all arrive in
+    step 1, on 3 Q machines.
 
     Notes
     -----
-    Every A has Q tasks, so that no more than 3 k of them can end by step k + 1 unless so many U wait that
-    it does not pay: that is how large Q is. Who meets the threshold therefore runs all U in step 1 and ends
-    just 3 k of the A by step k + 1. By the end of step k the maps of these and the reduces of the 3 (k - 1)
-    before have run, which leaves B units at most for the maps of the k-th three; and all of them have m B.
-    The paper refers to a report for its own reduction; this one is ours. O(m Q).
-    """
+    Every A has Q tasks, and Q is so large that only 3 k of the A can end by step k + 1, unless so many U wait
+    that it does not pay. A schedule within the threshold therefore runs all U in step 1 and ends exactly 3 k
+    of the A by step k + 1. By the end of step k the maps of these and the reduces of the 3 (k - 1) before
+    have run, which leaves at most B units for the maps of the k-th triple, and all triples have m B. The
+    paper refers to a report for its own reduction; this one is ours. O(m Q)."""
     sizes = [check_whole(f"numbers[{k}]", a, 1, 2**20) for k, a in enumerate(numbers)]
     triples, over = divmod(len(sizes), 3)
     if triples == 0 or over:
@@ -75,18 +62,9 @@ def partition_jobs(numbers: Sequence[int]) -> HardJobs:
 class Adversary:
     """Arrivals of section IV against one policy, and what a scheduler that knows them needs.
 
-    Attributes
-    ----------
-    jobs : MapReduceJobs
-        For one machine and non-preemptive reduce tasks.
-    case : int
-        1: the policy hesitated, nobody else comes; 2: it began the long reduce task, and short jobs
-        arrive while it runs.
-    flow : float
-        The policy's total flow time [steps].
-    better_flow : float
-        Total flow time of the scheduler S1 or S2 of the paper, which is feasible.
-    """
+    ``jobs`` are for one machine and non-preemptive reduce tasks. ``case`` 1: the policy waited, and no other
+    job comes; 2: it began the long reduce task, and short jobs arrive while it runs. ``flow`` is the policy's
+    total flow time [steps], ``better_flow`` that of the paper's feasible scheduler S1 or S2."""
 
     jobs: MapReduceJobs
     case: int
@@ -95,30 +73,18 @@ class Adversary:
 
     @property
     def ratio(self) -> float:
-        """How many times better one could have been; no policy keeps it below a constant."""
+        """How many times better a schedule could have been; no policy keeps it below a constant."""
         return self.flow / self.better_flow
 
 
 def adversarial_jobs(policy: str, ratio: float) -> Adversary:
     """Arrivals on which a policy is more than ``ratio`` times worse than it could have been.
 
-    Parameters
-    ----------
-    policy : str
-        One of `malleable.slotted.simulate.POLICIES` that is defined for non-preemptive reduce tasks.
-    ratio : float
-        c0, from 1 to 1000; there are about as many jobs as its square.
-
-    Returns
-    -------
-    Adversary
-
-    Notes
-    -----
-    One job with 1 map task and a reduce task of 2 Q + 1 steps, Q > c0^2 + 2 c0; what else arrives
-    depends on when the policy starts its tasks. The paper counts one step less for S2 than it
-    takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
-    """
+    ``policy`` is one of `malleable.slotted.simulate.POLICIES` for non-preemptive reduce tasks; ``ratio`` is
+    c0, from 1 to 1000, and there are about as many jobs as its square. One job has 1 map task and a reduce
+    task of 2 Q + 1 steps, Q > c0^2 + 2 c0; other arrivals depend on when the policy starts its tasks. The
+    paper counts one step less for S2 than it takes; the conclusion is the same. Source: Zheng, Shroff, Sinha
+    2013, section IV."""
     if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
         raise ValueError(f"ratio = {ratio!r}: must be from 1 to 1000")
     q = math.floor(ratio * ratio + 2.0 * ratio) + 1

@@ -1,9 +1,7 @@
 """Whether a paper's claim holds here: by intervals, the same for all papers.
-
-A claim is a set of margins that should all be above 0. It holds if all their intervals are, it fails if
-one of them is below 0, and else it is open. The width of an interval falls with the root of the number
-of simulations, so that about n (half width / distance to 0)^2 of them would settle an open one.
-"""
+ A claim is a set of margins that should be above 0. It holds if all their intervals are, it fails if one is
+below 0, and otherwise it is open. The width of an interval falls with the root of the number of simulations,
+so about n (half width / distance to 0)^2 of them would settle an open claim."""
 
 from __future__ import annotations
 
@@ -19,16 +17,8 @@ from malleable.view.text import counted
 
 
 class Verdict(NamedTuple):
-    """What the numbers say of a claim.
-
-    Attributes
-    ----------
-    holds : bool or None
-        None: open.
-    needed : float or None
-        Of an open claim: about how many simulations would settle it; infinite right at its
-        threshold, None where there is no interval.
-    """
+    """Whether a claim ``holds`` (None: open). ``needed``: about how many simulations would settle an open
+    one; infinite exactly at its threshold, None without an interval."""
 
     holds: bool | None
     needed: float | None = None
@@ -38,11 +28,10 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """``holds``, ``fails`` or ``open``."""
         return "open" if self.holds is None else "holds" if self.holds else "fails"
 
     def told(self, noun: str = "simulation") -> str:
-        """The word, and of an open claim what would settle it."""
+        """The word, and for an open claim what would decide it."""
         if self.holds is not None:
             return self.word
         if self.needed is None:
@@ -52,26 +41,13 @@ class Verdict(NamedTuple):
         return f"open (about {counted(int(self.needed), noun)} would settle it)"
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict in JSON types."""
         known = self.needed is not None and math.isfinite(self.needed)
         return {"verdict": self.word, "simulations_needed": self.needed if known else None}
 
 
 class Claim(NamedTuple):
-    """A sentence about a figure, what the paper prints of it, what we found, and what follows.
-
-    Attributes
-    ----------
-    claim : str
-        In the paper's words, or in ours.
-    paper : str
-        What the paper prints, where that is not the claim itself.
-    criterion : str
-        When it holds, where the paper gives no number.
-    ours : str
-        What was observed, with its interval where it has one.
-    verdict : Verdict
-    """
+    """A sentence about a figure: the ``claim``, what the ``paper`` prints if that is not the claim, the
+    ``criterion`` if the paper gives no number, what we observed (``ours``), and the ``verdict``."""
 
     claim: str
     paper: str
@@ -80,22 +56,12 @@ class Claim(NamedTuple):
     verdict: Verdict
 
     def as_dict(self) -> dict[str, Any]:
-        """The claim in JSON types."""
         return {**self._asdict(), **self.verdict.as_dict()}
 
 
 def judged(margins: Iterable[Interval], count: int, *, strict: bool = False) -> Verdict:
-    """The verdict on a claim.
-
-    Parameters
-    ----------
-    margins : iterable of Interval
-        How far above 0 is what the claim says, with half widths of confidence intervals; NaN: none.
-    count : int
-        Simulations behind them.
-    strict : bool
-        Whether a margin of exactly 0, without any width, fails.
-    """
+    """The verdict on a claim: ``margins`` with half widths of confidence intervals (NaN: none) from ``count``
+    simulations. ``strict``: a margin of exactly 0 without width fails."""
     needed: list[float | None] = []
     for mean, half in margins:
         if math.isnan(half):
@@ -119,19 +85,18 @@ def observed(holds: object) -> Verdict:
 
 
 def margin(constant: float, *terms: tuple[float, Interval]) -> Interval:
-    """A constant and multiples of means; half widths add up, however the means hang together."""
+    """A constant and multiples of means; half widths add up, however the means depend on each other."""
     mean = constant + sum(factor * own.mean for factor, own in terms)
     return Interval(mean, sum(abs(factor) * own.half for factor, own in terms))
 
 
 def between(low: float, own: Interval, high: float) -> list[Interval]:
-    """The margins of ``low <= mean <= high``."""
     return [margin(-low, (1.0, own)), margin(high, (-1.0, own))]
 
 
 def paired(*terms: tuple[float, Sequence[float] | Floats], constant: float = 0.0) -> Interval:
-    """The margin of multiples of samples, simulation by simulation; samples of unlike length (some were
-    left out) as means that have nothing to do with each other."""
+    """The margin of multiples of samples, simulation by simulation; samples of unequal length (some were left
+    out) count as independent means."""
     if len({len(values) for _, values in terms}) == 1:
         total = sum(factor * np.asarray(values, dtype=np.float64) for factor, values in terms)
         return interval((constant + np.asarray(total)).tolist())

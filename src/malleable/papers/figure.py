@@ -1,8 +1,5 @@
-"""What the figures of all papers share: a run, panels of rows, claims, one drawing.
-
-An experiment is a function of a `Run`: it gives a `Figure`, which is data. Text, JSON and pictures are
-made of that here, the same for all.
-"""
+"""What the figures of all papers share: a run, panels of rows, claims, one drawing. An experiment is a
+function of a `Run`: it returns a `Figure`, which is data, of which text, JSON and pictures are made here."""
 
 from __future__ import annotations
 
@@ -22,8 +19,6 @@ from malleable.view.text import Table, counted, plain, table
 
 
 class Range(NamedTuple):
-    """Mean and worst value of some simulations."""
-
     mean: float
     worst: float
 
@@ -32,15 +27,8 @@ _BETWEEN = {Interval: " +- ", Range: " / "}
 
 
 def shown(value: Any, form: str = ".3f") -> str:
-    """A value of a row as text.
-
-    Parameters
-    ----------
-    value : str, number, `Interval`, `Range`, (low, high) or None
-        NaN parts are left out; what is nothing then is a dash.
-    form : str
-        Format of the number, or formats of both numbers with a blank between them.
-    """
+    """A value of a row as text in the format ``form`` (two for a pair). NaN parts are left out; an empty
+    value is a dash."""
     if value is None or isinstance(value, str):
         return value or "-"
     first, _, second = form.partition(" ")
@@ -51,16 +39,8 @@ def shown(value: Any, form: str = ".3f") -> str:
 
 
 class Panel(NamedTuple):
-    """Rows of one table: values by column.
-
-    Attributes
-    ----------
-    name : str
-        In JSON, and above the table unless there is a ``title``.
-    columns : mapping of str to str
-        Those that the table shows, and their formats (`shown`); rows may have more for JSON.
-    rows : list of mappings
-    """
+    """Rows of one table. ``columns`` are those shown, with their formats (`shown`); rows may have more for
+    JSON. ``title`` replaces the name above the table."""
 
     name: str
     columns: Mapping[str, str]
@@ -68,7 +48,6 @@ class Panel(NamedTuple):
     title: str = ""
 
     def table(self) -> Table:
-        """The panel for people."""
         cells = [
             [shown(row.get(head), form) for head, form in self.columns.items()] for row in self.rows
         ]
@@ -76,11 +55,8 @@ class Panel(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A curve over ``x``, or without it bars, one a group.
-
-    An `Interval` has an error bar; of a `Range` the worst value is a dashed curve, or a mark above its
-    bar. ``look`` are matplotlib's words.
-    """
+    """A curve over ``x``, or without it bars, one a group. An `Interval` has an error bar; the worst value of a
+    `Range` is a dashed curve, or a mark above its bar. ``look`` is passed to matplotlib."""
 
     label: str
     y: Iterable[Any]
@@ -100,7 +76,6 @@ class Axes(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Inches."""
         bars = sum(own.x is None for own in self.series)
         return max(4.5, 1.5 + 0.22 * bars * len(self.groups))
 
@@ -114,10 +89,8 @@ def picture(
     xlabel: str = "",
     **options: Any,
 ) -> Axes:
-    """Columns of a panel as curves over the column ``x``, or as bars grouped by its first column.
-
-    Rows without a value are left out; ``more`` is drawn as well.
-    """
+    """Columns of a panel as curves over the column ``x``, or as bars grouped by its first column. Rows
+    without a value are left out; ``more`` is drawn, too."""
     rows = [row for row in panel.rows if row[names[0]] is not None]
     places = None if x is None else [row[x] for row in rows]
     groups = [str(row[next(iter(panel.columns))]) for row in rows] if x is None else ()
@@ -128,14 +101,12 @@ def picture(
 
 @dataclass
 class Run:
-    """What an experiment is asked for, and whether it came to its end.
+    """What an experiment is asked for, and whether it was completed.
 
     Attributes
     ----------
-    name : str
-        Of the figure.
-    shows : str
-        What it is about.
+    name, shows : str
+        The figure, and what it is about.
     count : int
         Simulations a point, or jobs (``unit``).
     seed : int
@@ -163,11 +134,10 @@ class Run:
 
     @property
     def seeds(self) -> range:
-        """Simulation k has seed ``seed + k``."""
         return range(self.seed, self.seed + self.count)
 
     def steps(self, work: Iterable[tuple[str, Any]], total: int) -> list[Any]:
-        """What the steps of an experiment give; after Ctrl-C those that were finished."""
+        """Results of the steps of an experiment; after Ctrl-C the finished ones."""
         found = []
         try:
             for label, step in work:
@@ -180,10 +150,8 @@ class Run:
     def replicate(
         self, points: Sequence[tuple[str, Callable[[int], Any], Any]], policies: Any, **options: Any
     ) -> list[Replications]:
-        """All seeds of some points on a cluster; after Ctrl-C the points that were finished.
-
-        A point is a label, what makes its jobs, and options of its own.
-        """
+        """All seeds of some points on a cluster; after Ctrl-C the finished points. A point is a label, a
+        function that makes its jobs, and options of its own."""
         found = []
         for label, make, own in points:
             progress = partial(self.advance, label, self.count * len(points))
@@ -196,33 +164,18 @@ class Run:
         return found
 
     def advance(self, label: str, total: int, *_: int) -> None:
-        """Tell of one more step."""
         self.progress(label, total)
 
     def figure(self, what: str, panels: Sequence[Panel], **more: Any) -> Figure:
-        """The figure that this run gives; ``what`` says what the numbers are."""
+        """The figure of this run; ``what`` says what the numbers are."""
         title = f"{self.shows}: {what}, {counted(self.count, self.unit)}"
         return Figure(self, title, [panel for panel in panels if panel.rows], **more)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as data; what was not finished is not there.
-
-    Attributes
-    ----------
-    run : Run
-    title : str
-    panels : list of Panel
-    claims : sequence of Claim
-        What the paper says, against ours.
-    notes : sequence of str
-        Sentences for people.
-    axes : sequence of sequences of Axes
-        Rows of the picture; those of a row share their y axis.
-    facts : mapping
-        More for JSON.
-    """
+    """A figure as data, without what was not finished. ``axes`` are rows of pictures that share their y axis;
+    ``claims`` are the paper's beside ours, ``notes`` sentences for people, ``facts`` more for JSON."""
 
     run: Run
     title: str
@@ -233,7 +186,6 @@ class Figure:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The figure in JSON types."""
         return {
             "figure": self.run.name,
             "title": self.title,
@@ -247,7 +199,6 @@ class Figure:
         }
 
     def parts(self) -> list[Table | str]:
-        """Title, tables, claims and notes for people."""
         parts: list[Table | str] = [f"{self.run.name}: {self.title}", ""]
         parts += [panel.table() for panel in self.panels]
         if self.claims:
@@ -263,13 +214,7 @@ class Figure:
         return parts
 
     def draw(self) -> Any:
-        """The picture, a matplotlib figure.
-
-        Raises
-        ------
-        ImportError
-            matplotlib is not installed.
-        """
+        """The picture, a matplotlib figure."""
         rows = [row for row in self.axes if row]
         width = max((sum(each.width for each in row) for row in rows), default=4.5)
         drawn = new_figure(width, 0.5 + 3.7 * len(rows))
@@ -289,7 +234,6 @@ _WIDTH = 0.8  # of a group of bars
 
 
 def bar_place(group: int, bar: int, bars: int) -> float:
-    """The middle of a bar."""
     return group + (bar - (bars - 1) / 2) * _WIDTH / bars
 
 

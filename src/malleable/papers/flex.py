@@ -1,12 +1,9 @@
 """Figure 5 of the FLEX paper (section 4.1), beside what its text prints.
-
-Every simulation draws one table of jobs (`bimodal_jobs`) and plans it with FIFO, FAIR, FLEX with
-its default effort, and FLEX with its fixed orders only (effort 0), as the paper describes it. Their values
-are divided by a reference. With 10 jobs that is the best order found by a search with far more effort than
-FLEX has by default; where the objective is a maximum it is the optimum over all malleable schedules. With
-many jobs it is FLEX itself. As in the paper, ratios to a reference that is not positive are left out, and
-counted. Numbers of figure 5 itself are not printed; the text gives some for the base case, and for
-sentences in words the criterion is ours.
+ Every simulation draws one table of jobs (`bimodal_jobs`) and plans it with FIFO, FAIR, FLEX with its default
+effort, and FLEX with its fixed orders only, as the paper describes it. Values are divided by a reference:
+with 10 jobs the best order of a search with far more effort, for maxima the optimum over all malleable
+schedules; with many jobs FLEX itself. As in the paper, ratios to a reference that is not positive are left
+out, and counted. The text gives numbers for the base case only; for sentences in words the criterion is ours.
 """
 
 from __future__ import annotations
@@ -95,19 +92,17 @@ class Point:
         return f"sums: best order found by search with effort {REFERENCE_EFFORT}"
 
     def range(self, series: str) -> Range | None:
-        """Mean and largest ratio; None without one."""
         ratios = self.ratios[series]
         return Range(float(np.mean(ratios)), max(ratios)) if ratios else None
 
     def row(self) -> dict[str, Any]:
-        """The point without the single ratios."""
         own = {name: value for name, value in vars(self).items() if name != "ratios"}
         words = {"metric": self.metric._asdict(), "reference": self.reference}
         out = self.simulations - len(self.ratios["flex"])
         return {**own, **words, "left_out": out, **{name: self.range(name) for name in SERIES}}
 
     def simulate(self, seed: int) -> dict[str, float] | None:
-        """The ratios of one simulation; None where they are left out."""
+        """The ratios of one simulation; None if they are left out."""
         drawn: dict[str, Any] = {"small": self.small, "slack": self.slack}
         jobs = bimodal_jobs(self.jobs, self.slots, weighted=self.metric.weighted, rng=seed, **drawn)
 
@@ -136,7 +131,8 @@ def _points(quick: bool) -> Iterator[Point]:
 
 
 def _simulated(run: Run, points: Sequence[Point]) -> Iterator[tuple[str, None]]:
-    """Fills the points; simulations of one run side by side, as planning needs no interpreter lock."""
+    """Fill the points; simulations of one run go in threads, as planning does not hold the interpreter's
+    lock."""
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
         for point in points:
@@ -158,14 +154,13 @@ _PANELS = {
 
 
 def run_points(run: Run) -> list[Point]:
-    """The points of figure 5 that have simulations."""
     points = list(_points(run.quick))
     run.steps(_simulated(run, points), run.count * len(points))
     return [point for point in points if point.simulations]
 
 
 def figure5(run: Run) -> Figure:
-    """All panels of figure 5, and the larger experiments unless it is to be quick."""
+    """All panels of figure 5, and the larger experiments unless ``quick``."""
     points = run_points(run)
     columns = {"label": "", **dict.fromkeys(SERIES, ".3f"), "left_out": ""}
     panels = [
@@ -196,7 +191,7 @@ def figure5(run: Run) -> Figure:
 
 
 def claims5(points: Sequence[Point]) -> Iterator[Claim]:
-    """What section 4.1 says in print, where the points are there."""
+    """The claims of section 4.1 whose points are there."""
     known: dict[str, list[Point]] = {name: [] for name in _PANELS}
     for point in points:
         if point.ratios["flex"]:
@@ -237,13 +232,12 @@ def _base_case(base: Point) -> Iterator[Claim]:
 
 
 def _optimal(points: Sequence[Point], series: str, name: str, paper: str) -> Claim:
-    """Whether the worst ratio is as good as the optimum's."""
     worst = max(max(point.ratios[series]) for point in points)
     return Claim(name, paper, "below 100.1 %", f"{100 * worst:.2f} %", observed(worst < 1.001))
 
 
 def _above(high: Point, low: Point, series: str, factor: float = 1.0) -> Interval:
-    """The margin of a series' average, times a factor, being at least that of another point."""
+    """The margin by which a series' average, times a factor, is at least that of another point."""
     return paired((factor, high.ratios[series]), (-1.0, low.ratios[series]))
 
 
@@ -306,7 +300,6 @@ def _small_jobs(points: Sequence[Point]) -> Iterator[Claim]:
 
 
 def _clearly_better(points: Sequence[Point], claim: str, paper: str) -> Iterator[Claim]:
-    """How far FIFO and FAIR are above FLEX on these points at least."""
     flex = [(point, point.ratios["flex"]) for point in points]
     rivals = [(point.ratios[series], own) for point, own in flex for series in PRINTED]
     if rivals:

@@ -1,20 +1,16 @@
 """Figure 6 of the FLEX paper (section 4.2), on a cluster, beside what its text prints.
-
-The paper says 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one
-pool, whose minimum is a part of the slots (slack is the rest), the same for maps and reduces; exponential
-gaps with a mean of lambda minutes; a standard deviation sigma of the jobs' work, such that at sigma = 4 the
-smallest is a tenth of the largest. It does not say slots, task times, reduce tasks, or what is held fixed.
-Ours: a map slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900 maps of 30 s on
-average, one reduce task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20 %; slow start
-0.05; estimates are extrapolated from finished tasks; slack 75 %, lambda 0 and sigma 2 where they do not
-vary; work m + sigma z, z evenly spaced with standard deviation 1 and m such that sigma = 4 gives the ratio
-of ten.
-
-GridMix2 is a workload of 172 jobs there. Its scripts (Hadoop 0.20, src/benchmarks/gridmix and gridmix2) have
-small, medium and large jobs, 40, 20 and 3 of each class, which read 3, 30 and all 100 files of a data set. How
-large the files were is not said. Ours: five map tasks of 30 s a file, so that the maps take about 45 minutes;
-reduce tasks and copying as above; all jobs at once, in random order.
-"""
+ The paper: 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one pool, whose
+minimum is a part of the slots (slack is the rest), the same for maps and reduces; exponential gaps with a
+mean of lambda minutes; a standard deviation sigma of the jobs' work, such that at sigma = 4 the smallest is a
+tenth of the largest. Ours: a map slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900
+maps of 30 s on average, one reduce task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20
+%; slow start 0.05; estimates are extrapolated from finished tasks; slack 75 %, lambda 0 and sigma 2 where
+they do not vary; work m + sigma z, z evenly spaced with standard deviation 1 and m such that sigma = 4 gives
+the ratio of ten.
+ GridMix2 is a workload of 172 jobs there. Its scripts (Hadoop 0.20, src/benchmarks/gridmix and gridmix2) have
+small, medium and large jobs, 40, 20 and 3 of each class, which read 3, 30 and all 100 files of a data set.
+Ours: five map tasks of 30 s a file, so that the maps take about 45 minutes; reduce tasks and copying as
+above; all jobs at once, in random order."""
 
 from __future__ import annotations
 
@@ -70,7 +66,7 @@ def paper_cluster() -> Cluster:
 
 
 def paper_jobs(seed: int, count: int = JOBS, gap: float = GAP, sigma: float = SIGMA) -> ClusterJobs:
-    """Jobs as in the header; ``gap`` in minutes. More jobs are smaller: the work in all stays."""
+    """Jobs as in the header; ``gap`` in minutes. More jobs are smaller: the total work stays."""
     rng = np.random.default_rng(seed)
     even = np.arange(count) - (count - 1) / 2
     z = even / even.std()
@@ -86,7 +82,7 @@ _OF_SIZE, _FILES, _MAPS_A_FILE = (40, 20, 3), (3, 30, 100), 5
 
 
 def gridmix2_jobs(seed: int, count: int = 172) -> ClusterJobs:
-    """GridMix2's jobs as in the header: sizes in its proportions, whatever their number."""
+    """GridMix2's jobs as in the header: sizes in its proportions, for any number of jobs."""
     bounds = np.rint(np.cumsum([0, *_OF_SIZE]) * (count / sum(_OF_SIZE))).astype(np.int64)
     maps = np.repeat(np.array(_FILES) * _MAPS_A_FILE, np.diff(bounds))
     return _with_reduces(np.random.default_rng(seed).permutation(maps), np.zeros(count))
@@ -99,10 +95,8 @@ def _with_reduces(maps: Any, arrival: Any) -> ClusterJobs:
 
 
 def figure6(run: Run) -> Figure:
-    """FLEX against FAIR on a cluster, by slack, arrivals and sizes of jobs.
-
-    Mean responses [min], and by what part FLEX's is below FAIR's (paired).
-    """
+    """FLEX against FAIR on a cluster, by slack, arrivals and sizes of jobs: mean responses [min], and by what
+    part FLEX's is lower (paired)."""
     places = [(panel, value) for panel, values in PANELS.items() for value in values]
     points = []
     for panel, value in places:
@@ -126,15 +120,14 @@ def figure6(run: Run) -> Figure:
 
 
 def longest_decision(seed: int, count: int = 172) -> float:
-    """Wall-clock seconds of 99 of 100 of FLEX's decisions in the largest experiment."""
+    """The 99 % quantile of wall-clock seconds of FLEX's decisions in the largest experiment."""
     jobs = gridmix2_jobs(seed, count)
     made = simulate(jobs, "flex", cluster=paper_cluster(), rng=seed, **_HOW)
     return made.timing["flex", "decision p99"]
 
 
 def figure6_of(run: Run, rows: dict[str, list[dict[str, Any]]], decision: float) -> Figure:
-    """The figure with these points and seconds of a decision; the paper prints its curves only as a
-    picture."""
+    """The paper prints its curves only as a picture, so the figure has no printed values."""
     columns = {"value": "g", "flex": ".1f", "fair": ".1f", "gain": ".1%"}
     panels = {name: Panel(name, columns, own) for name, own in rows.items()}
     axes: list[list[Axes]] = [[], []]
@@ -160,7 +153,6 @@ def figure6_of(run: Run, rows: dict[str, list[dict[str, Any]]], decision: float)
 
 
 def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Claim]:
-    """What section 4.2 says, and whether it holds here."""
     by = {panel: {row["value"]: row for row in own} for panel, own in rows.items()}
     gain = {panel: {at: row["gain"] for at, row in own.items()} for panel, own in by.items()}
     slack, arrivals, sizes, jobs = (gain[name] for name in _AXES)
@@ -211,7 +203,7 @@ def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Clai
 
 
 def _quick_enough(seconds: float) -> Claim:
-    """Told in powers of ten: wall-clock times are never the same twice."""
+    """In powers of ten, because wall-clock times differ from run to run."""
     text = '"flex takes less than 10 milliseconds per run" in the largest experiments'
     below = 10.0 ** math.ceil(math.log10(max(1e3 * seconds, 1e-6)))
     criterion = "99 of 100 decisions with 172 jobs"

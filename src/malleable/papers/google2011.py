@@ -1,10 +1,8 @@
-"""Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of the overlap paper.
-
-A job has ``n_tasks`` tasks, each of the mean time of those that finished; the table knows no phases. So two of
-its columns take the place of two phases, each scaled to mean 1, as in the paper's section 5.1: it filters in
-this spirit and, lacking intermediate data too, takes the local disk for the shuffle. Jobs that did not end
-inside the window, of one task, or with nothing in either column are left out.
-"""
+"""Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of the tandem paper.
+ A job has ``n_tasks`` tasks of the mean time of those that finished; the table has no phases. So two columns,
+each scaled to mean 1, stand for them, as in the paper's section 5.1, which lacks intermediate data, too, and
+takes the local disk for the shuffle. Jobs that did not end inside the window, of one task, or with nothing in
+either column are left out."""
 
 from __future__ import annotations
 
@@ -34,7 +32,6 @@ def _value(column: str, cell: str) -> Any:
 
 
 def _columns(source: Source) -> dict[str, Any]:
-    """Columns by name, jobs by arrival."""
     columns: dict[str, list[Any]] = {name: [] for name in (*_NEEDED, _MAP, _SHUFFLE)}
     with open_text(source) as (text, where), telling_of(where), csv_rows(text) as rows:
         head = [cell.strip() for cell in next(rows, [])]

@@ -1,15 +1,11 @@
-"""Figures 2 to 4, 7 and 9 of the overlap paper (sections 2.1, 2.2, 5.2 and 5.3), beside what its text prints.
-
-What is left of three jobs over time: figures 2 and 3 are the paper's example, served in the order of arrival,
-with and without overlap. Figure 4 compares both models with a Hadoop cluster, whose measured curves are in the
-picture only; the model's jobs are printed. Its FIFO maps with a shared shuffle are ``k-lps`` with ``k = 1``.
-
-Figure 7: mean response over the lower bound at several loads, on jobs of a trace, with their own
-sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size in 400
-buckets, on generated jobs at loads 0.75 and 0.90. Single points of both figures are not printed;
-the text is quoted, and for sentences in words the criterion is ours. The paper has 5 x 10^7 jobs in
-figure 9 and a trace of 80,000 in figure 7.
-"""
+"""Figures 2 to 4, 7 and 9 of the tandem paper (sections 2.1, 2.2, 5.2 and 5.3), beside what its text prints.
+ Figures 2 and 3: the paper's example, three jobs in the order of arrival, with and without overlap. Figure 4
+compares both models with a Hadoop cluster, whose measured curves are in the picture only; its FIFO maps with
+a shared shuffle are ``k-lps`` with ``k = 1``.
+ Figure 7: mean response over the lower bound at several loads, on jobs of a trace (the paper: 80,000), with
+their own sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size in 400
+buckets, on generated jobs (the paper: 5 x 10^7) at loads 0.75 and 0.90. The paper prints no single points;
+for sentences in words the criterion is ours."""
 
 from __future__ import annotations
 
@@ -50,8 +46,8 @@ _EXACT = 1e-9
 
 
 def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
-    """The same map sizes; ratios of sizes are the cube roots of what they were, shuffle sizes of
-    mean 1 (section 5.2). Jobs without map work keep their shuffle size before scaling."""
+    """The same map sizes; ratios of sizes become their cube roots, shuffle sizes of mean 1 (section 5.2).
+    Jobs without map work keep their shuffle size before scaling."""
     some = jobs.map > 0.0
     ratio = np.divide(jobs.shuffle, jobs.map, out=np.ones(len(jobs)), where=some)
     shuffle = np.where(some, jobs.map * np.cbrt(ratio), jobs.shuffle)
@@ -70,14 +66,14 @@ def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
 
 
 def _at_load(jobs: MapShuffleJobs, _: int, load: float) -> MapShuffleJobs:
-    """Sizes in seconds at the capacities that make this the load."""
+    """Sizes in seconds at the capacities that give this load."""
     maps, shuffles = capacities_at(jobs, load)
     sizes = jobs.map / maps, jobs.shuffle / shuffles
     return MapShuffleJobs(*sizes, arrival=jobs.arrival, weight=jobs.weight)
 
 
 def _by_load(points: list[dict[str, Any]]) -> Iterator[tuple[float, dict[str, dict[str, Any]]]]:
-    """The loads at which all policies were finished, and by policy what was found."""
+    """The loads at which all policies finished, and the results by policy."""
     for load in dict.fromkeys(point["load"] for point in points):
         by = {point["policy"]: point for point in points if point["load"] == load}
         if len(by) == len(_POLICIES):
@@ -142,7 +138,6 @@ def _claims7(panels: list[Panel]) -> Iterator[Claim]:
 
 
 def _streamed(run: Run, load: float, policy: str) -> tuple[dict[str, Any], Any]:
-    """Summary, and jobs and mean slowdown by bucket."""
     stream = MapShuffleStream(run.count, load)
     found = simulate(stream, policy=policy, rng=run.seed)
     if not found.complete:
@@ -179,7 +174,6 @@ def figure9(run: Run) -> Figure:
 
 
 def _buckets(load: float, slowdown: dict[str, Any]) -> Axes:
-    """Curves over the buckets with enough jobs."""
     series, look = [], {"marker": "", "linewidth": 1.0}
     for policy, own in slowdown.items():
         at = np.flatnonzero(own["jobs"] >= _DRAWN)
@@ -244,17 +238,16 @@ class Progress:
         self.end = int(np.flatnonzero(done)[0]) + 1
 
     def at(self, time: float) -> dict[str, Floats]:
-        """The columns at one time."""
         row = round(time / _STEP)
         return {name: column[row] for name, column in self.left.items()}
 
     def rate(self, first: float, last: float) -> Floats:
-        """At which the shuffle station worked from step to step."""
+        """Rate of the shuffle station from step to step."""
         rows = slice(round(first / _STEP), round(last / _STEP) + 1)
         return np.asarray(-np.diff(self.left["shuffle_left"][rows].sum(axis=1)) / _STEP)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What is left each second or minute, until all is done."""
+        """Work left each second or minute, until all is done."""
         every = round(1.0 / _STEP)
         found = []
         for row in range(0, self.end + every - 1, every):
@@ -266,7 +259,7 @@ class Progress:
         return found
 
     def pictures(self, unit: str) -> list[Axes]:
-        """Left and done at both stations; black: all jobs, at the shuffle what waits there."""
+        """Work left and done at both stations; black: all jobs, at the shuffle station the waiting work."""
         time = self.left["time"][: self.end].tolist()
         pictures = []
         for phase in ("map", "shuffle"):
@@ -291,7 +284,6 @@ def _picture(title: str, unit: str, time: Any, columns: Floats, *more: Series) -
 
 
 def figure_of_model(run: Run, number: int) -> Figure:
-    """Figure 2, 3 or 4."""
     overlaps, sizes, unit, how, claims = _FIGURES[number]
     parts = [Progress(sizes, overlap=overlap, **how) for overlap in overlaps]
     panels, axes, notes = [], [], []

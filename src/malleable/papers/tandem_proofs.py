@@ -1,4 +1,4 @@
-"""Constructions of the overlap paper's proofs: hard batches, and arrivals that depend on what a policy did."""
+"""Constructions of the tandem paper's proofs: hard batches, and arrivals that depend on what a policy did."""
 
 from __future__ import annotations
 
@@ -33,26 +33,11 @@ def _above_one(name: str, value: float) -> float:
 def corollary4_jobs(
     jobs: int, alpha: float, epsilon: float = 1e-3
 ) -> tuple[MapShuffleJobs, MapShuffleJobs]:
-    """A batch that MaxSRPT serves 2 alpha / (1 + alpha) times too slowly, as ``jobs`` grows.
+    """A batch that MaxSRPT serves 2 alpha / (1 + alpha) times too slowly, as ``jobs`` (an even number) grows,
+    and the same jobs in an order that is near the optimum when served FCFS.
 
-    Parameters
-    ----------
-    jobs : int
-        Even.
-    alpha : float
-        Largest imbalance of a job, above 1.
-    epsilon : float
-        Above 0 and below alpha - 1.
-
-    Returns
-    -------
-    tuple of MapShuffleJobs
-        The batch, and the same jobs in an order that is near the optimum when served FCFS.
-
-    Notes
-    -----
-    Half the jobs are (alpha - epsilon, 1), half (1, alpha). Lin et al. 2013, after corollary 4.
-    """
+    Half the jobs are (alpha - epsilon, 1), half (1, alpha), with alpha above 1, the largest imbalance, and
+    epsilon above 0 and below alpha - 1. Lin et al. 2013, after corollary 4."""
     count, ratio = _whole("jobs", jobs, 2), _above_one("alpha", alpha)
     if count % 2:
         raise ValueError(f"jobs = {jobs!r}: must be even")
@@ -66,20 +51,10 @@ def corollary4_jobs(
 
 
 def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:
-    """A batch that SplitSRPT serves 1 + 1 / beta times too slowly, as ``jobs`` grows.
+    """A batch that SplitSRPT serves 1 + 1 / beta times too slowly, as ``jobs`` (at least 2) grows.
 
-    Parameters
-    ----------
-    jobs : int
-        At least 2.
-    beta : float
-        Least imbalance of a job, above 1.
-
-    Notes
-    -----
-    ``jobs - 1`` jobs (beta, 1), then one (jobs - 1, (jobs - 1) beta); FCFS is near the optimum. Lin et
-    al. 2013, after corollary 6.
-    """
+    ``jobs - 1`` jobs (beta, 1), then one (jobs - 1, (jobs - 1) beta), with beta above 1, the least imbalance;
+    FCFS is near the optimum. Lin et al. 2013, after corollary 6."""
     count, ratio = _whole("jobs", jobs, 2), _above_one("beta", beta)
     many = count - 1
     return MapShuffleJobs([ratio] * many + [float(many)], [1.0] * many + [many * ratio])
@@ -87,7 +62,7 @@ def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:
 
 @by_value()
 class HardBatch(NamedTuple):
-    """A batch and a total response that it can meet if and only if the matching exists."""
+    """A batch, and a total response that it can meet if and only if the matching exists."""
 
     jobs: MapShuffleJobs
     threshold: float
@@ -97,29 +72,10 @@ def matching_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardB
     """Numerical matching with target sums as a batch with equal map sizes.
 
     The batch has a schedule of total response at most ``threshold`` if and only if each f can be paired with
-    a g so that the sums are the h: for every h its f, its g, the job of h, and the
-    two large jobs last.
-
-    Parameters
-    ----------
-    f, g, h : sequences of int
-        Equally many positive numbers, sum f + sum g = sum h.
-
-    Returns
-    -------
-    HardBatch
-        Jobs named ``F0 ...``, ``G0 ...``, ``H0 ...``, ``E0``, ``E1``.
-
-    Raises
-    ------
-    ValueError
-        Numbers that are not as said, or that leave the integers which doubles hold.
-
-    Notes
-    -----
-    The proof adds a constant to all g and h first, so that every g exceeds 3 sum f. Lin et al. 2013,
-    theorem 1.
-    """
+    a g so that the sums are the h: for every h its f, its g, the job of h (``F0 ...``, ``G0 ...``, ``H0
+    ...``), and the large jobs ``E0`` and ``E1`` last. There are equally many positive f, g and h, sum f + sum
+    g = sum h; otherwise, or if numbers leave the integers of doubles, a ValueError. The proof adds a constant
+    to all g and h first, so that every g exceeds 3 sum f. Lin et al. 2013, theorem 1."""
     q = len(f)
     if q == 0 or len(g) != q or len(h) != q:
         raise ValueError("f, g, h: expected equally many numbers, at least one each")
@@ -141,21 +97,13 @@ def matching_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardB
 
 
 def adversary_jobs(k: int, case: int) -> MapShuffleJobs:
-    """Arrivals of which one of both cases makes any online policy of order k times too slow.
+    """Arrivals of which one of both cases makes any online policy of order k times too slow; k^3 + k^2 + k +
+    1 jobs.
 
-    Parameters
-    ----------
-    k : int
-        At least 1; there are k^3 + k^2 + k + 1 jobs.
-    case : {1, 2}
-        What follows k^2 jobs (1, 1/2) and k jobs (k, 3 k / 2) at 0: small jobs, one a second from k^2
-        on, or large ones, one every 3 k / 2 seconds from 2 k^2 on.
-
-    Notes
-    -----
-    Case 1 punishes policies that have done k^2 / 5 of the large jobs' map work by k^2, case 2 the
-    others; `tandem_adversary` looks and chooses. Lin et al. 2013, theorem 2.
-    """
+    At 0 there are k^2 jobs (1, 1/2) and k jobs (k, 3 k / 2). ``case`` 1: small jobs follow, one a second from
+    k^2 on, which punishes policies that have done k^2 / 5 of the large jobs' map work by k^2. 2: large ones
+    follow, one every 3 k / 2 seconds from 2 k^2 on, which punishes the others. `tandem_adversary` chooses.
+    Lin et al. 2013, theorem 2."""
     size = _whole("k", k, 1)
     if size > 200:
         raise ValueError(f"k = {k!r}: at most 200, which are 8 million jobs")
@@ -171,17 +119,8 @@ def adversary_jobs(k: int, case: int) -> MapShuffleJobs:
 
 @dataclass(frozen=True)
 class TandemAdversary:
-    """Arrivals of theorem 2 for one policy, and what a scheduler that knows them needs.
-
-    Attributes
-    ----------
-    jobs : MapShuffleJobs
-    case : int
-        1: the policy had begun the large jobs, and small ones follow; 2: it had not, and large ones
-        follow.
-    response, better_response : float
-        Total response of the policy, and of the feasible schedule of the proof [s].
-    """
+    """Arrivals of theorem 2 for one policy. ``case`` as of `adversary_jobs`; ``response`` is the total
+    response of the policy [s], ``better_response`` that of the proof's feasible schedule."""
 
     jobs: MapShuffleJobs
     case: int
@@ -190,25 +129,16 @@ class TandemAdversary:
 
     @property
     def ratio(self) -> float:
-        """How many times better one could have been; it grows with k for every online policy."""
+        """How many times better a schedule could have been; it grows with k for every online policy."""
         return self.response / self.better_response
 
 
 def tandem_adversary(policy: str, k: int) -> TandemAdversary:
-    """Arrivals on which a policy is worse, by a factor of order k, than it could have been.
+    """Arrivals on which a policy of `malleable.tandem.simulate.POLICIES` is worse, by a factor of order k,
+    than it could have been.
 
-    Parameters
-    ----------
-    policy : str
-        One of `malleable.tandem.simulate.POLICIES`.
-    k : int
-        From 1 to 200; there are about k^3 jobs.
-
-    Notes
-    -----
-    The policy is watched until k^2. Case 1 is served better with small jobs first, case 2 with large
-    ones first. O(k^3 log k) for policies that rank jobs. Source: Lin et al. 2013, theorem 2.
-    """
+    The policy is watched until k^2 (k from 1 to 200). Case 1 is served better with small jobs first, case 2
+    with large ones first. O(k^3 log k) for policies that rank jobs. Source: Lin et al. 2013, theorem 2."""
     if policy_of("tandem", policy).batches_only:
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
     jobs = adversary_jobs(k, 1)

@@ -1,9 +1,7 @@
-"""Line charts and stacked areas as SVG: axes with round numbers, lines told apart by colour, dashes and names.
-
-A chart is text that stands in the page as it is. So every name in it is escaped here, with its control
-characters. Colours are variables of the page's style (``--c-auto``), which has those of both schemes. Without
-scripts each chart has its description and its table of values; scripts read ``data-`` attributes.
-"""
+"""Line charts and stacked areas as SVG: axes with round numbers, lines that differ by colour, dashes and names.
+ A chart is text of the page, so every name in it is escaped here, with its control characters. Colours are
+variables of the page's style (``--c-auto``), which has those of both schemes. Each chart has a description
+and a table of values for readers without scripts; scripts read ``data-`` attributes."""
 
 from __future__ import annotations
 
@@ -51,19 +49,17 @@ class Line(NamedTuple):
 
 
 def _rule(kind: str, first: tuple[float, float], last: tuple[float, float]) -> str:
-    """A straight line from one point to another."""
     (x1, y1), (x2, y2) = first, last
     return f'<line class="{kind}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
 
 
 def _words(kind: str, x: float, y: float, text: str, anchor: str = "start") -> str:
-    """Words that begin, end or have their middle at a point."""
     at = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {at}>{_text(text)}</text>'
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers that cover a range, a few."""
+    """A few round numbers that cover a range."""
     if not high > low:
         return [low]
     rough = (high - low) / most
@@ -79,7 +75,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def time_unit(longest: float) -> tuple[float, str]:
-    """The unit in which times up to this read well."""
+    """The unit that reads well for times up to this."""
     for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if longest >= 2.5 * size:
             return size, unit
@@ -87,7 +83,7 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 class Frame(NamedTuple):
-    """Where values lie on a chart, its axes, its right edge, and the least and largest x."""
+    """Coordinates of values on a chart, its axes, its right edge, and the least and largest x."""
 
     x: Callable[[float], float]
     y: Callable[[float], float]
@@ -104,7 +100,6 @@ def _frame(
     paper: Paper,
     log: bool = False,
 ) -> Frame:
-    """Axes, grid, and the two scales."""
     left, end, height = paper.left, paper.width - paper.right, paper.height
     wide, high = end - left, height - _TOP - _BOTTOM
     x_low, x_high = min(xs), max(xs)
@@ -159,21 +154,8 @@ def lines(
     level: tuple[float, str] | None = None,
     points: bool = False,
 ) -> str:
-    """A chart of lines.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the two axes.
-    title, told : str
-        What readers without eyes hear.
-    mark : (x, text), optional
-        A vertical line.
-    level : (y, text), optional
-        A horizontal one.
-    points : bool
-        A dot at every point.
-    """
+    """A chart of lines. ``names`` of both axes; ``title`` and ``told`` for screen readers; ``mark``, (x,
+    text), a vertical and ``level``, (y, text), a horizontal line; ``points``: a dot at every point."""
     ys = [value for line in drawn for value in _reached(line) if value > 0.0 or not log]
     ys += [level[0]] if level else []
     xs = [value for line in drawn for value in line.x] + ([mark[0]] if mark else [])
@@ -207,7 +189,7 @@ def _lines(
     body: list[str],
     points: bool,
 ) -> str:
-    """The lines behind what is drawn already, with the data that scripts read."""
+    """The lines that go behind what is drawn, with the data that scripts read."""
     shown = [line for line in drawn if any(value is not None for value in line.y)]
     ends: list[tuple[float, str, str]] = []
     for line in shown:
@@ -236,7 +218,7 @@ def _lines(
 
 
 def _line(line: Line, frame: Frame, points: bool) -> tuple[list[str], float]:
-    """One line, its intervals and its points, and how high it ends."""
+    """Draw one line with its intervals and points; returns how high it ends."""
     parts = []
     for a, b, half in zip(line.x, line.y, line.half or [], strict=False):
         if b is not None and half:
@@ -258,7 +240,6 @@ def _line(line: Line, frame: Frame, points: bool) -> tuple[list[str], float]:
 def _marked(
     frame: Frame, paper: Paper, mark: tuple[float, str] | None, level: tuple[float, str] | None
 ) -> list[str]:
-    """A vertical line at a value of x, and a horizontal one at a value of y, with their texts."""
     parts = []
     if mark is not None:
         at = frame.x(mark[0])
@@ -272,7 +253,7 @@ def _marked(
 
 
 def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]:
-    """Names of lines at their right ends, moved apart if they would touch."""
+    """Names of lines at their right ends, moved so that they do not touch."""
     places: list[float] = []
     lowest, limit = float(_TOP + 4), float(height - _BOTTOM)
     for at, _, _ in ends:
@@ -333,13 +314,12 @@ def stacked(
 def _outline(
     frame: Frame, edges: Sequence[float], y: Sequence[float], windows: Any, sides: tuple[int, int]
 ) -> str:
-    """A path along the tops of windows."""
     points = ((edges[j + side], y[j]) for j in windows for side in sides)
     return "L".join(f"{frame.x(at):.1f} {frame.y(value):.1f}" for at, value in points)
 
 
 def bar(ratio: float | None, most: float = 2.0) -> str:
-    """A bar to the left of the middle for what takes less time, to the right for more, by factors."""
+    """A bar to the left for what takes less time, to the right for more, by factors."""
     if ratio is None or not ratio > 0.0 or math.isinf(ratio):
         return ""
     part = max(-1.0, min(1.0, math.log(ratio) / math.log(most)))

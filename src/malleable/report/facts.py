@@ -1,8 +1,5 @@
-"""The figures of a page, in JSON's types: what ``--json`` writes and what the page shows.
-
-One dictionary; every number that is shown stands in it once. Sections that cannot be made say why in
-``missing``.
-"""
+"""The figures of a page, in JSON's types: what ``--json`` writes and what the page shows. Every shown number
+is in it once. Sections that cannot be made say why in ``missing``."""
 
 from __future__ import annotations
 
@@ -48,17 +45,17 @@ _WINDOWS = 160  # of the time from the first arrival to the last end
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody wants on the page.
+    """What a page should show.
 
     Attributes
     ----------
     policies : sequence of str, optional
-        By default `POLICIES`, or `RIGID_POLICIES` if any job is rigid. The last one is the one whose gains and
-        losses are shown, if ``subject`` is not given; of rigid jobs it is the best one.
+        By default `POLICIES`, or `RIGID_POLICIES` if any job is rigid. Without ``subject``, gains and losses
+        are those of the last one; for rigid jobs of the best one.
     recorded_policy : str, optional
         What ran when the record was made; by default the nearest of all that may have run.
     quick : bool
-        Neither the curve over loads nor wrong sizes.
+        Without the curve over loads and wrong sizes.
     """
 
     policies: Sequence[str] | None = None
@@ -74,13 +71,8 @@ class Asked:
 
 
 def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict[str, Any]:
-    """Simulate what the page needs, and put its figures together; ``complete`` is False after Ctrl-C.
-
-    Raises
-    ------
-    ValueError
-        As `malleable.simulate`.
-    """
+    """Simulate what the page needs, and collect its figures; ``complete`` is False after Ctrl-C. Raises as
+    `malleable.simulate`."""
     usual = RIGID_POLICIES if _rigid(study) else POLICIES
     policies = list(dict.fromkeys(asked.policies or usual))
     subject = asked.subject or ("auto" if "auto" in policies else policies[-1])
@@ -109,7 +101,6 @@ def _rigid(study: Study) -> bool:
 def _scenarios(
     study: Study, asked: Asked, policies: Sequence[str], subject: str, curve: bool
 ) -> list[runs.Scenario]:
-    """All simulations that the page needs."""
     wanted = runs.base_scenarios(study, policies)
     compared = _compared(study, asked)
     known = {each.policy for each in wanted}
@@ -128,7 +119,6 @@ def _scenarios(
 
 
 def _loads(study: Study, asked: Asked) -> list[float]:
-    """Loads of the curve, with today's."""
     if not study.load > 0.0:
         return list(asked.loads)
     apart = all(abs(load / study.load - 1.0) > _SAME for load in asked.loads)
@@ -136,7 +126,6 @@ def _loads(study: Study, asked: Asked) -> list[float]:
 
 
 def _compared(study: Study, asked: Asked) -> list[str]:
-    """Policies whose simulation is compared with the record."""
     if study.schedule is None:
         return []
     tried = list(_MAY_HAVE_RUN) if _rigid(study) else ["fifo", "fair"]
@@ -144,8 +133,6 @@ def _compared(study: Study, asked: Asked) -> list[str]:
 
 
 class _Made:
-    """Figures put together from the simulations."""
-
     def __init__(
         self,
         study: Study,
@@ -171,8 +158,8 @@ class _Made:
         self.baseline = self._baseline()
 
     def _baseline(self) -> str | None:
-        """What the subject is compared with: the record, FAIR at its best, or the first other policy. Of
-        rigid jobs the simulation of what ran, or EASY."""
+        """What the subject is compared with: the record, FAIR with its best setting, or the first other policy.
+        Rigid jobs: the simulation of what ran, or EASY."""
         if _rigid(self.study):
             return self.ran or ("easy" if "easy" in self.shown else self.shown[0])
         own = self.asked.recorded_policy == self.subject  # it would be compared with itself
@@ -183,21 +170,20 @@ class _Made:
         return next((name for name in self.shown if name != self.subject), None)
 
     def _shown(self, policies: Sequence[str]) -> list[str]:
-        """Rows of the table: of FAIR's settings the best one; of rigid jobs also what ran."""
+        """Rows of the table: only the best of FAIR's settings; for rigid jobs also what ran."""
         wanted = [self.fair, *(name for name in policies if not is_fair(name))]
         if _rigid(self.study):
             wanted.insert(0, self.ran)
         return [name for name in dict.fromkeys(wanted) if name is not None and name in self.base]
 
     def _best(self) -> str:
-        """Of rigid jobs the policy with the least mean response; what ran, if none is better by a little."""
+        """For rigid jobs: the policy with the least mean response; what ran, if no policy is clearly better."""
         mean = {name: self.base[name].metrics["mean_response"] for name in self.shown}
         best = min(self.shown, key=lambda name: mean[name])
         base = self.ran or ("easy" if "easy" in mean else best)
         return best if mean[best] < (1.0 - _ALIKE) * mean[base] else base
 
     def head(self) -> dict[str, Any]:
-        """What the page is about."""
         study = self.study
         return {
             "kind": "trace",
@@ -219,7 +205,6 @@ class _Made:
         }
 
     def body(self) -> dict[str, Any]:
-        """The sections."""
         study, schedules = self.study, dict(self.schedules)
         if study.schedule is not None:
             schedules[RECORDED] = study.schedule
@@ -289,7 +274,6 @@ class _Made:
         }
 
     def curve(self, loads: bool) -> dict[str, Any]:
-        """Responses over loads, and over errors of sizes."""
         told: dict[str, Any] = {"today": self.study.load, "missing": None}
         if loads:
             told["loads"] = [self._at_load(load) for load in _loads(self.study, self.asked)]
@@ -324,7 +308,7 @@ class _Made:
         }
 
     def _errors(self) -> list[dict[str, Any]]:
-        """By policy: mean response over FAIR at its best, which is told no sizes, for each sigma."""
+        """By policy: mean response over that of the best FAIR, which uses no sizes, for each sigma."""
         base = self.base[self.fair].metrics["mean_response"] if self.fair in self.base else math.nan
         found = []
         for name in self.shown:
@@ -344,7 +328,6 @@ class _Made:
 
 
 def _pair(drawn: Sequence[float], base: float) -> dict[str, Any]:
-    """Mean response and its ratio to FAIR's, with half widths of 95 % intervals."""
     own = interval(list(drawn))
     over = interval([ratio(each, base) for each in drawn])
     return {
@@ -361,7 +344,6 @@ def _first(study: Study) -> float:
 
 
 def _idle(study: Study, found: runs.Found) -> float:
-    """Mean slots without a task from the first arrival to the last end."""
     assert found.schedule is not None
     last, first = most_of(found.schedule.end[np.isfinite(found.schedule.end)]), _first(study)
     if not last > first:
@@ -382,7 +364,6 @@ def _idle_recorded(study: Study) -> float:
 
 
 def _use(study: Study, idle: float) -> dict[str, float]:
-    """Slots without a task, and the part of all slots that had one."""
     return {"idle_slots": idle, "utilisation": 1.0 - idle / max(study.slots, 1)}
 
 
@@ -405,7 +386,6 @@ def _doubt(study: Study, rows: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
-    """A simulated schedule over the recorded one: means, and job by job."""
     assert study.schedule is not None and found.schedule is not None
     recorded = metrics(study.units, study.schedule)
     own = found.metrics
@@ -429,8 +409,8 @@ def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
 
 
 def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
-    """How far a simulation is from the record: mean response, and mean, median and p95 of the wait, over
-    the mean response."""
+    """How far a simulation is from the record: mean response, and mean, median and p95 of the wait, over the
+    mean response."""
     parts = [own[name] - recorded[name] for name in ("mean_response", *_WAITS)]
     off = math.fsum(abs(part) for part in parts) / max(recorded["mean_response"], 1e-300)
     return math.inf if math.isnan(off) else off
@@ -439,7 +419,6 @@ def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
 def _over_time(
     study: Study, schedules: Mapping[str, Schedule], series: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """By policy the mean slots in use and jobs in the system in each window of equal length."""
     arrival = study.units.arrival
     ends = [own.end[np.isfinite(own.end)] for own in schedules.values()]
     last = max((float(own.max()) for own in ends if len(own)), default=0.0)
@@ -467,7 +446,7 @@ def _over_time(
 
 
 def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
-    """Integral up to each edge of the values of all times before."""
+    """Integral of a step function of ``values`` at ``times``, up to each edge."""
     order = np.argsort(times, kind="stable")
     sorted_times, own = times[order], values[order]
     sums = np.concatenate([[0.0], np.cumsum(own)])
@@ -485,7 +464,6 @@ def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
 
 
 def _busy_slots(study: Study, series: Mapping[str, Any]) -> Floats:
-    """Slots in use, the mean of each window of a simulation."""
     maps, reduces = (np.nan_to_num(series[f"{pool}_utilisation"]) for pool in ("map", "reduce"))
     busy: Floats = maps * study.cluster.map_slots.sum() + reduces * study.cluster.reduce_slots.sum()
     return busy

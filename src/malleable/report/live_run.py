@@ -1,9 +1,6 @@
-"""What a run did, from its journal: slots by job over time, failures, memory, what each job waited for, why
-slots were given. And what other policies would have done: the times that its tasks took are simulated on as
-many slots, as for any other record.
-
-O(attempts log attempts), and the simulations.
-"""
+"""The page of a run, from its journal: slots by job over time, failures, memory, what each job waited for,
+why slots were given. Other policies are simulated with the times of its tasks on as many slots, as for any
+record. O(attempts log attempts), and the simulations."""
 
 from __future__ import annotations
 
@@ -57,8 +54,6 @@ def is_journal(path: str | Path) -> bool:
 
 
 class _Run(NamedTuple):
-    """A run as its journal has it."""
-
     status: RunStatus
     kind: str
     policy: str
@@ -76,13 +71,8 @@ class _Run(NamedTuple):
 def run_facts(
     path: str, number: int | None, asked: Asked, progress: Tell | None = None
 ) -> dict[str, Any]:
-    """The facts of a run, the last one of the journal by default.
-
-    Raises
-    ------
-    JournalError, ValueError
-        Not a journal, no such run, or one of which no task has ended.
-    """
+    """The facts of a run, by default the last one of the journal. JournalError or ValueError: not a journal,
+    no such run, or no task of it has ended."""
     run = _read(path, number)
     study = _study(path, run)
     quick = Asked(**{**vars(asked), "quick": True, "recorded_policy": run.policy})
@@ -121,7 +111,7 @@ def _read(path: str, number: int | None) -> _Run:
 
 
 def _study(path: str, run: _Run) -> Study:
-    """The tasks that ended well as jobs that can be simulated; a run that is over is a record, too."""
+    """The tasks that ended well as jobs to simulate; a run that is over is a record, too."""
     count = len(run.jobs)
     seconds: list[list[float]] = [[] for _ in range(count)]
     start = np.full(count, np.inf)
@@ -165,7 +155,7 @@ def _study(path: str, run: _Run) -> Study:
 
 
 def _first_good(attempts: Sequence[Attempt]) -> Iterable[Attempt]:
-    """Of each task that ended well the attempt that ended first."""
+    """For each task that ended well, the attempt that ended first."""
     good: dict[tuple[int, int], Attempt] = {}
     for each in attempts:
         if each.status == 0:
@@ -176,7 +166,7 @@ def _first_good(attempts: Sequence[Attempt]) -> Iterable[Attempt]:
 
 
 def _usual(run: _Run, job: int, seconds: Sequence[Sequence[float]]) -> float:
-    """Seconds of a task that has not ended: its job's mean, else the belief, else the mean of all tasks."""
+    """Seconds of a task that has not ended: its job's mean, else the estimate, else the mean of all tasks."""
     told = run.status.jobs[job].seconds
     every = [each for own in seconds for each in own]
     known = seconds[job] or ([told] if told > 0.0 else every)
@@ -208,7 +198,6 @@ def _used(attempts: Sequence[Attempt]) -> tuple[Any, Any]:
 
 
 def _own(run: _Run) -> dict[str, Any]:
-    """What only a run has."""
     told = run.status
     return {
         **fields_of(told, "number", "status", "slots"),
@@ -258,7 +247,7 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
 
 
 def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]]:
-    """Parts of a job's wait for its first task: for jobs that it comes after, then for others' slots."""
+    """Parts of a job's wait for its first task: for the jobs that it is after, then for slots of others."""
     comes = run.comes[job]
     until = run.status.now if began is None else began
     if until <= comes:
@@ -276,7 +265,7 @@ def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]
 
 
 def _held_by(run: _Run, job: int, since: float, until: float) -> str:
-    """Whose slots a job waited for: the two jobs that had most slot-seconds meanwhile."""
+    """The two jobs with the most slot-seconds while this job waited for slots."""
     held: defaultdict[str, float] = defaultdict(float)
     for each in run.attempts:
         inside = min(until, each.began + each.seconds) - max(since, each.began)
@@ -318,7 +307,6 @@ def _over_time(run: _Run) -> dict[str, Any]:
 
 
 def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
-    """Job, begin, end, slots and memory of each attempt, and of the tasks that run."""
     rows = [
         (each.job, each.began, each.began + each.seconds, 1.0, each.memory) for each in run.attempts
     ]

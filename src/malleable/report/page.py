@@ -1,9 +1,6 @@
-"""Facts as one HTML page that needs nothing else: no network, no scripts to be read. Shows figures, makes none.
-On a terminal: the verdict and the table, the same figures.
-
-Names of files, jobs and users are data: the templates escape all of them and what does not print in them,
-`charts` what it draws.
-"""
+"""Facts as one HTML page that needs neither network nor scripts. It shows figures and computes none; the
+terminal shows the same. Names of files, jobs and users are data: the templates, and `charts`, escape them and
+what does not print."""
 
 from __future__ import annotations
 
@@ -33,18 +30,16 @@ EXTRA = "'malleable[report]'"
 
 
 def check_jinja() -> None:
-    """ImportError that says how to install it if jinja is missing."""
     library("jinja2", "a page of HTML", EXTRA)
 
 
 def key_of(policy: str) -> str:
-    """The name that a policy's colour has."""
+    """The name of a policy's colour."""
     base = own_options(policy)[0]
     return base if base in _COLOURED else _ALIKE.get(base, "other")
 
 
 def label_of(policy: str | None) -> str:
-    """What a row is called."""
     if policy is None:
         return "–"
     return {"recorded": "recorded", "bound": "lower bound"}.get(policy) or label(policy)
@@ -60,18 +55,13 @@ def _signed(seconds: float) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Texts on one line, with control characters escaped: a name cannot turn round the text beside it."""
+    """Text on one line with control characters escaped, so that a name cannot reverse the text beside it."""
     return printable(value) if type(value) is str else value  # markup is a class of its own
 
 
 def page(facts: Mapping[str, Any]) -> str:
-    """The page of a trace (`malleable.report.facts`) or of a run (`malleable.report.live_run`).
-
-    Raises
-    ------
-    ImportError
-        Jinja2 is not installed.
-    """
+    """The page of a trace (`malleable.report.facts`) or of a run (`malleable.report.live_run`). ImportError
+    without Jinja2."""
     jinja = library("jinja2", "a page of HTML", EXTRA)
     markup = library("markupsafe", "a page of HTML", EXTRA).Markup
     loader = jinja.FileSystemLoader(_TEMPLATES)
@@ -102,7 +92,6 @@ def page(facts: Mapping[str, Any]) -> str:
 
 
 def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template of a trace needs beside the facts: columns that are there, and pictures."""
     rows = facts["table"]["rows"]
     by_name = {row["policy"]: row for row in rows}
     view: dict[str, Any] = {
@@ -122,14 +111,14 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _headline_base(facts: Mapping[str, Any]) -> str | None:
-    """What the large figures are compared with: as in the first sentence, no record that is far."""
+    """What the large figures are compared with: as in the first sentence, but never a record that is far
+    off."""
     if facts["baseline"] == "recorded" and facts["fair"] is not None and not near(facts):
         return str(facts["fair"])
     return str(facts["baseline"]) if facts["baseline"] is not None else None
 
 
 def _beside(facts: Mapping[str, Any]) -> list[str]:
-    """Policies that tables of groups have."""
     for kind in facts.get("groups") or ():
         for row in kind["rows"]:
             return list(row["mean_response"])
@@ -144,7 +133,6 @@ def _mover_kinds(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _there(rows: Sequence[Mapping[str, Any]]) -> list[words.Column]:
-    """Columns of which any row has a value."""
     return [one for one in words.COLUMNS if any(row.get(one.key) is not None for row in rows)]
 
 
@@ -153,7 +141,6 @@ def _family(column: words.Column) -> str:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Columns of which any row has a value, by family."""
     families: dict[str, list[dict[str, Any]]] = {}
     for place, column in enumerate(_there(rows), 1):
         family = _family(column) or "jobs and slots"
@@ -186,7 +173,6 @@ def _told_policies(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _time(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Lines of jobs and slots over time."""
     told = facts["time"]
     if told.get("missing") or not told["policies"]:
         return {"time_keys": [], "time_rows": [], "jobs_chart": "", "slots_chart": ""}
@@ -276,7 +262,6 @@ def _error(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Slots and memory by job over time."""
     run = facts["run"]
     told = run["over_time"]
     found: dict[str, Any] = {"slots_by_job_chart": "", "memory_chart": ""}
@@ -311,7 +296,6 @@ def _means(layers: list[tuple[str, list[float]]]) -> str:
 
 
 def report_parts(facts: Mapping[str, Any]) -> list[Any]:
-    """Tables and lines for people."""
     columns: list[Column] = [("response time", lambda row: _name(facts, row))]
     for column in words.COLUMNS:
         if column.key in _SHOWN:

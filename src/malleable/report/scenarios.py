@@ -1,10 +1,8 @@
-"""What a page needs simulated, and simulating it: independent runs side by side, in threads that the core
-leaves free.
-
-Policies side by side at the load of today, FAIR with all its settings (rivals are compared at their best),
-loads from 0.5 to 1.1 by jobs that come faster or slower, sizes that are wrong, and rigid jobs a share of which
-is malleable. The result does not depend on the number of threads.
-"""
+"""The simulations of a page: independent runs side by side, in threads, because the core holds no interpreter
+lock.
+ Policies at today's load, FAIR with all its settings (rivals are compared at their best), loads from 0.5 to
+1.1 by the rate of arrivals, wrong sizes, and rigid jobs of which a share is malleable. The result does not
+depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ Tell = Callable[[int, int], None]
 
 
 class Scenario(NamedTuple):
-    """One simulation; ``whole``: its schedule is kept, not only its figures."""
+    """One simulation; ``whole``: its schedule is kept, too."""
 
     key: Key
     jobs: ClusterJobs
@@ -44,7 +42,7 @@ class Scenario(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a simulation gave: figures, means of slots over time, and its schedule if that is kept."""
+    """Results of a simulation: figures, means of slots over time, and its schedule if kept."""
 
     metrics: dict[str, float]
     series: Mapping[str, Any]
@@ -53,7 +51,7 @@ class Found(NamedTuple):
 
 
 def fairs(jobs: ClusterJobs, cluster: Cluster, policies: Sequence[str]) -> list[str]:
-    """FAIR as it is among the policies, and FAIR's other settings if jobs have both phases."""
+    """FAIR as it is among the policies, and its other settings if jobs have both phases."""
     own = [name for name in policies if is_fair(name)]
     return own + other_fairs(jobs, [*policies, "fifo"], {"cluster": cluster}) if own else []
 
@@ -65,7 +63,7 @@ def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
 
 
 def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Scenario]:
-    """What AUTO would do if so large a part of the jobs were malleable."""
+    """AUTO, if this share of the jobs were malleable."""
     return [
         Scenario(
             ("share", share), reshaped(study.jobs, False, share, seed), study.units, "auto", {}
@@ -75,7 +73,7 @@ def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Sc
 
 
 def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]) -> list[Scenario]:
-    """The same jobs on the same cluster, faster one after another or slower."""
+    """The same jobs and cluster with arrivals that are closer or farther apart."""
     found = []
     for load in loads:
         pace = study.load / load
@@ -91,7 +89,7 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
 def error_scenarios(
     study: Study, policies: Sequence[str], sigmas: Sequence[float], draws: int, seed: int
 ) -> list[Scenario]:
-    """Sizes that are wrong, drawn several times; then nothing is said of them."""
+    """Wrong sizes, drawn several times; then without sizes."""
     drawn: list[tuple[Any, int, dict[str, Any]]] = [
         (sigma, draw, {"estimates": sigma, "rng": seed + draw})
         for sigma in sigmas
@@ -105,7 +103,7 @@ def error_scenarios(
 
 
 def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
-    """The same without texts of files: a name of a job may be of any length."""
+    """The same without texts of files, because a job's name may be of any length."""
     made = copy.copy(jobs)
     made.name = None
     for field in ("program", *(() if cluster.users else ("user",))):
@@ -124,13 +122,8 @@ def run_all(
     workers: int = 1,
     progress: Tell | None = None,
 ) -> tuple[dict[Key, Found], bool]:
-    """All scenarios; False after Ctrl-C, with the scenarios that had ended.
-
-    Raises
-    ------
-    ValueError
-        As `malleable.simulate`.
-    """
+    """Run all scenarios; False after Ctrl-C, with the scenarios that had ended. Raises as
+    `malleable.simulate`."""
     stop = threading.Event()
     done = dict.fromkeys(range(len(scenarios)), 0)
     total = sum(len(each.jobs) for each in scenarios)
@@ -169,7 +162,6 @@ def run_all(
 
 
 def _run(asked: Scenario, jobs: ClusterJobs, cluster: Cluster, seed: int, tell: Tell) -> Found:
-    """One simulation."""
     options = {"rng": seed, **asked.options}
     result = simulate(jobs, asked.policy, cluster=cluster, progress=tell, **options)
     records = result.records or {}
@@ -188,7 +180,7 @@ def best_fair(found: Mapping[str, Mapping[str, float]]) -> str | None:
 
 
 def label(policy: str) -> str:
-    """What people call a policy: FAIR whatever its settings are."""
+    """A policy's name for people: FAIR without its settings."""
     base, own = own_options(policy)
     if base in (FAIR, "auto"):
         return FAIR.upper() if base == FAIR else str(base)

@@ -1,7 +1,5 @@
-"""What a page is about: jobs, a cluster, and what really happened if the files know it.
-
-Everything that is taken for granted on the way is kept as a sentence, so that the page can say it.
-"""
+"""What a page is about: jobs, a cluster, and the recorded schedule if the files have it. Every assumption is
+kept as a sentence for the page."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ _CUT_RATE = 4.0  # and so many times as many jobs came afterwards
 
 
 class Said(NamedTuple):
-    """How many slots a cluster has, and a sentence that says who says so."""
+    """How many slots a cluster has, and a sentence that names the source."""
 
     slots: int
     told: str
@@ -51,22 +49,9 @@ class Said(NamedTuple):
 
 @dataclass
 class Read:
-    """Jobs as files say them.
-
-    Attributes
-    ----------
-    jobs : ClusterJobs
-    format : str
-    ran_on : Cluster or None
-        Where the files say it.
-    record : RecordedSchedule or None
-        Times from the first arrival on.
-    said : Said or None
-        How many slots the cluster has, as the file or its record says.
-    groups : dict
-        Of each kind of group, the name of each job's group.
-    warnings, assumed, skipped : list of str
-    """
+    """Jobs as files have them: where they ``ran_on`` and their ``record`` (times from the first arrival on)
+    if known, the slots that file or record have ``said``, ``groups`` (for each kind the name of each job's
+    group), and sentences: ``warnings``, ``assumed``, ``skipped``."""
 
     jobs: ClusterJobs
     format: str
@@ -81,15 +66,13 @@ class Read:
 
 @dataclass(kw_only=True)
 class Study(Read):
-    """See the file's head.
+    """The jobs, ``cluster`` and ``units`` of a page, and the recorded ``schedule`` of the jobs, if there is
+    one.
 
     Attributes
     ----------
     files : list of dict
         ``name``, ``bytes``, ``sha256``.
-    cluster, units
-    schedule : Schedule or None
-        The recorded one, of jobs.
     rigid_share : float
         The part of the work that rigid jobs have.
     since : float
@@ -97,7 +80,7 @@ class Study(Read):
     waits_tell : bool
         Whether the record is worth a comparison.
     load : float
-        Work over slots over the time in which jobs came; NaN where they came at once.
+        Work over slots over the time in which jobs came; NaN if they came at once.
     """
 
     files: list[dict[str, Any]]
@@ -111,7 +94,6 @@ class Study(Read):
 
     @property
     def slots(self) -> int:
-        """Of all kinds."""
         return int(self.cluster.map_slots.sum() + self.cluster.reduce_slots.sum())
 
 
@@ -129,32 +111,27 @@ def study(
     options: Mapping[str, Any] | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Read files of one format, and say on which cluster their jobs are to run.
+    """Read files of one format (or one file of events), and say on which cluster their jobs are to run.
 
     Parameters
     ----------
     paths : sequence of str
-        Traces or tables of any format, or one file of events.
     cluster, slots, load
-        The cluster: its nodes (a TOML file), a number of slots for tasks of all kinds, or as many slots as make
-        that load. By default what the file says, or else the most slots that were ever in use at once.
+        At most one: nodes (a TOML file), a number of slots for all tasks, or the load. By default what the
+        file says, or else the most slots that were ever in use at once.
     spread : float, optional
-        Jobs that all have one arrival time come at random times within so many seconds.
+        Jobs that all have one arrival time come at random times within these seconds.
     seed : int
         Of these times, and of ``malleable``.
-    rigid, malleable
-        As for `reshaped`.
-    window
-        As for `malleable.traces.merging.between`.
-    options : mapping, optional
-        Those of `malleable.read` by name.
-    reading : mapping, optional
-        Options of converters by name.
+    rigid, malleable, window
+        As for `reshaped` and `malleable.traces.merging.between`.
+    options, reading : mapping, optional
+        Options of `malleable.read` and of converters by name.
 
     Raises
     ------
     ValueError, OSError
-        As `malleable.read`; more than one of the three, or nothing that says how large the cluster is.
+        As `malleable.read`; more than one of the three, or nothing that gives the size of the cluster.
     """
     if sum(each is not None for each in (cluster, slots, load)) > 1:
         raise ValueError("give only one of --slots, --load and --cluster")
@@ -192,7 +169,6 @@ def study(
 
 
 def _share(jobs: ClusterJobs, chosen: Any) -> float:
-    """The part of all work that the chosen jobs have."""
     work = jobs.map_work + jobs.reduce_work
     whole = float(work.sum())
     return float(work[chosen].sum()) / whole if chosen is not None and whole > 0.0 else 0.0
@@ -231,7 +207,7 @@ def stated(trace: Trace, given: Mapping[str, Any]) -> list[str]:
 
 
 def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
-    """What is known of these rows of a trace: groups, and the record; and what is left out."""
+    """What is known of these rows of a trace: groups, the record, and what is left out."""
     groups = {"user": trace.user, "program": trace.program, **trace.groups}
     found.groups = {
         kind: [values[row] for row in rows.tolist()]
@@ -260,7 +236,7 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
 
 
 def slots_said(trace: Trace, rows: Any) -> Said | None:
-    """How many slots a trace says that the cluster has; None if it says nothing."""
+    """The slots of the cluster by the trace's own words; None if it has none."""
     record = trace.recorded(rows)
     most = 0 if record is None else record.most
     if trace.width is not None and len(rows):
@@ -280,10 +256,8 @@ def slots_said(trace: Trace, rows: Any) -> Said | None:
 
 
 def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int) -> ClusterJobs:
-    """The same jobs, all ``rigid`` or a share of them ``malleable``, drawn at random, as far as they can be.
-
-    ValueError for both, and for a share that is none.
-    """
+    """The same jobs, all ``rigid`` or a random share of them ``malleable``, where possible. ValueError for
+    both, and for a share out of range."""
     if rigid and malleable is not None:
         raise ValueError("give only one of --rigid and --malleable")
     if rigid:
@@ -297,11 +271,9 @@ def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int)
 
 
 def _since(found: Read) -> float:
-    """When a log that is cut out of a longer one begins to have all jobs; -infinity if it is not cut.
-
-    Of jobs that came before such a log begins it has only those that ended in it: at first few jobs came, and
-    for long none ended.
-    """
+    """When a log that was cut out of a longer one begins to have all jobs; -infinity if it was not cut.
+    Of jobs that came earlier, such a log has only those that ended in it, so it begins with few
+    arrivals and, for long, no ends."""
     if found.record is None or not len(found.jobs):
         return -math.inf
     arrival = np.sort(found.jobs.arrival)
@@ -319,7 +291,6 @@ def _since(found: Read) -> float:
 
 
 def _uncut(trace: Trace) -> bool:
-    """Whether jobs have work and no number of tasks."""
     if trace.map.work is None or isinstance(trace.table, ClusterJobs):
         return False
     tasks = trace.map.tasks
@@ -327,7 +298,7 @@ def _uncut(trace: Trace) -> bool:
 
 
 def _piece(trace: Trace) -> float:
-    """Seconds of a task: the median job has some twenty, all jobs together a million at most."""
+    """Seconds of a task, so that the median job has some twenty and all jobs a million at most."""
     work = trace.map.work
     some = work[work > 0.0]
     if not len(some):
@@ -338,7 +309,7 @@ def _piece(trace: Trace) -> float:
 
 
 def _spread(found: Read, spread: float | None, seed: int) -> ClusterJobs:
-    """Jobs that come one after another, where all came at once."""
+    """Jobs that come one after another, if all came at once."""
     jobs = found.jobs
     if spread is None:
         return jobs
@@ -354,14 +325,14 @@ def _spread(found: Read, spread: float | None, seed: int) -> ClusterJobs:
 
 
 def spread_jobs(jobs: ClusterJobs, spread: float, seed: int) -> ClusterJobs:
-    """The same jobs at random times, in the order of the table; a flow's come together."""
+    """The same jobs at random times, in the order of the table; jobs of a flow come together."""
     names, flow = numbered(range(len(jobs)) if jobs.flow is None else jobs.flow)
     times = np.sort(np.random.default_rng(seed).uniform(0.0, spread, len(names)))
     return at_times(jobs, jobs.arrival + times[flow])
 
 
 def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:
-    """The same jobs with other arrivals, their deadlines as far from these."""
+    """The same jobs with other arrivals, and deadlines moved with them."""
     return jobs.changed(
         arrival=arrival, deadline=np.minimum(jobs.deadline + (arrival - jobs.arrival), np.inf)
     )
@@ -373,7 +344,7 @@ def load_of(
     record: RecordedSchedule | None = None,
     since: float = -math.inf,
 ) -> float:
-    """Work over what the slots could do while jobs came; of kinds of slots the larger one. Of a log that is cut
+    """Work over the capacity of the slots while jobs came, the larger of both kinds of slots. For a cut log
     the work that was done since then."""
     span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
     if record is not None and not math.isinf(since):
@@ -392,7 +363,7 @@ def load_of(
 def _place(
     found: Read, cluster: str | Cluster | None, slots: int | None, load: float | None
 ) -> Cluster:
-    """The cluster, and a sentence that says its source."""
+    """The cluster, and a sentence that states its source."""
     jobs = found.jobs
     if cluster is not None:
         return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
@@ -424,7 +395,7 @@ def _place(
 
 
 def with_record(told: Study, record: RecordedSchedule) -> Study:
-    """What the record says of the jobs, and whether it can be believed."""
+    """The record's figures of the jobs, and whether it can be believed."""
     units = told.units
     schedule = units.schedule(np.arange(len(units.of)), record.start, record.end)
     known = np.isfinite(schedule.end) & np.isfinite(schedule.start)

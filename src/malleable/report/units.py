@@ -1,8 +1,5 @@
-"""Jobs as people count them: a row of a table, or a flow with all its rows; their schedules and figures.
-
-A schedule, recorded or simulated, is a start and an end of each such job, so that all are measured alike.
-O(jobs log jobs) a schedule.
-"""
+"""Jobs as people count them: a row of a table, or a flow with all its rows; their schedules and figures. A
+schedule, recorded or simulated, is a start and an end of each such job. O(jobs log jobs) a schedule."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _CLOSE = 0.1  # a part by which a job has to be faster or slower for that to cou
 
 
 class Schedule(NamedTuple):
-    """Start and end of each job [s]; NaN: not known, or not ended."""
+    """Start and end of each job [s]; NaN: unknown, or not ended."""
 
     start: Floats
     end: Floats
@@ -36,18 +33,8 @@ class Schedule(NamedTuple):
 class Units:
     """The jobs that people see.
 
-    Attributes
-    ----------
-    of : ndarray of int64
-        The job of each row.
-    name : sequence of str
-    arrival, work, alone, deadline : ndarray of float64
-        ``work`` in slot-seconds; ``alone``: no schedule ends the job in less time [s], NaN where unknown.
-    groups : mapping of str to sequence of str
-        Whose each job is: ``user``, ``account``, ``partition``.
-    counted : ndarray of bool
-        Those that figures speak of.
-    """
+    ``of`` is the job of each row; ``alone`` a time [s] that no schedule beats (NaN: unknown); ``groups`` the
+    ``user``, ``account`` and ``partition`` of each job; ``counted`` the jobs of the figures."""
 
     of: Integers
     name: Sequence[str]
@@ -62,7 +49,7 @@ class Units:
         return len(self.arrival)
 
     def schedule(self, rows: Integers, start: Floats, end: Floats) -> Schedule:
-        """Ends and times of the jobs, from the rows that are known."""
+        """Ends and times of the jobs, from the known rows."""
         first, last = np.full(len(self), np.inf), np.full(len(self), -np.inf)
         np.minimum.at(first, self.of[rows], np.nan_to_num(start, nan=np.inf))
         np.maximum.at(last, self.of[rows], np.where(np.isnan(end), np.inf, end))
@@ -75,7 +62,7 @@ class Units:
 
 
 def response_and_wait(units: Units, own: Schedule) -> tuple[Floats, Floats]:
-    """Of each job [s]; NaN where its end, or its start, is not known."""
+    """Of each job [s]; NaN if its end, or its start, is unknown."""
     response, wait = (np.maximum(moment - units.arrival, 0.0) for moment in (own.end, own.start))
     return response, wait
 
@@ -109,18 +96,16 @@ def units_of(jobs: ClusterJobs, cluster: Cluster, groups: Mapping[str, Sequence[
 
 
 def _sums(own: Integers, values: Floats, count: int) -> Floats:
-    """By job."""
     return np.bincount(own, values, count).astype(np.float64)
 
 
 def _pools(cluster: Cluster) -> tuple[float, float]:
-    """What all slots for maps, and for reduces, do in a second."""
+    """Work that all map slots, and all reduce slots, do in a second."""
     maps = float(cluster.rate @ cluster.map_slots)
     return maps, maps if cluster.generic else float(cluster.rate @ cluster.reduce_slots)
 
 
 def _longest(seconds: Floats, offset: Integers | None, tasks: Integers) -> Floats:
-    """The longest task of each job."""
     if offset is None:
         return np.where(tasks > 0, seconds, 0.0)
     found = np.zeros(len(tasks))
@@ -131,7 +116,8 @@ def _longest(seconds: Floats, offset: Integers | None, tasks: Integers) -> Float
 
 
 def bounded(jobs: ClusterJobs, cluster: Cluster) -> bool:
-    """Whether bounds are known: tasks that do no more together than alone, nodes of one rate for all jobs."""
+    """Whether bounds are known: tasks are no faster together than alone, and nodes have one rate for all
+    jobs."""
     listed = any(
         speedup is not None and not isinstance(speedup, float) for speedup in jobs.speedup or ()
     )
@@ -173,11 +159,9 @@ def _alone(jobs: ClusterJobs, cluster: Cluster, own: Integers, count: int) -> Fl
 
 
 def mean_bound(jobs: ClusterJobs, cluster: Cluster, units: Units) -> float:
-    """A bound on the mean response [s] of all schedules; NaN if no bound is known.
-
-    The larger of two: every job alone on the cluster, and all work on one machine that does what all slots do,
-    shortest remaining work first, which no schedule beats even if tasks could be cut at will.
-    """
+    """A lower bound on the mean response [s]; NaN if none is known. The larger of two: every job alone on the
+    cluster, and SRPT of all work on one machine as fast as all slots, which holds even if tasks could be
+    cut."""
     if not bounded(jobs, cluster) or not len(units):
         return math.nan
     maps, reduces = _pools(cluster)

@@ -1,10 +1,8 @@
-"""What a boss reads: what the policy would do to the mean job, against what is known to be good, and what it
+"""The summary for a boss: what the policy would do to the mean job, against a known reference, and what it
 costs whom.
-
-If a simulation of what ran is far from the record, the headline compares simulations with each other, and the
-record is told of behind it: a difference from the record would be the simulation's as well as the policy's.
-O(groups).
-"""
+ If a simulation of what ran is far from the record, the headline compares simulations with each other, and
+the record comes after it: a difference from the record would be the simulation's as well as the policy's.
+O(groups)."""
 
 from __future__ import annotations
 
@@ -23,17 +21,15 @@ def _row(facts: Mapping[str, Any], policy: str | None) -> _Row | None:
 
 
 def named(policy: str) -> str:
-    """A policy within a sentence."""
     return f"{label(policy)} at its best" if label(policy) == "FAIR" else label(policy)
 
 
 def under(policy: str) -> str:
-    """The places at which something holds."""
     return "in the record" if policy == "recorded" else f"under {named(policy)}"
 
 
 def near(facts: Mapping[str, Any]) -> bool:
-    """Whether a simulation of what ran is near to the record."""
+    """Whether a simulation of what ran is near the record."""
     trust = facts["trust"]
     return bool(trust["rows"]) and trust["doubt"] is None
 
@@ -103,7 +99,6 @@ def _headline(subject: _Row, base: _Row) -> str:
 
 
 def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | None) -> str:
-    """The longest waits, and the users that lose."""
     rows = [subject, base] + ([fair] if fair is not None and fair is not base else [])
     each = [f"{duration(row['longest_wait'])} {under(row['policy'])}" for row in rows]
     text = f"The longest wait is {', '.join(each[:-1])} and {each[-1]}"
@@ -117,7 +112,6 @@ def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | Non
 
 
 def _simulated(facts: Mapping[str, Any]) -> tuple[str, _Row]:
-    """What was simulated of what ran, in words, and its figures."""
     nearest = facts["trust"]["rows"][0]
     name = label(nearest["policy"])
     which = "which ran" if facts["trust"]["recorded_policy"] else "the nearest to what ran"
@@ -135,7 +129,7 @@ def _distance(facts: Mapping[str, Any]) -> str:
 
 
 def _own(facts: Mapping[str, Any]) -> str:
-    """How far the simulation of the subject is from the record, which is the subject's as well."""
+    """How far the simulation of the subject is from the record of the subject."""
     if near(facts):
         return _distance(facts)
     words, row = _simulated(facts)
@@ -162,7 +156,6 @@ def _far(facts: Mapping[str, Any], subject: _Row, base: _Row) -> str:
 
 
 def _worst(facts: Mapping[str, Any]) -> str:
-    """The size of job that loses most in the mean."""
     sizes = [
         (row["ratio"], row["name"])
         for kind in facts.get("groups", ())

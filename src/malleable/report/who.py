@@ -25,7 +25,8 @@ _MOVERS = 10  # that gain, and that lose
 def by_group(
     units: Units, schedules: Mapping[str, Schedule], before: str, after: str
 ) -> list[dict[str, Any]]:
-    """By kind of group, what each of its groups had and would have; those first whose jobs change most."""
+    """By kind of group, what each of its groups had and would have; groups whose jobs change most come
+    first."""
     # Programs that hardly ever run twice are as many as jobs.
     kinds: dict[str, Any] = {
         kind: values

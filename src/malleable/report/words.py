@@ -10,14 +10,14 @@ _LONG = 60  # characters of a name that are shown
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, never an exponent for what people count."""
+    """Three significant digits, without an exponent for numbers that people count."""
     if abs(value) >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
 
 
 def duration(seconds: float | None) -> str:
-    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash if it is not known."""
+    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash if unknown."""
     if seconds is None or math.isnan(seconds):
         return "–"
     if math.isinf(seconds):
@@ -33,14 +33,13 @@ def duration(seconds: float | None) -> str:
 
 
 def share(fraction: float | None) -> str:
-    """A part of a whole in per cent."""
     if fraction is None or math.isnan(fraction):
         return "–"
     return f"{100 * fraction:.1f} %" if abs(fraction) < 0.0995 else f"{100 * fraction:.0f} %"
 
 
 def change(before: float | None, after: float | None) -> str:
-    """``−63 %`` or ``+4.1 %``: how much more something has become; "no change" below a thousandth."""
+    """``−63 %`` or ``+4.1 %``, relative to before; "no change" below a thousandth."""
     if before is None or after is None or not before > 0.0 or math.isnan(after):
         return "–"
     part = after / before - 1.0
@@ -53,17 +52,14 @@ def change(before: float | None, after: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number."""
     return "–" if value is None or math.isnan(value) else f"{value:,.0f}"
 
 
 def amount(value: float | None) -> str:
-    """A number without unit."""
     return "–" if value is None or math.isnan(value) else _digits(value)
 
 
 def size(bytes: float | None) -> str:
-    """Bytes with a unit."""
     if bytes is None or math.isnan(bytes):
         return "–"
     for k, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB")):
@@ -75,7 +71,7 @@ def size(bytes: float | None) -> str:
 
 
 def short(name: str, most: int = _LONG) -> str:
-    """A name that fits into a cell: of a long one its beginning and its end."""
+    """A name that fits into a cell: the beginning and end of a long one."""
     if len(name) <= most:
         return name
     half = (most - 1) // 2
@@ -86,7 +82,7 @@ FORMATS = {"duration": duration, "share": share, "count": count, "amount": amoun
 
 
 class Column(NamedTuple):
-    """A column of the table: its key, head, how a value is shown, and what it means."""
+    """A column of the table: its key, head, format, and meaning."""
 
     key: str
     head: str

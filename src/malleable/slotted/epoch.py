@@ -1,4 +1,4 @@
-"""Map and reduce tasks, step by step: which job runs now, decided by a policy that a scheduler's loop calls."""
+"""The epoch of map and reduce tasks in steps: which jobs' tasks start now."""
 
 from __future__ import annotations
 
@@ -14,29 +14,19 @@ from malleable.validation import RATE, WEIGHT, WORK, check_amount, check_whole, 
 
 
 class SlottedDecision(ExplainedDecision):
-    """Which waiting tasks start now, on how many machines; `SlottedEpoch.decide` returns it.
+    """Which waiting tasks start now, on how many machines.
+
+    `malleable.epoch.BaseDecision` has the attributes that all decisions share. ``slots`` are the machines
+    that a job holds after these tasks have started.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        Jobs. First come the jobs whose tasks start, in the policy's order, then other jobs that hold
-        machines, or held machines until now.
-    slots : ndarray of int64, shape (n,)
-        Machines that the job holds after these tasks have started.
-    changed : ndarray of bool, shape (n,)
-        Whether the machines of the job differ from those of the decision before (a new job had 0).
-    now : float
-        Time of the decision [s].
+        First the jobs whose tasks start, in the policy's order, then other jobs that hold machines, or held
+        some until now.
     maps, reduces : ndarray of int64, shape (n,)
-        How many map tasks and how many reduce tasks of the job start. If the period is longer than one
-        step: how many machines begin with map tasks of the job, and how many with reduce tasks. Such a
-        machine runs waiting tasks of the job, one after the other.
-    order : ndarray of int64
-        With a period: ids of the jobs whose tasks wait. The first of them should get the first machine that
-        becomes idle before the next decision. Empty without a period.
-    overloaded : bool
-        With a period: whether the jobs that keep coming need more machines than there are, if each machine
-        is held for whole periods.
+        How many map and reduce tasks of the job start. With a period longer than one step: how many machines
+        begin with them; such a machine runs waiting tasks of the job one after the other.
     rule : str
         The rule that decided: the policy.
 
@@ -63,25 +53,12 @@ class SlottedDecision(ExplainedDecision):
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
-    """The work left that you should tell for each job, so that no job holds up others by overrunning.
+    """The work left that you should tell for each job, so that no job delays others by overrunning. O(J).
 
-    Parameters
-    ----------
-    estimate, done : array_like of float, shape (J,)
-        The estimated work of each job, and the work that it has done. Give both in slots: an estimate below
-        one step counts as one step.
-
-    Returns
-    -------
-    ndarray of float64, shape (J,)
-        If the job has done at most its estimate: the rest of the estimate. If it has overrun the estimate:
-        as much as it has overrun, but at most the estimate.
-
-    Notes
-    -----
-    Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for scheduling with job
-    size estimates" (2022). O(J).
-    """
+    ``estimate`` and ``done``, shape (J,), are the estimated and the done work in steps; an estimate below one
+    step counts as one. Returns the rest of the estimate; for a job that has overrun it, as much as the
+    overrun, at most the estimate. Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for
+    scheduling with job size estimates" (2022)."""
     z, a = floats("estimate", estimate, WORK), floats("done", done, WORK)
     left: Floats = np.where(a <= z, z - a, np.minimum(a - z, np.maximum(z, 1.0)))
     return left
@@ -90,8 +67,8 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
 class SlottedEpoch(BaseEpoch):
     """Decides, step by step, which jobs' map and reduce tasks get the idle machines.
 
-    Time is divided into slots of equal length. The policies are those of `malleable.simulate`, but here they
-    know only estimates of work, and you tell them what happens.
+    The policies are those of `malleable.simulate`, but here they know only estimates, and you tell them what
+    happens.
 
     Parameters
     ----------
@@ -105,8 +82,8 @@ class SlottedEpoch(BaseEpoch):
     step_seconds : float
         Length of a step [s]: about as long as a map task takes.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
-        to 1e12. 0: the loop asks in every step.
+        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
+        0: the loop asks in every step.
 
     Raises
     ------
@@ -116,23 +93,18 @@ class SlottedEpoch(BaseEpoch):
     See Also
     --------
     malleable.MapReduceJobs : Such jobs as a table.
-    malleable.Scheduler : Map and reduce tasks on nodes.
 
     Notes
     -----
-    The *virtual SRPT* of ``asrpt`` and ``unlock`` is a simulated cluster in which the job with the least work
-    left goes first, and in which reduce work does not wait for map work. The first decision in a step
-    simulates this step. Further decisions in the same step only give tasks to machines that have become
-    idle. The virtual SRPT knows the work of a job as it was estimated when the job came. (`update` changes
-    only the order in which waiting tasks start.) So a job that has finished may still have work in the
-    virtual SRPT, and goes on there. If you `remove` a job, the virtual SRPT forgets it. While there are no
-    machines, the virtual SRPT stands still.
+    The *virtual SRPT* is a simulated cluster in which the job with the least work left goes first, and reduce
+    work does not wait for map work. The first decision in a step simulates this step; further ones only give
+    tasks to machines that have become idle. It uses the work that was estimated when the job came (`update`
+    changes only the order of waiting tasks), so a finished job may go on there; `remove` takes it out.
+    Without machines it stands still.
 
-    Only one thread at a time may use an object; a second one gets a RuntimeError. Ids are never used twice.
-    A wrong call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
-    version only). Epochs are equal if their state is equal. A change takes O(log n) with n jobs. A decision
-    takes O(g log n + h) if g jobs get machines and h jobs hold machines (``fair``: O(n log N) with N
-    machines). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+    A change takes O(log n) with n jobs. A decision takes O(g log n + h) if g jobs get and h jobs hold
+    machines (``fair``: O(n log N) with N machines). `malleable.epoch.BaseEpoch` says what holds for all
+    epochs. Source: Zheng, Shroff, Sinha 2013, algorithm 1.
 
     Examples
     --------
@@ -180,28 +152,21 @@ class SlottedEpoch(BaseEpoch):
         reduces: npt.ArrayLike = 0,
         running: npt.ArrayLike = 0,
     ) -> Integers:
-        """Add jobs; scalars are spread over as many jobs as ``maps`` has entries.
+        """Add jobs; scalars are for as many jobs as ``maps`` has entries. Returns their ids, shape (K,).
 
         Parameters
         ----------
         maps : array_like of int, shape (K,)
             Map tasks that wait.
-        reduce_left : array_like of float
-            Reduce work as estimated [machine seconds].
+        reduce_left, map_left : array_like of float
+            Estimated work [machine seconds]; by default every waiting map task takes one step.
         arrival : array_like of float, optional
-            When jobs come [s]. The epoch's time moves on to the arrival, if it is later. By default the
-            epoch's time, or the time of the first decision if there was none yet.
-        map_left : array_like of float, optional
-            Map work as estimated [machine seconds]; by default every waiting task takes one step.
+            When jobs come [s]; a later arrival moves the epoch's time. By default the epoch's time, or that
+            of the first decision if there was none yet.
         reduces : array_like of int
-            Reduce tasks that wait and may start: 0 as long as some map task has not ended.
+            Reduce tasks that wait and may start: 0 until all map tasks have ended.
         running : array_like of int
             Machines that the job holds and keeps.
-
-        Returns
-        -------
-        ndarray of int64, shape (K,)
-            Ids.
         """
         return self._add(
             {
@@ -224,19 +189,12 @@ class SlottedEpoch(BaseEpoch):
         map_left: npt.ArrayLike | None = None,
         reduce_left: npt.ArrayLike | None = None,
     ) -> None:
-        """Change jobs; nothing changes if anything is wrong.
+        """Change jobs, by ``ids``; columns that you leave out stay.
 
         Call this after each decision: tasks that started no longer wait, and hold machines until they end.
-
-        Parameters
-        ----------
-        ids : array_like of int, shape (n,)
-            As `add` returned them.
-        maps, reduces, running, map_left, reduce_left : array_like, optional
-            As in `add`; columns that you leave out stay as they were. If you give ``maps`` without
-            ``map_left``, the map work left is the number of waiting tasks times the work of a task. The work
-            of a task follows from the last ``map_left``; if there was none, a task takes one step.
-        """
+        ``maps``, ``reduces``, ``running``, ``map_left`` and ``reduce_left`` are as in `add`. Without
+        ``map_left``, the map work left is the number of waiting tasks times the work of a task by the last
+        ``map_left``, or one step."""
         self._update(
             ids,
             {
@@ -260,10 +218,9 @@ class SlottedEpoch(BaseEpoch):
         slots : int, optional
             New number of machines, kept from now on; it may be 0.
         period : float, optional
-            Seconds for which this decision is held (the epoch's ``period`` by default). A machine then
-            runs waiting tasks of its job one after the other, for as many whole slots of time as fit into
-            the period. So a job needs fewer machines. Machines that are left over go to jobs whose tasks end
-            earlier with them. A period that is shorter than two slots changes nothing.
+            Seconds for which this decision is held (default: the epoch's ``period``). A machine then runs
+            waiting tasks of its job one after the other, as many as fit, so a job needs fewer machines. Other
+            machines go to jobs whose tasks end earlier with them. Less than two steps change nothing.
         """
         moment = check_time("now", now)
         new = None if slots is None else check_whole("slots", slots, 0, 2**40)

@@ -32,7 +32,7 @@ _SIZES: dict[str, tuple[Size, Size]] = {
 
 
 def _even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
-    """Offsets and lengths of ``tasks`` as equal as may be, the longer ones first, none empty."""
+    """Offsets and lengths of ``tasks`` as equal as possible, the longer ones first, none empty."""
     count = np.minimum(tasks, work)
     offset = np.concatenate(([0], np.cumsum(count)))
     base = work // np.maximum(count, 1)
@@ -67,7 +67,6 @@ class MapReduceStream:
     See Also
     --------
     malleable.MapReduceJobs : The tables that it makes.
-    malleable.simulate : Runs them.
 
     Notes
     -----
@@ -117,13 +116,8 @@ class MapReduceStream:
         return np.maximum(1, np.rint(rng.exponential(size, count))).astype(np.int64)
 
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapReduceJobs]:
-        """Tables of jobs one after the other, in the order of arrival. O(1) a job.
-
-        Parameters
-        ----------
-        rng : numpy Generator or seed, optional
-            Draws the jobs; the same seed gives the same jobs.
-        """
+        """Tables of jobs in the order of arrival, drawn with ``rng``; the same seed gives the same jobs. O(1)
+        a job."""
         generator = np.random.default_rng(rng)
         map_size, reduce_size = self.sizes
         step = max(1, int(_CHUNK_JOBS / self.rate))
@@ -138,7 +132,7 @@ class MapReduceStream:
 
 
 def _mean(size: Any) -> float:
-    """Mean of what is drawn, rounding and the least of 1 included."""
+    """Mean of the draws, after rounding and the least value of 1."""
     if isinstance(size, tuple):
         return float(size[0] + size[1]) / 2
     # P(rounded >= k) = exp(-(k - 1/2) / mean) for k >= 2, and 1 for k = 1.

@@ -47,32 +47,15 @@ def _in_order(jobs: MapReduceJobs) -> tuple[_Columns, Integers]:
 
 
 def checked_machines(machines: Any) -> int:
-    """A number of machines; ValueError otherwise."""
     return check_whole("machines", machines, 1, 2**40)
 
 
 def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
-    """The step in which SRPT without precedence between map and reduce ends each job.
+    """The step in which SRPT without precedence between map and reduce ends each job, shape (J,); for jobs
+    without work the step before their arrival.
 
-    The sum of ``finish - arrival + 1`` is a lower bound of the total flow time of every schedule,
-    preemptive or not, online or offline.
-
-    Parameters
-    ----------
-    jobs : MapReduceJobs
-        In any order.
-    machines : int
-        At least 1.
-
-    Returns
-    -------
-    ndarray of int64, shape (J,)
-        For jobs without work the step before their arrival.
-
-    Notes
-    -----
-    O(J log J), however many steps. Source: Zheng, Shroff, Sinha 2013, lemma 1.
-    """
+    The sum of ``finish - arrival + 1`` is a lower bound of the total flow time of every schedule, preemptive
+    or not, online or offline. O(J log J), however many steps. Source: Zheng, Shroff, Sinha 2013, lemma 1."""
     columns, order = _in_order(jobs)
     finish = np.empty(len(jobs), dtype=np.int64)
     finish[order], _ = _core.srpt_finish(*columns, machines=checked_machines(machines))
@@ -80,27 +63,12 @@ def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
 
 
 def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) -> tuple[int, int]:
-    """Two lower bounds of the total flow time [steps] of every schedule.
+    """Two lower bounds of the total flow time [steps] of every schedule: that of `srpt_finish`, and a larger
+    one.
 
-    Parameters
-    ----------
-    jobs : MapReduceJobs
-        In any order.
-    machines : int
-        At least 1.
-    preemptive : bool
-        Whether reduce tasks may be cut.
-
-    Returns
-    -------
-    tuple of int
-        That of `srpt_finish`, which holds for both kinds of tasks, and a larger one for this kind.
-
-    Notes
-    -----
-    The header of the core's `kernel/flow_time_bounds` says how. O(J log J + tasks). Source: Zheng,
-    Shroff, Sinha 2013, lemma 1; the second is ours.
-    """
+    The second one, which is ours, depends on whether reduce tasks may be cut (``preemptive``); the header of
+    the core's `kernel/flow_time_bounds` says how. O(J log J + tasks). Source: Zheng, Shroff, Sinha 2013,
+    lemma 1."""
     columns, _ = _in_order(jobs)
     count = checked_machines(machines)
     return _core.flow_time_bounds(*columns, machines=count, preemptive=bool(preemptive))
@@ -133,42 +101,36 @@ def run(
         A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
         ``asrpt`` is the paper's algorithm 1, ``unlock`` is ours (docs/slotted.md). ``dsrpt`` is defined only
-        for preemptive reduce tasks. ``srpt`` takes the job with the least work left among the jobs that can
+        for preemptive reduce tasks. ``srpt`` takes the job with the least work left among those that can
         start a task.
-    rng : numpy Generator or seed, optional
-        Draws a stream, and the errors of estimates.
+    rng, records, progress
+        As for `malleable.simulate`.
     estimates : float, "column" or array_like, shape (J,), optional
-        What policies believe of the reduce work of each job. None: the truth. A number: the standard
-        deviation of a log-normal error. ``"column"``: the table's
-        ``reduce_estimate``. An array: work [units]. A stream takes only None and a number. Policies always
-        know the numbers of tasks.
+        Reduce work as policies see it; the numbers of tasks are always known. None: the truth. A number: the
+        standard deviation of a log-normal error. ``"column"``: the table's ``reduce_estimate``. An array:
+        work [units]. A stream takes only None and a number.
     machines : int
         Number of machines. A machine does one unit of work in a step.
     preemptive : bool
-        True: reduce work may be divided among machines and interrupted after every unit. False: a reduce
-        task keeps one machine from its start to its end.
+        True: reduce work may be divided among machines and interrupted after every unit. False: a reduce task
+        keeps one machine to its end.
     horizon : int, optional
-        Last step. Jobs that arrive later are left out, and jobs that have not ended then are only counted.
+        Last step. Later jobs are left out; unfinished ones are only counted.
     underestimates : {"first", "bounce"}
-        How a job counts that has run longer than its estimate. ``"first"``: no work left, so the job goes
-        first. ``"bounce"``: as much work left as it has overrun, at most its estimate, so that other jobs
-        may pass (after SRPT with bounce, Scully, Grosof, Mitzenmacher 2022).
-    records : bool, optional
-        Whether to keep a record of each job; by default for tables only.
+        A job that has run longer than its estimate has no work left and goes first, or as much left as the
+        overrun, at most the estimate, so that others may pass (SRPT with bounce, Scully, Grosof, Mitzenmacher
+        2022).
     bound : bool, optional
-        Whether to compute the lower bound of SRPT; by default for tables only. For a stream this keeps all
-        jobs in memory.
-    progress : callable, optional
-        Called with (jobs that have entered, all jobs) after every chunk; for a stream the second is a mean.
+        Whether to compute the lower bound of SRPT; by default for tables only, because it keeps all jobs in
+        memory.
 
     Returns
     -------
     SimulationResult
-        Times are in steps. Step a begins at time a - 1 and ends at time a, so a job that arrives in step a
-        and ends in step f has a response of f - a + 1. Stretch is response over units of work. ``slowdown``
-        compares the response with the steps that the job would take alone on all machines; its entry k is
-        of jobs of 2^k units to less than 2^(k + 1). After Ctrl-C the result has what was finished, and
-        ``complete`` is false.
+        Times are in steps. Step a begins at time a - 1, so a job that arrives in step a and ends in step f
+        has a response of f - a + 1. Stretch is response over units of work. ``slowdown`` compares the
+        response with the steps that the job would take alone on all machines; entry k is for jobs of 2^k to
+        less than 2^(k + 1) units.
 
     Raises
     ------
@@ -178,15 +140,13 @@ def run(
     Warns
     -----
     RuntimeWarning
-        The load of a stream is 1 or more. The simulation stops at the last step of arrivals, or at the
-        horizon.
+        The load of a stream is 1 or more. The simulation stops at the last step of arrivals, or at the horizon.
 
     Notes
     -----
-    Memory holds a chunk of jobs, the jobs in the system, and the records if they are kept. The header of
-    the core's `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
-    designing provably efficient MapReduce schedulers" (2013), sections III, VI and VII.
-    """
+    Memory holds a chunk of jobs, the jobs in the system, and kept records. The header of the
+    core's `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for designing
+    provably efficient MapReduce schedulers" (2013), sections III, VI and VII."""
     if not isinstance(jobs, MapReduceStream):
         jobs = table_of(jobs, MapReduceJobs)
     policy_of("slotted", policy)
@@ -224,7 +184,7 @@ def run(
 
 
 def _length(jobs: MapReduceJobs | MapReduceStream, machines: int, horizon: Any) -> tuple[int, int]:
-    """The last step, and how many jobs are expected; ValueError for a table that takes for ever."""
+    """The last step, and how many jobs are expected; ValueError for a table that would never end."""
     last = 2 * _LAST_SLOT if horizon is None else check_whole("horizon", horizon, 1, _LAST_SLOT)
     if isinstance(jobs, MapReduceStream):
         if jobs.rate * jobs.mean_work >= machines:
@@ -258,25 +218,12 @@ def efficiency_over_time(
 ) -> dict[str, Floats]:
     """Efficiency ratio up to every step: flow time so far, over that of the SRPT bound so far.
 
-    Parameters
-    ----------
-    result : SimulationResult
-        With records, of these jobs and so many machines.
-    jobs : MapReduceJobs
-    machines : int
-    steps : int, optional
-        Length of the series; up to the last completion by default.
+    ``result`` has records of these ``jobs`` on this many ``machines``; ``steps`` is the length of the series,
+    by default up to the last completion. Returns by policy an array, whose entry t - 1 is for steps 1 to t,
+    NaN before the first arrival.
 
-    Returns
-    -------
-    dict of str to ndarray of float64, shape (steps,)
-        By policy; entry t - 1 is for steps 1 to t, NaN before the first arrival.
-
-    Notes
-    -----
-    A job adds 1 to the flow time in every step in which it is in the system (section III's delay
-    cost). O(J log J + steps). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9.
-    """
+    A job adds 1 to the flow time in every step in which it is in the system (section III's delay cost). O(J
+    log J + steps). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9."""
     records = result.kept_records()
     finishes: dict[str, Integers] = {}
     for policy in result.summary:

@@ -18,7 +18,6 @@ _MOST = 2**60  # what still fits an int64 before the core says what is out of ra
 
 
 def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
-    """Offsets and lengths of lists of tasks."""
     offset, flat = lists_of("reduce", reduce, count, "map", "task lengths")
     try:
         return offset, wholes_of("reduce", flat or np.empty(0, int), len(flat))
@@ -67,8 +66,6 @@ class MapReduceJobs(Table):
     See Also
     --------
     malleable.MapReduceStream : Makes such jobs at random.
-    malleable.SlottedEpoch : Decides about them step by step.
-    malleable.simulate : Runs them.
 
     Notes
     -----
@@ -115,15 +112,8 @@ class MapReduceJobs(Table):
         name: Sequence[str] | None = None,
         reduce_estimate: npt.ArrayLike | None = None,
     ) -> MapReduceJobs:
-        """Jobs from flat columns, without a list for each job.
-
-        Parameters
-        ----------
-        arrival, map, task_offset, task
-            As the attributes.
-        name, reduce_estimate
-            As for `MapReduceJobs`.
-        """
+        """Jobs from flat columns: ``arrival``, ``map``, ``task_offset`` and ``task`` as the attributes,
+        ``name`` and ``reduce_estimate`` as for `MapReduceJobs`."""
         jobs = cls.__new__(cls)
         maps = wholes_of("map", map)
         offset = wholes_of("task_offset", task_offset, len(maps) + 1)
@@ -177,13 +167,7 @@ class MapReduceJobs(Table):
         return work
 
     def take(self, index: npt.ArrayLike) -> MapReduceJobs:
-        """The jobs at these rows, in that order. O(rows + their tasks).
-
-        Parameters
-        ----------
-        index : array_like of int or bool
-            Rows, or a mask.
-        """
+        """The jobs at these rows, in that order; ``index`` are rows, or a mask. O(rows + their tasks)."""
         rows = rows_of(index, len(self))
         first, count = self.task_offset[rows], np.diff(self.task_offset)[rows]
         offset = np.concatenate(([0], np.cumsum(count)))

@@ -1,4 +1,4 @@
-"""Overlapping phases in a scheduler's loop: which jobs map and shuffle now, with how many slots."""
+"""The epoch of overlapping phases: which jobs map and shuffle now, with how many slots."""
 
 from __future__ import annotations
 
@@ -16,29 +16,22 @@ from malleable.validation import WEIGHT, check_amount, checked_choice, shown
 
 
 class TandemDecision(ExplainedDecision):
-    """Slots of each job at the map and the shuffle station from now on; `TandemEpoch.decide` returns it.
+    """Slots of each job at the map and the shuffle station from now on.
+
+    `malleable.epoch.BaseDecision` has the attributes that all decisions share.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n,)
-        Jobs that have slots, and jobs that had slots until now. First come the jobs with map slots, in the
-        policy's order, then jobs that only shuffle, then jobs that have lost their slots.
+        First the jobs with map slots, in the policy's order, then jobs that only shuffle, then jobs that have
+        lost their slots.
     slots : ndarray of int64, shape (n, 2)
-        Map slots and shuffle slots of each job: its shares, rounded to whole slots. Slots that remain after
-        rounding down go to the jobs with the largest fractions. The sum of a station is rounded up.
-    changed : ndarray of bool, shape (n,)
-        Whether the slots of the job differ from those of the decision before (a new job had 0).
-    now : float
-        Time of the decision [s].
+        Map and shuffle slots: `share` rounded down, and the rest to the largest fractions. The sum of a station
+        is rounded up.
     share : ndarray of float64, shape (n, 2)
-        Parts of the map station and of the shuffle station that each job gets. The parts of a station add
-        up to 1 at most.
+        Parts of both stations that each job gets; those of a station add up to 1 at most.
     order : (ndarray of int64, ndarray of int64)
-        With a period: for each station, ids of the jobs that wait there. The first of them should get the
-        first slot that becomes free before the next decision. Empty without a period.
-    overloaded : bool
-        With a period: whether the jobs that keep coming need more whole slot-periods of a station than
-        there are. (A slot-period is one slot, held for one period.)
+        One order for each station.
     rule : str
         The rule that decided: the policy.
 
@@ -67,31 +60,28 @@ class TandemDecision(ExplainedDecision):
 class TandemEpoch(BaseEpoch):
     """Decides which jobs map and which jobs shuffle, from the work left of every job.
 
-    There are two stations: all map slots, and all shuffle slots. The two phases of a job overlap, because a
-    job can shuffle what it has mapped. The decisions are those of the tandem queue in `malleable.simulate`,
-    in which a job can use a whole station. If a job cannot, slots that it leaves go to the next jobs in the
-    order.
+    There are two stations: all map slots, and all shuffle slots. The phases of a job overlap, because a job
+    can shuffle what it has mapped. The decisions are those of the tandem queue in `malleable.simulate`, in
+    which a job can use a whole station; slots that a job cannot use go to the next jobs in the order.
 
     Parameters
     ----------
     slots : (int, int)
         Map and shuffle slots, each from 0 to 2^50; `decide` can change them.
     policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
-        Which job goes first. ``max-srpt``: at both stations the job whose larger phase has the least work
-        left. ``split-srpt``: each station is divided between jobs with more map work and jobs with more
-        shuffle work, and each part goes by work left. ``two-srpt``: at the map station the job with the
-        least map work and a sixteenth of the shuffle work left, at the shuffle station as ``max-srpt``.
-        ``fcfs``: the oldest job.
+        Which job goes first. ``max-srpt``: at both stations the job whose larger phase has the least work left.
+        ``split-srpt``: each station is divided between jobs with more map work and jobs with more shuffle work,
+        each part by work left. ``two-srpt``: at the map station the least map work and a sixteenth of the
+        shuffle work left, at the shuffle station as ``max-srpt``. ``fcfs``: the oldest job.
     conserving : bool
-        True: slots that a job cannot use go to other jobs. False: they stay idle, as in the paper (for
-        ``max-srpt``, ``split-srpt`` and ``fcfs``).
+        True: slots that a job cannot use go to other jobs. False: they idle, as in the paper (for ``max-srpt``,
+        ``split-srpt`` and ``fcfs``).
     underestimates : {"first", "bounce"}
-        How a job ranks that has done more of a phase than was estimated. ``first``: nothing of the phase is
-        left, so the job goes first. ``bounce``: as much is left as the job has overrun, at most the
-        estimate, so other jobs may pass.
+        A job that has done more of a phase than was estimated has nothing left and goes first (``first``), or
+        as much left as the overrun, at most the estimate, so that others may pass (``bounce``).
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives another period: 0, or from 1e-12
-        to 1e12. 0: the loop asks again whenever something changes.
+        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
+        0: the loop asks again whenever something changes.
 
     Raises
     ------
@@ -101,15 +91,12 @@ class TandemEpoch(BaseEpoch):
     See Also
     --------
     malleable.MapShuffleJobs : Such jobs as a table.
-    malleable.Epoch : Jobs of one phase.
-    malleable.Scheduler : Map and reduce tasks on nodes.
 
     Notes
     -----
-    Only one thread at a time may use an object; a second one gets a RuntimeError. Ids are never used twice.
-    A wrong call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
-    version only). Epochs are equal if their state is equal. A change takes O(1) for each job. `decide` takes
-    O(J + R log J) if R of J jobs get slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+    A change takes O(1) for each job. `decide` takes O(J + R log J) if R of J jobs get slots.
+    `malleable.epoch.BaseEpoch` says what holds for all epochs. Source: Lin, Wierman, Zhang, Tan 2013, section
+    4.
 
     Examples
     --------
@@ -161,31 +148,20 @@ class TandemEpoch(BaseEpoch):
         max_map_slots: npt.ArrayLike | None = None,
         max_shuffle_slots: npt.ArrayLike | None = None,
     ) -> Integers:
-        """Add jobs.
+        """Add jobs. Returns their ids, shape (J,).
 
         Parameters
         ----------
         map, shuffle : array_like, shape (J,)
-            Work of the two phases, true or estimated: how many seconds the whole station needs for it. 0, or
-            from 1e-12 to 1e15.
+            True or estimated work of the phases, in seconds of the whole station: 0, or from 1e-12 to 1e15.
         arrival : array_like or float, optional
-            When jobs came [s], not after the next decision. ``fcfs`` goes by the arrival. By default the time
-            of the last decision, or of the first one if there was none yet.
+            When jobs came [s], not after the next decision, for ``fcfs``. By default the time of the last
+            decision, or of the first one if there was none yet.
         ready : array_like, optional
-            The shuffle work that can be done now, in seconds of the whole station. By default it follows from
-            the progress of the map phase.
+            Shuffle work that can be done now, in seconds of the whole station; by default by the progress of
+            maps.
         max_map_slots, max_shuffle_slots : array_like, optional
             The most slots that a job can use; no limit by default.
-
-        Returns
-        -------
-        ndarray of int64, shape (J,)
-            Ids.
-
-        Raises
-        ------
-        ValueError
-            Names the field, the first bad row and its value. Nothing has changed then.
         """
         return self._add(
             {
@@ -208,17 +184,16 @@ class TandemEpoch(BaseEpoch):
         max_map_slots: npt.ArrayLike | None = None,
         max_shuffle_slots: npt.ArrayLike | None = None,
     ) -> None:
-        """Tell the work left of jobs, in seconds of the whole station.
-
-        Columns that you leave out stay as they were.
+        """Tell the work left of jobs, by ``ids``, in seconds of the whole station; columns that you leave out
+        stay.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
             As `add` returned them.
         map, shuffle : array_like, optional
-            Work left. ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a
-            phase still runs and by how much it has overrun its estimate.
+            Work left. ``map=0`` says that the map phase has ended. A number below 0 says that a phase still
+            runs, and by how much it has overrun its estimate.
         ready, max_map_slots, max_shuffle_slots : array_like, optional
             As in `add`.
         """
@@ -245,11 +220,10 @@ class TandemEpoch(BaseEpoch):
         slots : (int, int), optional
             New map and shuffle slots, kept from now on; they may be 0.
         period : float, optional
-            Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets no
-            more slots than it can use for the whole period, unless no other job can use them. At the
-            shuffle station the work counts that is ready or becomes ready within the period. If a phase has
-            overrun its estimate, the work left is taken to be a quarter of the work done so far. With a
-            period, shares are whole slots.
+            Seconds for which this decision is held (default: the epoch's ``period``). A job gets slots beyond
+            what it can use for the whole period only if no other job can use them. Shuffle work counts that
+            is ready or becomes ready within the period. For a phase that has overrun its estimate, a quarter
+            of the work done so far is taken to be left. Shares are whole slots.
         """
         moment = check_time("now", now)
         new = None if slots is None else _both(slots)
@@ -258,7 +232,6 @@ class TandemEpoch(BaseEpoch):
 
 
 def _both(slots: Sequence[int]) -> tuple[int, int]:
-    """Slots of both stations; ValueError for anything else."""
     if not isinstance(slots, (tuple, list, np.ndarray)) or len(slots) != 2:
         raise ValueError(f"slots = {shown(slots)}: expected two numbers, (map, shuffle)")
     map_slots, shuffle_slots = (check_slots(n, f"slots[{k}]", 0) for k, n in enumerate(slots))

@@ -63,7 +63,7 @@ _Jobs = MapShuffleJobs | MapShuffleStream
 
 
 class _Plan(NamedTuple):
-    """A policy as the core knows it, with the orders of both stations where they are given."""
+    """A policy as the core knows it, with the orders of both stations if they are given."""
 
     policy: str
     places: Sequence[Floats] = ()
@@ -111,24 +111,12 @@ def lower_bound(
 
 
 def batch_guarantee(policy: str, map: npt.ArrayLike, shuffle: npt.ArrayLike) -> float:
-    """How many times the least total response of a batch a policy can need at most.
+    """How many times the least total response of a batch a policy (``max-srpt``, ``split-srpt``, ``best``)
+    can need at most.
 
-    Parameters
-    ----------
-    policy : {"max-srpt", "split-srpt", "best"}
-    map, shuffle : array_like, shape (J,)
-        Sizes in seconds at full speed; jobs with neither do not count.
-
-    Returns
-    -------
-    float
-        2 a / (1 + a) for MaxSRPT with a the largest imbalance max(x / y, y / x), 1 + 1 / b for
-        SplitSRPT with b the least one, the smaller of both for ``best``; at most 2.
-
-    Notes
-    -----
-    O(J). Source: Lin et al. 2013, corollaries 4 and 6.
-    """
+    2 a / (1 + a) for MaxSRPT, with a the largest imbalance max(x / y, y / x) of sizes ``map`` and ``shuffle``
+    in seconds at full speed, 1 + 1 / b for SplitSRPT, with b the least one, the smaller of both for ``best``;
+    at most 2. Jobs without work do not count. O(J). Source: Lin et al. 2013, corollaries 4 and 6."""
     checked_choice("policy", policy, ("max-srpt", "split-srpt", "best"))
     x, y = np.asarray(map, dtype=np.float64), np.asarray(shuffle, dtype=np.float64)
     large, small = np.maximum(x, y), np.minimum(x, y)
@@ -142,7 +130,7 @@ def batch_guarantee(policy: str, map: npt.ArrayLike, shuffle: npt.ArrayLike) -> 
 
 
 def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget: Any) -> _Plan:
-    """What ``best`` and ``makespan`` plan for a batch from the sizes that they see."""
+    """The plan of ``best`` and ``makespan`` for a batch, from the sizes that they see."""
     if policy not in BATCH_POLICIES:
         return _Plan(policy)
     tries = check_count("effort", effort)
@@ -177,14 +165,8 @@ def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
 
 
 def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
-    """Map and shuffle capacity at which a table's work takes this part of the time between its first
-    and its last arrival, at both stations.
-
-    Raises
-    ------
-    ValueError
-        A load that is not above 0, jobs that arrive together, or a phase without work.
-    """
+    """Map and shuffle capacity at which a table's work takes this part of the time between its first and its
+    last arrival, at both stations. ValueError if that is impossible."""
     target = checked_positive("load", load)
     span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
     totals = float(jobs.map.sum()), float(jobs.shuffle.sum())
@@ -232,76 +214,63 @@ def run(
         A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : str
         One of `POLICIES` or `BATCH_POLICIES`. With ``k-lps`` the ``k`` oldest jobs share the map station
-        (with ``k=1`` maps run in the order of arrival beside a shared shuffle, the paper's figure 4). With
-        all three kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min).
-        ``two-srpt`` is ours (docs/tandem.md). For a batch, ``best`` compares plans by SRPT and searches near
-        the best of them, and ``makespan`` makes the makespan as small as possible (section 3.1).
-    rng : numpy Generator or seed, optional
-        Draws a stream, and the errors of estimates.
+        (``k=1``: maps in the order of arrival beside a shared shuffle, the paper's figure 4). With the three
+        kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min). ``two-srpt``
+        is ours (docs/tandem.md). For a batch, ``best`` compares plans by SRPT and searches near the best, and
+        ``makespan`` makes the makespan as small as possible (section 3.1).
+    rng, records, progress
+        As for `malleable.simulate`.
     estimates : float, "column" or pair of array_like, optional
-        What policies believe of the map and shuffle sizes of each job. None: the truth. A number: the
-        standard deviation of the logarithm of independent errors. ``"column"``: the table's columns of
-        estimates. A pair: two arrays. Policies that do not look at sizes do not change.
+        Sizes as policies see them. None: the truth. A number: the standard deviation of independent log-normal
+        errors. ``"column"``: the table's columns of estimates. A pair: two arrays.
     map_capacity, shuffle_capacity : float
         Work that each station does in a second.
     load : float, optional
-        Takes the place of both capacities: they are chosen so that the work of the whole table takes this
-        part of the time between the first and the last arrival.
+        Instead of both capacities: the work of the whole table takes this part of the time between the first
+        and the last arrival.
     overlap : bool
-        True: the phases of a job overlap. False: a traditional tandem queue, in which the shuffle of a job
-        starts when its map phase has ended.
-    records : bool, optional
-        Whether to keep a record of each job; by default for tables only.
+        False: a traditional tandem queue, in which a shuffle starts when the job's map phase has ended.
     horizon : float, optional
-        The simulation stops at this time [s]. Jobs that arrive later are left out, and jobs that have not
-        ended then are only counted.
+        The simulation stops at this time [s]. Later jobs are left out; unfinished ones are only counted.
     bound : bool
         Whether to compute the lower bound, too.
     underestimates : {"first", "bounce"}
-        How a job counts that has done more of a phase than was estimated. ``"first"``: nothing of this phase
-        is left, so the job goes first. ``"bounce"``: as much is left as it has overrun, at most the estimate,
-        so that other jobs may pass (after SRPT with bounce: Scully, Grosof, Mitzenmacher, "Uniform bounds
-        for scheduling with job size estimates", ITCS 2022).
+        As for `malleable.TandemEpoch`; ``bounce`` after SRPT with bounce: Scully, Grosof, Mitzenmacher,
+        "Uniform bounds for scheduling with job size estimates", ITCS 2022.
     effort : int
         For ``best``: how many candidates it tries after the fixed plans.
     budget : float, optional
-        For ``best``: the most seconds that it may take. It looks at the clock between candidates.
+        For ``best``: the most seconds that it may take, checked between candidates.
     times : array_like, shape (T,), optional
-        Times [s] that increase, at which ``result.series`` says what is left of every job of a table. It has
-        ``time``, and of shape (T, J) ``map_left``, ``shuffle_left`` and ``ready`` (the part of
-        ``shuffle_left`` whose map work is done). They are NaN before a job comes. Times after ``horizon``
-        are left out. With ``times`` the queue is simulated twice.
-    progress : callable, optional
-        Called with (jobs that have entered, all jobs) after every chunk.
+        Increasing times [s], at which ``result.series`` says what is left of every job of a table: ``time``,
+        and of shape (T, J) ``map_left``, ``shuffle_left`` and ``ready`` (the part of ``shuffle_left`` whose
+        map work is done); NaN before a job comes. Times after ``horizon`` are left out. The queue is then
+        simulated twice.
     **station
-        ``k`` [100]: of ``k-lps``. ``conserving`` [True]: capacity that the first job (MaxSRPT, FCFS) or the
-        class (SplitSRPT) cannot use goes to other jobs. False: it idles, as in the algorithms that the
-        paper prints. With all other policies such capacity always goes to other jobs.
+        ``k`` [100]: of ``k-lps``. ``conserving`` [True]: as for `malleable.TandemEpoch`; other policies
+        always conserve.
 
     Returns
     -------
     SimulationResult
-        After Ctrl-C it has what was finished, and ``complete`` is false. For a batch whose sizes are known,
-        ``summary["guarantee"]`` is the number that `batch_guarantee` gives.
+        For a batch whose sizes are known, ``summary["guarantee"]`` is that of `batch_guarantee`.
 
     Raises
     ------
     ValueError
-        An unknown policy, a value out of its range, weights of 0 with ``wps``, jobs that arrive at
-        different times with ``best`` or ``makespan``.
+        An unknown policy, a value out of its range, weights of 0 with ``wps``, jobs that arrive at different
+        times with ``best`` or ``makespan``.
 
     Warns
     -----
     RuntimeWarning
-        The load of a stream, or ``load``, is 1 or more. The simulation stops at the last arrival, or at the
-        horizon.
+        The load is 1 or more. The simulation stops at the last arrival, or at the horizon.
 
     Notes
     -----
-    Events are exact: there are no time steps. The header of the core's `sim/tandem` gives costs. Memory
-    holds a chunk of jobs, the jobs in the system, and the records if they are kept. Source: Lin, Wierman,
-    Zhang, Tan, "Joint optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5.
-    """
+    Events are exact: there are no time steps. The header of the core's `sim/tandem` gives costs.
+    Memory holds a chunk of jobs, the jobs in the system, and kept records. Source: Lin, Wierman, Zhang, Tan,
+    "Joint optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5."""
     if not isinstance(jobs, MapShuffleStream):
         jobs = table_of(jobs, MapShuffleJobs)
     _check_policy(policy, jobs)
@@ -358,7 +327,6 @@ def run(
 
 
 def _records(policy: str, jobs: _Jobs, capacity: tuple[float, float], queue: Any) -> Any:
-    """One row a job of a table; a stream keeps none."""
     if not isinstance(jobs, MapShuffleJobs):
         return None
     alone = np.maximum(*_at_speed((jobs.map, jobs.shuffle), capacity))
@@ -366,20 +334,19 @@ def _records(policy: str, jobs: _Jobs, capacity: tuple[float, float], queue: Any
 
 
 def _check_policy(policy: str, jobs: _Jobs) -> None:
-    """ValueError for an unknown one, and for weights of 0 where it divides by them."""
     if policy_of("tandem", policy).shares == "weighted" and isinstance(jobs, MapShuffleJobs):
         refuse("weight", jobs.weight, jobs.weight == 0.0, f"must be above 0 for {policy}")
 
 
 def _guarantee(policy: str, jobs: _Jobs, at_speed: tuple[Floats, ...]) -> dict[str, float]:
-    """What the policy promises of a batch, if anything."""
+    """The guarantee of the policy for a batch, if any."""
     if not (_is_batch(jobs) and _POLICIES[policy].guaranteed):
         return {}
     return {"guarantee": batch_guarantee(policy, *at_speed)}
 
 
 def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> bool:
-    """Whether the queue empties behind the last arrival; a warning if it does not."""
+    """Whether the queue empties after the last arrival; warns if it does not."""
     given = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load
     if given is None or given < 1.0:
         return True
@@ -393,14 +360,13 @@ def _at_speed(sizes: tuple[Floats, ...], capacity: tuple[float, float]) -> tuple
 
 
 def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float:
-    """The floor under the sum of responses: that of SRPT at each station, or of a batch."""
+    """A lower bound on the sum of responses: that of SRPT at each station, or of a batch."""
     if lone is None and isinstance(jobs, MapShuffleJobs):
         return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     return float(lone.total())
 
 
 def _checked_times(jobs: Any, times: npt.ArrayLike) -> Floats:
-    """Increasing times, for a table; ValueError otherwise."""
     if not isinstance(jobs, MapShuffleJobs):
         raise ValueError("times: a stream keeps no series")
     found = floats("times", times).reshape(-1)
@@ -421,26 +387,8 @@ def _left_over_time(
     parts: Iterable[Part],
     feed: Callable[[Any, Part], None],
 ) -> dict[str, Floats]:
-    """What a new queue leaves of each job by these times.
-
-    Parameters
-    ----------
-    queue : TandemQueue
-        Its own, so that looking at it changes no other.
-    jobs : MapShuffleJobs
-    capacity : tuple of float
-        Of both stations.
-    times : ndarray, shape (T,)
-    parts : iterable of Part
-        All jobs by arrival.
-    feed : callable
-        Feeds a part to the queue.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``time``, and of shape (T, J) ``map_left``, ``shuffle_left``, ``ready``. O(T J) and the events.
-    """
+    """What a new queue, so that no other one changes, leaves of each job by ``times``: ``time``, and of
+    shape (T, J) ``map_left``, ``shuffle_left``, ``ready``. O(T J) and the events."""
     row = by_arrival(jobs.arrival)
     unit = np.array([capacity[0], capacity[1], capacity[1]])[:, None]
     left = np.where(jobs.arrival <= times[:, None], 0.0, math.nan)
@@ -448,7 +396,7 @@ def _left_over_time(
     next_time = 0
 
     def look(end: float) -> None:
-        """At the times before ``end``; who arrives at one is in already."""
+        """Before ``end``; a job that arrives at one of the times is counted."""
         nonlocal next_time
         while next_time < len(times) and times[next_time] < end:
             queue.advance(float(times[next_time]))

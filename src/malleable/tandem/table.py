@@ -29,7 +29,6 @@ STREAM_CHUNK = 1 << 18
 
 
 def _column(field: str, values: Any, count: int | None) -> Any:
-    """The table's own copy of a column, checked; None stays."""
     column = floats_of(field, values, count, "map")
     if column is None:
         return None
@@ -66,8 +65,6 @@ class MapShuffleJobs(Table):
     See Also
     --------
     malleable.MapShuffleStream : Makes such jobs at random.
-    malleable.TandemEpoch : Decides about them.
-    malleable.simulate : Runs them.
 
     Notes
     -----
@@ -127,13 +124,7 @@ class MapShuffleJobs(Table):
         return f"MapShuffleJobs({counted(len(self), 'job')})"
 
     def take(self, index: npt.ArrayLike) -> MapShuffleJobs:
-        """The jobs at these rows, in that order. O(rows).
-
-        Parameters
-        ----------
-        index : array_like of int or bool
-            Rows, or a mask.
-        """
+        """The jobs at these rows, in that order; ``index`` are rows, or a mask. O(rows)."""
         rows = rows_of(index, len(self))
         columns: dict[str, Any] = {field: getattr(self, field) for field in _COLUMNS}
         taken = {f: own[rows] for f, own in columns.items() if own is not None}
@@ -164,7 +155,6 @@ class MapShuffleStream:
     See Also
     --------
     malleable.MapShuffleJobs : The tables that it makes.
-    malleable.simulate : Runs them.
 
     Notes
     -----
@@ -195,13 +185,8 @@ class MapShuffleStream:
     _repr_html_ = as_html
 
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapShuffleJobs]:
-        """Tables of jobs one after the other, in the order of arrival. O(1) a job.
-
-        Parameters
-        ----------
-        rng : numpy Generator or seed, optional
-            Draws the jobs; the same seed gives the same jobs.
-        """
+        """Tables of jobs in the order of arrival, drawn with ``rng``; the same seed gives the same jobs. O(1)
+        a job."""
         generator = np.random.default_rng(rng)
         map_variance = math.log1p(self.map_sd**2)
         ratio_variance = math.log1p(self.ratio_sd**2)

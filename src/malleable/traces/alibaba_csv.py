@@ -87,7 +87,6 @@ def _read(file: File) -> Trace:
 
 
 def _flow(found: tuple[str, list[_Task]]) -> Flow:
-    """The flow of a job's tasks; ValueError if they are none."""
     job, tasks = found
     index: dict[int, int] = {}
     names: set[str] = set()

@@ -48,23 +48,20 @@ def jobs(
 ) -> Jobs:
     """One phase of the jobs, whole or as a snapshot.
 
-    A job's work is the time of all its tasks together, its ``max_slots`` their number (at least 1),
-    its arrival counted from the trace's first. Runs of unknown length count with the job's mean;
-    the last block of a job known by its bytes counts by its size. A flow becomes one job with all
-    its work and as many slots as its widest job may use.
+    A job's work is the time of all its tasks together, its ``max_slots`` their number (at least 1), its
+    arrival counts from the trace's first. Runs of unknown length take the job's mean; the last block of bytes
+    counts by its size. A flow becomes one job with all its work and the slots of its widest job.
 
     Parameters
     ----------
     phase : {"map", "reduce"}
         Tables of jobs and flows have no phases.
     at : float, optional
-        Time of a snapshot [s]: only jobs that had come by then and not ended, with the work that was
-        not done (tasks that ran count with their rest) and as many ``max_slots`` as tasks were left;
-        ``size`` is a job's whole work. Where the trace does not know when work was done (`Trace.timed`),
-        jobs have all of it, and a warning says so; a table of jobs says itself what is left.
+        Time of a snapshot [s]: only jobs that had come by then and not ended, with the work and tasks that
+        were left; ``size`` is a job's whole work. If the trace is not `Trace.timed`, jobs have all work, and
+        a warning says so; a table of jobs states what is left.
     keep_zero : bool
-        Keep jobs without work in this phase as jobs of zero work. A snapshot never has them where
-        the trace is `Trace.timed`.
+        Keep jobs without work in this phase, except in a snapshot of a `Trace.timed`.
     **assumed
         `Trace.assumptions`: ``block_bytes``, ``task_seconds``, ``reduce_bytes``, ``reduce_seconds`` (bytes
         become tasks); ``reduce_from``: "start", "shuffled" (default) or "sorted", where the counted
@@ -74,8 +71,8 @@ def jobs(
     Raises
     ------
     ValueError
-        No such phase; a job with tasks none of which has a known time (unless ``skip_bad``); an
-        assumption that does not apply.
+        No such phase; a job whose tasks have no known time (unless ``skip_bad``); an assumption that does not
+        apply.
     """
     checked_choice("phase", phase, ("map", "reduce"))
     if at is not None and not math.isfinite(at):
@@ -123,27 +120,15 @@ def _whole_flows(trace: Trace, at: float | None, values: Mapping[str, Any]) -> J
 
 
 def _of_each(table: Jobs | Flows) -> dict[str, Any]:
-    """What jobs and flows have in common."""
     fields = ("arrival", "weight", "deadline", "sla", "name")
     return {field: getattr(table, field) for field in fields}
 
 
 def flows(trace: Trace, **assumed: Any) -> Flows:
-    """Flows: the trace's own, or one for each job.
+    """Flows: the trace's own, or one for each job; arguments and errors as of `Trace.jobs`.
 
-    A job with two phases becomes a flow of ``map`` and, where it has reduce tasks, ``reduce`` after
-    it; one with a single phase a flow of one job. Work and slots are those of `Trace.jobs`.
-
-    Parameters
-    ----------
-    **assumed
-        As of `Trace.jobs`.
-
-    Raises
-    ------
-    ValueError
-        As `Trace.jobs`.
-    """
+    A job with two phases becomes a flow of ``map`` and, if it has reduce tasks, ``reduce`` after it; a job
+    with one phase a flow of one job. Assumptions are ``assumed``."""
     values = given(trace, "flows", assumed)
     if isinstance(trace.table, Flows):
         return trace.table
@@ -181,21 +166,10 @@ def _own_flows(trace: Trace, values: Mapping[str, Any]) -> Flows:
 def map_shuffle(trace: Trace, **assumed: Any) -> MapShuffleJobs:
     """Jobs of overlapping map and shuffle phases.
 
-    Map is the work of the map phase [slot-seconds], shuffle the bytes that reduce tasks copied over
-    ``shuffle_rate`` (bytes rather than times, because a first-wave reducer's shuffle contains its
-    waiting for the maps). Where the trace knows bytes only, map is its input over ``map_rate``.
-
-    Parameters
-    ----------
-    **assumed
-        `Trace.assumptions`: ``map_rate``, ``shuffle_rate`` [bytes a second at capacity 1].
-
-    Raises
-    ------
-    ValueError
-        The trace knows nothing of what its jobs shuffle; a job whose bytes are unknown (unless
-        ``skip_bad``).
-    """
+    Map is the work of the map phase [slot-seconds], or the input over ``map_rate`` if the trace has bytes
+    only. Shuffle is the bytes that reduce tasks copied over ``shuffle_rate``, because the time of a
+    first-wave reducer contains its waiting. ``assumed`` are these rates [bytes a second at capacity 1].
+    ValueError if the trace has no shuffled bytes, or a job lacks them (unless ``skip_bad``)."""
     values = given(trace, "map_shuffle", assumed)
     if isinstance(trace.table, MapShuffleJobs):
         return trace.table
@@ -215,27 +189,14 @@ def map_shuffle(trace: Trace, **assumed: Any) -> MapShuffleJobs:
 
 
 def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapReduceJobs:
-    """Jobs of map and reduce tasks in slots of time.
+    """Jobs of map and reduce tasks in steps. The first job comes in step 1.
 
-    A map task takes one slot whatever its time was, a reduce task the slots that its time fills,
-    rounded up; the first job comes in slot 1.
-
-    Parameters
-    ----------
-    slot : float, optional
-        Length of a slot [s]: the mean time of the map tasks by default; 20 s where the trace knows
-        bytes only. A table of such jobs counts slots itself.
-    **assumed
-        `Trace.assumptions`. Bytes only: a map task for each ``block_bytes`` and a reduce task for each
-        ``reduce_bytes``, of ``reduce_seconds``; what is left over makes one more, shorter task.
-        ``reduce_from`` as of `Trace.jobs`.
-
-    Raises
-    ------
-    ValueError
-        The trace knows no tasks, or none from which to take a slot's length; a job with tasks none
-        of which has a known time (unless ``skip_bad``).
-    """
+    A map task takes one step of ``slot`` seconds (by default the mean time of the map tasks; 20 s if the
+    trace has bytes only), a reduce task the steps of its time, rounded up. A table of such jobs has steps
+    already. ``assumed`` for bytes: a map task for each ``block_bytes`` and a reduce task for each
+    ``reduce_bytes``, of ``reduce_seconds``; the rest makes one more, shorter task. ``reduce_from`` as of
+    `Trace.jobs`. ValueError if the trace has no tasks, or none from which to take a step's length, or a job
+    whose tasks have no known time (unless ``skip_bad``)."""
     values = given(trace, "map_reduce", assumed)
     length = None if slot is None else checked_positive("slot", slot)
     if isinstance(trace.table, MapReduceJobs):
@@ -283,13 +244,11 @@ def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> Ma
 
 
 def _slots_of(seconds: Floats, slot: float) -> Integers:
-    """The slots in which these times lie, the first time being in slot 1."""
     first = float(seconds.min()) if len(seconds) else 0.0
     return _whole("arrival", np.floor((seconds - first) / slot) + 1)
 
 
 def _whole(field: str, values: Floats) -> Integers:
-    """Whole numbers as integers, which have to hold them."""
     for row in np.flatnonzero(~(np.abs(values) < 2.0**60))[:1]:
         raise ValueError(f"{field}[{row}] = {values[row]:g}: more than 2^60 slots or units")
     return values.astype(np.int64)
@@ -313,11 +272,11 @@ def _units(work: Floats) -> Integers:
 def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
     """Jobs of single tasks, for a cluster of nodes.
 
-    A task takes the time of its first run that succeeded, and the job's mean where that is unknown;
-    a reduce task what was left of it after its shuffle, and every reduce task of a job copies for the
-    job's mean time from the later of its own start and the end of the job's last map to its shuffle's
-    end. Jobs of flows have map tasks only and wait for their parents. Jobs without tasks are done
-    when they arrive. Jobs of Slurm and SWF logs are rigid (see ``width`` of `ClusterJobs`).
+    A task takes the time of its first run that succeeded, or the job's mean; a reduce task the rest after its
+    shuffle. Every reduce task of a job copies for the job's mean time from the later of its own start and the
+    end of the last map to the end of its shuffle. Jobs of flows have map tasks only and wait for their
+    parents. Jobs without tasks are done when they arrive. Jobs of Slurm and SWF logs are rigid (see ``width``
+    of `ClusterJobs`).
 
     Parameters
     ----------
@@ -383,7 +342,6 @@ def task_rows(trace: Trace) -> Integers:
 
 
 def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Number of tasks of a phase and their times, one a job or a list a job."""
     found = part(trace, phase)
     counts: Any
     seconds: Any
@@ -419,7 +377,6 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
 def _copying(
     trace: Trace, reduce: Phase, rows: Integers, reduces: Any, values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the reduce tasks of each job copy, and for how long."""
     if trace.bytes_only:
         copied = np.divide(reduce.bytes[rows], reduces, out=np.zeros(len(rows)), where=reduces > 0)
         seconds, block = copied / values["shuffle_rate"], values["block_bytes"]

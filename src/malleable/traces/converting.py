@@ -75,12 +75,7 @@ _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": Clu
 
 
 def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
-    """What a converter takes for granted where the trace does not say it: names and defaults.
-
-    Parameters
-    ----------
-    converter : {"jobs", "flows", "map_shuffle", "map_reduce", "tasks"}
-    """
+    """What ``converter`` assumes if the trace does not say it: names and defaults."""
     reduce = trace.reduce
     if isinstance(trace.table, _OWN.get(converter, (Jobs, Flows))):
         return {}
@@ -115,7 +110,6 @@ def given(trace: Trace, converter: str, assumed: Mapping[str, Any]) -> dict[str,
 
 
 def part(trace: Trace, phase: str) -> Phase:
-    """A phase; ValueError if the trace has none of that name."""
     found: Phase | None = getattr(trace, phase)
     if found is None:
         raise ValueError(f"a {trace.format} has no {phase} phase")
@@ -123,12 +117,11 @@ def part(trace: Trace, phase: str) -> Phase:
 
 
 def begin(phase: str, values: Mapping[str, Any]) -> str:
-    """The step from which the runs of a phase count."""
     return str(values.get("reduce_from", "start")) if phase == "reduce" else "start"
 
 
 def untimed(trace: Trace, phase: str, first: str = "start") -> dict[int, str]:
-    """Jobs with tasks in a phase none of which has a known time, and what to tell of them."""
+    """Jobs with tasks of a phase of which none has a known time, and the message about them."""
     if getattr(trace, phase) is None:
         return {}
     found = part(trace, phase).untimed(first)
@@ -138,10 +131,8 @@ def untimed(trace: Trace, phase: str, first: str = "start") -> dict[int, str]:
 
 
 def usable(trace: Trace, faults: Mapping[int, str]) -> Integers:
-    """Rows with all that a converter needs; those of ``faults`` are malformed records.
-
-    Jobs that are not `Trace.known` are left out. Of a flow no job can be left out.
-    """
+    """Rows with all that a converter needs; those of ``faults`` are malformed records. Jobs that are not
+    `Trace.known` are left out; of a flow no job can be."""
     bad = BadRecords(trace.skip_bad and trace.flow is None)
     for row, reason in sorted(faults.items()):
         bad.add(f"job {row if trace.name is None else trace.name[row]}: {reason}")
@@ -164,18 +155,17 @@ def left_out(trace: Trace, rows: Integers) -> str:
 
 
 def zero(trace: Trace, rows: Any = slice(None)) -> float:
-    """What counts as 0 on the trace's clock where these jobs are all."""
+    """What counts as 0 on the trace's clock if these are all jobs."""
     times = trace.arrival[rows]
     return float(times.min()) if trace.wall and len(times) else 0.0
 
 
 def moments(trace: Trace, times: Floats, origin: float) -> Floats:
-    """Times of the trace's clock in seconds after another of its times."""
+    """Times of the trace's clock as seconds after another of its times."""
     return (times - origin) / trace.per_second
 
 
 def take(trace: Trace, rows: Integers, *fields: str) -> dict[str, Any]:
-    """Columns of these jobs that the trace has."""
     found: dict[str, Any] = {}
     for name in fields:
         column = getattr(trace, name)

@@ -24,7 +24,6 @@ _OBJECT = "{}: expected an object"
 
 
 def _items(entry: Any, key: str, keys: tuple[str, ...]) -> list[Any]:
-    """A list of an object that has no other keys."""
     check_keys("", of_kind(entry, dict, _OBJECT), keys)
     return of_kind(entry.get(key), list, f"{key} = {{}}: expected a list")
 
@@ -97,8 +96,6 @@ def read_flows(source: Source, *, skip_bad: bool = False, max_size: int | None =
     See Also
     --------
     malleable.Flows : What is returned.
-    malleable.write_flows : Writes such a file.
-    malleable.read : Traces of any format.
 
     Notes
     -----
@@ -116,7 +113,6 @@ def read_flows(source: Source, *, skip_bad: bool = False, max_size: int | None =
 
 
 def _said(**values: tuple[Any, Any]) -> dict[str, Any]:
-    """Those values that are not their default, which stands beside them."""
     return {key: value for key, (value, default) in values.items() if value != default}
 
 
@@ -166,7 +162,6 @@ def write_flows(
     See Also
     --------
     malleable.read_flows : Reads the file again.
-    malleable.Flows : The table.
 
     Examples
     --------

@@ -1,8 +1,6 @@
-"""Reading a trace of any format: each format is one file of this folder and known by its content.
-
-A file registers its format with `register`, and `_MODULES` names the file; nothing else knows it.
-A folder is the parts of a Spark event log, or logs of one format.
-"""
+"""Reading a trace of any format: each format is a file of this folder, known by its content. It registers
+with `register`, and `_MODULES` names it. A folder is the parts of a Spark event log, or logs of one
+format."""
 
 from __future__ import annotations
 
@@ -46,20 +44,9 @@ _PART = re.compile(r"events_([0-9]{1,9})_")
 
 
 class Head:
-    """The first 4096 bytes of a file, unpacked; the last character and line may be cut.
-
-    Attributes
-    ----------
-    data : bytes
-    text : str
-        From the first character that is no space; wrong bytes are replaced.
-    line : str
-        The first line of ``text``.
-    cells : list of str
-        Of ``line`` as a line of CSV.
-    is_object : bool
-        Whether the file begins as a JSON object does.
-    """
+    """The first 4096 bytes of a file, unpacked; the last character and line may be cut. ``text`` begins with
+    the first character that is no space, ``line`` is its first line, ``cells`` are that as CSV,
+    ``is_object`` says whether it begins like a JSON object."""
 
     def __init__(self, data: bytes, columns: Mapping[str, str] | None = None) -> None:
         self.data = data
@@ -76,24 +63,10 @@ class Head:
 
 @dataclass(frozen=True)
 class File:
-    """A file that a format reads, unpacked and within ``max_size``.
-
-    Attributes
-    ----------
-    stream : binary stream
-    where : str
-        Its name; `read` puts it before what a ValueError says.
-    bad : BadRecords
-        Takes malformed records, each with its place in the file.
-    max_size : int or None
-        Of what it has written out.
-    path : Path or None
-        None for a file object.
-    columns : mapping
-        What `read` is told of columns: the name here, and the name in the file or "".
-    slots_from : str or None
-        The resource that counts as slots.
-    """
+    """A file that a format reads, unpacked and within ``max_size``: a ``stream``, its name ``where``, which
+    `read` puts before errors, ``bad`` for malformed records, ``path`` (None for a file object),
+    ``columns`` (the name here, and the name in the file or "") and ``slots_from`` (the resource that
+    counts as slots)."""
 
     stream: BinaryIO
     where: str
@@ -104,11 +77,10 @@ class File:
     slots_from: str | None
 
     def text(self) -> AbstractContextManager[TextIO]:
-        """The file as UTF-8 text."""
         return as_text(self.stream, self.where)
 
     def lines(self) -> Generator[tuple[int, str]]:
-        """Lines that are not blank with their numbers; where packed data are damaged goes to ``bad``."""
+        """Non-blank lines with their numbers; damage of packed data goes to ``bad``."""
         number = 0
         with self.text() as text:
             try:
@@ -121,10 +93,8 @@ class File:
     def records(
         self, parse: Callable[[Any], Record | None], lines: Any = None, noun: str = "line"
     ) -> Iterator[Record]:
-        """What ``parse`` makes of each line, or of these with numbers, without None.
-
-        ValueErrors go to ``bad``, with the ``noun`` and the number.
-        """
+        """Results of ``parse`` for each line, or for these with numbers, without None. ValueErrors go to
+        ``bad``, with ``noun`` and number."""
         for number, line in self.lines() if lines is None else lines:
             try:
                 found = parse(line)
@@ -135,17 +105,14 @@ class File:
                 yield found
 
     def json(self) -> Any:
-        """The whole file as one JSON value."""
         with self.text() as text:
             return parse_json(text.read())
 
     def whole(
         self, records: list[Record], build: Callable[[list[Record]], Table], noun: str
     ) -> Table:
-        """The table that ``build`` makes of all records; with ``skip_bad``, of the records that it takes.
-
-        Where it refuses some, halves are tried until the malformed ones stand alone.
-        """
+        """The table that ``build`` makes of all records; with ``skip_bad``, of all that `build` takes: halves
+        are tried until the malformed ones are alone."""
         before = self.bad.count
         try:
             made, good = build(records), len(records)
@@ -178,8 +145,6 @@ class File:
 
 
 class Format(NamedTuple):
-    """A registered format."""
-
     name: str
     looks: Callable[[Head], bool]
     read: Callable[[File], Trace]
@@ -190,7 +155,7 @@ _FRAMES: list[Callable[[Any], Trace]] = []
 
 
 def register(name: str, looks: Callable[[Head], bool], read: Callable[[File], Trace]) -> None:
-    """Make a format known: its name, whether a head looks like it, and how to read a `File`."""
+    """Register a format: its name, whether a head looks like it, and how to read a `File`."""
     _FORMATS[read.__module__] = Format(name, looks, read)
 
 
@@ -322,8 +287,6 @@ def read(
     See Also
     --------
     malleable.read_jobs : A table of divisible jobs.
-    malleable.read_flows : A table of flows.
-    malleable.Trace : What is returned.
 
     Notes
     -----
@@ -361,11 +324,8 @@ def read(
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The files of a rolling log in their order, from the last one that is compacted on.
-
-    Their names are ``events_NUMBER_APPLICATION``, with ``.compact`` and the name of a codec behind.
-    ValueError if there are none, or if one is missing.
-    """
+    """The files of a rolling log in order, from the last compacted one on: ``events_NUMBER_APPLICATION``,
+    with ``.compact`` and a codec's name. ValueError if there are none, or one is missing."""
     found: dict[int, Path] = {}
     first = 0
     for path in sorted(folder.iterdir()):
@@ -389,7 +349,6 @@ def parts_of(folder: Path) -> list[Path]:
 
 
 def is_part(path: Path) -> bool:
-    """Whether a file is called as a part of a rolling log is."""
     return _PART.match(path.name) is not None and path.is_file()
 
 

@@ -93,8 +93,6 @@ def _read(file: File) -> Trace:
 
 
 class _Job:
-    """What the events of a job, in the order of time, come to."""
-
     __slots__ = ("arrival", "done", "finished", "last", "latest", "started")
 
     def __init__(self) -> None:

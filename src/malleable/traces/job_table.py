@@ -1,8 +1,6 @@
-"""Tables of jobs of every model: CSV with a header, Parquet, or a data frame; and job tables as CSV again.
-
-The header says of which model a table is (`_TABLES`); columns are the parameters of the model's table. The name
-of a column says how its cells are read (`_CELLS`), and a blank cell is the parameter's default.
-"""
+"""Tables of jobs of every model: CSV with a header, Parquet, or a data frame; and job tables as CSV. The
+header shows the model (`_TABLES`), whose parameters are the columns. The name of a column says how its
+cells are read (`_CELLS`); a blank cell is the default."""
 
 from __future__ import annotations
 
@@ -113,15 +111,12 @@ _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots
 
 
 class _Table(NamedTuple):
-    """A model's table: what it is called, what makes it, and the columns that tell it from others, if any."""
-
     name: str
     make: Callable[..., Any]
     told: Sequence[str] = ()
 
     @property
     def columns(self) -> list[str]:
-        """All that a file may have; lists of words, and what the table itself knows, are none."""
         known = inspect.signature(self.make).parameters
         return [name for name in known if name not in ("rate", "after", "flow", "size")]
 
@@ -194,7 +189,6 @@ def _spread(fields: dict[str, list[Any]]) -> None:
 
 
 def _build(of: _Table, header: Sequence[str], rows: Sequence[tuple[int, Sequence[Any]]]) -> Any:
-    """The table of numbered rows."""
     for row, cells in rows:
         if len(cells) != len(header):
             raise ValueError(f"row {row}: {len(cells)} cells, but the header has {len(header)}")
@@ -217,7 +211,6 @@ def _between(header: str) -> str:
 
 
 def _rows(stream: Any, where: str, max_size: int | None, bad: BadRecords | None = None) -> _Rows:
-    """Header and rows of a file; where packed data are damaged goes to ``bad``."""
     if stream.peek(4)[:4] == PARQUET_MAGIC:
         return _of_columns(parquet_columns(stream, where, max_size))
     with as_text(stream, where) as text:
@@ -254,13 +247,8 @@ def _made(table: _Rows, of: _Table, file: File | None = None) -> Any:
 
 
 def table_of(given: Any, *kinds: type, field: str = "jobs") -> Any:
-    """A table of one of these kinds: as it is, or the one of a data frame, or of a dict of its arguments.
-
-    Raises
-    ------
-    ValueError
-        None of these, or columns that the table does not have (with the nearest name that it has).
-    """
+    """A table of one of these kinds: itself, or of a data frame, or of a dict of its arguments. ValueError
+    for others, and for columns that the table does not have (with the nearest known name)."""
     if isinstance(given, kinds):
         return given
     known = [each for each in (_FLOWS, *_TABLES) if each.make in kinds]
@@ -314,8 +302,6 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     See Also
     --------
     malleable.Jobs : What is returned.
-    malleable.write_jobs : Writes such a file.
-    malleable.read : Traces of any format.
 
     Notes
     -----
@@ -413,7 +399,6 @@ def write_jobs(
     See Also
     --------
     malleable.read_jobs : Reads the file again.
-    malleable.Jobs : The table.
 
     Notes
     -----

@@ -1,9 +1,6 @@
-"""Several traces of one format as one: weeks of a log, the applications of a folder.
-
-Jobs stand by arrival, ties in the order of the traces. A job that two traces have (the same name and the same
-arrival: one that was under way when a log was cut) counts once, as the last of them knows it. Names of flows
-that occur twice are told apart by the name of the file. O(jobs + runs).
-"""
+"""Several traces of one format as one: weeks of a log, the applications of a folder. Jobs stand by arrival,
+ties in the order of the traces. A job that two traces have (name and arrival) counts once, as the last of
+them has it. Names of flows that occur twice get the name of the file. O(jobs + runs)."""
 
 from __future__ import annotations
 
@@ -32,14 +29,8 @@ _OF_JOBS = ("tasks", "work", "bytes")
 
 
 def merged(traces: Sequence[Trace]) -> Trace:
-    """One trace of all jobs.
-
-    Raises
-    ------
-    ValueError
-        Traces of several formats; tables, which are one file each; logs of which some do not know what others
-        do.
-    """
+    """One trace of all jobs. ValueError: several formats; tables, which are one file each; logs that know
+    different things."""
     first = traces[0]
     if len(traces) == 1:
         return first
@@ -74,10 +65,8 @@ Window = tuple[str | None, str | None]
 
 
 def between(trace: Trace, since: str | None, until: str | None) -> Trace:
-    """The jobs that came within a window; its end is not in it.
-
-    ValueError for a table, for what is no time, for a date if the trace's clock has none, and if no job came.
-    """
+    """The jobs that came from ``since`` to before ``until``. ValueError for a table, for what is no time, for
+    a date if the trace's clock has none, and if no job came."""
     if since is until is None:
         return trace
     if trace.table is not None:
@@ -95,7 +84,6 @@ def between(trace: Trace, since: str | None, until: str | None) -> Trace:
 
 
 def _at(trace: Trace, option: str, text: str) -> float:
-    """A time on the trace's clock."""
     try:
         return float(trace.arrival[0]) + float(text) * trace.per_second
     except ValueError:
@@ -138,7 +126,6 @@ def _add_widths(phases: list[Any], has: Sequence[set[str]]) -> None:
 
 
 def _check_alike(traces: Sequence[Trace], has: Sequence[set[str]]) -> None:
-    """ValueError where traces do not know the same of their tasks."""
     for trace, own in zip(traces, has, strict=True):
         for field in sorted(own ^ has[0]):
             raise ValueError(
@@ -217,7 +204,6 @@ def _order(trace: Trace) -> Integers:
 
 
 def _taken(trace: Trace, order: Integers) -> Trace:
-    """These rows in this order."""
     changed: dict[str, Any] = {
         name: _picked(getattr(trace, name), order) for name in ("arrival", "name", *_UNSAID)
     }
@@ -234,14 +220,12 @@ def _taken(trace: Trace, order: Integers) -> Trace:
 
 
 def _picked(column: Any, rows: Integers) -> Any:
-    """These rows of an array or a list; None: there is no such column."""
     if isinstance(column, np.ndarray):
         return column[rows]
     return None if column is None else [column[row] for row in rows.tolist()]
 
 
 def _rows(offset: Integers, order: Integers) -> tuple[Integers, Integers]:
-    """Places of these jobs' rows, and where each job's begin."""
     length = np.diff(offset)[order]
     begins = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
     shift = np.repeat(offset[:-1][order] - begins[:-1], length)

@@ -88,7 +88,7 @@ class Phase:
         return cls(tasks=tasks, offset=_offset(some.astype(np.int64)), **runs)
 
     def untimed(self, first: str) -> list[int]:
-        """Jobs with tasks none of which has a known time from the step ``first`` to its end."""
+        """Jobs with tasks of which none has a known time from the step ``first`` to its end."""
         if self.offset is None or self.end is None:
             return []
         known = np.concatenate([[0], np.cumsum(self.end - getattr(self, first) >= 0)])
@@ -98,11 +98,9 @@ class Phase:
     def left(
         self, now: float | None, first: str, per_second: float, unit: float, seconds: float
     ) -> tuple[Floats, Floats, Integers]:
-        """Work of each job that is not done at ``now`` (None: all), all its work [s], and slots at most.
-
-        A run of unknown length takes the mean of the job's, and one of which nothing is known has not
-        begun. Bytes become tasks of ``unit`` bytes, each of ``seconds``.
-        """
+        """Work of each job that is not done at ``now`` (None: all), all its work [s], and slots at most. Runs
+        of unknown length take the job's mean; others without times have not begun. Bytes become tasks of
+        ``unit`` bytes of ``seconds``."""
         if self.end is not None:
             return self._runs_left(now, getattr(self, first), per_second)
         if self.work is not None:
@@ -118,11 +116,9 @@ class Phase:
 
     @property
     def _job(self) -> Integers:
-        """The job of each run, or of each of the times."""
         return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
 
     def _sums(self, rows: Floats) -> Floats:
-        """By job."""
         return np.bincount(self._job, rows, len(self.offset) - 1).astype(np.float64)
 
     def _lengths(self, begin: Floats) -> Floats:
@@ -177,7 +173,6 @@ class Phase:
 
     @property
     def _places(self) -> Integers:
-        """The task of each run, counted over all jobs."""
         before = np.cumsum(self.tasks) - self.tasks
         places: Integers = before[self._job] + self.task
         return places
@@ -197,7 +192,6 @@ def _offset(counts: Sequence[int] | Integers) -> Integers:
 
 
 def filled(begin: Floats, end: Floats) -> list[float]:
-    """Lengths of a job's tasks. A length that is not known is the mean of the known ones."""
     length = end - begin
     known: Any = ~np.isnan(length)
     mean = math.fsum(length[known].tolist()) / int(known.sum()) if known.any() else 0.0

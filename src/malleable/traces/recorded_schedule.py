@@ -18,18 +18,9 @@ if TYPE_CHECKING:
 
 
 class RecordedSchedule(NamedTuple):
-    """The recorded schedule of some rows of a trace; times in seconds of its clock.
-
-    Attributes
-    ----------
-    arrival, start, end : ndarray of float64, shape (J,)
-        NaN where unknown.
-    time, slots : ndarray of float64, shape (M,)
-        From each time on so many slots were in use.
-    most : int
-        The most slots that were ever in use at once, also by jobs that are not among the rows: those that still
-        ran (`Trace.unended`).
-    """
+    """The recorded schedule of some rows of a trace, in seconds of its clock: ``arrival``, ``start`` and
+    ``end`` of jobs (NaN: unknown), the ``slots`` in use from each ``time`` on, and the ``most`` ever in
+    use, also by unended jobs outside the rows (`Trace.unended`)."""
 
     arrival: Floats
     start: Floats
@@ -84,14 +75,12 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
 
 
 def _runs(phase: Phase) -> tuple[Integers, Floats, Floats, Floats]:
-    """Job, begin, end and tasks of each run of known times."""
     known = np.flatnonzero(phase.end - phase.start >= 0.0)
     job: Integers = np.repeat(np.arange(len(phase.offset) - 1), np.diff(phase.offset))[known]
     return job, phase.start[known], phase.end[known], _width(phase, known)
 
 
 def _unended(phase: Phase) -> tuple[Floats, Floats]:
-    """Begin and tasks of each run that has not ended."""
     going = np.flatnonzero(np.isnan(phase.end) & ~np.isnan(phase.start))
     return phase.start[going], _width(phase, going)
 

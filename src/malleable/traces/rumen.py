@@ -71,7 +71,6 @@ def _objects(text: TextIO) -> Iterator[tuple[int, Any]]:
 
 
 def _time(record: dict[str, Any], key: str, owner: str) -> float:
-    """A time in ms, NaN where unknown (-1, null or absent)."""
     value = record.get(key)
     if value is None or value == -1:
         return math.nan
@@ -90,7 +89,6 @@ def _list(record: dict[str, Any], key: str, owner: str) -> list[dict[str, Any]]:
 
 
 def _times(attempt: dict[str, Any], steps: tuple[str, ...], owner: str) -> list[float]:
-    """When an attempt passed its steps, which must not go back."""
     last_key, last = "", math.nan
     times = []
     for key in steps:
@@ -105,20 +103,12 @@ def _times(attempt: dict[str, Any], steps: tuple[str, ...], owner: str) -> list[
 
 
 class _Phase(NamedTuple):
-    """Number of tasks, every successful attempt (task and times), and bytes that reduce tasks fetched.
-
-    A task without one (failed, killed, or counted but not listed) has a single unknown attempt; an
-    attempt of unknown bytes counts with the job's mean, NaN if none is known.
-    """
-
     tasks: int
     runs: list[_Run]
     fetched: float
 
 
 class _Job(NamedTuple):
-    """Times in Unix ms, NaN where unknown."""
-
     name: str
     user: str
     program: str
@@ -191,7 +181,6 @@ def _names(jobs: list[_Job]) -> Iterator[str]:
 
 
 def _jobs(file: File) -> list[_Job]:
-    """All jobs in the order of the file; broken JSON and damage end them."""
     jobs: list[_Job] = []
     with file.text() as text:
         try:

@@ -71,15 +71,12 @@ def _looks(head: Head) -> bool:
 
 
 def _delimiter(line: str) -> str | None:
-    """What stands between the cells of a table with this header; None: not one of sacct."""
     cells = {sign: line.split(sign) for sign in _DELIMITERS if sign in line}
     found = [sign for sign, own in cells.items() if "JobID" in own]
     return found[0] if found and ("|" in found or "Submit" in cells[found[0]]) else None
 
 
 class _Element(NamedTuple):
-    """What a line says of some elements of a job."""
-
     job: tuple[str, str]  # the cluster, and the number there
     name: str
     submit: float
@@ -112,7 +109,6 @@ def _moment(cells: dict[str, str], field: str) -> float:
 
 
 def _seconds(cells: dict[str, str], fields: tuple[str, str], unit: float = 1.0) -> float:
-    """What one of the fields says [s], or as a plain number of units; NaN where none does."""
     for field in fields:
         cell = cells.get(field, "")
         if cell in _UNKNOWN:
@@ -160,7 +156,6 @@ def _cpus(cells: dict[str, str]) -> int:
 
 
 def _elements(listed: str) -> int:
-    """How many elements a list such as ``1,3,7-20:2%5`` has."""
     count = 0
     for part in listed.partition("%")[0].split(","):
         if part.strip(".") == "":
@@ -227,14 +222,12 @@ def element_of(
 
 
 def _requested(cells: dict[str, str]) -> float:
-    """The time limit [s]; NaN without one."""
     if any(cells.get(field, "").upper() in _UNLIMITED for field in _SAID):
         return math.nan
     return _seconds(cells, _SAID, 60.0) or math.nan
 
 
 def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
-    """Start and end of a run, its end on the clock, and why they are not known."""
     start, ended = _moment(cells, "Start"), _moment(cells, "End")
     elapsed = _seconds(cells, ("ElapsedRaw", "Elapsed"))
     state = cells.get("State", "").partition(" ")[0]
@@ -276,7 +269,6 @@ def _lines(file: File) -> Iterator[_Element]:
 
 
 def _finish(job: list[_Element]) -> float:
-    """When all parts of a job had ended; NaN if one has not."""
     return float(np.max([one.ended for one in job if one.tasks] or [math.nan]))
 
 
@@ -289,7 +281,6 @@ def _lacking(job: list[_Element]) -> str:
 
 
 def _width(job: list[_Element]) -> int:
-    """How many tasks start together."""
     own = [one for one in job if one.tasks] or job
     if all(one.together for one in own):
         return sum(one.tasks for one in own) or 1
@@ -313,7 +304,6 @@ def _submitted(file: File, elements: Iterable[_Element]) -> list[list[_Element]]
 
 
 def _groups(listed: list[list[_Element]]) -> dict[str, list[str]]:
-    """Clusters, partitions and accounts, where any is said."""
     found = {field.lower(): [job[0].groups[k] for job in listed] for k, field in enumerate(_GROUPS)}
     return {field: own for field, own in found.items() if any(own)}
 
@@ -343,7 +333,6 @@ def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
 
 
 def _phase(jobs: list[list[_Element]]) -> Phase:
-    """The elements of each job as runs of its tasks, one behind the other."""
     counts, runs = [], []
     for job in jobs:
         own = [one for one in job if one.tasks]

@@ -42,7 +42,6 @@ def _part(job: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _name(job: dict[str, Any]) -> str:
-    """The ID of a job, or of an element of an array."""
     array = _part(job, "array")
     whole, element = _number(array.get("job_id")), _number(array.get("task_id"))
     of_array = whole not in ("", "0") and element

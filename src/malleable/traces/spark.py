@@ -69,8 +69,6 @@ def _time(record: Mapping[str, Any], key: str) -> float:
 
 
 class _Stage:
-    """What the log tells of a stage."""
-
     def __init__(self) -> None:
         self.tasks = 0
         self.parents: list[int] = []
@@ -83,7 +81,6 @@ class _Stage:
         self.before: list[int] = []
 
     def task_of(self, attempt: int, index: int) -> int:
-        """The task that an attempt counts as its ``index``-th."""
         if attempt == 0 or attempt != self.attempt:
             return index
         return index + bisect_right(self.before, index)
@@ -98,8 +95,6 @@ class _Job:
 
 
 class _Log:
-    """Takes events line by line; a refused one changes nothing."""
-
     def __init__(self) -> None:
         self.user = self.program = ""
         self.jobs: dict[int, _Job] = {}
@@ -178,7 +173,6 @@ class _Log:
         stage.runs.append((task, start, end, 1.0))
 
     def flow(self, job: _Job) -> Flow | None:
-        """The flow of a job; None if it is not known to its end or ran nothing."""
         stages = {stage: self.stages[stage] for stage in sorted(job.stages)}
         if job.result is None and not all(stage.completed for stage in stages.values()):
             return None
@@ -208,7 +202,6 @@ _EVENTS = {
 
 
 def _info(info: Any) -> tuple[int, int, int, list[int]]:
-    """Stage, attempt, number of tasks and parents of a Stage Info."""
     of_kind(info, dict, "Stage Info = {}: not an object")
     parents = [_whole(parent, "Parent IDs") for parent in _list(info, "Parent IDs")]
     return (

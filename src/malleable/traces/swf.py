@@ -92,7 +92,6 @@ def _parse(line: str, taken: set[float], sizes: dict[str, int]) -> list[float] |
 
 
 def _check(numbers: list[float], cells: list[str]) -> None:
-    """ValueError for a number out of its range."""
     for k, (field, end, may_lack, whole) in _AMOUNTS.items():
         number = numbers[k]
         if not (0.0 <= number < end or (may_lack and number == -1.0)):

@@ -1,5 +1,4 @@
-"""Tables of one model as traces, so that they feed the others; and flows of stages that ran, as their readers
-put them together."""
+"""Tables of one model as traces, so that other models can use them; and flows of stages that ran."""
 
 from __future__ import annotations
 
@@ -20,11 +19,8 @@ from malleable.validation import ALL_SLOTS, shown
 
 
 def trace_of(table: Any, **more: Any) -> Trace:
-    """The trace of a table of jobs, which its own converter gives back.
-
-    Work of map and shuffle jobs is taken for slot-seconds at capacity 1, a slot of map and reduce jobs
-    for a second.
-    """
+    """The trace of a table of jobs, which its own converter gives back. Work of map and shuffle jobs counts
+    as slot-seconds at capacity 1, a step of map and reduce jobs as a second."""
     if isinstance(table, Flows):
         return _of_flows(table, more)
     known: dict[str, Any] = {"table": table, "arrival": table.arrival, "name": table.name} | more

@@ -66,7 +66,6 @@ class Trace:
     See Also
     --------
     malleable.read : Reads a trace.
-    malleable.simulate : Takes a trace as it is.
 
     Notes
     -----

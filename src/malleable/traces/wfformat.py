@@ -35,10 +35,6 @@ def _key(task: Mapping[str, Any]) -> str:
 
 
 def _read(file: File) -> Trace:
-    """A table of one flow, with a job per task.
-
-    ``work`` is run time times cores [core-seconds], ``max_slots`` the cores.
-    """
     content = file.json()
     found = content.get("workflow") if isinstance(content, Mapping) else None
     workflow = of_kind(found, dict, "workflow = {}: expected an object")

@@ -27,6 +27,5 @@ __all__ = [
 
 
 def draw_plan(plan: Plan | FlowPlan, *place: Any, **options: Any) -> Any:
-    """The picture of a plan of jobs (`draw_packing`) or of flows (`draw_flows`)."""
     draw = draw_flows if isinstance(plan, FlowPlan) else draw_packing
     return draw(plan, *place, **options)

@@ -1,10 +1,7 @@
-"""How to show moments: one rule for tables, explanations, pictures and pages.
-
-Up to 100,000 s, about a day, a moment is shown as it is, with four digits or to the second. Beyond
-that (Unix time stamps, say) moments are shown as seconds after ``now``, with a sign: ``+12.5``.
-``now`` itself is said once, as a date where it looks like a Unix time stamp. JSON and CSV keep
-absolute times in full.
-"""
+"""How to show moments: one rule for tables, explanations, pictures and pages. Up to 100,000 s, about a day, a
+moment is shown with four digits or to the second. Beyond (Unix times, say) moments are shown as seconds after
+``now``: ``+12.5``; ``now`` is stated once, as a date if it looks like a Unix time. JSON and CSV keep absolute
+times in full."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ _UNIX = 1e9, 1e10  # what looks like a Unix time stamp: 2001 to 2286
 
 
 def _date(moment: float) -> str | None:
-    """The date and time of what looks like a Unix time stamp, None for others."""
+    """Date and time of a number in the range of Unix times, None for others."""
     if not _UNIX[0] <= moment < _UNIX[1]:
         return None
     return f"{datetime.fromtimestamp(moment, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def moment_text(moment: float) -> str:
-    """A moment in full, and as a date if it looks like a Unix time stamp."""
+    """A moment in full, and as a date if it looks like a Unix time."""
     date = _date(moment)
     full = f"{moment:.15g} s"
     return full if date is None else f"{full} ({date})"
@@ -37,22 +34,14 @@ def moment_text(moment: float) -> str:
 
 @dataclass(frozen=True)
 class Clock:
-    """Shows moments as seconds after ``origin``; 0: as they are."""
+    """Shows moments as seconds after ``origin``; 0: unchanged."""
 
     origin: float = 0.0
 
     @classmethod
     def of(cls, now: float = 0.0, *moments: npt.ArrayLike) -> Clock:
-        """The clock of a schedule.
-
-        Parameters
-        ----------
-        now : float
-            The schedule's time [s]: the origin if it is far from 0.
-        *moments : array_like
-            What will be shown [s]. Without a time of its own (``now`` near 0) the earliest of them is
-            the origin if all are far from 0. Infinite ones and NaN do not count.
-        """
+        """The clock of a schedule at ``now`` [s], which is the origin if it is far from 0. Otherwise the
+        earliest of ``moments`` is, if all finite ones are far from 0."""
         if abs(now) >= _FAR:
             return cls(now)
         known = [np.ravel(np.asarray(each, dtype=np.float64)) for each in moments]
@@ -61,27 +50,22 @@ class Clock:
         return cls(first) if _FAR <= first < np.inf else cls()
 
     def text(self, moment: float) -> str:
-        """``12.5`` or, after an origin, ``+12.5``."""
         if not self.origin:
             return number(moment)
         after = number(float(moment) - self.origin)
         return after if after.startswith("-") else f"+{after}"
 
     def shift(self, moments: Any) -> Any:
-        """Moments as a picture's axis has them [s]."""
         return moments - self.origin
 
     def axis(self) -> str:
-        """What a picture writes at its axis of time."""
         if not self.origin:
             return "time [s]"
         return f"time [s after {_date(self.origin) or moment_text(self.origin)}]"
 
     def note(self, now: float | None = None) -> str | None:
-        """What tables say once about their times; None where they are what they seem.
-
-        ``now`` is a time that has been said already.
-        """
+        """What tables say once about their times; None if times need no note. ``now`` has been shown
+        already."""
         if not self.origin:
             return None
         start = "now" if self.origin == now else moment_text(self.origin)

@@ -34,10 +34,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of that size [inches] that belongs to the caller alone.
-
-    Notebooks show it though pyplot, which stays untouched, did not make it.
-    """
+    """A figure of that size [inches] outside pyplot; notebooks still show it."""
     check_drawing()
     from matplotlib.figure import Figure
 
@@ -47,7 +44,6 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def _shown(figure: Any) -> tuple[bytes, dict[str, int]]:
-    """The picture, and how large notebooks show it."""
     width, height = figure.get_size_inches()
     return image_bytes(figure, "figure.png"), {
         "width": round(_SCREEN * width),
@@ -62,7 +58,6 @@ def label_times(axes: Any, clock: Clock) -> None:
 
 
 def image_bytes(figure: Any, path: str | os.PathLike[str]) -> bytes:
-    """The figure as an image file in the format of the path's suffix (none: PNG)."""
     out = io.BytesIO()
     kind = _suffix(path)
     # No time stamps or random ids: same figure, same bytes.
@@ -75,18 +70,14 @@ def image_bytes(figure: Any, path: str | os.PathLike[str]) -> bytes:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], force: bool = True) -> None:
-    """Write the figure; ``force=False`` refuses an existing file."""
     check_drawing(path)
     write_file(path, image_bytes(figure, path), force)
 
 
 def picture(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Let what draws a figure write it, too: ``made(shown, path=None, force=True, **options)``.
-
-    The suffix of ``path`` says the format (PNG, SVG, PDF ...): ValueError for an unknown one, before
-    anything is drawn; ``force=False`` refuses an existing file (FileExistsError). ImportError without
-    matplotlib.
-    """
+    """Let a function that draws a figure write it, too: ``made(shown, path=None, force=True, **options)``.
+    The suffix of ``path`` is the format (PNG, SVG, PDF ...): ValueError for an unknown one, before anything
+    is drawn; ``force=False`` refuses an existing file (FileExistsError). ImportError without matplotlib."""
 
     @functools.wraps(draw)
     def made(

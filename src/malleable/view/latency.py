@@ -1,11 +1,8 @@
 """How fast this machine decides: the latency of an epoch by policy, objective and number of jobs.
-
-Three instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1):
-(a) twice as many slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as
-jobs, no minima, maxima all slots; (c) as (b), with maxima uniform on 1 to 64, and decisions are held
-for 5 s. Between two decisions 1 % of the jobs leave, arrive or change (a
-third each), so the number of jobs stays.
-"""
+ Three instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1): (a) twice
+as many slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as jobs, no minima,
+maxima all slots; (c) as (b), with maxima uniform on 1 to 64, and a period of 5 s. Between two decisions 1 %
+of the jobs leave, arrive or change (a third each), so the number of jobs stays."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ def cases_of(
     policies: Sequence[str],
     objectives: Sequence[str],
 ) -> list[Case]:
-    """All of them with each other; policies that follow no objective once, with the first."""
+    """All combinations; policies without an objective once, with the first."""
     found = []
     for instance, policy, objective in product(instances, policies, objectives):
         if objective == objectives[0] or policy_of("jobs", policy).follows_objective:
@@ -89,30 +86,13 @@ def cases_of(
 def measure(
     cases: Sequence[Case], *, epochs: int = 1000, progress: Callable[[], object] = lambda: None
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Time decisions of all cases while jobs come, go and change.
+    """Time ``epochs`` decisions of each case while jobs come, go and change.
 
-    Parameters
-    ----------
-    cases : sequence of Case
-    epochs : int
-        Decisions of each that are timed.
-    progress : callable, optional
-        Called after each case.
-
-    Returns
-    -------
-    list of dict
-        The fields of each case and wall-clock seconds: ``decide_*`` is `Epoch.decide` alone, ``change_median``
-        the calls of remove, add and update before it, ``plan_seconds`` a whole FLEX plan with value, bound
-        and pieces (fixed orders only; FLEX alone). After Ctrl-C of the cases that had been ended.
-    bool
-        Whether these are all.
-
-    Raises
-    ------
-    ValueError
-        For an unknown instance, policy or objective, or fewer than 1 job or epoch.
-    """
+    Returns a dict for each case, with its fields and wall-clock seconds: ``decide_*`` is `Epoch.decide`
+    alone, ``change_median`` the calls of remove, add and update before it, ``plan_seconds`` a FLEX plan with
+    value, bound and pieces (fixed orders only); and False after Ctrl-C, with the finished cases. ``progress``
+    is called after each case. ValueError for an unknown instance, policy or objective, or fewer than 1 job or
+    epoch."""
     check_whole("epochs", epochs, 1)
     DecisionStream("a", _FEW).change()  # what is made once belongs to no case
     found: list[dict[str, Any]] = []
@@ -144,12 +124,9 @@ def _measured(case: Case, epochs: int) -> dict[str, Any]:
 
 
 class DecisionStream:
-    """An epoch on instance "a" or "b" whose jobs keep coming, going and changing.
-
-    `change` replaces and updates `SHARE` of the jobs and moves the clock on by a second, or by as long
-    as decisions are held; `decide` asks for the slots then. ``change_seconds`` is the wall-clock time
-    of the last change, without what it took to draw it.
-    """
+    """An epoch on instance "a" or "b" whose jobs come, go and change. `change` replaces and updates `SHARE` of
+    the jobs and moves the clock by a second, or by the period. ``change_seconds`` is the wall-clock time of the
+    last change, without the time of drawing it."""
 
     def __init__(
         self, instance: str, jobs: int, objective: str = "sum:response", policy: str = "flex"
@@ -177,7 +154,6 @@ class DecisionStream:
         self._epoch.decide(self.now)
 
     def change(self) -> None:
-        """Let jobs leave, arrive and change."""
         jobs, rng, each = self.jobs, self._rng, self._each
         self.now += self._step
         rows = rng.permutation(len(jobs))
@@ -197,12 +173,11 @@ class DecisionStream:
         self._ids[gone] = came
 
     def decide(self) -> Decision:
-        """The slots now."""
         return self._epoch.decide(self.now)
 
 
 def latency_dict(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The results in JSON types, and what they were taken with; all times in seconds."""
+    """The results and their circumstances in JSON types; all times in seconds."""
     made_with = {
         "malleable": _core.__version__,
         "python": platform.python_version(),

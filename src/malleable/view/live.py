@@ -42,18 +42,16 @@ BACKUPS = "backups won"
 
 
 def backups_text(job: JobStatus | JobState) -> str:
-    """Backup tasks that ended before the attempt beside them, of all; empty: there was none."""
+    """Backup tasks that ended first, of all; empty: there was none."""
     return _share(job.backups_won, job.backup_tasks) if job.backup_tasks else ""
 
 
 def time_text(seconds: float) -> str:
-    """Seconds to a tenth, and to two digits where they are below one."""
     below = 0.0 < seconds < 1.0
     return number(round(seconds, 1 - math.floor(math.log10(seconds)) if below else 1))
 
 
 def end_text(end: float, early: float, late: float) -> str:
-    """An expected end and its spread."""
     if math.isnan(end):
         return "?"
     wide = math.isfinite(late - early) and late > early
@@ -71,7 +69,6 @@ def _expected(end: ExpectedEnd) -> str:
 
 
 def task_text(seconds: float, spread: float) -> str:
-    """Seconds of a task and how far they may be off."""
     if not seconds:
         return "?"
     digits = min(max(0, 1 - math.floor(math.log10(spread or seconds))), 6)
@@ -124,7 +121,7 @@ def _urgency(job: JobStatus) -> tuple[bool, bool, float]:
 
 
 def status_table(status: RunStatus, most: int | None = None) -> Table:
-    """A row a job, in the order of the file; beyond ``most``, jobs that run or end come first."""
+    """A row a job, in the order of the file; of more than ``most``, jobs that run or end come first."""
     jobs: Sequence[JobStatus] = status.jobs
     more = ""
     if most is not None and len(jobs) > most:
@@ -143,7 +140,6 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
 
 
 def status_json(status: RunStatus) -> dict[str, Any]:
-    """As the table, with all numbers."""
     return {
         "run": status.number,
         "status": status.status,
@@ -156,7 +152,6 @@ def status_json(status: RunStatus) -> dict[str, Any]:
 
 
 def _plain_job(job: JobStatus) -> dict[str, Any]:
-    """Its fields, without the fields of the run."""
     found = {**plain(job), "tasks": job.tasks, "cancelled": job.cancelled}
     del found["now"]
     return found
@@ -165,7 +160,7 @@ def _plain_job(job: JobStatus) -> dict[str, Any]:
 def plan_table(
     jobs: Sequence[Job], expected: Sequence[ExpectedEnd], end: ExpectedEnd, slots: int
 ) -> Table:
-    """The jobs that would run, and when they are expected to end."""
+    """The jobs that would run, and their expected ends."""
     unknown = sum(math.isnan(own.at) for own in expected)
     without = f"; what tasks take is not known of {counted(unknown, 'job')}" if unknown else ""
     title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {_expected(end)}{without}"
@@ -181,10 +176,8 @@ def plan_table(
 
 
 def line_text(progress: Progress, rate: float, end: ExpectedEnd, width: float = math.inf) -> str:
-    """A run in a line: per cent, counts, tasks that end a second, and the time that is left.
-
-    What matters least is left out where it would be wider than ``width``.
-    """
+    """A run in a line: per cent, counts, tasks that end a second, and the time that is left. The least
+    important parts are left out to fit into ``width``."""
     jobs = progress.jobs
     done, total = sum(job.done for job in jobs), sum(job.tasks for job in jobs)
     over = done + sum(job.failed for job in jobs)
@@ -225,13 +218,12 @@ def _left_between(early: float, late: float) -> str:
 
 
 def bar(share: float, width: int, plain: bool) -> str:
-    """So much of a width; ``plain``: of characters that every terminal has."""
+    """A share of a width; ``plain``: of characters that every terminal has."""
     full = int(share * width)
     return ("#" * full).ljust(width, ".") if plain else "\u2588" * full + "\u2591" * (width - full)
 
 
 def plan_json(jobs: Sequence[Job], expected: Sequence[ExpectedEnd]) -> list[dict[str, Any]]:
-    """As the table, with all numbers."""
     return [
         {
             **{"name": job.name, "tasks": len(job), "seconds": own.seconds or None},
@@ -254,7 +246,6 @@ def _cut(text: str) -> str:
 
 
 def _from_here(path: str) -> str:
-    """A path as one would say it from the current folder."""
     below = os.path.relpath(path)
     return path if below.startswith("..") else below
 
@@ -267,7 +258,7 @@ def _which(failure: Failure) -> str:
 
 
 def failure_lines(failure: Failure) -> list[str]:
-    """How a task failed, its command, the last lines that it printed, and the file that has all of them."""
+    """How a task failed, its command, the last lines of its output, and the file with all of them."""
     head = f"{failure.way}: {printable(_which(failure))}: {_cut(failure.what)}"
     if failure.task < 0:
         return [head]
@@ -283,8 +274,8 @@ def failure_lines(failure: Failure) -> list[str]:
 
 
 def _as_written(command: str) -> str:
-    """A command without what is not needed to paste it here: the folder, and parentheses around text for a
-    shell that changes nothing of the shell that it is pasted into."""
+    """A command as you can paste it here: without the folder, and without parentheses around text for a
+    shell that changes nothing of the shell into which it is pasted."""
     own = command
     with suppress(OSError):  # this folder is gone
         own = command.removeprefix(f"cd {quoted(str(Path.cwd()))} && ")
@@ -293,7 +284,7 @@ def _as_written(command: str) -> str:
 
 
 def failure_groups(failures: Sequence[Failure]) -> list[str]:
-    """Many failures: how many ended in the same way with the same last line, but for numbers and values."""
+    """Many failures: how many ended in the same way with the same last line, except for numbers and values."""
     groups: dict[tuple[str, str, str], list[Failure]] = {}
     for each in failures:
         last = "".join(each.last_lines(1))
@@ -318,7 +309,7 @@ def failure_groups(failures: Sequence[Failure]) -> list[str]:
 
 
 def _where_whole(failure: Failure, whole: str) -> str:
-    """The command that shows it."""
+    """A large file, or the command that shows it once it is packed."""
     output = Path(whole).parents[2]
     journal = str(output.with_name(output.name.removesuffix(".output")))
     words = ["malleable", "logs", failure.job, str(failure.task), *["--err"] * bool(failure.errors)]
@@ -339,14 +330,14 @@ _OF_FAILURES: list[Column] = [
 
 
 def failure_table(failures: Sequence[Failure], ways: str, more: int = 0) -> Table:
-    """A row a task, or a job that was skipped; ``ways``: the counts, ``more``: tasks that have no row."""
+    """A row a task, or a skipped job; ``ways``: the counts, ``more``: tasks that have no row."""
     hidden = f"; {more:,} more: malleable status --failed" if more else ""
     shown = [column for column in _OF_FAILURES if any(column[1](each) for each in failures)]
     return columns_table(f"{ways}{hidden}", failures, shown, left=len(shown))
 
 
 def ways_text(jobs: Iterable[Any]) -> str:
-    """How many tasks of jobs did not end well, by how: ``2 failed, 1 timed out``; empty: none."""
+    """How many tasks of jobs did not end well, by way: ``2 failed, 1 timed out``; empty: none."""
     ways: Counter[str] = Counter()
     for job in jobs:
         ways.update(job.ways)
@@ -356,7 +347,6 @@ def ways_text(jobs: Iterable[Any]) -> str:
 
 
 def failure_json(failure: Failure) -> dict[str, Any]:
-    """All that is known of it."""
     found = plain(failure)
     if failure.task < 0:
         found["task"] = None
@@ -368,10 +358,8 @@ _BAD = "#d62728"
 
 
 def lanes(attempts: Sequence[Attempt]) -> list[int]:
-    """A row for each attempt, so that no two of a row overlap: the lowest that is free. O(n log n).
-
-    Attempts are in the order of their beginnings.
-    """
+    """The row of each attempt, the lowest free one, so that no two of a row overlap. Attempts are in the
+    order of their beginnings. O(n log n)."""
     free: list[int] = []
     busy: list[tuple[float, int]] = []
     found = []
@@ -386,15 +374,7 @@ def lanes(attempts: Sequence[Attempt]) -> list[int]:
 
 @picture
 def draw_run(attempts: Sequence[Attempt], names: Sequence[str], title: str) -> Any:
-    """Attempts of a run that have ended. Attempts that failed have a red edge.
-
-    Parameters
-    ----------
-    attempts : sequence of Attempt
-    names : sequence of str
-        Of jobs, by row.
-    title : str
-    """
+    """Attempts of a run that have ended, with a red edge if they failed; ``names`` of jobs by row."""
     ordered = sorted(attempts, key=lambda each: (each.began, each.job, each.task))
     rows = lanes(ordered)
     height = max(rows, default=0) + 1

@@ -38,7 +38,7 @@ Parts = Iterable["str | Table"]
 
 
 def html(shown: object) -> str:
-    """The object as HTML: every text in it is escaped, of long tables the first rows are there."""
+    """The object as HTML: texts are escaped, and long tables cut."""
     parts = [
         part._repr_html_() if isinstance(part, Table) else f"<p>{escape(part)}</p>\n"
         for part in _parts(shown)
@@ -48,7 +48,7 @@ def html(shown: object) -> str:
 
 
 def _picture(plan: Plan | FlowPlan) -> str:
-    """The plan's picture as an image within the page; nothing without matplotlib, or of an empty plan."""
+    """The plan's picture as an image within the page; nothing without matplotlib, or for an empty plan."""
     if not len(plan.order):
         return ""
     try:
@@ -60,7 +60,6 @@ def _picture(plan: Plan | FlowPlan) -> str:
 
 
 def _rows(count: int, columns: Sequence[Column], left: int = 1, noun: str = "row") -> Parts:
-    """A table of the first rows, and how many there are more."""
     more = [f"and {counted(count - _MOST, noun)} more"] if count > _MOST else []
     return [columns_table("", range(min(count, _MOST)), columns, left), *more]
 
@@ -97,7 +96,7 @@ def _cell(values: Sequence[Any], clock: Clock | None, row: int) -> str:
 
 
 def _values(shown: Any, name: str) -> Any:
-    """The attribute, with names in the place of their numbers; None: it says nothing."""
+    """The attribute, with names instead of numbers; None: nothing to show."""
     values = getattr(shown, name)
     if callable(values):
         values = values()

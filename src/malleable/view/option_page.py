@@ -77,7 +77,7 @@ def _values(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    """Powers of ten and two from 10^6 on as such, so that nobody has to count digits."""
+    """Powers of ten and two from 10^6 on as powers, which are easier to read."""
     if value < 1e6 or math.isinf(value):
         return f"{value:g}"
     short = f"{value:.0e}".replace("e+", "e")

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 
 def explain_lines(plan: Plan | FlowPlan, rows: npt.ArrayLike | None = None) -> list[str]:
-    """One line for each of these rows of jobs or flows (all): its slots now and what bound them, what comes
-    next, when it is expected to end, and what that costs. O(J + P log P) for P pieces.
-    """
+    """One line for each of these rows of jobs or flows (by default all): its slots now and what limits them,
+    the next change, its expected end, and the penalty. O(J + P log P) for P pieces."""
     if isinstance(plan, FlowPlan):
         return list(_flow_lines(plan, _chosen(rows, len(plan.flows))))
     return list(_job_lines(plan, _chosen(rows, len(plan.jobs))))
@@ -81,10 +80,8 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
 
 
 def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> Iterator[str]:
-    """One line for each of these rows of a decision that is held; ``shown`` is what the core says of them.
-
-    O(rows) beside O(J) for places in the order.
-    """
+    """One line for each of these rows of a periodic decision; ``shown`` is the core's explanation. O(rows),
+    and O(J) for places in the order."""
     left, rate, low, high, deadline, minima = shown
     period, now, clock = epoch._core.period, decision.now, Clock.of(decision.now)
     promises = policy_of("jobs", epoch._policy)
@@ -134,8 +131,6 @@ def _flow_lines(plan: FlowPlan, chosen: Iterable[int]) -> Iterator[str]:
 
 
 class _Task(NamedTuple):
-    """A job that has work and will end, and where it runs."""
-
     low: int
     high: int
     work: float
@@ -153,7 +148,6 @@ class _How(NamedTuple):
 
 
 def _reason(task: _Task, how: _How, now: int, place: str) -> str:
-    """What bound the slots of a job."""
     promises = how.promises
     share = "a weighted share" if promises.shares == "weighted" else "an equal share"
     if now >= min(task.high, task.capacity):
@@ -171,13 +165,11 @@ def _reason(task: _Task, how: _How, now: int, place: str) -> str:
 
 
 def _part(how: _How, place: str) -> str:
-    """What a policy that serves in order gives."""
     by_share = how.curved and how.promises.name != "fifo"
     return f"its share, {place}" if by_share else f"what is left at {place}"
 
 
 def _next(own: Steps, now: int, clock: Clock) -> str:
-    """The next change of a job's slots."""
     coming = own.between(1 if now else 0, len(own.job))
     if not len(coming.job):
         return "keeps them" if now else "runs for a moment only"
@@ -189,7 +181,6 @@ def _next(own: Steps, now: int, clock: Clock) -> str:
 
 
 def _cost(plan: Plan | FlowPlan, row: int, completion: float) -> str:
-    """The penalty, and why it is infinite, if it is."""
     cost = f"penalty {number(float(plan.penalty[row]))}"
     if plan.penalty[row] < math.inf or math.isinf(completion):
         return cost
@@ -199,7 +190,7 @@ def _cost(plan: Plan | FlowPlan, row: int, completion: float) -> str:
 
 
 def _lateness(completion: float, deadline: float) -> str:
-    """How the completion stands to the deadline, if there is one."""
+    """The completion beside the deadline, if there is one."""
     if math.isinf(deadline):
         return ""
     late = completion - deadline

@@ -1,13 +1,9 @@
 """Plans as pictures: the packing of jobs, and flows as a Gantt picture.
-
-A packing has time on x, slots on y, and every job is a coloured block. Jobs that end last lie at the bottom
-and those that end first on top: what is freed is freed at the top of the stack, and blocks keep their place
-as long as possible. Many jobs are drawn in groups that end one after another, with the mean of their slots
-in each of many small steps of time.
-
-Flows have a row per job, and precedence as arrows. A job's bar is as high as its share of its own maximum at
-every moment, so what runs slowly shows; flows are separated and coloured by their place in the order.
-"""
+ A packing has time on x, slots on y, and a coloured block for each job. Jobs that end last are at the bottom,
+so that slots become free at the top of the stack, and blocks keep their place as long as possible. Many jobs
+are drawn in groups that end one after another, with the mean of their slots in many small steps of time.
+ Flows have a row for each job, and precedence as arrows. A bar is as high as the job's share of its own
+maximum at every moment; flows are separated and coloured by their place in the order."""
 
 from __future__ import annotations
 
@@ -40,28 +36,11 @@ def draw_packing(
     until: float | None = None,
     colors_of: Plan | None = None,
 ) -> Any:
-    """Draw a plan's schedule.
+    """Draw a plan's schedule into ``axes`` or a figure of its own. O(P log P) for P pieces.
 
-    Parameters
-    ----------
-    plan : Plan
-    axes : matplotlib Axes, optional
-        Draw there instead of into a figure of its own.
-    title : str, optional
-        Instead of policy, objective, value, bound and gap.
-    until : float, optional
-        Right end of the time axis [s]; by default the end of the schedule.
-    colors_of : Plan, optional
-        Another plan of the same jobs, whose order the colours follow instead of this plan's.
-
-    Returns
-    -------
-    matplotlib Figure
-
-    Notes
-    -----
-    Up to 200 jobs are drawn one by one, more in groups. O(P log P) for P pieces.
-    """
+    ``title`` replaces policy, objective, value, bound and gap; ``until`` is the right end of the time axis
+    [s]; ``colors_of`` is another plan of the same jobs, whose order the colours follow. More than 200 jobs
+    are drawn in groups."""
     axes = new_figure(9.0, 5.0).subplots() if axes is None else axes
     end = float(np.max(plan.pieces["end"], initial=plan.now)) if until is None else until
     span = max(end - plan.now, 1e-9 * max(1.0, abs(plan.now))) or 1.0
@@ -99,12 +78,7 @@ def draw_packing(
 
 @picture
 def draw_packings(plans: Sequence[Plan]) -> Any:
-    """Several plans of the same jobs below each other, with one time axis and the first's colours.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
+    """Several plans of the same jobs below each other, with one time axis and the first's colours."""
     figure = new_figure(9.0, 3.2 * len(plans) + 0.6)
     until = max(float(np.max(plan.pieces["end"], initial=plan.now)) for plan in plans)
     rows = figure.subplots(len(plans), 1, squeeze=False)[:, 0]
@@ -124,10 +98,8 @@ def title_of(plan: Plan | FlowPlan) -> str:
 
 
 def _stack(plan: Plan) -> tuple[Floats, Floats, Integers]:
-    """Moments, the slots of each band from one moment to the next, and the band of each job.
-
-    Jobs that end last are at the bottom, in band 0; ties by the order, the first job on top.
-    """
+    """Moments, the slots of each band between moments, and the band of each job. Jobs that end last are
+    at the bottom, in band 0; ties by the order, the first job on top."""
     jobs = len(plan.jobs)
     layer = np.argsort(np.lexsort((-np.argsort(plan.order), -plan.completion)))
     band = layer * _MOST_BANDS // jobs if jobs > _MOST_BANDS else layer
@@ -160,14 +132,13 @@ def _colors(plan: Plan, band: Integers) -> npt.NDArray[Any]:
 
 
 def order_colors(places: Floats) -> npt.NDArray[Any]:
-    """Colours on a scale along an order, from 0 to 1; its ends would be too dark to tell apart."""
+    """Colours on a scale along an order, from 0 to 1; the ends, too dark to tell apart, are left out."""
     import matplotlib as mpl
 
     return np.asarray(mpl.colormaps["turbo"](0.06 + 0.88 * places))
 
 
 def _draw_scale(axes: Any, plan: Plan) -> None:
-    """A colour bar that tells the place in the order."""
     import matplotlib as mpl
 
     shades = mpl.colors.ListedColormap(order_colors(np.linspace(0.0, 1.0, 256)))
@@ -215,8 +186,8 @@ def _name_blocks(
 
 
 def _draw_deadlines(axes: Any, plan: Plan, clock: Clock) -> list[Any]:
-    """Deadlines as marks above the slots: dark if met, red if missed; those beyond the axis at its ends.
-    Their keys, with how many there are."""
+    """Deadlines as marks above the slots: dark if met, red if missed, at the ends of the axis if beyond
+    it. Returns their keys, with counts."""
     deadline, few = plan.jobs.deadline, len(plan.jobs) <= _NAMED
     has = np.isfinite(deadline)
     met = plan.completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
@@ -237,7 +208,7 @@ _NAMED_FLOWS = 60
 
 @picture
 def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
-    """Draw a plan of flows; ``title`` instead of policy, objective, value, bound and gap."""
+    """Draw a plan of flows; ``title`` replaces policy, objective, value, bound and gap."""
     from matplotlib.collections import LineCollection, PolyCollection
 
     flows, clock = plan.flows, plan_clock(plan)

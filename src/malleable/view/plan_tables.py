@@ -32,18 +32,15 @@ def _job_names(plan: Plan | FlowPlan) -> Sequence[str]:
 
 
 def _ordered(plan: Plan | FlowPlan) -> tuple[str, Sequence[str]]:
-    """The rows of the order, jobs or flows, and their names."""
     return ("flow", plan.flows.name) if isinstance(plan, FlowPlan) else ("job", plan.jobs.name)
 
 
 def _held(plan: FlowPlan) -> Any:
-    """Slots of each flow's jobs together."""
     held = np.bincount(plan.flows.flow, weights=plan.slots, minlength=len(plan.flows))
     return held.astype(np.int64)
 
 
 def _rows(**columns: Any) -> list[dict[str, Any]]:
-    """One mapping a row, in JSON types."""
     lists = [
         map(finite, own.tolist()) if getattr(own, "dtype", None) == np.float64 else list(own)
         for own in columns.values()
@@ -52,10 +49,7 @@ def _rows(**columns: Any) -> list[dict[str, Any]]:
 
 
 def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
-    """The plan in JSON types; what is infinite (a gang that never runs) becomes None. O(J).
-
-    In a plan of flows a job by itself has no penalty.
-    """
+    """The plan in JSON types; infinite numbers become None. A single job of a flow has no penalty. O(J)."""
     _, names = _ordered(plan)
     told = ["policy", "objective", "status", "value", "lower_bound", "gap"]
     paid: Any = plan.penalty
@@ -75,10 +69,8 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
 
 
 def pieces_csv(plan: Plan | FlowPlan) -> str:
-    """The whole schedule as CSV ``job,start,end,slots``; pieces of one job may overlap and add up.
-
-    Times keep every bit; names are made safe for spreadsheets. O(P) for P pieces.
-    """
+    """The whole schedule as CSV ``job,start,end,slots``; pieces of one job may overlap and add up. Times keep
+    every bit; names are made safe for spreadsheets. O(P) for P pieces."""
     names = _job_names(plan)
     pieces = plan.pieces
     columns = {key: np.asarray(pieces[key]).tolist() for key in ("job", "start", "end", "slots")}
@@ -88,17 +80,11 @@ def pieces_csv(plan: Plan | FlowPlan) -> str:
 def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
     """A pandas data frame with one row per job, in the order of the table. O(J).
 
-    Of jobs: name, slots, start, completion, penalty, place (in the order, from 0), arrival,
-    work, min_slots, max_slots (missing: all), weight, deadline (missing: none), and user if known.
-    Of flows: flow, name (``flow/job``), slots, start, completion, work, max_slots and after
-    (names of those that it waits for); with ``rows="flows"`` one row per flow: name, slots (of
-    its jobs together), completion, penalty, place, arrival, work, weight, deadline.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    """
+    Of jobs: name, slots, start, completion, penalty, place (in the order, from 0), arrival, work, min_slots,
+    max_slots (missing: all), weight, deadline (missing: none), and user if known. Of flows: flow, name
+    (``flow/job``), slots, start, completion, work, max_slots and after (names of those that it waits for);
+    with ``rows="flows"`` one row per flow: name, slots (of its jobs together), completion, penalty, place,
+    arrival, work, weight, deadline."""
     if rows not in ("jobs", "flows"):
         raise ValueError(f"rows = {rows!r}: expected jobs or flows")
     pd = library("pandas", "to_frame", "pandas")
@@ -144,12 +130,11 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
 
 
 def plan_clock(plan: Plan | FlowPlan) -> Clock:
-    """How the times of a plan read."""
     return Clock.of(plan.now, plan.start, plan.completion)
 
 
 def plan_headline(plan: Plan | FlowPlan) -> list[str]:
-    """The plan, how good it is, and from when times count."""
+    """The plan, how good it is, and the origin of its times."""
     what = counted(len(_job_names(plan)), "job")
     if isinstance(plan, FlowPlan):
         what = f"{counted(len(plan.flows), 'flow')} of {what}"
@@ -169,7 +154,7 @@ def plan_headline(plan: Plan | FlowPlan) -> list[str]:
 
 
 def plan_columns(plan: Plan | FlowPlan) -> list[Column]:
-    """What a table of a plan shows, row by row in the order."""
+    """The columns of a plan's table, row by row in the order."""
     noun, names = _ordered(plan)
     clock, order = plan_clock(plan), plan.order.tolist()
     ends, slots = plan.completion, plan.slots
@@ -194,16 +179,13 @@ class Steps(NamedTuple):
     slots: Integers
 
     def between(self, low: int, high: int) -> Steps:
-        """The intervals ``low`` to ``high`` (not included)."""
         cut = slice(low, high)
         return Steps(self.job[cut], self.start[cut], self.end[cut], self.slots[cut])
 
 
 def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
-    """Add up the pieces of each job (or, with ``group``, of each group of jobs).
-
-    Moments of one job that only rounding tells apart are one. O(P log P) for P pieces.
-    """
+    """Sum of the pieces of each job (or, with ``group``, of each group of jobs). Moments of a job that differ
+    by rounding only are one. O(P log P) for P pieces."""
     pieces = plan.pieces
     owner = np.asarray(pieces["job"])
     if group is not None:
@@ -225,6 +207,6 @@ def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
 
 
 def _differs(values: Floats | Integers, by: float = 0.0) -> npt.NDArray[np.bool_]:
-    """Where an entry is not what stands before it (relatively); the first always counts."""
+    """Where an entry differs (relatively) from the entry before; the first always counts."""
     far = np.abs(np.diff(values)) > by * np.abs(values[1:])
     return np.append(True, far)[: len(values)]

@@ -34,10 +34,8 @@ def draw_response_cdf(result: SimulationResult) -> Any:
 
 @picture
 def draw_periods(found: Replications) -> Any:
-    """Mean response and mean tardiness over the period, one curve a policy; seeds are averaged.
-
-    ValueError unless several periods were run.
-    """
+    """Mean response and mean tardiness over the period, one curve a policy; seeds are averaged. ValueError
+    unless there are several periods."""
     periods = sorted({point.get("period", 0.0) for point in found.points})
     if len(periods) < 2 or any(set(point) != {"period"} for point in found.points):
         raise ValueError("the picture of periods is of a grid of periods, and of nothing else")
@@ -82,9 +80,7 @@ def _plain_numbers(axis: Any) -> None:
 @picture
 def draw_grid(found: Replications) -> Any:
     """Mean response of FLEX over FAIR against the error of sizes: a panel a speed-up, a line a load.
-
-    ValueError unless both were run at every point.
-    """
+    ValueError unless both were run at every point."""
     axes_of = [
         (point.get("load"), point.get("speedup"), point.get("estimates", 0.0))
         for point in found.points
@@ -109,7 +105,6 @@ def draw_grid(found: Replications) -> Any:
 
 
 def _draw_gains(axes: Any, points: list[Any], loads: list[Any]) -> None:
-    """One panel: means with their intervals over the error of sizes, a line a load."""
     for k, line in enumerate(loads):
         own = sorted((sigma, *ratio) for load, _, sigma, ratio in points if load == line)
         sigmas, means, halves = np.nan_to_num(np.array(own).T)

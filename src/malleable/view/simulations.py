@@ -115,7 +115,6 @@ def _interval(value: Value) -> Interval:
 
 
 def interval_cell(value: Value, share: bool = False) -> str:
-    """A mean, and the half width of its interval if there is one."""
     mean, half = _interval(value)
     if math.isnan(mean):
         return "-"
@@ -127,7 +126,7 @@ def interval_cell(value: Value, share: bool = False) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """So many significant digits, and never an exponent for what is only large."""
+    """This many significant digits, without an exponent for large numbers."""
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
@@ -159,7 +158,6 @@ def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
 
 
 def _by_policy(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[Any]:
-    """A line a policy; no table without columns."""
     lines = [(policy, *cells) for policy, cells in rows.items()]
     return [table("", (title, *heads), lines)] if heads else []
 
@@ -183,10 +181,8 @@ def _users_of(summary: Summary1) -> list[str]:
 def simulation_tables(
     result: SimulationResult, rivals: Sequence[str] = (), details: bool = True
 ) -> list[Any]:
-    """One run: a table, with ``details`` all that the model has, and where policies lose to FAIR at its best.
-
-    Of ``rivals``, which only the comparison asked for, those that are not the best are not shown.
-    """
+    """One run: a table, with ``details`` all that the model has, and where policies lose to the best FAIR.
+    ``rivals`` are FAIR's settings of the comparison alone; only the best one is shown."""
     stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
     return _tables(result, result.model, stretch, rivals, details)
 
@@ -197,7 +193,7 @@ def replications_tables(
     rivals: Sequence[str] = (),
     details: bool = True,
 ) -> list[Any]:
-    """The same with confidence intervals; of a grid, responses at every point, or the first."""
+    """The same with confidence intervals; of a grid, responses at every point, or the first ``most``."""
     if found.points != [{}]:
         return _grid_tables(found, most, rivals)
     return [
@@ -212,7 +208,7 @@ def _mean(summary: Summary, policy: str) -> float:
 
 
 def best_fair(summary: Summary) -> str | None:
-    """The name of FAIR with the options that give the least mean response; none where FAIR is not there."""
+    """The name of FAIR with the options of least mean response; none without FAIR."""
     fairs = [policy for policy in summary if is_fair(policy)]
     return min(fairs, key=lambda policy: _mean(summary, policy), default=None)
 
@@ -243,15 +239,14 @@ def _tables(
 
 
 def _tried(rivals: Sequence[str]) -> str:
-    """``, fair(slow_start=0.05) and fair(slow_start=0.8)``"""
     return "".join(f", {name}" for name in rivals[:-1]) + f" and {rivals[-1]}"
 
 
 def _losses(
     summary: Summary, slowdown: Mapping[str, tuple[Any, Any]], best: str | None
 ) -> list[str]:
-    """Where each policy does worse than the best FAIR, in the mean and by sizes of jobs, and which one is best
-    there; in the end those that are far worse."""
+    """Where each policy does worse than the best FAIR, on average and by sizes of jobs, and which policy
+    is best there; at the end the policies that are far worse."""
     if best is None:
         return []
     means = {policy: _mean(summary, policy) for policy in summary if not is_fair(policy)}
@@ -278,7 +273,6 @@ def _losses(
 
 
 def _longest(summary: Summary, policy: str, best: str) -> str:
-    """The longest wait of a policy beside that of the best FAIR."""
     own, base = (
         _interval(summary[name].get("longest_wait", math.nan)).mean for name in (policy, best)
     )
@@ -296,7 +290,7 @@ def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
 
 
 def gain(found: Replications, policy: str = SUBJECT) -> Interval:
-    """Mean response of one policy over that of FAIR at its best at one point, paired over seeds; NaN without
+    """Mean response of one policy over that of the best FAIR at one point, paired over seeds; NaN without
     both."""
     best = best_fair(found.summary)
     if best is None or policy not in found.policies:
@@ -315,7 +309,6 @@ _OF_GRID = {
 
 
 def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -> list[Any]:
-    """Responses at every point, FLEX over FAIR, and where FLEX loses."""
     policies = [name for name in found.policies if name not in rivals]
     columns, axes = policies[:_SIDE_BY_SIDE], list(found.points[0])
     at_points = [(point, found.at(**point)) for point in found.points]
@@ -343,7 +336,7 @@ def _grid_row(
     columns: Sequence[str],
     rivals: Sequence[str],
 ) -> list[str]:
-    """The cells of a metric at a point; behind mean responses also that of FLEX over FAIR's."""
+    """The cells of a metric at a point; after mean responses also FLEX over FAIR."""
     cells = [
         *map(_axis_text, point.values()),
         *(_cell(own.summary[name], metric) for name in columns),
@@ -354,7 +347,6 @@ def _grid_row(
 
 
 def _grid_words(found: Replications, rivals: Sequence[str]) -> list[str]:
-    """What the tables of a grid say above."""
     words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
     told = ", ".join(words[axis] for axis in found.points[0] if axis in words)
     lines = [f"responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"]
@@ -377,7 +369,7 @@ def _loss(point: Mapping[str, Any], own: Replications) -> str:
 
 
 def simulation_dict(result: SimulationResult) -> dict[str, Any]:
-    """One run in JSON types: no NaN; for a cluster jobs and mean stretch by decade of work, too."""
+    """One run in JSON types: no NaN; for a cluster also jobs and mean stretch by decade of work."""
     shown = {
         "model": result.model,
         "complete": result.complete,
@@ -391,7 +383,7 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
 
 
 def replications_dict(found: Replications) -> dict[str, Any]:
-    """Means and half widths as JSON has them; of a grid a list of points."""
+    """Means and half widths in JSON types; of a grid a list of points."""
     shown = {"model": found.done[0].model, "complete": found.complete}
     if found.points == [{}]:
         return {**shown, **_point_dict(found)}
@@ -412,7 +404,6 @@ def _point_dict(found: Replications) -> dict[str, Any]:
 
 
 def _summary_dict(summary: Summary) -> dict[str, Any]:
-    """Metrics by name; those of users below ``users``, by the user's name."""
     shown = {}
     for policy, own in summary.items():
         shown[policy] = {name: plain(own[name]) for name in own if isinstance(name, str)}
@@ -425,7 +416,6 @@ def _summary_dict(summary: Summary) -> dict[str, Any]:
 
 
 def _timing_dict(timing: Summary1) -> dict[str, Any]:
-    """Seconds by policy; those of decisions below ``decisions``."""
     shown: dict[str, Any] = {name: plain(timing[name]) for name in timing if isinstance(name, str)}
     for name in timing:
         if isinstance(name, tuple):

@@ -29,19 +29,19 @@ _WIDTH = 110  # of tables that do not go to a terminal
 
 
 def number(value: float) -> str:
-    """Four significant digits, and all those before the point; what is infinite as ``inf``."""
+    """Four significant digits, and all those before the point; ``inf`` for infinity."""
     if 1e3 <= abs(value) < 1e15:
         return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:.0f}"
     return f"{value:.4g}"
 
 
 def finite(value: float) -> float | None:
-    """The number as JSON has it: None for what is infinite or NaN."""
+    """The number in JSON: None for infinity and NaN."""
     return value if math.isfinite(value) else None
 
 
 def plain(content: Any) -> Any:
-    """The same in types that JSON has: fields by name, arrays as lists, None for infinity and NaN."""
+    """The same in JSON's types: fields by name, arrays as lists, None for infinity and NaN."""
     if isinstance(content, float):
         return finite(content)
     if dataclasses.is_dataclass(content):
@@ -58,7 +58,7 @@ def plain(content: Any) -> Any:
 
 
 def json_text(content: Any) -> str:
-    """Strict JSON, indented, with a newline at the end; NaN and what is infinite become null."""
+    """Strict JSON, indented, with a newline at the end; infinity and NaN become null."""
     try:
         text = json.dumps(content, indent=1, allow_nan=False)
     except ValueError:
@@ -67,14 +67,14 @@ def json_text(content: Any) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none."""
+    """A fraction as a percentage; a dash for none."""
     if fraction is None or not math.isfinite(fraction):
         return "-"
     return f"{100 * fraction:.2f} %" if abs(fraction) < 10 else f"{100 * fraction:,.0f} %"
 
 
 def lasting(seconds: float) -> str:
-    """How long something still takes, as people say it: ``8 s``, ``12 min``, ``2 h 05 min``, ``3 d 4 h``."""
+    """A time that is left, for people: ``8 s``, ``12 min``, ``2 h 05 min``, ``3 d 4 h``."""
     if not math.isfinite(seconds):
         return "?"
     whole = max(0, round(seconds))
@@ -94,7 +94,7 @@ def lasting(seconds: float) -> str:
 
 
 def wall_time(seconds: float) -> str:
-    """A duration in the unit that reads best (wall-clock time only; schedules stay in seconds)."""
+    """A duration of the wall clock in the unit that reads best; schedules stay in seconds."""
     if seconds < 1e-3:
         return f"{1e6 * seconds:.0f} us"
     if seconds < 1.0:
@@ -103,24 +103,12 @@ def wall_time(seconds: float) -> str:
 
 
 class Table:
-    """Cells for people: fits any width without losing a column.
+    """Cells for people: fits any width without losing a column or cutting a cell.
 
-    Where it is too wide, heads fold at blanks, then columns of words fold, then the columns are
-    spread over several tables that all begin with the first ones. Nothing is ever cut.
-
-    Parameters
-    ----------
-    title : str
-        A line above, or nothing.
-    heads : sequence of str
-    rows : sequence of sequences of str
-    left : int
-        So many columns are words, the others are numbers.
-    spare : sequence of int
-        Columns that are left out where it would be too wide, in this order, before it is spread.
-    styles : mapping
-        Colours of a cell by (row, column), of a row by (row, None).
-    """
+    If a table is too wide, heads fold at blanks, columns of words fold, ``spare`` columns (in this order) are
+    left out, then the columns are spread over several tables that all begin with the first ones. The first
+    ``left`` columns are words, the others numbers. ``styles`` are colours of a cell by (row, column), of a
+    row by (row, None)."""
 
     def __init__(
         self,
@@ -138,7 +126,6 @@ class Table:
         self.spare, self.styles = tuple(spare), styles or {}
 
     def without_title(self) -> Table:
-        """The cells alone."""
         return Table("", self.heads, self.rows, self.left, self.spare, self.styles)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
@@ -164,7 +151,6 @@ class Table:
         )
 
     def _parts(self, width: int) -> list[tuple[list[int], list[int]]]:
-        """Columns of each table, and their widths."""
         from rich.cells import cell_len
 
         cells = [
@@ -191,7 +177,7 @@ class Table:
         return [(part, _spread(part, least, cells, full, width)) for part in parts or [key]]
 
     def _key(self, every: list[int], least: list[int], width: int) -> list[int]:
-        """What every table begins with: the first columns of words that fit, at least one."""
+        """The first columns of words that fit, at least one; every part of the table begins with them."""
         key = every[:1]
         for k in [k for k in every[1:-1] if k < self.left]:
             if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width:
@@ -200,7 +186,7 @@ class Table:
         return key
 
     def _without_spare(self, every: list[int], least: list[int], width: int) -> list[int]:
-        """As many columns as fit if spare ones are left out, the first ones first; all if none fit."""
+        """As many columns as fit without the spare ones, the first ones first; all if none fit."""
         for count in range(len(self.spare) + 1):
             some = [k for k in every if k not in self.spare[:count]]
             if sum(least[c] for c in some) + _GAP * (len(some) - 1) <= width:
@@ -226,7 +212,7 @@ class Table:
 def _packed(
     key: list[int], rest: list[int], least: list[int], width: int, most: int
 ) -> list[list[int]]:
-    """Columns of tables that begin with the key, have at most so many others and fit if they can."""
+    """Columns of tables that begin with the key, have at most ``most`` others and fit if they can."""
     parts: list[list[int]] = []
     for k in rest:
         wider = [*parts[-1], k] if parts else []
@@ -241,7 +227,7 @@ def _packed(
 def _spread(
     columns: list[int], least: list[int], cells: list[int], full: list[int], width: int
 ) -> list[int]:
-    """Widths of one table's columns: what they need, and what is left to the narrowest that fold."""
+    """Widths of one table's columns: what they need, and the rest to the narrowest that fold."""
     widths = [least[k] for k in columns]
     spare = width - _GAP * (len(columns) - 1) - sum(widths)
     for most in (cells, full):  # rows first, then heads
@@ -265,11 +251,8 @@ def columns_table(
     spare: Sequence[str] = (),
     style: Callable[[str, Any], str] | None = None,
 ) -> Table:
-    """A line for each of these rows, without columns in which every cell is empty.
-
-    ``spare``: heads of columns that a narrow terminal goes without; ``style(head, row)``: the colours of
-    a cell, with an empty head those of the row.
-    """
+    """A line for each of these rows, without empty columns. ``spare``: heads of columns that a narrow terminal
+    leaves out; ``style(head, row)``: the colours of a cell, with an empty head those of the row."""
     rows, columns = list(rows), list(columns)
     made = [[cell(row) for row in rows] for _, cell in columns]
     kept = [k for k, cells in enumerate(made) if not rows or not _NOTHING.issuperset(cells)]
@@ -285,15 +268,12 @@ def columns_table(
 
 
 def fields_of(holder: Any, *names: str) -> dict[str, Any]:
-    """Attributes by name."""
     return {name: getattr(holder, name) for name in names}
 
 
 def console_for(stream: IO[str] | None = None, plain: bool = False) -> Console:
-    """A console on a stream (standard output by default), wide enough if it is no terminal.
-
-    ``plain``: without colours, as where the environment has NO_COLOR.
-    """
+    """A console on a stream (by default standard output), wide enough if it is no terminal. ``plain``:
+    without colours, as with NO_COLOR."""
     from rich.console import Console
 
     file = sys.stdout if stream is None else stream

@@ -1,7 +1,5 @@
-"""What engines have in common that hand bundles of calls over to somebody else's cluster.
-
-An engine says how a bundle is handed over, what it hears of bundles, and what is missing where none can run.
-"""
+"""What engines share that send bundles of calls to a cluster of its own. A subclass says how a bundle is
+sent, what it hears of bundles, and why none can run."""
 
 from __future__ import annotations
 
@@ -23,15 +21,8 @@ _SHARED = 1 << 16  # bytes from which on a function goes to the workers by itsel
 
 
 class Cluster:
-    """An engine of bundles.
-
-    Parameters
-    ----------
-    name : str
-        Of the cluster, for people.
-    slots : int, optional
-        Calls at once; by default as many as the cluster has room for.
-    """
+    """An engine of bundles. ``name`` is the cluster's, for messages; ``slots`` are calls at once, by default
+    as many as the cluster has room for."""
 
     error = BrokenExecutor
 
@@ -48,16 +39,13 @@ class Cluster:
         self._well = time.monotonic()
 
     def wake(self) -> None:
-        """Let `poll` return now; from any thread."""
         self._said.put(None)
 
     def _open(self, bundle: Any, keys: list[str]) -> None:
-        """A bundle was handed over."""
         self._bundles[bundle] = keys
         self._bundle_of |= dict.fromkeys(keys, bundle)
 
     def _close(self, bundle: Any) -> list[str]:
-        """Calls of a bundle of which all is known now."""
         keys = self._bundles.pop(bundle, [])
         for key in keys:
             del self._bundle_of[key]
@@ -66,7 +54,7 @@ class Cluster:
     def _with_function(
         self, calls: list[Call], send: Callable[[bytes], Any]
     ) -> tuple[list[Call], Any]:
-        """Calls, and their function if it is large and goes by itself, once for all calls."""
+        """Calls, and their function if it is large and is sent by itself, once for all calls."""
         function = calls[0][0]
         if len(function) < _SHARED or any(other is not function for other, _ in calls):
             return calls, b""
@@ -75,18 +63,16 @@ class Cluster:
         return [(b"", rest) for _, rest in calls], self._shared[1]
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take back bundles with these calls. A call that runs may go on; its result is dropped."""
+        """A call that runs may go on; its result is dropped."""
         for bundle in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
             for key in self._close(bundle):
                 self._said.put(Event("returned", key))
             self._give_up(bundle)
 
     def _give_up(self, bundle: Any) -> None:
-        """Nobody wants what this bundle returns."""
         raise NotImplementedError
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits at most so long for the first."""
         until = time.monotonic() + seconds
         slots, waits, found = self.slots, self.waits, self._look()
         while not found and not self.broken and (self.slots, self.waits) == (slots, waits):
@@ -100,7 +86,6 @@ class Cluster:
         return found
 
     def _look(self) -> list[Event]:
-        """Before each wait: who is there."""
         missing = self._missing()
         if not missing:
             self._well = time.monotonic()
@@ -119,10 +104,8 @@ class Cluster:
     def _told(
         self, bundle: Any, told: Sequence[Reply], bring: Callable[[int, Any], bytes]
     ) -> list[Event]:
-        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun.
-
-        ``bring`` brings what was kept, by its place in the bundle.
-        """
+        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun. ``bring``
+        fetches a large result, by its place in the bundle."""
         keys, events = self._close(bundle), []
         for place, (key, (good, result, took)) in enumerate(zip(keys, told, strict=False)):
             here = isinstance(result, bytes)
@@ -147,7 +130,7 @@ class Cluster:
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
-        """Give up calls that have not ended. Results stay where they are as long as their futures do."""
+        """Results stay where they are as long as their futures exist."""
         with suppress(Exception):  # it is gone
             self.cancel(list(self._bundle_of))
         self._bundles.clear()

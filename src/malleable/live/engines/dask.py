@@ -1,11 +1,8 @@
-"""Python calls as tasks of a Dask cluster that is there: ``distributed.Client``.
-
-A task of the cluster is a bundle of short calls, or one call. It tells the client what became of them while
-its own end still travels; large results stay where they are. The slots are the threads of all workers, as
-these come and go. Each job has as many bundles on the cluster as it has slots, and a few more where calls are
-so short that a worker would wait for the next. A call costs some 40 us here, a bundle some 0.5 ms here
-and in Dask's scheduler.
-"""
+"""Python calls as tasks of a running Dask cluster: ``distributed.Client``.
+ A Dask task is a bundle of short calls, or one call. It sends the outcomes to the client before its own end
+arrives; large results stay on workers. The slots are the threads of all workers, as these come and go. Each
+job has as many bundles on the cluster as it has slots, and a few more if calls are so short that workers
+would wait. A call costs some 40 us here, a bundle some 0.5 ms here and in Dask's scheduler."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from malleable.live.protocol import Abilities, Event, Task, heard
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
-    """On a worker: run a bundle, and tell the client what came of it. Calls may have one large function."""
+    """On a worker: run a bundle and send its outcomes to the client. All calls may share one large function."""
     from distributed import get_worker
 
     topic, key, calls = pickle.loads(packed)
@@ -43,14 +40,14 @@ class Dask(Cluster):
     client : distributed.Client or str
         A client, or the address of a scheduler. Workers and the scheduler need this package and your own.
     slots : int, optional
-        Calls at once; by default the threads of all workers that are there. If the cluster grows with the
-        work that waits, give the number of slots to which it may grow.
+        Calls at once; by default the threads of all present workers. If the cluster grows with the waiting
+        work, give the number to which it may grow.
     priority : float
-        Priority of all calls of the pool against tasks that others submit to the cluster. A higher priority
-        goes first; equal priorities go in the order of submission.
+        Priority of all calls of the pool against tasks of others. A higher priority goes first; equal
+        priorities go in the order of submission.
     **submit
-        More arguments of ``Client.map``, such as ``workers`` and ``resources``. If you give one of these, also
-        give ``slots``: how many calls the chosen workers can run at once.
+        More arguments of ``Client.map``, such as ``workers`` and ``resources``. With these also give ``slots``:
+        how many calls the chosen workers can run at once.
 
     Raises
     ------
@@ -63,12 +60,10 @@ class Dask(Cluster):
 
     Notes
     -----
-    If a worker dies, Dask makes the calls that the worker had again on other workers, as often as Dask
-    allows. After that the call fails with Dask's ``KilledWorker``. If the connection to the scheduler breaks
-    and the client connects again, calls that had not ended are submitted again. If the client gives up, all
-    calls fail. If a call in a bundle takes longer than expected, another worker makes the calls behind it.
-    A call that runs cannot be ended.
-    """
+    If a worker dies, other workers repeat its calls, as often as Dask allows; then a call fails
+    with ``KilledWorker``. If the client reconnects to the scheduler, unfinished calls are submitted again; if
+    it gives up, all calls fail. If a call in a bundle takes longer than expected, another worker makes the
+    calls behind it. A running call cannot be ended."""
 
     abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=100, calls="by value")
 
@@ -103,7 +98,6 @@ class Dask(Cluster):
             self._client.subscribe_topic(self._name, self._said.put)
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand calls over: ``task.call`` is a packed one."""
         bundles = [list(same) for _, same in groupby(tasks, lambda task: task.slot)]
         names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
         self._count += len(bundles)
@@ -124,7 +118,6 @@ class Dask(Cluster):
         self._said.put(future.key)
 
     def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
-        """Arguments of `_run`."""
         if self._shared[1] is not None and self._shared[1].status != "finished":
             self._shared = b"", None  # it was lost
         send = lambda function: self._client.scatter(function, hash=False)  # noqa: E731
@@ -135,7 +128,6 @@ class Dask(Cluster):
         self._futures.pop(bundle).release()
 
     def _look(self) -> list[Event]:
-        """Who is there: once a second, asked for by the client's own thread."""
         client = self._client
         if client.status in ("closing", "closed"):
             self._break(f"the client is {client.status}")
@@ -178,7 +170,6 @@ class Dask(Cluster):
         return found
 
     def _ended(self, name: str, future: Any) -> list[Event]:
-        """Events of a bundle that has ended and told nothing."""
         error = None
         # The connection may be lost, or what is there cannot be unpickled.
         with suppress(BaseException):
@@ -195,7 +186,6 @@ class Dask(Cluster):
         return self._told(name, told, lambda place, _: found()[place][1])
 
     def close(self, grace: float = 5.0) -> int:
-        """As of `Cluster`."""
         super().close(grace)
         until = time.monotonic() + min(grace, LOOK)
         while (

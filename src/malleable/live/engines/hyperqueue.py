@@ -1,11 +1,9 @@
 """Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
-
-HyperQueue queues and starts small processes (`pilot`), which connect to the engine. Each is given what has
-waited longest, a command or a bundle of short calls, says what became of it, and is given the next, so
-that ends, cancels and deaths are known at once. After a while it leaves its slot to whom HyperQueue
-chooses. There are as many as the engine has slots, and a few that wait. A process costs some 12 ms of a
-processor, for calls some 60; a command or bundle of one that is there costs 1.
-"""
+ HyperQueue starts small processes (`pilot`), which connect to the engine. A pilot gets what has waited
+longest, a command or a bundle of short calls, reports the outcome, and gets the next, so that ends, cancels
+and deaths are known at once. After a while it leaves its slot to HyperQueue's choice. There are as many
+pilots as slots, and a few that wait. A pilot costs some 12 ms of a processor, for calls some 60; a command or
+bundle 1 ms."""
 
 from __future__ import annotations
 
@@ -60,8 +58,6 @@ with LocalCluster() as cluster:
 
 @dataclass(slots=True)
 class _Bundle:
-    """Commands or calls that one process runs."""
-
     tasks: dict[int, Task]  # by place; of which nothing was heard
     pilot: _Pilot | None = None
     since: float = 0.0  # when a process took it
@@ -70,8 +66,6 @@ class _Bundle:
 
 @dataclass(slots=True)
 class _Pilot:
-    """A process that the server starts."""
-
     job: int  # of the server
     place: int  # in it
     calls: bool  # or commands
@@ -94,17 +88,17 @@ class HyperQueue(Cluster):
     slots : int
         Tasks at once. If the engine starts a server, the server has a worker with so many cores.
     server : path, optional
-        Folder of a running server (``hq server start --server-dir``). By default the engine starts a server on
-        this machine, which ends with the engine. Such a server listens on all interfaces and asks for no
-        password: HyperQueue's package has no other way to start one. A RuntimeWarning says this.
+        Folder of a running server (``hq server start --server-dir``). By default the engine starts and ends a
+        server on this machine. It listens on all interfaces without a password, because HyperQueue's package
+        has no other way; a RuntimeWarning says this.
     priority : int
-        Priority of all tasks of the engine against tasks that others submit. A higher priority goes first.
+        Priority of all tasks of the engine against tasks of others. A higher priority goes first.
     host : str, optional
-        Name or address of this machine, under which processes of workers reach the engine. By default the
-        name of this machine; if the engine starts a server, the engine's own port listens on 127.0.0.1 alone.
+        Name or address under which workers reach this machine. By default its name; with a server of its own
+        the engine listens on 127.0.0.1 alone.
     python : path
-        The Python interpreter, the same for all workers. Workers must see this package and your files at the
-        same places as this machine.
+        The Python interpreter of all workers. Workers must see this package and your files at the same places
+        as this machine.
 
     Raises
     ------
@@ -163,7 +157,6 @@ class HyperQueue(Cluster):
         threading.Thread(target=self._welcome, name="malleable-door", daemon=True).start()
 
     def _started(self) -> str:
-        """An own server's folder."""
         warnings.warn(_OPEN, RuntimeWarning, stacklevel=3)
         self._own = subprocess.Popen(
             [sys.executable, "-c", _SERVER, str(self.slots)], stdin=subprocess.PIPE,
@@ -224,8 +217,8 @@ class HyperQueue(Cluster):
             self._said.put((name, None))
 
     def _take(self, mine: _Pilot, leaves: float) -> list[Task]:
-        """What a process does next; nothing: it leaves. Until it has been told, nobody else tells it
-        anything."""
+        """What a pilot does next; nothing: it leaves. Until this message is sent, no other thread may send it
+        one."""
         waiting = self._waiting[mine.calls]
         with self._lock:
             until = time.monotonic() + _IDLE
@@ -240,7 +233,7 @@ class HyperQueue(Cluster):
             return list(bundle.tasks.values())
 
     def _hand_over(self, mine: _Pilot, tasks: Sequence[Task]) -> int:
-        """Tell a process what it has taken; returns the number of the message."""
+        """Send a pilot its tasks; returns the number of the message."""
         try:
             work: tuple[Any, ...]
             if mine.calls:
@@ -257,7 +250,6 @@ class HyperQueue(Cluster):
     # Of the loop.
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand tasks over: commands, or ``task.call``, a packed one."""
         with self._lock:
             for _, same in groupby(tasks, lambda task: task.slot):
                 self._count += 1
@@ -274,11 +266,9 @@ class HyperQueue(Cluster):
                 self._submit(count, calls)
 
     def _absent(self, calls: bool) -> int:
-        """Processes that will come."""
         return sum(each.calls is calls and not each.connection for each in self._pilots.values())
 
     def _submit(self, count: int, calls: bool) -> None:
-        """So many more processes."""
         job = self._library.Job(name="malleable", max_fails=None)
         address = [self._host, str(self._door.getsockname()[1])]
         made = {}
@@ -315,7 +305,7 @@ class HyperQueue(Cluster):
                     self._said.put(Event("returned", task.key))
 
     def kill(self, keys: Sequence[str]) -> None:
-        """End these commands and calls; the process of a call ends with it."""
+        """The process of a call ends with it."""
         for key in keys:
             number = self._bundle_of.get(key, 0)
             process = self._given[number].pilot if number else None
@@ -331,7 +321,6 @@ class HyperQueue(Cluster):
             process.send((what, number, *place))
 
     def _gone(self, number: int) -> list[Task]:
-        """Tasks of a bundle of which nothing more is heard."""
         with self._lock:
             left = list(self._given.pop(number).tasks.values())
         for task in left:
@@ -339,14 +328,13 @@ class HyperQueue(Cluster):
         return left
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits at most so long for the first."""
         found = super().poll(seconds)
         if self.broken and not found:
             raise OSError(self.broken)
         return found
 
     def _heard(self, said: Any) -> list[Event]:
-        """The report about a bundle, by number, or about the end of a process, by name."""
+        """Handle a report about a bundle, by number, or about the end of a pilot, by name."""
         who, told = said
         if isinstance(who, bytes):
             with self._lock:  # a process has ended, or will never be there
@@ -370,7 +358,6 @@ class HyperQueue(Cluster):
         return [Event("ended", task.key, 0 if good else 1, took, result=result)]
 
     def _lost(self, number: int, bundle: _Bundle) -> list[Event]:
-        """Events of a bundle whose process is gone."""
         left = self._gone(number)
         self._ask_server()
         if left[0].call is None:
@@ -381,7 +368,6 @@ class HyperQueue(Cluster):
         return [first, *(Event("returned", task.key) for task in left[1:])]
 
     def _look(self) -> list[Event]:
-        """Once a while: what takes too long, and what the server could not start."""
         now = time.monotonic()
         for number, bundle in self._given.items():
             waits = len(bundle.tasks) > 1 and not bundle.asked_back
@@ -408,7 +394,7 @@ class HyperQueue(Cluster):
         return found
 
     def _ask_server(self) -> dict[int, Any]:
-        """Failed processes of jobs of which some processes have not come."""
+        """Failed pilots, of jobs of which some pilots have not come."""
         try:
             absent = {each.job for each in self._pilots.values() if not each.connection}
             failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
@@ -418,7 +404,7 @@ class HyperQueue(Cluster):
         return failed
 
     def close(self, grace: float = 5.0) -> int:
-        """End everything, an own server too, after ``grace`` seconds by force; 0. May be called twice."""
+        """Ends a server of its own, too. May be called twice."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()

@@ -1,11 +1,9 @@
 """Python calls as tasks of a Ray cluster.
-
-A task of Ray is a bundle of short calls, or one call; it returns what became of them, and large results of its
-calls as objects of their own, which stay where they were made until somebody asks. The slots are the
-cluster's CPUs, or another resource, as nodes come and go. Ray starts tasks in an order of its own, so that no
-more bundles are handed over than there are slots, and a few more where calls are so short that a
-worker would wait for the next. A bundle costs some 0.5 ms here, a call some 40 us.
-"""
+ A task of Ray is a bundle of short calls, or one call. It returns their outcomes, and large results as
+objects, which stay where they were made. The slots are the cluster's CPUs, or another resource, as nodes come
+and go. Ray starts tasks in an order of its own, so the cluster gets only as many bundles as there are slots,
+and a few more if calls are so short that workers would wait. A bundle costs some 0.5 ms here, a call some 40
+us."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from malleable.live.protocol import Abilities, Event, Task
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Reply]:
-    """On a worker: run a bundle. Returns outcomes that travel at once, and large results as objects."""
+    """On a worker: run a bundle. Returns outcomes that are sent at once, and large results as objects."""
     import ray
 
     return run_bundle(pickle.loads(packed), function, ray.put)[1]
@@ -59,10 +57,9 @@ class Ray(Cluster):
 
     Notes
     -----
-    If a worker dies, the pool makes the calls that the worker had again, up to three times for each call.
-    After that the call fails with ``BrokenExecutor``. If the cluster goes away, all calls fail. If a call in a
-    bundle takes longer than expected, another worker makes the calls behind it.
-    """
+    If a worker dies, its calls are repeated, each up to three times; then it fails with
+    ``BrokenExecutor``. If the cluster goes away, all calls fail. If a call in a bundle takes longer than
+    expected, another worker makes the calls behind it."""
 
     abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=200, calls="by value")
 
@@ -113,7 +110,6 @@ class Ray(Cluster):
         self.slots = self._there if self._fixed is None else self._fixed
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand calls over: ``task.call`` is a packed one."""
         for _, same in groupby(tasks, lambda task: task.slot):
             bundle = list(same)
             try:
@@ -156,7 +152,6 @@ class Ray(Cluster):
         return self._told(ref, future.result(), lambda _, kept: self._ray.get(kept))
 
     def close(self, grace: float = 5.0) -> int:
-        """As of `Cluster`."""
         super().close(grace)
         if self._began:
             with suppress(Exception):

@@ -1,8 +1,6 @@
-"""Calls that go to other machines: pickled with what cannot be imported there, and run in bundles.
-
-A bundle is run by one worker, call after call, until it has taken so long that the others should rather
-start elsewhere. Large results stay where they are until somebody asks for them.
-"""
+"""Calls on other machines: pickled with what cannot be imported there, and run in bundles. A worker runs a
+bundle call after call, until the rest should rather start elsewhere. Large results stay there until
+fetched."""
 
 from __future__ import annotations
 
@@ -33,13 +31,7 @@ Reply = tuple[bool, Any, float]
 
 
 def by_value(value: Any) -> bytes:
-    """Pickled; what is of ``__main__`` or has no name is contained itself and not its name alone.
-
-    Raises
-    ------
-    Exception
-        It cannot be pickled.
-    """
+    """Pickled; what is of ``__main__`` or has no name is contained itself, not by name."""
     try:
         packed = pickle.dumps(value, _PROTOCOL)
     except Exception:
@@ -53,10 +45,8 @@ def by_value(value: Any) -> bytes:
 
 
 class Packing:
-    """Packs calls (function, arguments, named arguments) by value.
-
-    A function that comes again is pickled once, as it was then.
-    """
+    """Packs calls (function, arguments, named arguments) by value. A function is pickled once, as it was at
+    its first call."""
 
     def __init__(self) -> None:
         self._known: tuple[Any, bytes] = (None, b"")
@@ -74,12 +64,12 @@ _function = lru_cache(maxsize=8)(pickle.loads)
 
 
 def outcome(call: Call) -> Outcome:
-    """What became of a packed call. What it has to import first does not count: the next one does not."""
+    """Run a packed call. Imports do not count into its seconds, because later calls do not repeat them."""
     return outcome_of(lambda: (_function(call[0]), *pickle.loads(call[1])), by_value)
 
 
 def worded(error: BaseException) -> str:
-    """Its class and words; the class alone if its words raise."""
+    """Class and text of an error; the class alone if its text raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except BaseException:
@@ -89,10 +79,8 @@ def worded(error: BaseException) -> str:
 def outcome_of(
     load: Callable[[], tuple[Any, ...]], pack: Callable[[Any], Packed]
 ) -> tuple[bool, Packed, float]:
-    """What became of the call that ``load`` gives: function, arguments, named arguments.
-
-    If the call forks, its child ends here: a call has one answer.
-    """
+    """Run the call that ``load`` returns: function, arguments, named arguments. If the call forks, its child
+    ends here, because a call has one answer."""
     began = time.monotonic()
     process = os.getpid()
     good, status = True, 0
@@ -109,13 +97,13 @@ def outcome_of(
 
 
 def exit_code(error: BaseException) -> int:
-    """What a process ends with that raised this."""
+    """The exit status of a process that raised this."""
     code = error.code if isinstance(error, SystemExit) else 1
     return code & 255 if isinstance(code, int) else int(code is not None)
 
 
 def leave(status: int) -> NoReturn:
-    """End this process, which a call has forked, at once, after its output is written."""
+    """End this process, which a call has forked, after its output is written."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()
@@ -136,9 +124,8 @@ def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed
 def run_bundle(
     calls: Sequence[Call], function: bytes, keep: Callable[[bytes], Any]
 ) -> tuple[list[Outcome], list[Reply]]:
-    """On a worker: outcomes of the first of these calls, of which no more are begun after some time, and what
-    is told at once: large results are kept. Calls without a function have this one.
-    """
+    """On a worker: outcomes of the first of these calls; after some time no more are begun. Returns what is
+    sent at once; large results are kept. ``function`` is for calls without one."""
     until = time.monotonic() + 2.0 * GRAIN
     found: list[Outcome] = []
     told: list[Reply] = []

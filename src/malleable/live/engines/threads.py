@@ -1,8 +1,5 @@
-"""Python calls in threads of this process: nothing is pickled, and one interpreter runs all.
-
-Calls wait in one queue, a few more than there are threads where calls are short: a thread that is free takes
-the next one.
-"""
+"""Python calls in threads of this process: nothing is pickled, and one interpreter runs all. Calls wait in one
+queue, a few more than there are threads if calls are short."""
 
 from __future__ import annotations
 
@@ -22,15 +19,8 @@ from malleable.live.protocol import Abilities, Event, Task, heard
 
 
 class Threads:
-    """An engine of Python calls in threads.
-
-    Parameters
-    ----------
-    slots : int
-        Threads.
-    *how
-        What each thread runs first, or None, and its arguments.
-    """
+    """An engine of Python calls in ``slots`` threads; ``how``: what each runs first, or None, and its
+    arguments."""
 
     abilities = Abilities(withdraw=True, ahead=0.01, calls="plain")
     error = BrokenThreadPool
@@ -52,11 +42,10 @@ class Threads:
             thread.start()
 
     def wake(self) -> None:
-        """Let `poll` return now; from any thread."""
         self._events.put(None)
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand calls over: ``task.call`` is (function, arguments, named arguments)."""
+        """``task.call`` is (function, arguments, named arguments)."""
         with self._lock:
             for task in tasks:
                 if task.withdrawn:
@@ -92,19 +81,16 @@ class Threads:
         self._events.put(Event("ended", task.key, status, took, result=result))
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take back calls that have not started."""
         gone = set(keys)
         for task in list(self._waiting):
             if task.key in gone:
                 self.withdraw(task)
 
     def runs(self, task: Task) -> bool:
-        """Whether this call runs."""
         with self._lock:
             return task.holder is not None and task not in self._waiting
 
     def withdraw(self, task: Task) -> bool:
-        """Let this call never begin; False: it may have begun."""
         with self._lock:
             if task.holder is None:  # it comes, or goes back
                 task.withdrawn = True
@@ -118,11 +104,10 @@ class Threads:
             return True
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits at most so long for the first."""
         return [said for said in heard(self._events, seconds) if said is not None]
 
     def close(self, grace: float = 5.0) -> int:
-        """Threads end after the call that they are at; how many had not ended after ``grace``."""
+        """Threads end after their present call; returns how many had not ended after ``grace``."""
         self._waiting.clear()
         for _ in self._threads:
             self._wakes.put(False)

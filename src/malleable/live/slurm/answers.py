@@ -1,8 +1,5 @@
-"""What the answers of Slurm's commands say: arrays of tasks in its queue, nodes, memory, accounting.
-
-Names and comments are other people's text: answers of squeue are cut at a word that nobody could guess.
-O(lines).
-"""
+"""What the answers of Slurm's commands say: arrays of tasks, nodes, memory, accounting. Names and comments
+are texts of other users, so answers of squeue are cut at a word that cannot be guessed. O(lines)."""
 
 from __future__ import annotations
 
@@ -46,26 +43,24 @@ class Array:
 
     Attributes
     ----------
-    number : int
-    name, user, place, comment, reason : str
-        ``place`` is the partition, the first one that it may run in.
+    place : str
+        The partition, the first one that it may run in.
     pending, running, ending : int
         Tasks that wait, run, and give their slots back.
     width : int
         Slots of a task: its CPUs.
     memory : float
-        [MiB] of a task, where Slurm shares memory out; else 0.
-    nice, priority : int
+        Of a task [MiB], if Slurm allocates memory; else 0.
     throttle : int
         Tasks at once; 0: any.
     after : tuple of int
-        Numbers of the jobs that it is after, all of them.
+        Numbers of the jobs that must end first, all of them.
     submitted : float
         [s since 1970]
     elapsed : float
-        Seconds that the tasks that run have run, added up.
+        Seconds of all running tasks so far, added up.
     failed : mapping
-        Tasks that lately failed or were cancelled, by the job that they were.
+        Tasks that lately failed or were cancelled, by job.
     """
 
     number: int
@@ -89,22 +84,22 @@ class Array:
 
     @property
     def over(self) -> bool:
-        """None of its tasks is there any more."""
+        """None of its tasks is in the queue."""
         return self.pending + self.running + self.ending == 0
 
     @property
     def dead(self) -> bool:
-        """It waits for what will never be."""
+        """It waits for what will never happen."""
         return self.reason.startswith(_NEVER)
 
     @property
     def blocked(self) -> bool:
-        """Its tasks would not start though slots were free."""
+        """Its tasks would not start even if slots were free."""
         return self.reason.startswith(_BLOCKED) or (self.pending > 0 and self.priority == 0)
 
 
 class Usable(NamedTuple):
-    """Slots and memory [MiB] of a partition's nodes that work, and what of them is free."""
+    """Slots and memory [MiB] of a partition's working nodes, and what of them is free."""
 
     slots: int = 0
     free: int = 0
@@ -114,21 +109,8 @@ class Usable(NamedTuple):
 
 @dataclass(frozen=True)
 class Look:
-    """How the queue stood.
-
-    Attributes
-    ----------
-    at : float
-        [s since 1970]
-    arrays : dict of Array
-        By number.
-    leases : dict of str
-        Comments of lease jobs that wait or run, by their numbers.
-    usable : dict of Usable
-        By partition.
-    took : float
-        Seconds that Slurm took to answer.
-    """
+    """How the queue stood ``at`` a time [s since 1970]: ``arrays`` by number, comments of waiting or running
+    ``leases`` by number, ``usable`` capacity by partition; Slurm ``took`` this many seconds to answer."""
 
     at: float
     arrays: Mapping[int, Array] = field(default_factory=dict)
@@ -137,15 +119,13 @@ class Look:
     took: float = 0.0
 
     def earliest(self, otherwise: float) -> float:
-        """When the first array was submitted, as far as that is known."""
+        """When the first array was submitted, if known."""
         every = (array.submitted for array in self.arrays.values())
         return min((at for at in every if not math.isnan(at)), default=otherwise)
 
     def slots(self, place: str) -> int:
-        """What arrays that were seen hold of a partition, and what is free for them.
-
-        Nothing is where Slurm says of all that wait there that a limit of theirs is reached.
-        """
+        """Slots of a partition that seen arrays hold, and slots that are free for them: none if Slurm says
+        that all waiting arrays have reached a limit."""
         here = [array for array in self.arrays.values() if array.place == place]
         held = sum((array.running + array.ending) * array.width for array in here)
         wait = [array for array in here if array.pending and not array.blocked]
@@ -163,13 +143,7 @@ class Look:
 
 
 def tasks_in(text: str) -> tuple[int, int]:
-    """Tasks and throttle of what squeue shows of an array: ``"1-9:2,12%3"``.
-
-    Raises
-    ------
-    ValueError
-        It shows something else.
-    """
+    """Tasks and throttle in squeue's notation, ``"1-9:2,12%3"``; ValueError for others."""
     throttle = text.strip("[]").partition("%")[2]
     return sum(map(len, _ranges(text))), int(throttle) if throttle else 0
 
@@ -245,7 +219,7 @@ class Queue:
 
 
 def bury(arrays: Mapping[int, Array]) -> None:
-    """What is after an array that will never start will never start either; Slurm does not say so."""
+    """Arrays that are after an array that will never start will not start, either; Slurm does not say so."""
     dead = [array.number for array in arrays.values() if array.dead]
     children: dict[int, list[Array]] = {}
     for array in arrays.values():
@@ -259,13 +233,7 @@ def bury(arrays: Mapping[int, Array]) -> None:
 
 
 def rows_in(text: str, mark: str, fields: int) -> Iterator[list[str]]:
-    """Lines of squeue, each field of which has ``mark`` before it.
-
-    Raises
-    ------
-    ValueError
-        The last one is not complete.
-    """
+    """Lines of squeue, in which ``mark`` precedes each field; ValueError if the last line is incomplete."""
     words = text.split(mark)[1:]
     if len(words) % fields:
         raise ValueError("its answer is not complete")
@@ -285,7 +253,7 @@ def memory_in(text: str) -> dict[int, float]:
 
 
 def most_in(text: str) -> dict[str, int]:
-    """CPUs of a node that a partition's jobs may have together, of partitions that say so."""
+    """CPUs of a node that a partition's jobs may have together, of partitions that state it."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         values = dict(re.findall(r"(?:^|\s)(PartitionName|MaxCPUsPerNode)=(\S*)", line))
@@ -295,7 +263,7 @@ def most_in(text: str) -> dict[str, int]:
 
 
 def usable_in(text: str, most: Mapping[str, int]) -> dict[str, Usable]:
-    """What nodes that work have, by partition; ``most``: CPUs of a node for a partition (`most_in`)."""
+    """Capacity of working nodes by partition; ``most``: CPUs of a node for a partition (`most_in`)."""
     found: dict[str, Usable] = {}
     for line in text.splitlines():
         values: dict[str, str] = {}

@@ -1,12 +1,8 @@
-"""Job arrays of a Slurm: what its commands are asked (their answers: ``answers.py``).
-
-All commands stand in one table, `COMMANDS`: what reads the queue and the nodes, what changes an array.
-Answers are taken whole or not at all; what a command returns after a change is not believed, the next look
-shows what came of it. Formats are those of Slurm 22.05 and later.
-
-A look costs one call of squeue and one of scontrol (every 30 s one more), O(lines): one for each task
-that runs and each array that waits.
-"""
+"""The commands of Slurm that are called (their answers: ``answers.py``).
+ All stand in one table, `COMMANDS`: those that read the queue and the nodes, and those that change an array.
+Answers are taken whole or not at all. A command's answer after a change is not believed; the next look shows
+the effect. Formats are those of Slurm 22.05 and later. A look costs one squeue and one scontrol (every 30 s
+one more), O(lines): one for each running task and each waiting array."""
 
 from __future__ import annotations
 
@@ -63,10 +59,7 @@ class SlurmError(ValueError):
 
 
 class Reply(NamedTuple):
-    """What a command answered.
-
-    ``why`` is empty if it ended well and had nothing to say.
-    """
+    """The answer of a command. ``why`` is empty if it ended well and wrote no error."""
 
     text: str
     why: str
@@ -74,7 +67,7 @@ class Reply(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What is to be changed of a job: ``Nice``, ``ArrayTaskThrottle``, ``StartTime``."""
+    """A change of a job: ``Nice``, ``ArrayTaskThrottle``, ``StartTime``."""
 
     number: int
     key: str
@@ -82,14 +75,13 @@ class Change(NamedTuple):
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what would change answers; times in seconds since 1970, lists in full."""
+    """An environment without variables that change answers; times in seconds since 1970, lists in full."""
     kept = [name for name in environment if name in _KEPT or not _INHERITED.match(name)]
     ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
     return {name: environment[name] for name in kept} | ours
 
 
 def call(words: Sequence[str], lines: str = "") -> Reply:
-    """What a command says within `TIMEOUT` seconds."""
     began = time.monotonic()
     try:
         done = subprocess.run(
@@ -110,9 +102,9 @@ class Slurm:
     Parameters
     ----------
     every : float
-        Seconds between two looks; less where the governor wants it, more where answers are slow or do not come.
+        Seconds between two looks; less if the governor wants it, more if answers are slow or missing.
     everybody : bool
-        Other people's arrays, too; changing them takes an operator's rights.
+        Other users' arrays, too; changing them takes an operator's rights.
     ask, clock, sleep, wall : callable
         How commands are called, and time.
     """
@@ -142,13 +134,8 @@ class Slurm:
         """Seconds until the next look."""
 
     def watch(self, seconds: float) -> Look | None:
-        """How the queue stands, if it is time to look; waits at most so long for that.
-
-        Raises
-        ------
-        SlurmError
-            Slurm did not answer. The next look comes later each time.
-        """
+        """A look at the queue, when it is time; waits at most this long. SlurmError if Slurm does not answer;
+        the next look then comes later each time."""
         if self._silent == 0 and self._began > -math.inf:
             self.pace = min(max(self.soon, _SHARE * self._took), max(self.every, _SLOWEST))
             self._next = self._began + self.pace
@@ -177,13 +164,7 @@ class Slurm:
         return reply
 
     def look(self) -> Look:
-        """How the queue and the nodes stand.
-
-        Raises
-        ------
-        SlurmError
-            A command did not answer, or not in full.
-        """
+        """How the queue and the nodes stand. SlurmError if an answer is missing or incomplete."""
         mark = f"~{secrets.token_hex(6)}~"
         asked = mark + mark.join(f"%{letter}" for letter in FIELDS)
         reply = self._told("all" if self.everybody else "own", asked)
@@ -226,13 +207,7 @@ class Slurm:
         return took
 
     def left(self) -> dict[int, set[int]]:
-        """Tasks of own arrays that wait or run, by the array.
-
-        Raises
-        ------
-        SlurmError
-            The command did not answer.
-        """
+        """Tasks of own arrays that wait or run, by array. SlurmError if there is no answer."""
         found: dict[int, set[int]] = {}
         for line in self._told("left").text.splitlines():
             number, _, listed = line.partition(" ")
@@ -243,14 +218,13 @@ class Slurm:
     # Changes.
 
     def change(self, changes: Sequence[Change]) -> str:
-        """Asks for changes, in this order; what Slurm had to say, which proves nothing."""
+        """Ask for changes, in this order; returns Slurm's messages, which prove nothing."""
         if not changes:
             return ""
         lines = "".join(f"update JobId={n} {key}={value}\n" for n, key, value in changes)
         return self._ask(COMMANDS["change"], lines).why
 
     def submit(self, words: Sequence[str], script: str) -> int:
-        """A job; its number."""
         reply = self._ask([*COMMANDS["submit"], *words], script)
         number = reply.text.strip().partition(";")[0]
         if not number.isdecimal():
@@ -258,14 +232,12 @@ class Slurm:
         return int(number)
 
     def drop(self, number: int) -> None:
-        """Takes a job of ours out of the queue."""
         self._ask([*COMMANDS["cancel"], str(number)])
 
     def script(self, number: int) -> str:
-        """The script of a job of ours; empty if Slurm does not give it."""
+        """The script of a job; empty if Slurm does not give it."""
         return self._ask([*COMMANDS["script"], str(number), "-"]).text
 
     def ask_config(self) -> dict[str, str]:
-        """What the configuration says, by name."""
         lines = (line.partition("=") for line in self._told("config").text.splitlines())
         return {name.strip(): value.strip() for name, equals, value in lines if equals}

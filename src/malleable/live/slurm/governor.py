@@ -1,13 +1,9 @@
-"""Arrays that wait in a queue of somebody else's, governed: a ledger of what looks at the queue show.
-
-The queue's own scheduler starts the tasks. The governor looks at it, tells our scheduler what it saw, and has
-arrays stand as that one says: which comes first by ``Nice``, minima and limits by caps on tasks at once.
-What was asked for is not taken for done: each look starts from what is there. Everything that was changed
-is set back at the end, or by a lease when there is no end.
-
-The scheduler is told counts, and how long the tasks that run have run. A look costs O(arrays) here, and what
-the schedulers take.
-"""
+"""Waiting arrays in another scheduler's queue, governed: a ledger of what looks at the queue show.
+ The queue's own scheduler starts the tasks. The governor looks at the queue, tells our scheduler what it saw,
+and puts arrays in its order: by ``Nice``, minima and limits by caps on tasks at once. Each look starts from
+the actual state, because requests may fail. All changes are set back at the end, or by a lease if the
+governor dies. The scheduler gets counts, and how long running tasks have run. A look costs O(arrays), and the
+schedulers' time."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ _MOST_AHEAD = 1_000_000
 
 
 class Wishes(NamedTuple):
-    """What an array says of itself in its comment; ``deadline`` in seconds since 1970."""
+    """What an array's comment asks for; ``deadline`` in seconds since 1970."""
 
     weight: float = 1.0
     deadline: float = math.inf
@@ -48,7 +44,7 @@ class Wishes(NamedTuple):
 
 
 def wishes_of(comment: str) -> Wishes:
-    """``"malleable weight=2 min=1 ..."``; what cannot be understood is passed over."""
+    """``"malleable weight=2 min=1 ..."``; parts that are not understood are skipped."""
     words = comment.split()
     if not words or words[0] != COMMENT:
         return Wishes()
@@ -72,7 +68,7 @@ def wishes_of(comment: str) -> Wishes:
 
 @dataclass(frozen=True)
 class Planned:
-    """How an array stands, and how it should."""
+    """The present and the planned settings of an array."""
 
     array: Array
     slots: int
@@ -83,7 +79,7 @@ class Planned:
 
 @dataclass
 class _Seen:
-    """What looks at an array add up to."""
+    """The sums of what a look shows of an array."""
 
     number: int
     waits: int = 0  # tasks that have not ended
@@ -98,17 +94,14 @@ class Governor(Ledger):
 
     Parameters
     ----------
-    queue : Slurm
-    places : PlaceDeciders
-        The deciders.
     chosen : callable
         Whether an array is governed.
     lease : Lease, optional
         None: nothing is changed, `planned` says what would be.
-    journal, run, progress, clock, start
-        As of `Ledger`.
     until_done : bool
-        Whether it ends when there is no array left; else it goes on.
+        Whether it ends when no array is left.
+    queue, places, journal, run, progress, clock, start
+        A `Slurm`, its `PlaceDeciders`, and as of `Ledger`.
     """
 
     def __init__(
@@ -156,14 +149,14 @@ class Governor(Ledger):
 
     @property
     def never(self) -> list[Array]:
-        """Arrays that wait for what will never be, and of which nothing runs."""
+        """Arrays without running tasks that wait for what will never happen."""
         arrays = self.look.arrays.values()
         return [array for array in arrays if array.dead and not array.running + array.ending]
 
     # Looks.
 
     def step(self, most: float = 1.0) -> None:
-        """One pass: waits at most so many seconds until it is time to look."""
+        """One pass; waits at most this many seconds until the next look."""
         self._settle_jobs()
         if self.finished:
             self.record()
@@ -185,14 +178,14 @@ class Governor(Ledger):
             self.tell()
 
     def _trouble(self, about: str, text: str) -> None:
-        """What does not work there; empty: it does."""
+        """What fails at a place; empty: it works again."""
         if text:
             self.trouble[about] = text
         else:
             self.trouble.pop(about, None)
 
     def take(self, look: Look) -> None:
-        """How the queue stands: jobs that came, went or changed."""
+        """Process a look: jobs that came, went or changed."""
         now = self.now
         self._looked, self.looks = now, self.looks + 1
         chosen = {number: each for number, each in look.arrays.items() if self._chosen(each)}
@@ -210,7 +203,7 @@ class Governor(Ledger):
         self._due = self._fresh = True
 
     def _hear(self, own: Mapping[int, Array], chosen: Mapping[int, Array]) -> None:
-        """Counts the tasks of arrays that are in the queue, and of arrays that are not any more."""
+        """Count the tasks of arrays that are in the queue, and of arrays that have left it."""
         for number, array in own.items():
             row = self._row_of.get(number)
             if row is None or (self._back(row, array) and not array.dead):
@@ -222,7 +215,7 @@ class Governor(Ledger):
                 self._miss(number, row, failed)
 
     def _rest(self) -> float:
-        """Seconds until the next look: few while arrays come, or one ends soon."""
+        """Seconds until the next look: few while arrays come or one ends soon."""
         if not self._row_of:
             return self.queue.every
         if self.now < self._came + _FRESH:
@@ -287,7 +280,7 @@ class Governor(Ledger):
             self.cancel(row)
 
     def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
-        """So many tasks have ended, some of them not well."""
+        """Report that many tasks as ended, some of them as failed."""
         work, seen = self.jobs[row], self._seen[row]
         if count == 0:
             return
@@ -299,7 +292,7 @@ class Governor(Ledger):
         work.done += count - bad
 
     def _time(self) -> None:
-        """Tasks that have ended took what is believed of them after this look; so did those before."""
+        """Give tasks that ended the time that is believed after this look."""
         rows = {row for row, *_ in self._gone}
         seconds = self._places.seconds(rows, self.now)
         for row in rows:
@@ -316,7 +309,7 @@ class Governor(Ledger):
         self._restated |= {row: s for row, s in seconds.items() if self.jobs[row].left == 0}
 
     def _miss(self, number: int, row: int, failed: Mapping[int, int]) -> None:
-        """An array that was not seen: two looks long, and it has ended."""
+        """An array that was not seen; after two such looks it has ended."""
         work, seen = self.jobs[row], self._seen[row]
         work.running = 0
         work.elapsed = 0.0
@@ -338,7 +331,6 @@ class Governor(Ledger):
     # What should be.
 
     def _stand(self) -> None:
-        """Arrays stand as the scheduler says, once a look."""
         if not self._fresh:
             return
         self._fresh = False
@@ -384,13 +376,13 @@ class Governor(Ledger):
         return front, [array for array in free if array.number not in ranked]
 
     def _turnover(self, slots: int) -> int:
-        """Slots that come free within some looks."""
+        """Slots that become free within some looks."""
         known = self._places.seconds(self._row_of.values(), self.now).values()
         shortest = max(min(known, default=1.0), _SHORTEST)
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
 
     def _cap(self, work: JobState, array: Array, waiting: int) -> int:
-        """Tasks at once: an array with a minimum comes first, so it may have no more than it is given."""
+        """Tasks at once. An array with a minimum comes first, so it may have no more than it is given."""
         if array.blocked or not array.pending:
             return array.throttle
         caps = [self._own[array.number][1], self._seen[self._row_of[array.number]].limit]
@@ -399,7 +391,7 @@ class Governor(Ledger):
         return min(filter(None, caps), default=0)
 
     def _capped(self, array: Array, waiting: int) -> bool:
-        """Whether it has a minimum, and others wait that it could keep from running."""
+        """Whether it has a minimum and could keep other waiting arrays from running."""
         return waiting > 1 and self.jobs[self._row_of[array.number]].min_slots > 0
 
     # What is done about it.
@@ -428,7 +420,7 @@ class Governor(Ledger):
         self._trouble("changes", "" if meant else said)
 
     def _wanted(self, moves: Mapping[int, int]) -> list[Change]:
-        """Caps that fall, arrays that go back, arrays that come forward, caps that rise."""
+        """Moves, in order: caps that fall, arrays that go back, arrays that come forward, caps that rise."""
         falls, rises = [], []
         for planned in self.planned:
             array, cap = planned.array, planned.throttle
@@ -442,7 +434,7 @@ class Governor(Ledger):
         return falls + nices + rises
 
     def restore(self) -> bool:
-        """Everything as its owners left it; whether that was seen."""
+        """Set everything back as its owners left it; returns whether that was seen."""
         saved = self._saved() if self.apply else {}
         restored = not saved or set_back(self.queue, saved)
         if restored and self._lease is not None:
@@ -450,7 +442,6 @@ class Governor(Ledger):
         return restored
 
     def _saved(self) -> dict[int, dict[str, int]]:
-        """What arrays that were touched had before."""
         keys = ("Nice", "ArrayTaskThrottle")
         return {
             number: dict(zip(keys, self._own[number], strict=True))
@@ -469,7 +460,7 @@ class Governor(Ledger):
             self._restated = {}
 
     def flying(self) -> list[RunningTasks]:
-        """What runs, by job, as last seen."""
+        """Running tasks by job, as last seen."""
         found: list[RunningTasks] = []
         for number, array in self.look.arrays.items():
             if array.running and number in self._row_of:
@@ -478,7 +469,7 @@ class Governor(Ledger):
         return found
 
     def end(self, status: str) -> None:
-        """The run's last words, and what its arrays' tasks took."""
+        """Close the run in the journal, with what its arrays' tasks took."""
         self._settle_jobs()  # those that the last look showed
         seconds = lambda: self._places.seconds(self._row_of.values(), self.now)  # noqa: E731
         self._restated |= self.guard("the seconds of tasks", seconds) or {}

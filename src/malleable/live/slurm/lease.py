@@ -1,10 +1,8 @@
-"""What restores arrays when their governor is gone: a process that watches, and a job that waits in Slurm.
-
-The process watches a file that the governor touches: it acts as soon as the lease is over, however full
-the queue is, and ends with its machine. The job begins when its lease is over, unless it is pushed back
-before: it survives the machine, and waits for its turn. Both say all that has to be restored, so a
-governor that comes later can read it there.
-"""
+"""What restores arrays when their governor dies: a process that watches, and a job that waits in Slurm.
+ The process watches a file that the governor touches. It acts as soon as the lease is over, even if the queue
+is full, but ends with its machine. The job begins when its lease is over, unless it is pushed back before; it
+survives the machine, but waits for its turn. Both contain all that is to be restored, so a later governor can
+read it there."""
 
 from __future__ import annotations
 
@@ -54,18 +52,9 @@ rm -f -- "$1"
 
 
 class Lease:
-    """What one governor has.
-
-    Where no controller answers, the process tries for an hour. Once it has acted, it takes the job out of the
-    queue.
-
-    Parameters
-    ----------
-    engine : Slurm
-    folder : path, optional
-        Where the file is that the process watches: the seconds of the lease, and what to restore. None: there
-        is a job alone.
-    """
+    """What one governor has. The process tries for an hour to reach a controller, and then takes the job out
+    of the queue. The file that it watches, with the seconds of the lease and what to restore, is in
+    ``folder``; None: there is only a job."""
 
     def __init__(self, engine: Slurm, folder: Path | None = None) -> None:
         self._engine = engine
@@ -75,13 +64,8 @@ class Lease:
         self._covered: dict[int, Mapping[str, int]] = {}
 
     def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
-        """Restore so from so many seconds on, unless told again; what to change for it.
-
-        Raises
-        ------
-        SlurmError, OSError
-            It could not be had.
-        """
+        """Restore this after these seconds, unless renewed; returns the changes of the job. SlurmError or
+        OSError if there is no lease."""
         if self._path:
             self._watch(self._path, saved, seconds)
         begin = f"now+{max(1, int(seconds))}"
@@ -117,7 +101,6 @@ class Lease:
             )  # fmt: skip
 
     def release(self) -> None:
-        """Nothing is to be restored any more."""
         if self._path:
             self._path.unlink(missing_ok=True)
         if self._process is not None:
@@ -130,7 +113,7 @@ class Lease:
 
 
 def set_back(engine: Slurm, saved: Saved) -> bool:
-    """Arrays as they were before, as far as they wait; whether that was seen. Some looks at most."""
+    """Set waiting arrays back as they were; returns whether that was seen within some looks."""
     for _ in range(_LOOKS):
         try:
             arrays = engine.look().arrays
@@ -149,13 +132,8 @@ def set_back(engine: Slurm, saved: Saved) -> bool:
 
 
 def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
-    """Sets back what governors that are dead did not, by their leases; how many arrays that were.
-
-    Raises
-    ------
-    SlurmError
-        A governor may be alive on another machine; or Slurm does not do it.
-    """
+    """Set back what dead governors did not, by their leases; returns how many arrays. SlurmError: a governor
+    may be alive on another machine, or Slurm refuses."""
     here = socket.gethostname()
     texts = []
     for number, comment in look.leases.items():

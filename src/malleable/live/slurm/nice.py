@@ -1,10 +1,7 @@
-"""The order of arrays in a queue of priorities, by ``Nice`` alone: by how much each stands back.
-
-An array's own priority is the most that it can have; standing back by n takes n from it. Wanted are priorities
-that fall along the order, each as high as it can be, so that others who wait are passed by as few as can be;
-what stands right already is left alone. Whether priorities move as asked is checked at each look; where
-they do not, nothing is asked any more for a while. O(arrays) a look.
-"""
+"""The order of arrays in a queue of priorities, by ``Nice`` alone.
+ An array can only lose priority: Nice n takes n from it. Wanted are priorities that fall along the order,
+each as high as possible, so that arrays of others pass as few as possible; correct ones do not change. Each
+look checks whether priorities move as asked; if not, nothing is asked for a while. O(arrays) a look."""
 
 from __future__ import annotations
 
@@ -32,13 +29,8 @@ class _Known:
 
 
 class NiceOrder:
-    """Order within one partition.
-
-    Attributes
-    ----------
-    trouble : str
-        Why nothing is asked; empty: it works, as far as is known.
-    """
+    """Order within one partition. ``trouble`` says why nothing is asked; empty: it works, as far as is
+    known."""
 
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
@@ -47,7 +39,7 @@ class NiceOrder:
         self.trouble = ""
 
     def see(self, arrays: Sequence[Array], own: Mapping[int, int]) -> None:
-        """How arrays that wait stand; ``own``: the Nice that their owner gave them."""
+        """The present order of waiting arrays; ``own``: the Nice values of their owners."""
         moved = stuck = 0
         known: dict[int, _Known] = {}
         for array in arrays:
@@ -78,17 +70,8 @@ class NiceOrder:
     def moves(
         self, front: Sequence[Array], rest: Sequence[Array], own: Mapping[int, int]
     ) -> dict[int, int]:
-        """Nice by array, if it has to change.
-
-        Parameters
-        ----------
-        front : sequence of Array
-            Those whose tasks start next, in order.
-        rest : sequence of Array
-            Others that wait.
-        own : mapping
-            The Nice that an owner gave.
-        """
+        """New Nice by array, where it changes. ``front``: arrays whose tasks start next, in order; ``rest``:
+        others that wait; ``own``: Nice values of the owners."""
         found: dict[int, int] = {}
         if self._pause:
             return found
@@ -115,7 +98,7 @@ class NiceOrder:
         return dict(list(found.items())[:MOST_CHANGES])
 
     def asked(self, moves: Mapping[int, int]) -> None:
-        """These changes were asked for; the next look shows what came of them."""
+        """These changes were asked for; the next look shows their effect."""
         for number, nice in moves.items():
             self._known[number].asked = nice
 

@@ -1,4 +1,4 @@
-"""Deciders of several pools of slots that are governed apart, as one."""
+"""Deciders of several separately governed pools of slots, as one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from malleable.live.ledger import JobState
 
 
 class PlaceDeciders:
-    """A decider a place; ``make(place)`` makes it when the first job comes there."""
+    """A decider for each place; ``make(place)`` makes it when the first job comes there. Its methods are
+    those of a decider."""
 
     def __init__(self, make: Callable[[str], SchedulerDecider]) -> None:
         self._make = make
@@ -21,7 +22,6 @@ class PlaceDeciders:
         self._slots: dict[str, int] = {}
 
     def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
-        """As of a decider; the place is the job's."""
         for row, work in zip(rows, works, strict=True):
             if work.place not in self._of:
                 self._of[work.place] = self._make(work.place)
@@ -30,11 +30,9 @@ class PlaceDeciders:
             self._own[row].came([row], [work], now)
 
     def gone(self, row: int, now: float) -> None:
-        """As of a decider."""
         self._own.pop(row).gone(row, now)
 
     def changed(self, row: int) -> None:
-        """As of a decider."""
         if row in self._own:
             self._own[row].changed(row)
 
@@ -49,33 +47,30 @@ class PlaceDeciders:
     def expected(
         self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> dict[int, ExpectedEnd]:
-        """As of a decider; of arrays that are not here yet nothing is said."""
+        """Without arrays that are not here yet."""
         return {row: end for own in self._of.values() for row, end in own.expected({}, now).items()}
 
     @property
     def rule(self) -> str:
-        """As of a decider, of the place that has most jobs."""
+        """Of the place with most jobs."""
         jobs = Counter(id(own) for own in self._own.values())
         return max(self._of.values(), key=lambda own: jobs[id(own)]).rule if self._of else ""
 
     def decide(self, now: float) -> list[Decided]:
-        """As of a decider."""
         return [decided for own in self._of.values() for decided in own.decide(now)]
 
     def ahead(self, place: str, now: float, free: int) -> list[int]:
-        """Jobs of a place in the order in which their next tasks would start on so many slots."""
         own = self._of.get(place)
         return own.ahead(now, free) if own else []
 
     def resize(self, place: str, slots: int, now: float) -> None:
-        """A place has so many slots."""
         if self._slots.get(place) != slots:
             self._slots[place] = slots
             if place in self._of:
                 self._of[place].resize(slots, now)
 
     def history(self, works: Sequence[JobState], now: float) -> dict[str, Any] | None:
-        """What was learnt of programs, each where it ran (most, if that is several places); all jobs go."""
+        """What was learnt of programs, each from the place where it ran most; all jobs are removed."""
         tasks = Counter(dict.fromkeys(self._of, 0))
         for work in works:
             tasks[work.place] += work.done
@@ -91,6 +86,5 @@ class PlaceDeciders:
         return found and {**found, "programs": list(learnt.values())}
 
     def close(self) -> None:
-        """End the files that calls were recorded in."""
         for own in self._of.values():
             own.close()

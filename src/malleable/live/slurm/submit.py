@@ -1,11 +1,8 @@
-"""Jobs of commands handed over to a Slurm as job arrays: one array a job, one task a value.
-
-What is handed over at once has a journal of its own, and output as a run has it. The commands of a job stand in
-a file there, a line each, quoted so that a shell reads back exactly the arguments; each task takes its line,
-and writes when an attempt begins and ends into a file of its own, which ``submitted.py`` reads. So the nodes
-need a shell and that folder, nothing of ours. What a job wants (weight, deadline, minimum, seconds) stands
-in the arrays' comment, where a governor reads it. O(tasks).
-"""
+"""Jobs of commands handed over to Slurm as job arrays: one array a job, one task a value.
+ A hand-over has a journal and output of its own. The commands of a job are a file there, one quoted line
+each; each task takes its line, and writes the start and end of its attempts into a file, which
+``submitted.py`` reads. So the nodes need a shell and that folder only. A job's settings (weight, deadline,
+minimum, seconds) are in the arrays' comments, where a governor reads them. O(tasks)."""
 
 from __future__ import annotations
 
@@ -97,7 +94,6 @@ def _largest_array(engine: Slurm) -> int:
 
 
 def _write_commands(job: Job, folder: Path) -> None:
-    """A file with the commands of a job, a line each."""
     folder.mkdir(mode=0o700)
     with (folder / _COMMANDS).open("wb") as out:
         for number in range(len(job)):
@@ -112,28 +108,11 @@ def submit(
     options: Sequence[str] = (),
     cpus: int = 1,
 ) -> list[Submitted]:
-    """Hands jobs over, those first that others wait for.
+    """Hand jobs over, in an order in which jobs come after those that they wait for.
 
-    Parameters
-    ----------
-    engine : Slurm
-    jobs : sequence of Job
-        Whose names and orders are checked.
-    rows : sequence of mapping
-        Tables that they were made of.
-    path : path
-        A new journal of what is handed over; commands and output are kept beside it, and nodes have to see
-        them.
-    options : sequence of str
-        For sbatch, as they are.
-    cpus : int
-        Slots of a task.
-
-    Raises
-    ------
-    SlurmError
-        One was not taken; those before it were, and are named.
-    """
+    ``rows`` are the tables of the jobs; ``path`` a new journal, whose folder the nodes must see; ``options``
+    are sbatch's; ``cpus`` are the slots of a task. SlurmError names the jobs that were taken before one was
+    refused."""
     _check(jobs)
     with Journal(path) as journal:
         # Tasks try again by themselves: an attempt that is told of is the last one.

@@ -1,9 +1,7 @@
-"""What became of jobs that were handed over to a Slurm, as a journal says it.
-
-Each hand-over has a journal of its own, with one run. Each task writes into a file of its own when an attempt
-begins and ends; a task that is not in the queue any more and has not said how it ended was ended by Slurm, or
-with its node. Both are read when somebody asks, and stand in the journal of this reader alone. O(tasks).
-"""
+"""The outcome of jobs that were handed over to Slurm, as a journal has it.
+ A hand-over has a journal with one run. Each task writes the start and end of its attempts into a file. A
+task that is no longer in the queue and has not written its end was ended by Slurm, or with its node. Both are
+read on request, into the journal of this reader alone. O(tasks)."""
 
 from __future__ import annotations
 
@@ -46,16 +44,7 @@ def last_submission(journal: Path) -> Path | None:
 
 
 class Submission:
-    """A run that was handed over.
-
-    Parameters
-    ----------
-    journal : Journal
-        Open for reading.
-    number : int
-        Of the run.
-    engine : Slurm
-    """
+    """Run ``number`` of a journal that is open for reading."""
 
     def __init__(
         self,
@@ -75,7 +64,7 @@ class Submission:
         """Why the queue is not known; empty: it is."""
 
     def look(self) -> None:
-        """Read anew, at most every few seconds."""
+        """Read again, at most every few seconds."""
         at = self._wall()
         if at < self._looked + _PAUSE or self._folder is None:
             return
@@ -94,7 +83,7 @@ class Submission:
         self._journal.overlay(self._run.id, lasted, found, flying, "done" if over else "running")
 
     def _left(self) -> list[set[int]] | None:
-        """Tasks that are in the queue, by job; None: nobody knows."""
+        """Tasks that are in the queue, by job; None: unknown."""
         assert self._folder
         self.trouble = ""
         try:
@@ -111,7 +100,7 @@ class Submission:
     def _of_job(
         self, row: int, job: Job, left: set[int] | None, now: float
     ) -> tuple[list[Attempt], list[float]]:
-        """Attempts of tasks that are over, and when those began that go on; ``left``: in the queue"""
+        """Attempts of tasks that are over, and when running ones began; ``left``: in the queue."""
         assert self._folder
         folder = self._folder / job_folder(row, job.name)
         found: list[Attempt] = []
@@ -137,7 +126,7 @@ class Submission:
         return found, begun
 
     def _tries(self, path: Path) -> tuple[dict[int, _Try], bool]:
-        """What a task has written of its attempts, and whether it is over; other lines are passed over."""
+        """Attempts that a task has written down, and whether it is over; other lines are ignored."""
         found: dict[int, _Try] = {}
         over = False
         with suppress(OSError):
@@ -155,7 +144,6 @@ class Submission:
 
 
 def _arrays(folder: Path) -> list[tuple[int, int]]:
-    """Numbers of the arrays of a job, and the first task of each."""
     with suppress(OSError, ValueError):
         lines = (folder / ARRAYS).read_text().split("\n")
         return [(int(number), int(first)) for number, first in map(str.split, filter(None, lines))]

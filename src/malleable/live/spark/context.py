@@ -30,7 +30,7 @@ _LIVE = ("ACTIVE", "PENDING")
 
 
 class Key(NamedTuple):
-    """A stage, and which attempt at it."""
+    """A stage, and the attempt at it."""
 
     stage: int
     attempt: int
@@ -40,22 +40,9 @@ class Key(NamedTuple):
 class Stage:
     """A stage of a job as one look shows it.
 
-    Attributes
-    ----------
-    key : Key
-    job : int
-    name, program : str
-        What people call it, and what is the same for stages that do the same.
-    tasks, running, done : int
-    mean : float
-        Seconds of a task that ended well; NaN: none has.
-    after : tuple of Key
-        Stages of the job that have to end first, of those that are left.
-    waits : bool
-        Whether Spark has not begun it.
-    barrier : bool
-        Whether its tasks start all at once or not at all.
-    """
+    ``name`` is for people, ``program`` the same for stages that do the same. ``mean`` are the seconds of a
+    task that ended well; NaN: none has. ``after`` are remaining stages of the job that must end first.
+    ``waits``: Spark has not begun it. ``barrier``: its tasks start all at once or not at all."""
 
     key: Key
     job: int
@@ -77,7 +64,7 @@ class Stage:
 
 @dataclass
 class Job:
-    """A job of Spark: its pool, when it was submitted [s since 1970], and its stages that are left."""
+    """A job of Spark: its pool, when it was submitted [s since 1970], and its remaining stages."""
 
     number: int
     pool: str
@@ -86,7 +73,7 @@ class Job:
 
 
 class Look(NamedTuple):
-    """How a context stands: tasks that can run at once, and jobs that run."""
+    """The state of a context: tasks that can run at once, and running jobs."""
 
     slots: int
     jobs: list[Job]
@@ -112,13 +99,8 @@ class _Shape(NamedTuple):
 
 
 def java_context(sc: Any) -> Any:
-    """The context in the JVM, behind a ``SparkContext`` or a ``SparkSession``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        There is none that can be reached.
-    """
+    """The context in the JVM of a ``SparkContext`` or a ``SparkSession``. TypeError or ValueError if none can
+    be reached."""
     if ".connect." in f"{type(sc).__module__}.":
         raise ValueError(
             "sc: a Spark Connect session has no JVM that can be reached; govern in the program that runs"
@@ -140,17 +122,7 @@ def java_context(sc: Any) -> Any:
 
 
 class Context:
-    """A context of Spark.
-
-    Parameters
-    ----------
-    sc : SparkContext or SparkSession
-
-    Raises
-    ------
-    TypeError, ValueError
-        It cannot be governed; nothing has been changed.
-    """
+    """A context of Spark, ``sc``. TypeError or ValueError, and nothing changed: it cannot be governed."""
 
     def __init__(self, sc: Any) -> None:
         self._python = java_context(sc)
@@ -167,7 +139,6 @@ class Context:
         self._pools: dict[str, _Pool] = {}
 
     def _prepare_looks(self) -> None:
-        """What every look says again, and the file that its answers come in."""
         self._page = tempfile.NamedTemporaryFile(prefix="malleable-spark-")  # noqa: SIM115
         self._file = self._jvm.java.io.File(self._page.name)
         self._file.deleteOnExit()  # if this process is killed, its JVM ends
@@ -214,19 +185,18 @@ class Context:
     # One governor.
 
     def claim(self, who: str) -> None:
-        """ValueError if somebody else governs it."""
+        """ValueError if another governor has it."""
         owner = self._jvm.java.lang.System.getProperties().putIfAbsent(_MARK, who)
         if owner is not None:
             raise ValueError(f"sc: {owner} already governs this context")
 
     def release(self) -> None:
-        """Nobody governs it any more."""
         self._page.close()
         self._jvm.java.lang.System.clearProperty(_MARK)
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing left to govern: it has been stopped, or its JVM is gone."""
+        """Whether it has been stopped, or its JVM is gone."""
         process = getattr(self._python._gateway, "proc", None)
         return self._python._jsc is None or (process is not None and process.poll() is not None)
 
@@ -249,7 +219,6 @@ class Context:
         return json.loads(self._page.read())
 
     def look(self) -> Look:
-        """How it stands now."""
         slots = self._context.maxNumConcurrentTasks(self._profile)
         told = self._read(self._store.jobsList(self._running))
         if not told:
@@ -310,7 +279,6 @@ class Context:
     def _parents(
         self, job: int, stages: Mapping[int, Mapping[str, Any]]
     ) -> tuple[dict[int, set[int]], frozenset[int]]:
-        """What stages of a job wait for, of these; and which are barriers."""
         if job not in self._shapes:
             comes_from, barriers = {}, set()
             for graph in self._read(self._store.operationGraphForJob(job)):
@@ -329,8 +297,8 @@ class Context:
         return makers, shape.barriers
 
     def ended(self, key: Key) -> tuple[int, float, bool] | None:
-        """Of a stage that is not there any more: tasks that ended well, their mean seconds, and whether
-        no others are wanted. None: Spark has forgotten it."""
+        """Of a stage that is gone: tasks that ended well, their mean seconds, and whether no others are
+        wanted. None: Spark has forgotten it."""
         try:
             stage = self._read(self._store.lastStageAttempt(key.stage))
         except Exception as error:
@@ -344,7 +312,6 @@ class Context:
     # Minima.
 
     def _pool(self, name: str) -> _Pool | None:
-        """A pool; None: it is not there (yet)."""
         if name not in self._pools:
             found = self._context.getPoolForName(name)
             if not found.isDefined():
@@ -355,12 +322,12 @@ class Context:
         return self._pools[name]
 
     def own_minimum(self, name: str) -> int:
-        """What a pool has by its owner."""
+        """The owner's minimum of a pool."""
         pool = self._pool(name)
         return pool.own if pool else 0
 
     def set_minimum(self, name: str, tasks: int) -> None:
-        """Spark serves a pool first until so many of its tasks run; never fewer than its owner says."""
+        """Spark serves a pool first until this many of its tasks run; never fewer than its owner's minimum."""
         pool = self._pool(name)
         wanted = max(pool.own, tasks) if pool else 0
         if pool and pool.now != wanted:
@@ -369,17 +336,16 @@ class Context:
 
     @property
     def changed(self) -> dict[str, int]:
-        """Minima of pools that are others than their owners'."""
+        """Minima of pools that differ from their owners'."""
         return {name: pool.now for name, pool in self._pools.items() if pool.now != pool.own}
 
     def restore(self) -> None:
-        """All pools have what they had."""
+        """Set all pools back."""
         for name in self.changed:
             self.set_minimum(name, 0)
 
 
 def _ended(stage: Mapping[str, Any]) -> tuple[int, float]:
-    """Tasks of a stage that ended well, and their seconds in the mean."""
     done = min(stage["numCompleteTasks"], stage["numTasks"])
     parts = ("executorDeserializeTime", "executorRunTime", "resultSerializationTime")
     took = sum(stage[part] for part in parts) / 1e3
@@ -387,12 +353,10 @@ def _ended(stage: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def _moment(text: str) -> float:
-    """Seconds since 1970 of Spark's ``2026-11-28T22:40:56.359GMT``."""
     told = datetime.strptime(text.removesuffix("GMT"), "%Y-%m-%dT%H:%M:%S.%f")
     return told.replace(tzinfo=timezone.utc).timestamp()
 
 
 def _label(job: Mapping[str, Any], pool: str) -> str:
-    """What people call a job: its description, where it was called, its group or its pool."""
     told = (job.get("description"), job["name"], job.get("jobGroup"), pool)
     return next((text for text in told if text and _UNTOLD not in text), pool)

@@ -1,11 +1,8 @@
 """Jobs of a Spark context, governed: a ledger of what looks at the context show.
-
-Spark's FAIR scheduler starts the tasks: first of pools that hold fewer than their minimum. The governor looks
-at the jobs that run, tells our scheduler what it saw, and gives each pool as its minimum what that one gives
-to the stages of the pool. A Spark job is a flow, and its stages are the flow's jobs. Stages that wait count as
-work of their flow. Everything that was changed is set back at the end. A look costs O(stages) here, and what
-the scheduler takes.
-"""
+ Spark's FAIR scheduler starts the tasks, first of pools below their minimum. The governor looks at the
+running jobs, tells our scheduler what it saw, and sets each pool's minimum to what the stages of the pool
+should have. A Spark job is a flow, and its stages are the flow's jobs; waiting stages count as its work. All
+changes are set back at the end. A look costs O(stages), and the scheduler's time."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from malleable.live.spark.context import Context, Job, Key, Stage
 
 
 class Wishes(NamedTuple):
-    """What is wanted of a pool's jobs; ``deadline`` in seconds after ``since`` [s since 1970], else after a job
+    """What a pool's jobs should get; ``deadline`` in seconds after ``since`` [s since 1970], else after a job
     was submitted."""
 
     weight: float = 1.0
@@ -33,17 +30,8 @@ class Wishes(NamedTuple):
 
 
 class Governor(Ledger):
-    """Jobs of a Spark, governed.
-
-    Parameters
-    ----------
-    spark : Context
-    decider : SchedulerDecider
-    wishes : callable
-        What is wanted of the jobs of a pool, by its name.
-    journal, run, progress, clock, start
-        As of `Ledger`.
-    """
+    """Jobs of a Spark, governed. ``wishes`` returns the `Wishes` of a pool by name; other arguments are those
+    of `Ledger`."""
 
     def __init__(
         self,
@@ -73,11 +61,11 @@ class Governor(Ledger):
 
     @property
     def busy(self) -> bool:
-        """Whether a stage was left when it last looked."""
+        """Whether the last look saw a stage."""
         return bool(self._stages)
 
     def look(self) -> None:
-        """One pass: what runs, and what pools should have."""
+        """One pass: look at what runs, and set the minima of pools."""
         seen = self.spark.look()
         now, self.looks = self.now, self.looks + 1
         if seen.slots != self._slots or self.looks == 1:
@@ -101,7 +89,6 @@ class Governor(Ledger):
         self.record()
 
     def _hear(self, job: Job) -> None:
-        """A job that runs: its stages, those first that others wait for."""
         wishes = self._wishes(job.pool)
         for stage in job.stages:
             row = self._row_of.get(stage.key)
@@ -142,11 +129,9 @@ class Governor(Ledger):
         return row
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
-        """Stages come with their flow; the scheduler knows which of them wait."""
         return "free"
 
     def _end(self, row: int, count: int, mean: float) -> None:
-        """So many tasks more have ended well; all of them took so long in the mean."""
         work = self.jobs[row]
         if count <= 0:
             return
@@ -160,7 +145,6 @@ class Governor(Ledger):
         work.taken, work.mean, work.last = mean * work.done, mean, self.now
 
     def _gone(self, key: Key) -> None:
-        """A stage that is not there any more: it has ended, or was skipped, or its job was given up."""
         row = self._row_of[key]
         work = self.jobs[row]
         done, mean, well = self.spark.ended(key) or (work.tasks, work.mean, True)
@@ -183,7 +167,6 @@ class Governor(Ledger):
     # What should be.
 
     def _keep_floors(self) -> None:
-        """What a pool is guaranteed, its first stages have."""
         left: dict[str, int] = {}
         for row, stage in self._stages.items():
             if stage.waits:
@@ -198,7 +181,6 @@ class Governor(Ledger):
                 self.decider.terms(row, self.now)
 
     def _share(self) -> None:
-        """Pools have as their minima what their stages have; those of which none is left, what they had."""
         slots: dict[str, int] = dict.fromkeys(self.spark.changed, 0)
         for row, stage in self._stages.items():
             if stage.waits:
@@ -213,7 +195,7 @@ class Governor(Ledger):
     # What is kept.
 
     def flying(self) -> list[RunningTasks]:
-        """What runs, by job, as last seen."""
+        """Running tasks by job, as last seen."""
         return [
             RunningTasks(row, stage.running, began, began)
             for row, stage in self._stages.items()
@@ -222,5 +204,5 @@ class Governor(Ledger):
         ]
 
     def end(self, status: str) -> None:
-        """The run's last words."""
+        """Close the run in the journal."""
         self._end_run(status, lambda: self.decider.history(self.now))

@@ -1,7 +1,5 @@
-"""How a process of a task begins and ends, and how messages about it are cut: one way for all that start some.
-
-It needs little beside ``os``, as those that start commands are started often.
-"""
+"""How a process of a task begins and ends, and how messages about it are framed; shared by all that start
+processes. It imports little besides ``os``, because processes that start commands are started often."""
 
 # ruff: noqa: SIM105, PTH108
 # contextlib and pathlib take longer to import than all else here.
@@ -29,19 +27,18 @@ _DEFAULT = (*HEARD, SIGPIPE, SIGXFSZ)  # what this process does about them is no
 
 
 def framed(body: bytes, seal: bytes = b"") -> bytes:
-    """Bytes with a seal and their number before them."""
+    """Bytes after a seal and their number."""
     return seal + len(body).to_bytes(HEAD, "little") + body
 
 
 class Frames:
-    """Frames out of the bytes that come in; what stands before a seal is no frame."""
+    """Finds frames in incoming bytes; bytes before a seal are skipped."""
 
     def __init__(self, seal: bytes = b"") -> None:
         self._bytes = bytearray()
         self._seal, self._head = seal, len(seal) + HEAD
 
     def feed(self, data: bytes) -> list[bytes]:
-        """What is complete now."""
         self._bytes += data
         found, at = [], 0
         while len(self._bytes) - at >= self._head:
@@ -60,16 +57,11 @@ class Frames:
 
 
 def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str]) -> int:
-    """Starts a command in a session of its own, in the folder of this process; its pid.
+    """Start a command in a session of its own, in the folder of this process; returns its pid.
 
-    ``streams``: paths of its output and errors; empty: nowhere. It has no input. If errors and output
-    have one path, they share it. Output and errors are new files; there are none if it cannot be started.
-
-    Raises
-    ------
-    OSError, ValueError
-        It cannot be started. The error names the file that cannot be opened, or the program.
-    """
+    ``streams`` are paths of its output and errors, which may be equal; empty: none. It has no input. The
+    files are new, and removed if the command cannot be started: OSError or ValueError with the file or the
+    program."""
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     opened: dict[str, int] = {}
     files: list[int] = []
@@ -97,7 +89,7 @@ def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str
 
 
 def signal_all(pid: int, number: int) -> None:
-    """A signal to a command and whatever is in its group, unless that has ended or is somebody else's."""
+    """Signal a command and its group, unless that has ended or belongs to another command."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):

@@ -1,7 +1,7 @@
 """Commands as processes of this machine, under a supervisor that ends them when the loop ends.
 
-A start or an end costs a message in a batch and the spawn, some 0.6 ms in all on one core. Memory: a
-few hundred bytes a running task.
+A start or an end costs a message in a batch and the spawn, some 0.6 ms of a core together, and some hundred
+bytes for each running task.
 """
 
 from __future__ import annotations
@@ -34,16 +34,10 @@ _OF_ALL = ("gone", "stopping", "stopped")  # what the supervisor says of no comm
 
 
 class Local:
-    """An engine of commands on this machine.
+    """An engine of commands on this machine, by default with a slot for each processor of this process.
 
-    Where the machine has no room for another process or file, ``slots`` falls to the number of commands that
-    run, and then rises by one a second.
-
-    Parameters
-    ----------
-    slots : int, optional
-        Tasks at once; by default the processors that this process may use.
-    """
+    If the machine has no room for another process or file, ``slots`` falls to the number of running commands,
+    and then rises by one a second."""
 
     abilities = Abilities(kill=True, ahead=0.05, short=0.05)
 
@@ -76,12 +70,12 @@ class Local:
         self._socket = ours
 
     def resize(self, slots: int) -> None:
-        """So many slots from now on; what runs goes on."""
+        """Change the slots; running commands go on."""
         self.slots = self._all = slots
         self._send([("slots", slots)])
 
     def _send(self, batch: list[tuple[Any, ...]]) -> None:
-        """What the supervisor does not take now is sent later: it may be stopped."""
+        """The supervisor may be stopped; what it does not take now is sent later."""
         if batch:
             self._unsent += supervisor.pack(batch)
         # If it is gone, poll finds that.
@@ -90,7 +84,6 @@ class Local:
                 del self._unsent[: self._socket.send(self._unsent)]
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand commands over."""
         self._keys.update(task.key for task in tasks)
         self._send([("start", task.key, *task.command()) for task in tasks])
 
@@ -101,11 +94,8 @@ class Local:
     kill = cancel
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits at most so long for the first.
-
-        If the supervisor itself was killed, what it ran is killed here and reported as lost, and there is a
-        new one; OSError if it ran nothing, or if a folder is gone that commands ran in or print to.
-        """
+        """If the supervisor itself was killed, its commands are killed here and reported as lost, and a new one
+        starts; OSError if it ran nothing, or if a folder of the commands or their output is gone."""
         if self._gone:
             told = "this folder is gone; what has ended is kept, --resume goes on once it is there"
             raise FileNotFoundError(errno.ENOENT, told, self._gone)
@@ -125,7 +115,7 @@ class Local:
         return events
 
     def _said(self, seconds: float) -> list[tuple[Any, ...]] | None:
-        """What the supervisor says within so long; None: it is gone."""
+        """What the supervisor says within this time; None: it is gone."""
         writes = [self._socket] if self._unsent else []
         ready, writable, _ = select.select([self._socket], writes, [], max(seconds, 0.0))
         if writable:
@@ -161,11 +151,11 @@ class Local:
         ]
 
     def _marked(self) -> list[int]:
-        """All processes that carry the supervisor's token, children of children too."""
+        """All processes with the supervisor's token in their environment, including indirect children."""
         return [pid for pid in supervisor.processes() if supervisor.mark_of(pid)[0] == self._token]
 
     def close(self, grace: float = supervisor.GRACE) -> int:
-        """End everything; how many processes would not go. Closed twice: nothing is left to end."""
+        """If closed twice, the second call has nothing to end."""
         if self._socket.fileno() < 0:
             return 0
         self._process.send_signal(signal.SIGCONT)
@@ -181,7 +171,7 @@ class Local:
         return left
 
     def _heard_end(self, grace: float) -> int | None:
-        """How many processes would not go, as the supervisor says it; None: it does not."""
+        """How many processes would not end, as the supervisor says; None: it does not answer."""
         until = time.monotonic() + _SILENT
         while (wait := until - time.monotonic()) > 0.0:
             said = self._said(wait)
@@ -195,7 +185,7 @@ class Local:
         return None
 
     def _end_by_hand(self, grace: float) -> int:
-        """What a supervisor would do that was killed, or that a debugger or a freezer holds."""
+        """Ends processes if the supervisor was killed, or a debugger or a freezer stops it."""
         for pid in self._marked() if grace > 0.0 else ():
             supervisor.send_signal(pid, signal.SIGTERM)
         until = time.monotonic() + grace

@@ -45,7 +45,7 @@ _SHORT = 1.0  # seconds until a command goes back for which the machine had no r
 
 
 def read(connection: socket, count: int) -> bytes:
-    """So many bytes; EOFError where fewer come."""
+    """This many bytes; EOFError if fewer come."""
     found = bytearray()
     while len(found) < count:
         data = connection.recv(min(count - len(found), 1 << 20))
@@ -56,7 +56,6 @@ def read(connection: socket, count: int) -> bytes:
 
 
 def send(connection: socket, value: Any) -> None:
-    """A frame."""
     connection.sendall(framed(marshal.dumps(value, _MARSHAL)))
 
 
@@ -66,7 +65,7 @@ def receive(connection: socket) -> Any:
 
 
 def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
-    """Whether the next message ends the command at this place; if it is about this work, the rest goes back."""
+    """Whether the next message ends the command at this place; if it is about other work, it is put back."""
     what, about, *places = receive(connection)
     if about != number:
         return False  # it came late
@@ -78,15 +77,8 @@ def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
 def run_command(
     connection: socket, number: int, place: int, command: tuple[Any, ...], left: list[Any]
 ) -> None:
-    """Run it to its end, or to that of its time, of the engine's patience, or of the engine.
-
-    ``left``: what else there is of this work, as long as the engine does not want it back.
-
-    Raises
-    ------
-    EOFError, OSError
-        The engine is gone; so is the command.
-    """
+    """Run it until it ends, its time or the engine ends it, or the engine is gone (EOFError, OSError).
+    ``left``: other commands of this work, as long as the engine does not take them back."""
     argv, environment, folder, *streams, seconds, grace = command
     began = time.monotonic()
     try:
@@ -139,8 +131,7 @@ def run_commands(connection: socket, work: tuple[Any, ...] | None) -> None:
 
 
 def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
-    """Run these calls one after the other, but for those that the engine wants back first; then those that
-    come."""
+    """Run these calls one after the other, except those that the engine takes back before; then later ones."""
     import threading
     from collections import deque
     from queue import SimpleQueue
@@ -199,7 +190,6 @@ def end_below() -> None:
 
 
 def main(host: str, port: str) -> None:
-    """Do what the engine has to do."""
     secret = bytes.fromhex(os.environ.pop(SECRET))
     connection = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
     connection.connect((host, int(port)))

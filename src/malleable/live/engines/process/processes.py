@@ -1,9 +1,7 @@
 """Python calls in worker processes of this machine, under a keeper that ends them when the pool ends.
-
-A worker has one bundle of short calls, or one call, at a time, and answers each call at once, so that the
-one that kills it is known. Calls behind one that takes longer than was expected are taken back. A call costs
-a message there and one back, some 15 us in all on both sides, and what pickling takes.
-"""
+ A worker has one bundle of short calls, or one call, at a time. It answers each call at once, so that a call
+that kills it is known. Calls behind one that takes longer than expected are taken back. A call costs a
+message in each direction, some 15 us together, and its pickling."""
 
 from __future__ import annotations
 
@@ -39,8 +37,8 @@ _BARREN = 10  # workers that may end one after the other before any has answered
 
 
 def safe_context() -> BaseContext:
-    """How processes are started where nobody says it: as ``multiprocessing`` does it, but nothing is
-    forked beside other threads if what the workers need can be imported."""
+    """The default way to start processes: that of ``multiprocessing``, but without forks beside other threads
+    if workers can import what they need."""
     forks = multiprocessing.get_start_method() == "fork" and threading.active_count() > 1
     main = __import__("__main__")
     importable = getattr(main, "__spec__", None) is not None or hasattr(main, "__file__")
@@ -48,12 +46,11 @@ def safe_context() -> BaseContext:
 
 
 def _exit_text(code: int) -> str:
-    """How a process ended, by its exit code."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def _mapped(descriptor: int) -> bytes | mmap.mmap:
-    """What a worker has written; nothing if it cannot be had, which is this call's error alone."""
+    """What a worker has written; nothing if it cannot be mapped, which is this call's error alone."""
     try:
         return mmap.mmap(descriptor, 0)
     except (OSError, ValueError):
@@ -63,13 +60,8 @@ def _mapped(descriptor: int) -> bytes | mmap.mmap:
 
 
 class _Worker:
-    """A process, its socket, its tickets, and the calls that it has not answered, the oldest first.
-
-    Raises
-    ------
-    OSError
-        The keeper is busy or gone.
-    """
+    """A process, its socket, its tickets, and the calls that it has not answered, the oldest first. Raises
+    OSError if the keeper is busy or gone."""
 
     def __init__(self, number: int, control: socket.socket) -> None:
         self.number = number
@@ -96,7 +88,7 @@ class _Worker:
         self.bundle = self.answered = 0
 
     def close(self) -> None:
-        """The worker ends once its call has."""
+        """Let the worker end after its call."""
         self.socket.close()
         for each in (self.tickets, self.gives):
             os.close(each)
@@ -104,7 +96,7 @@ class _Worker:
             os.close(self.shared.popleft())
 
     def has_begun(self, task: Task) -> bool:
-        """Whether it has taken a ticket for this call, before it ended if it has."""
+        """Whether it took a ticket for this call; if it has ended, whether it did so before."""
         if task not in self.sent or self.socket.fileno() < 0:
             return False
         left = int.from_bytes(fcntl.ioctl(self.tickets, termios.FIONREAD, bytes(4)), sys.byteorder)
@@ -124,19 +116,10 @@ class _Worker:
 
 
 class Processes:
-    """An engine of Python calls in processes.
+    """An engine of Python calls in at most ``slots`` processes, which are started when there is work.
 
-    Parameters
-    ----------
-    slots : int
-        Workers at most. They are started when there is work.
-    context : multiprocessing context, optional
-        How the process is started that workers are forked from.
-    max_calls : int, optional
-        After so many calls a worker ends and another takes its place.
-    *how
-        What each worker runs first, or None, and its arguments.
-    """
+    ``context`` starts the process from which workers are forked. After ``max_calls`` a worker is replaced.
+    ``how``: what each worker runs first, or None, and its arguments."""
 
     abilities = Abilities(kill=True, withdraw=True, grain=_GRAIN, together=200, calls="pickled")
     error = BrokenProcessPool
@@ -171,12 +154,11 @@ class Processes:
         self._lock = threading.RLock()
 
     def wake(self) -> None:
-        """Let `poll` return now; from any thread."""
         with suppress(OSError):  # full, or closed
             self._wakes.send(b"x")
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand calls over: ``task.call`` is the pickled (function, arguments, named arguments)."""
+        """``task.call`` is the pickled (function, arguments, named arguments)."""
         with self._lock:
             self._waiting += [list(group) for _, group in groupby(tasks, lambda task: task.slot)]
             self._hand_out()
@@ -191,7 +173,6 @@ class Processes:
                 self._give(self._idle.pop(), bundle)
 
     def _wanted(self, bundle: list[Task]) -> list[Task]:
-        """Those that nobody has withdrawn."""
         self._events += [Event("returned", task.key) for task in bundle if task.withdrawn]
         return [task for task in bundle if not task.withdrawn]
 
@@ -218,7 +199,7 @@ class Processes:
         self._send(to)
 
     def _send(self, to: _Worker) -> None:
-        """What its socket takes now: a worker may wait to be read before it reads."""
+        """Send what the socket takes now: a worker may wait to be read before it reads."""
         had = bool(to.unsent)
         # Full, or dead, which the keeper says.
         with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
@@ -231,7 +212,7 @@ class Processes:
             self._selector.modify(to.socket, selectors.EVENT_READ | writes, to)
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take back calls that have not started, and what lies with them."""
+        """Take back calls that have not started, with all calls of their bundles."""
         gone = set(keys)
         with self._lock:
             kept: deque[list[Task]] = deque()
@@ -246,7 +227,7 @@ class Processes:
                     self._take_back(each)
 
     def kill(self, keys: Sequence[str]) -> None:
-        """End these calls: the process of one that runs is killed, and another one takes its place."""
+        """The process of a running call is killed, and a new one takes its place."""
         self.cancel(keys)
         gone = set(keys)
         for each in self._workers.values():
@@ -259,12 +240,11 @@ class Processes:
         self._rest(each)
 
     def runs(self, task: Task) -> bool:
-        """Whether this call runs."""
         with self._lock:
             return task.holder is not None and task.holder.has_begun(task)
 
     def withdraw(self, task: Task) -> bool:
-        """Let this call never begin; False: it may have begun. What lies with it comes back, too."""
+        """The other calls of its bundle come back, too."""
         with self._lock:
             if task.holder is not None:
                 has = cast(_Worker, task.holder)
@@ -276,7 +256,6 @@ class Processes:
             return True
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened; waits at most so long for the first."""
         stuck = min((w.since for w in self._workers.values() if w.whole), default=None)
         if stuck is not None:
             seconds = min(seconds, max(0.0, stuck + _STUCK - time.monotonic()))
@@ -301,7 +280,7 @@ class Processes:
         return events
 
     def _hear(self, each: _Worker) -> bool:
-        """Answers that are there; whether more may be."""
+        """Read the answers that are there; returns whether there may be more."""
         try:
             data, shared, _, _ = socket.recv_fds(each.socket, worker.READ, 1)
             each.shared += shared
@@ -336,12 +315,11 @@ class Processes:
         return True
 
     def _tell_to_kill(self, each: _Worker) -> None:
-        """A worker is to be killed, with all that its call has started."""
+        """Have a worker killed, with all processes that its call started."""
         with suppress(OSError):  # the keeper is gone, which its socket shows
             self._control.send(each.number.to_bytes(8, "little"))
 
     def _rest(self, each: _Worker) -> None:
-        """A worker that has nothing to do gets the next bundle, unless it is about to end."""
         if not each.sent and each not in self._idle and not each.mad and not each.ends:
             each.whole = False
             if self._max_calls is None or each.answered < self._max_calls:
@@ -366,7 +344,8 @@ class Processes:
                 self._bury(self._workers[number], code)
 
     def _bury(self, each: _Worker, code: int) -> None:
-        """A worker has ended: its answers count, and calls that it has not started go to other workers."""
+        """Handle the end of a worker: its answers count, and calls that it has not started go to other
+        workers."""
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
         with suppress(KeyError):  # it was unregistered when it was at its end
@@ -393,8 +372,8 @@ class Processes:
         self.broken = self.broken or why
 
     def close(self, grace: float = 5.0) -> int:
-        """Workers end after the call that they are at, after ``grace`` seconds by force; how many
-        processes would not go. Closed twice: nothing is left to end."""
+        """Workers end after their present call, and by force after ``grace`` seconds. If closed twice, the
+        second call has nothing to end."""
         if self._control.fileno() < 0:
             return 0
         with self._lock:

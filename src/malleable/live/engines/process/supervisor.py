@@ -1,23 +1,17 @@
-"""The process that starts a run's commands and outlives nothing of them.
+"""The process that starts a run's commands, and none of them outlives it.
 
-It runs apart from the loop, so that every command ends when the loop does, however the loop ended.
-It is a subreaper: whatever a command leaves behind, daemons too, becomes its child, and is killed before
-the loop hears that the command has ended (`Supervisor.sweep` says how it is known whose it was). It needs the
-standard library alone and starts in some milliseconds.
+It is separate from the loop, so that every command ends when the loop does, even if the loop is killed. As a
+subreaper it becomes the parent of all that a command leaves behind, daemons too, and kills it before the loop
+hears of the command's end (`Supervisor.sweep`). It uses the standard library alone and starts in milliseconds.
+ It talks over one socket, in batches: a length (8 bytes) and a marshalled list. It gets ``("start", key,
+argv, environment, folder, output, errors, seconds)``, ``("kill", key)``, ``("slots", slots)``, ``("stop",
+grace)``. It sends ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key, text)``,
+``("short", key, text)`` if the machine lacked room, ``("gone", folder)`` if a folder of commands or output
+has gone, ``("stopping",)``, ``("stopped", left)``. A command gets SIGTERM first and SIGKILL after ``GRACE``
+seconds; if the loop is gone (end of the socket) all are killed at once.
 
-It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
-``("start", key, argv, environment, folder, output, errors, seconds)``, ``("kill", key)``,
-``("slots", slots)``, ``("stop", grace)``. From it:
-``("ended", key, status, seconds, cpu, memory, late, waited)`` (``waited``: how long its slot had been free),
-``("refused", key, text)``, ``("short", key, text)`` where the machine had no room for it, ``("gone", folder)``
-where there was a folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command
-gets SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
-killed at once.
-
-Of more commands than there are slots some wait here for others to end. While any waits, the loop has
-nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
-
-Starting a command costs one posix_spawn (about 0.5 ms). A batch to the loop costs one read of a file of /proc.
+Commands beyond the slots wait here. While any waits, the loop is told every ``PAUSE`` seconds only. A start
+costs one posix_spawn (about 0.5 ms), a batch one read of a file of /proc.
 """
 
 # ruff: noqa: PTH109, PTH120, PTH123, PTH208, SIM105
@@ -64,17 +58,15 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
 def pack(batch: list[tuple[object, ...]]) -> bytes:
-    """A batch as it goes over the socket."""
     return framed(marshal.dumps(batch))
 
 
 def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
-    """What the batches that are complete now say."""
     return [each for body in frames.feed(data) for each in marshal.loads(body)]
 
 
 class _Children:
-    """Pids of this process' children, found in a file of /proc that stays open."""
+    """Pids of this process' children, from a file of /proc that stays open."""
 
     def __init__(self) -> None:
         try:
@@ -93,7 +85,6 @@ class _Children:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether a process has this number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -104,12 +95,10 @@ def _is_there(pid: int) -> bool:
 
 
 def processes() -> list[int]:
-    """Pids of all processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def _parents() -> dict[int, int]:
-    """Parent of every process."""
     found = {}
     for pid in processes():
         try:
@@ -132,7 +121,7 @@ def descendants(root: int) -> list[int]:
 
 
 def mark_of(pid: int) -> tuple[str, str]:
-    """Token of the supervisor and key of the command that a process belongs to; empty where to none."""
+    """Token of the supervisor and key of the command that a process belongs to; empty if none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             for entry in file.read().split(b"\0"):
@@ -145,7 +134,7 @@ def mark_of(pid: int) -> tuple[str, str]:
 
 
 def session_of(pid: int) -> int:
-    """Its session; 0: not known."""
+    """Its session; 0: unknown."""
     try:
         return os.getsid(pid)
     except OSError:
@@ -153,7 +142,6 @@ def session_of(pid: int) -> int:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """A signal to a process that may have ended."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -187,7 +175,7 @@ def kill_tree(root: int) -> None:
 
 
 def ended_children() -> Iterator[int]:
-    """Pids of children that have ended; each has to be waited for before the next is asked for."""
+    """Pids of children that have ended; each must be waited for before the next is asked for."""
     while True:
         try:
             found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -199,7 +187,7 @@ def ended_children() -> Iterator[int]:
 
 
 def become_reaper() -> tuple[int, int]:
-    """What is orphaned below this process becomes its child; the ends of a pipe that tells when one ends."""
+    """Make orphans below this process its children; returns the ends of a pipe that reports ends."""
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
@@ -208,8 +196,6 @@ def become_reaper() -> tuple[int, int]:
 
 
 class Supervisor:
-    """Commands that run, by pid and by key."""
-
     def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
         self.loop = loop
         self.slots, self.token = slots, token
@@ -233,12 +219,11 @@ class Supervisor:
         self.environment = dict(os.environb)
 
     def start_all(self) -> None:
-        """Starts what waits, as long as slots are free."""
         while self.queue and len(self.running) < self.slots:
             self.start(self.queue.popleft())
 
     def start(self, command: tuple[Any, ...]) -> None:
-        """Starts one; its parts are in the order of the message."""
+        """Start one; its parts are in the order of the message."""
         key, argv, environment, folder, *streams, seconds = command
         folder = folder or self.here
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
@@ -266,7 +251,6 @@ class Supervisor:
     def _not_started(
         self, key: str, folder: str, streams: list[str], error: Exception
     ) -> tuple[object, ...]:
-        """What to say of it."""
         why, name = getattr(error, "errno", 0), getattr(error, "filename", None)
         if why in SHORT:
             return "short", key, os.strerror(why)
@@ -278,7 +262,6 @@ class Supervisor:
         return "refused", key, _wording(error)
 
     def kill(self, key: str) -> None:
-        """SIGTERM now, SIGKILL later."""
         pid = self.pid_of.get(key)
         if pid is not None:
             self._end(pid, key, signal.SIGTERM)
@@ -309,7 +292,6 @@ class Supervisor:
         return max(0.0, min(next_times) - now) if next_times else None
 
     def reap(self) -> None:
-        """Collect processes that have ended."""
         for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
@@ -329,12 +311,9 @@ class Supervisor:
     def sweep(self) -> None:
         """Kill processes that commands left behind when they ended.
 
-        An orphan is of the command that its environment names, or of that whose session it is in. If a
-        daemon has neither any more, it is left alone as long as a command runs: it may be of that one.
-
-        A session keeps the number of the command that began it: while any process is in it, no new process
-        gets that number. If one has it, the session is a new one.
-        """
+        An orphan belongs to the command that its environment names, or to that of its session. A daemon that
+        has neither is left alone as long as a command runs, because it may belong to that one. A session
+        keeps the number of its first command: while it has a process, no new process gets that number."""
         ended, self.over, self.look = self.over, set(), False
         for pid in self.children():
             if pid in self.running:
@@ -349,7 +328,7 @@ class Supervisor:
                 send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
-        """Ends all; how many processes were left after `SWEEPS` looks."""
+        """End all; returns how many processes were left after `SWEEPS` looks."""
         self.queue.clear()
         if grace > 0.0:
             for pid in self.running:
@@ -367,7 +346,7 @@ class Supervisor:
             return 0
 
     def obey(self, command: tuple[Any, ...]) -> bool:
-        """True once it was told to stop."""
+        """True for the message that ends it."""
         verb, *rest = command
         if verb == "start":
             self.queue.append(tuple(rest))
@@ -384,7 +363,7 @@ class Supervisor:
         return False
 
     def tell(self) -> None:
-        """Says what there is to say, at once if the loop may have something to do."""
+        """Send what there is to report, at once if the loop may have something to do."""
         now = time.monotonic()
         if (self.said or self.look) and (not self.queue or now - self.told >= PAUSE):
             if self.look:
@@ -403,7 +382,7 @@ def _wording(error: Exception) -> str:
 
 
 def main(descriptor: int, slots: int, token: str) -> None:
-    """Serves the loop at the other end of the socket until it is gone or says stop."""
+    """Serve the loop at the other end of the socket until it is gone or says stop."""
     while os.open(os.devnull, os.O_RDWR) < 3:  # no other file gets the number of a standard stream
         pass
     loop = socket.socket(fileno=descriptor)

@@ -1,18 +1,13 @@
-"""Processes that run Python calls, and the one that starts them and outlives nothing of them.
-
-The keeper is forked (or started as the context says) before the pool has threads, and has one thread
-alone: workers are forked from it at any time without harm. It is a subreaper: when the pool ends, or
-its process does, however it ended, all that workers and their calls have left is killed.
-
-The pool sends the keeper datagrams: a worker's number with two descriptors, the worker's end of a socket
-and the end of a pipe of tickets. The keeper answers with (number, exit code) of each worker that ended.
-A worker gets bundles, pickled ``(bundle, [(key, call), ...])``, and answers each call at once with
-``(key, good, result, seconds)``. It takes a ticket, a byte with the number of the bundle, before each call:
-what the pool takes out of the pipe itself is surely never run.
-
-Answers are sealed: a number with two descriptors comes with the seal of its worker, and what a call itself
-writes into the socket has none. A number alone: this worker has to be killed.
-"""
+"""Worker processes that run Python calls, and the keeper that starts them, and that none of them outlives.
+ The keeper is forked (or started as the context says) before the pool has threads, and has one thread, so
+workers are forked from it without harm. As a subreaper, it kills all that workers and calls have left when
+the pool or its process ends.
+ The pool sends the keeper datagrams: a worker's number with two descriptors, the worker's end of a socket and
+the end of a pipe of tickets; a number alone: kill this worker. The keeper answers with (number, exit code) of
+each worker that ended. A worker gets bundles, pickled ``(bundle, [(key, call), ...])``, and answers each call
+with ``(key, good, result, seconds)``. Before each call it takes a ticket, a byte with the number of the
+bundle; a call whose ticket the pool has taken out of the pipe surely never runs. Answers begin with the
+worker's seal, because calls may write into the socket, too."""
 
 from __future__ import annotations
 
@@ -65,7 +60,7 @@ def _answer(connection: socket.socket, seal: bytes, *answer: Any) -> None:
 
 
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
-    """Answers calls until the pool is gone, or ``most`` calls were run."""
+    """Answer calls until the pool is gone or ``most`` calls were run."""
     frames, spare, run = Frames(), b"", 0
     own = os.fstat(connection.fileno()).st_ino
     while data := connection.recv(READ):
@@ -99,7 +94,6 @@ def _work(
     initializer: Any,
     initargs: Any,
 ) -> None:
-    """A worker, from its start to its end."""
     keeper.leave()
     process = os.getpid()
     connection = socket.socket(fileno=descriptors[0])
@@ -155,7 +149,7 @@ class Keeper:
             os.close(each)
 
     def serve(self, *how: Any) -> None:
-        """Starts workers until the pool is gone."""
+        """Start workers until the pool is gone."""
         while True:
             for found, _ in self._selector.select():
                 if found.fd == self._parent:
@@ -186,7 +180,6 @@ class Keeper:
                 kill_tree(process.pid)  # what its call has started ends with it
 
     def _reap(self) -> None:
-        """Collect processes that have ended, and count them off."""
         for pid in ended_children():
             if pid in self._workers:
                 self._bury(pid)
@@ -194,7 +187,7 @@ class Keeper:
                 os.waitpid(pid, 0)
 
     def _look_behind(self) -> None:
-        """Starting a process waits for others that have ended: nothing shows them any more."""
+        """Look for processes that ended while one was started: no signal reports them any more."""
         for pid, (_, process) in list(self._workers.items()):
             if process.exitcode is not None:
                 self._bury(pid)
@@ -206,26 +199,16 @@ class Keeper:
             self._control.send(ENDED.pack(number, process.exitcode))
 
     def end(self) -> None:
-        """Kills all that is left."""
+        """Kill all workers that are left."""
         kill_all(
             lambda: descendants(self._pid), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
         )
 
 
 def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) -> None:
-    """Starts workers until the pool is gone.
-
-    Parameters
-    ----------
-    control : socket
-        To the pool.
-    unused : sequence of int
-        Descriptors of the pool that a fork has copied.
-    parent : int
-        Pid of the pool.
-    *how
-        Calls after which a worker ends, or None; what each runs first, or None, and its arguments.
-    """
+    """Start workers until the pool is gone. ``control``: socket to the pool; ``unused``: descriptors that the
+    fork copied; ``parent``: pid of the pool; ``how``: calls after which a worker ends, or None; what each
+    runs first, or None, and its arguments."""
     for descriptor in unused:
         os.close(descriptor)
     try:
