@@ -293,10 +293,8 @@ class Cluster(Table):
         return {name: column for name, column in found.items() if column is not None}
 
     def numbers_of(self, partitions: Sequence[str]) -> Integers | None:
-        """The partition of each job, -1 for "", as the core takes them; None where nodes have none.
-
-        ValueError for a partition in which no node is.
-        """
+        """Numbers of the ``partitions`` of jobs, -1 for "", as the core takes them; None if nodes have none.
+        ValueError for a partition without nodes."""
         if self.partitions is None:
             return None
         numbers = {"": -1, **{name: k for k, name in enumerate(self.partition_names)}}
