@@ -38,7 +38,7 @@ EpochOptions epoch_options(const ClusterRequest& r, EpochPolicy policy) {
   options.aggregate = r.aggregate;
   options.kind = r.kind;
   options.policy = policy;
-  options.min_mode = r.options.start_together() ? MinMode::kGang : MinMode::kGuarantee;
+  options.min_mode = r.options.start_together() ? MinMode::kStart : MinMode::kGuarantee;
   options.hysteresis = r.options.hysteresis;
   options.effort = r.options.effort;
   return options;

@@ -331,10 +331,10 @@ class Scheduler(Checkpointed):
         jobs : ClusterJobs
             ``maps``, ``reduces``, their seconds as estimated on nodes of rate 1 (the mean counts; copying is
             part of a reduce task's), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
-            ``min_map_slots``, ``min_reduce_slots``, ``width``, ``requested``, ``user``, ``program`` (empty:
-            not known), ``flow``, ``after``; for adaptive policies also ``rate`` by name of nodes and
-            ``block`` (other policies refuse ``rate``: they learn how fast nodes are from tasks that end
-            there). A job comes when the jobs in its ``after`` have finished. Add all jobs of a flow in one
+            ``min_map_slots``, ``min_reduce_slots``, ``min_mode``, ``width``, ``requested``, ``user``,
+            ``program`` (empty: not known), ``flow``, ``after``; for adaptive policies also ``rate`` by name of
+            nodes and ``block`` (other policies refuse ``rate``: they learn how fast nodes are from tasks that
+            end there). A job comes when the jobs in its ``after`` have finished. Add all jobs of a flow in one
             call.
         now : float, optional
             Absolute time [s]; the latest time told by default.

@@ -261,6 +261,7 @@ class Epoch(PlannedEpoch):
         sla: Sequence[SlaSteps | None] | None = None,
         speedup: float | Sequence[Any] | None = None,
         min_mode: str | Sequence[str] | None = None,
+        preferred: npt.ArrayLike | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
@@ -277,7 +278,7 @@ class Epoch(PlannedEpoch):
         arrival : array_like or float, optional
             When each job came [s], not after the next decision. By default (also for a table that was made
             without it) the time of the last decision, or of the first one if there was none yet.
-        min_slots, max_slots, weight, deadline, sla, speedup, min_mode
+        min_slots, max_slots, weight, deadline, sla, speedup, min_mode, preferred
             As in `malleable.Jobs`.
         size : array_like, optional
             Original work [slot-seconds] of jobs that have run already; by default their work.
@@ -306,7 +307,7 @@ class Epoch(PlannedEpoch):
             "weight": weight,
             "deadline": deadline,
             "size": size,
-        }
+        } | ({} if preferred is None else {"preferred": preferred})
         dated = arrival is not None
         own = kind is not None or program is not None
         count = count_of("work", given("work", work)) if own else 0
