@@ -153,7 +153,7 @@ def integers_of(
 
 
 _LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(
-    ("min_slots", "tasks", "maps", "reduces", "running", "phase", "node"), 0
+    ("min_slots", "preferred", "tasks", "maps", "reduces", "running", "phase", "node"), 0
 )
 """Of columns of whole numbers."""
 

@@ -251,6 +251,66 @@ def test_a_table_says_what_its_minima_mean():
     assert jobs != mb.Jobs([1.0, 2.0]) and mb.Jobs([1.0]).min_mode is None
 
 
+def test_a_job_starts_on_what_it_prefers_if_nobody_needs_it():
+    epoch = mb.Epoch(10, "sum:response", min_mode="start")
+    epoch.add([900.0, 9.0], min_slots=1, max_slots=[8, 10], preferred=[6, 0])
+    assert epoch.decide(0.0).slots.tolist() == [6, 4]
+    assert epoch.decide(1.0).slots.tolist() == [1, 9]  # once it has started, the objective decides
+    later = epoch.add([5.0], min_slots=5, max_slots=10, preferred=8)
+    assert epoch.decide(2.0).slots.tolist() == [1, 1, 8]
+    epoch.finish(later)
+    assert epoch.decide(3.0).slots.tolist() == [1, 9]
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_minima_come_before_what_others_prefer(curved):
+    epoch = mb.Epoch(10, min_mode="start")
+    speedup = 0.8 if curved else None
+    epoch.add([50.0] * 3, min_slots=3, max_slots=9, preferred=7, speedup=speedup)
+    assert sorted(epoch.decide(0.0).slots.tolist()) == [3, 3, 4]
+    twin = pickle.loads(pickle.dumps(epoch))
+    for one in (epoch, twin):
+        one.add([1.0], min_slots=1, max_slots=2, speedup=speedup)
+    assert epoch.decide(1.0).slots.tolist() == twin.decide(1.0).slots.tolist()
+    assert epoch == twin
+
+
+def test_what_a_job_prefers_is_a_column_of_tables():
+    jobs = mb.Jobs([1.0, 2.0], min_slots=1, max_slots=[4, 8], preferred=[2, 0])
+    file = io.StringIO()
+    mb.write_jobs(jobs, file)
+    assert "preferred" in file.getvalue()
+    assert mb.read_jobs(io.BytesIO(file.getvalue().encode())) == jobs
+    assert jobs.take([1]).preferred.tolist() == [0] and jobs != jobs.take([0, 1]).take([1, 0])
+    assert mb.read_jobs(io.StringIO("work,preferred\n3,2\n4,\n")).preferred.tolist() == [2, 0]
+    with pytest.raises(ValueError, match=r"preferred\[1\] = 9: must be from min_slots"):
+        mb.Jobs([1.0, 2.0], max_slots=8, preferred=[2, 9])
+    plan = mb.plan(jobs, slots=10, min_mode="start")
+    plan.validate()
+    assert plan.jobs.preferred.tolist() == [2, 0]
+
+
+def test_hopeless_jobs_do_not_stop_those_that_can_be_on_time():
+    epoch = mb.Epoch(4, "sum:tardy", min_mode="start")
+    epoch.add([40.0, 41.0], min_slots=4, max_slots=4, deadline=[5.0, 20.0])
+    assert epoch.decide(0.0).slots.tolist() == [0, 4]
+
+
+def test_steps_that_come_near_count_in_the_line():
+    epoch = mb.Epoch(4, "sum:sla", min_mode="start")
+    far, near = [(4000.0, 5.0)], [(20.0, 3.0), (90.0, 5.0)]
+    epoch.add([36.0, 40.0], min_slots=4, max_slots=4, sla=[far, near])
+    assert epoch.decide(0.0).slots.tolist() == [0, 4]
+
+
+def test_tables_that_are_not_concave_are_shared_by_their_corners():
+    epoch = mb.Epoch(9, min_mode="start")
+    stairs = [1.0, 1.0, 1.0, 4.0, 4.0, 4.0, 4.0, 7.0]
+    epoch.add([80.0, 80.0], min_slots=1, max_slots=8, speedup=[stairs, stairs])
+    slots = sorted(epoch.decide(0.0).slots.tolist())
+    assert slots in ([1, 8], [4, 4])
+
+
 def test_a_job_that_outlives_its_estimate_keeps_its_minimum():
     epoch = mb.Epoch(10, min_mode="start")
     first = epoch.add([40.0], min_slots=4, max_slots=10)

@@ -133,6 +133,8 @@ typedef struct malleable_jobs {
   const int64_t* rate_offset;
   const double* rate;
   const int64_t* min_mode; /* that of the options; 0: guarantee, 2: start; see `min_mode` there */
+  const int64_t* preferred; /* 0, that is, none; at how many slots a job with a start condition
+                             * would like to start */
   const uint8_t* kind; /* the kind of the objective; a malleable_kind; of flows: for each flow */
   /* Epochs of flows. Flow f has the jobs from job_offset[f] to before job_offset[f + 1]; this
    * column is needed. Job i waits for other jobs of its flow: their rows have the places from

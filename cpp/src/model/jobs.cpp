@@ -13,7 +13,7 @@ namespace malleable {
 void JobColumns::clear() {
   TermColumns::clear();
   work.clear();
-  for (auto* column : {&min_slots, &max_slots, &min_mode}) column->clear();
+  for (auto* column : {&min_slots, &max_slots, &min_mode, &preferred}) column->clear();
   speedup.clear();
 }
 
@@ -28,7 +28,8 @@ JobColumns JobColumns::of(const JobsView& jobs) {
           copy(jobs.min_slots),
           copy(jobs.max_slots),
           {copy(jobs.speedup.exponent), copy(jobs.speedup.offset), copy(jobs.speedup.rate)},
-          copy(jobs.min_mode)};
+          copy(jobs.min_mode),
+          copy(jobs.preferred)};
 }
 
 void validate(const JobsView& jobs) {
@@ -46,6 +47,15 @@ void validate(const JobsView& jobs) {
     if (mode == std::int64_t{0} || mode == static_cast<std::int64_t>(MinMode::kStart)) continue;
     throw FieldError("min_mode", j, static_cast<long long>(mode),
                      "must be 0 (guarantee) or 2 (start)");
+  }
+  if (!jobs.preferred.empty()) check_length("preferred", jobs.preferred.size(), n, "work");
+  for (std::size_t j = 0; j < jobs.preferred.size(); ++j) {
+    const std::int64_t most = jobs.max_slots[j], at = jobs.preferred[j];
+    if (at == 0 || (at >= jobs.min_slots[j] && at <= most)) continue;
+    throw FieldError("preferred", j, static_cast<long long>(at),
+                     "must be from min_slots[" + std::to_string(j) +
+                         "] = " + std::to_string(jobs.min_slots[j]) + " to max_slots[" +
+                         std::to_string(j) + "] = " + std::to_string(most));
   }
   for (std::size_t j = 0; j < n; ++j) {
     if (jobs.min_slots[j] > jobs.max_slots[j]) {
@@ -86,6 +96,7 @@ Jobs Jobs::take(std::span<const std::int64_t> rows) const {
     taken.max_slots.push_back(from.max_slots[row]);
     if (from.speedup.given()) taken.speedup.add(from.speedup, row);
     if (!from.min_mode.empty()) taken.min_mode.push_back(from.min_mode[row]);
+    if (!from.preferred.empty()) taken.preferred.push_back(from.preferred[row]);
   }
   return of_valid(std::move(taken));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "malleable/policy/registry.hpp"
@@ -56,7 +57,7 @@ void ClusterEpoch::look_at_kinds(const ClusterState& state) {
   for (const std::uint8_t kind : state.jobs.kind) {
     plain = plain && info(static_cast<Kind>(kind)).steady;
   }
-  time_matters_ = depends_on_time_ && !plain;
+  time_matters_ = (depends_on_time_ && !plain) || starts_;
   can_share_ = may_share_ && !time_matters_;
 }
 
@@ -95,6 +96,10 @@ double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
   return work * size / state.jobs.weight_of(job);
 }
 
+bool ClusterEpoch::starts_together(const ClusterState& state, Index job) const {
+  return state.jobs.starts_together(job, options_.min_mode == MinMode::kStart);
+}
+
 void ClusterEpoch::begin(const ClusterState& state) {
   for (int pool = 0; pool < 2; ++pool) {
     shares_[pool].clear();
@@ -105,11 +110,16 @@ void ClusterEpoch::begin(const ClusterState& state) {
     placed_[pool].clear();
     few_[pool] = true;
   }
-  look_at_kinds(state);
-  added(state, {});
+  starts_ = options_.min_mode == MinMode::kStart;
+  std::vector<Index> all(state.jobs.size());
+  std::iota(all.begin(), all.end(), Index{0});
+  added(state, all);
 }
 
-void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
+void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs) {
+  for (const Index job : jobs) starts_ |= starts_together(state, job);
+  if (starts_) sizeless_ = false;  // the line needs ends
+  look_at_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
     while (shares_[pool].size() < users) {
@@ -231,6 +241,11 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     new_.arrival.push_back(state.jobs.arrival[job]);
     new_.sla.add(state.jobs.steps_of(job));
     if (!may_share_ && !sizeless_) new_.speedup.add(state.jobs.exponent_of(job), {});
+    if (starts_) {
+      const bool waits = starts_together(state, job);
+      new_.min_mode.push_back(
+          static_cast<std::int64_t>(waits ? MinMode::kStart : MinMode::kGuarantee));
+    }
     new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
   }
   tell_changes(pool, share, first_new);
@@ -380,8 +395,12 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const I
     return;
   }
   usable_.clear();
-  for (const Share& share : shares) usable_.push_back(share.most);
-  const std::span<const double> parts = between_.of(state, pool, usable_);
+  started_.clear();
+  for (const Share& share : shares) {
+    usable_.push_back(share.most);
+    started_.push_back(share.epoch.started());
+  }
+  const std::span<const double> parts = between_.of(state, pool, usable_, started_);
   for (std::size_t user = 0; user < shares.size(); ++user) {
     Share& share = shares[user];
     const auto slots = static_cast<std::int64_t>(parts[user]);

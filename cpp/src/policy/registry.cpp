@@ -38,7 +38,7 @@ EpochOptions epoch_options(const ClusterRequest& r, EpochPolicy policy) {
   options.aggregate = r.aggregate;
   options.kind = r.kind;
   options.policy = policy;
-  options.min_mode = r.options.start_together() ? MinMode::kGang : MinMode::kGuarantee;
+  options.min_mode = r.options.start_together() ? MinMode::kStart : MinMode::kGuarantee;
   options.hysteresis = r.options.hysteresis;
   options.effort = r.options.effort;
   return options;
@@ -78,7 +78,7 @@ Made best_order(const ClusterRequest& r) {
 Made finish_with(const ClusterRequest& r) {
   return std::make_unique<ClusterFinish>(r.aggregate == Aggregate::kMax, r.kind);
 }
-// Where slots are of two kinds, or all jobs have minima or gangs, flows are served stage by stage.
+// Where slots are of two kinds, or all jobs have minima, flows are served stage by stage.
 Made auto_with(const ClusterRequest& r) {
   const bool by_stage = !r.generic || r.options.start_together() || r.options.at_least_one ||
                         r.options.pool_minimum > 0.0;

@@ -17,16 +17,19 @@ void UserShares::begin(const ClusterState& state) {
 }
 
 std::span<const double> UserShares::of(const ClusterState& state, int pool,
-                                       std::span<const double> most) {
+                                       std::span<const double> most,
+                                       std::span<const double> least) {
   const double all = static_cast<double>(state.slots[0] + state.slots[1]);
   const double part = static_cast<double>(state.slots[pool]) / std::max(all, 1.0);
   minimum_.clear();
   maximum_.clear();
   for (std::size_t user = 0; user < users(); ++user) {
-    const double least = state.jobs.user_minimum.empty() ? 0.0 : state.jobs.user_minimum[user];
+    const double own = state.jobs.user_minimum.empty() ? 0.0 : state.jobs.user_minimum[user];
+    const double has = least.empty() ? 0.0 : least[user];
     const auto usable = static_cast<std::int64_t>(most[user]);
     maximum_.push_back(std::max<std::int64_t>(usable, 1));
-    minimum_.push_back(std::min(static_cast<std::int64_t>(std::ceil(least * part)), usable));
+    const double asked = std::max(std::ceil(own * part), has);
+    minimum_.push_back(std::min(static_cast<std::int64_t>(asked), usable));
     wants_[user] = usable > 0 ? 1.0 : 0.0;
   }
   if (state.slots[pool] > 0) {

@@ -27,7 +27,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     : options_(options),
       policy_(&policy),
       foresees_(options.learn && !options.split_copy && !options.slow_start),
-      takes_back_(foresees_ && options.take_back && !has_gangs()),
+      takes_back_(foresees_ && options.take_back && !options.start_together()),
       estimates_(options.learn, options.prior, options.processors) {
   follow(policy);
   if (options.offered && style_ == ClusterPolicy::Style::kStarts) {

@@ -15,11 +15,13 @@
 
 namespace malleable {
 
-bool ClusterScheduler::has_gangs() const { return options_.start_together(); }
+bool ClusterScheduler::starts_together(Index job) const {
+  return state_.jobs.starts_together(job, options_.start_together());
+}
 
 // How many tasks it lacks of its minimum, if it is a gang.
 std::int64_t ClusterScheduler::lacks(Index job, Phase p) const {
-  if (!has_gangs()) return 0;
+  if (!starts_together(job)) return 0;
   const PhaseState& s = state_.phases[2 * job + p];
   const std::int64_t least = std::min(
       {state_.jobs.minimum_of(p, job), s.running + s.waiting, state_.jobs.maximum_of(job)});
@@ -48,7 +50,7 @@ bool ClusterScheduler::ran_short(Index job, int pool) const {
   const auto short_of = [&](Phase p) {
     return pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && lacks(job, p) > 0;
   };
-  return has_gangs() && (short_of(kMap) || short_of(kReduce));
+  return short_of(kMap) || short_of(kReduce);
 }
 
 std::int64_t ClusterScheduler::gathered(Index job, Phase p) const {

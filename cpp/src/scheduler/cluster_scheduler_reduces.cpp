@@ -48,7 +48,7 @@ void ClusterScheduler::start_slowly(Index job) {
   const double enough = std::ceil(options_.start_at() * static_cast<double>(maps.total) - 1e-9);
   if (static_cast<double>(maps.finished) >= enough) {
     make_ready(job, kReduce);
-  } else if (foresees_) {
+  } else if (foresees_ && !(takes_back_ && starts_together(job))) {
     foresee(job);
   }
 }

@@ -34,6 +34,7 @@ JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   some.max_slots = part(jobs.max_slots);
   some.speedup = {part(jobs.speedup.exponent), offsets(jobs.speedup.offset), jobs.speedup.rate};
   some.min_mode = part(jobs.min_mode);
+  some.preferred = part(jobs.preferred);
   return some;
 }
 

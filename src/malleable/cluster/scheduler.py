@@ -320,7 +320,7 @@ class Scheduler(Checkpointed):
         jobs : ClusterJobs
             Of its columns ``maps``, ``reduces``, their estimated seconds on nodes of rate 1 (the mean counts;
             copying is a part of reduce tasks), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
-            minima, ``width``, ``requested``, ``user``, ``program`` (empty: not known), ``flow`` and
+            minima, ``min_mode``, ``width``, ``requested``, ``user``, ``program`` (empty: not known), ``flow`` and
             ``after``. Adaptive policies also use ``rate`` and ``block``; others refuse ``rate``, and learn
             it. Add all jobs of a flow in one call. A job comes when the jobs in its ``after`` have finished.
         max_slots : array_like of int, shape (J,), optional

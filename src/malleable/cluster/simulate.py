@@ -379,7 +379,8 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:
     ):
         minimum, slots = getattr(jobs, field), total[0 if cluster.generic else pool]
         never = f"they never start together on {counted(slots, 'slot')}"
-        refuse(field, minimum, gangs & (np.minimum(tasks, minimum) > slots), never)
+        waits = np.where(jobs.min_mode < 0, gangs, jobs.min_mode == 1)
+        refuse(field, minimum, waits & (np.minimum(tasks, minimum) > slots), never)
     together = np.minimum(jobs.width, jobs.maps)
     refuse(
         "width", together, together > total[0], f"the job never fits on {counted(total[0], 'slot')}"

@@ -35,6 +35,7 @@ from malleable.validation import (
     as_numbers,
     check_amount,
     check_whole,
+    checked_choice,
     checked_positive,
     floats,
     near,
@@ -47,12 +48,14 @@ _MOST_TASKS = 1 << 31  # of one phase of a job
 _COLUMNS = (
     *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
-    *("min_map_slots", "min_reduce_slots", "width", "requested", "memory", "gpus"),
+    *("min_map_slots", "min_reduce_slots", "min_mode", "width", "requested", "memory", "gpus"),
     *("after_offset", "after"),
     *("sla_offset", "sla_time", "sla_penalty"),
 )
 
-_OF_RIGID = {"width": 1, "requested": 0, "memory": 0, "gpus": 0}  # and what they are otherwise
+_PLAIN = {"width": 1, "requested": 0, "memory": 0, "gpus": 0, "min_mode": -1}
+"""What columns are of jobs that are malleable, and have guarantees if the option says so."""
+_MODES = ("guarantee", "start")
 
 SCHEDULER_COLUMNS = tuple(
     row["name"]
@@ -150,6 +153,16 @@ def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, 
     return (values,) * count if isinstance(values, str) else names_of(field, values, count, "maps")
 
 
+def _modes(words: str | Sequence[str | None] | None, count: int) -> Integers:
+    """What minima mean, as the core reads it; -1: what the option says."""
+    own = [words] * count if words is None or isinstance(words, str) else list(words)
+    check_length("min_mode", own, count, "maps")
+    for row, word in enumerate(own):
+        if word is not None:
+            checked_choice(f"min_mode[{row}]", word, _MODES)
+    return np.array([-1 if word is None else _MODES.index(word) for word in own], dtype=np.int64)
+
+
 @by_value()
 class ClusterJobs(Table):
     """A table of jobs with map tasks, then reduce tasks.
@@ -171,7 +184,10 @@ class ClusterJobs(Table):
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
-        Guaranteed while the job has work there.
+        Guaranteed while the job has work there; or see ``min_mode``.
+    min_mode : str or sequence of str, optional
+        What the minima of each job mean. ``guarantee``: as above. ``start``: a phase waits until as many of
+        its tasks as the minimum can start together. None: what the option ``min_mode`` says.
     width : array_like of int
         So many map tasks of the job start at once, on as many slots, or none of them: 1 by default, the job is
         malleable. A job is *rigid* if that is all its map tasks; they should take equal times.
@@ -243,6 +259,7 @@ class ClusterJobs(Table):
         block: npt.ArrayLike = 0.0,
         min_map_slots: npt.ArrayLike = 0,
         min_reduce_slots: npt.ArrayLike = 0,
+        min_mode: str | Sequence[str | None] | None = None,
         width: npt.ArrayLike = 1,
         requested: npt.ArrayLike = 0.0,
         partition: Sequence[str] | None = None,
@@ -277,6 +294,7 @@ class ClusterJobs(Table):
         self.sla_penalty: Floats | None = steps.get("sla_penalty")
         self.min_map_slots = _wholes("min_map_slots", min_map_slots, count)
         self.min_reduce_slots = _wholes("min_reduce_slots", min_reduce_slots, count)
+        self.min_mode = _modes(min_mode, count)
         self.width = _wholes("width", width, count)
         self.requested = _numbers(
             "requested", np.nan_to_num(np.asarray(requested, dtype=np.float64)), count
@@ -348,8 +366,8 @@ class ClusterJobs(Table):
         return {name: getattr(self, name) for name in SCHEDULER_COLUMNS if self._says(name)}
 
     def _says(self, field: str) -> bool:
-        """Whether a column says more than that jobs are malleable."""
-        return field not in _OF_RIGID or bool((getattr(self, field) != _OF_RIGID[field]).any())
+        """Whether a column says more than that jobs are as by default."""
+        return field not in _PLAIN or bool((getattr(self, field) != _PLAIN[field]).any())
 
     def _validate(self) -> None:
         _core.validate_cluster_jobs(self.columns())

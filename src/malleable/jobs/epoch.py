@@ -240,6 +240,7 @@ class Epoch(PlannedEpoch):
         sla: Sequence[SlaSteps | None] | None = None,
         speedup: float | Sequence[Any] | None = None,
         min_mode: str | Sequence[str] | None = None,
+        preferred: npt.ArrayLike | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
@@ -254,7 +255,7 @@ class Epoch(PlannedEpoch):
         arrival : array_like or float, optional
             Not after the next decision [s]. By default (also of a table made without it) the time of the last
             decision, or of the first one if there was none yet.
-        min_slots, max_slots, weight, deadline, sla, speedup, min_mode, size
+        min_slots, max_slots, weight, deadline, sla, speedup, min_mode, preferred, size
             As in `malleable.Jobs`.
         kind : str or sequence of str, optional
             The kind of penalty, for all or for each of these jobs; None: that of the objective.
@@ -280,7 +281,7 @@ class Epoch(PlannedEpoch):
             "weight": weight,
             "deadline": deadline,
             "size": size,
-        }
+        } | ({} if preferred is None else {"preferred": preferred})
         dated = arrival is not None
         own = kind is not None or program is not None
         count = count_of("work", given("work", work)) if own else 0

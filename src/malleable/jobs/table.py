@@ -231,6 +231,10 @@ class Jobs(CoreTable, _core.Jobs):
     min_mode : str or sequence of str, optional
         What the minimum of each job means: ``guarantee`` or ``start``, as for `Epoch`, for all jobs or for
         each. None: as the call that takes the table says.
+    preferred : array_like of int, optional
+        At how many slots a job with ``min_mode="start"`` would like to start, from ``min_slots`` to
+        ``max_slots``; 0: it has no wish. When the job starts it gets so many slots, as far as no job needs
+        them for its minimum. The next decision may change them.
     name : sequence of str, optional
         Names of the jobs; each name may occur once. By default ``job0``, ``job1``, ...
     user : sequence of str, optional
@@ -283,6 +287,7 @@ class Jobs(CoreTable, _core.Jobs):
         sla: Sequence[SlaSteps | None] | None = None,
         speedup: float | Sequence[Any] | None = None,
         min_mode: str | Sequence[str] | None = None,
+        preferred: npt.ArrayLike | None = None,
         name: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
@@ -296,7 +301,7 @@ class Jobs(CoreTable, _core.Jobs):
             "weight": weight,
             "deadline": deadline,
             "size": size,
-        }
+        } | ({} if preferred is None else {"preferred": preferred})
         if sla is not None or speedup is not None or min_mode is not None:
             columns = job_columns(columns, sla, speedup, min_mode)
         if not self._hold_plain(columns):
@@ -349,7 +354,7 @@ class Jobs(CoreTable, _core.Jobs):
     def _columns(self) -> dict[str, Any]:
         columns = super()._columns()
         columns["min_mode"] = self._modes
-        optional = ("exponent", "rate_offset", "rate", "min_mode")
+        optional = ("exponent", "rate_offset", "rate", "min_mode", "preferred")
         return columns | dict.fromkeys(field for field in optional if not len(columns[field]))
 
     @property

@@ -97,14 +97,14 @@ def _number_or_list(cell: Any) -> float | list[float]:
 _CELLS: dict[str, Callable[[Any], Any]] = {
     "name": str, "user": str, "program": str, "min_mode": str,
     "arrival": _moment, "deadline": _moment, "sla": _steps,
-    "min_slots": _slots, "max_slots": _slots,
+    "min_slots": _slots, "max_slots": _slots, "preferred": _slots,
     "speedup": _number_or_list, "map_seconds": _number_or_list, "reduce_seconds": _number_or_list,
     "reduce": _list,
 }  # fmt: skip
 # Of a blank one, where it is not the parameter's default (names: `_column` makes them).
 _BLANKS: dict[str, Any] = {
     "name": None, "user": "", "program": "", "deadline": math.inf, "sla": (), "max_slots": ALL_SLOTS,
-    "speedup": None, "reduce": (), "min_mode": "guarantee",
+    "speedup": None, "reduce": (), "min_mode": "guarantee", "preferred": 0,
 }  # fmt: skip
 # What takes a text that is nothing but a number.
 _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots: int}
@@ -307,8 +307,8 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
     ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup``
-    (p, or rates ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``) and
-    ``user``, in any order. A blank cell means the default in
+    (p, or rates ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``),
+    ``preferred`` [none] and ``user``, in any order. A blank cell means the default in
     brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless
     they have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in
     CSV has an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see
@@ -369,6 +369,8 @@ def _csv_text(jobs: Jobs) -> str:
         ]
     if jobs.min_mode is not None:
         columns["min_mode"] = jobs.min_mode
+    if len(jobs.preferred):
+        columns["preferred"] = jobs.preferred.tolist()
     if jobs.user is not None:
         columns["user"] = _writable(jobs.user, "user")
     return csv_text(columns, plain=["sla", "speedup"])

@@ -119,6 +119,8 @@ struct ClusterJobColumns {
   C<std::int64_t> max_slots;
   // Map tasks start so many at once, on as many slots, or not at all: all of a rigid job's; 1.
   C<std::int64_t> width;
+  // PhaseMinimum of the job's phases; -1: what the policy's option says.
+  C<std::int64_t> min_mode;
   C<double> requested;  // seconds that a map task takes at most, as its user said; 0: unknown
   // A map task's: the partition that it may run in (-1: any), bytes and GPUs on its node.
   C<std::int64_t> partition;
@@ -170,6 +172,8 @@ struct ClusterJobColumns {
     visit(ClusterColumn{.name = "block", .of = kBoth, .range = &kBytesRange}, tables.block...);
     visit(ClusterColumn{.name = "width", .of = kBoth, .least = 1, .most = kMostTasks, .spare = 1.0},
           tables.width...);
+    visit(ClusterColumn{.name = "min_mode", .of = kBoth, .least = -1, .most = 1, .spare = -1.0},
+          tables.min_mode...);
     visit(ClusterColumn{.name = "requested", .of = kBoth, .range = work}, tables.requested...);
     visit(ClusterColumn{.name = "partition", .of = kBoth, .least = -1, .most = 63, .spare = -1.0},
           tables.partition...);
@@ -234,6 +238,10 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
   }
   std::int64_t minimum_of(Phase p, std::size_t j) const {
     return min_slots[p].empty() ? 0 : min_slots[p][j];
+  }
+  // Whether as many tasks as its minimum start together.
+  bool starts_together(std::size_t j, bool otherwise) const {
+    return min_mode.empty() || min_mode[j] < 0 ? otherwise : min_mode[j] == 1;
   }
   std::int64_t maximum_of(std::size_t j) const {
     return max_slots.empty() ? kMostSlots : max_slots[j];

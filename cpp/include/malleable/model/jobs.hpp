@@ -18,6 +18,8 @@ struct JobsView : TermsView {
   SpeedupView speedup = {};
   // MinMode of each job, guarantee or start; empty: the call that takes the table says it for all.
   std::span<const std::int64_t> min_mode = {};
+  // At how many slots a job would like to start; empty: nobody says, 0: it does not.
+  std::span<const std::int64_t> preferred = {};
 
   std::size_t size() const { return work.size(); }
 };
@@ -31,11 +33,13 @@ struct JobColumns : TermColumns {
   std::vector<double> work;
   std::vector<std::int64_t> min_slots, max_slots;
   SpeedupColumns speedup;
-  std::vector<std::int64_t> min_mode;
+  std::vector<std::int64_t> min_mode, preferred;
 
   static JobColumns of(const JobsView& jobs);
 
-  JobsView view() const { return {terms(), work, min_slots, max_slots, speedup.view(), min_mode}; }
+  JobsView view() const {
+    return {terms(), work, min_slots, max_slots, speedup.view(), min_mode, preferred};
+  }
   void clear();
 
   template <typename Self, typename Visit>
@@ -47,6 +51,7 @@ struct JobColumns : TermColumns {
     TermColumns::each(self, rows, visit);
     SpeedupColumns::each(self.speedup, rows, visit);
     visit("min_mode", self.min_mode, rows, true);
+    visit("preferred", self.preferred, rows, true);
   }
 };
 

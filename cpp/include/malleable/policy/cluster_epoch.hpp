@@ -7,11 +7,12 @@
 // minimum first (policy/user_shares); then each user has an epoch. A
 // decision costs what the epochs' do and O(log n) for each job that changed. FIFO for all
 // users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
-// (policy/concave), but for FAIR and WDEQ without gangs and pool minima. Kernels: power_shares,
-// incremental_order; policies: epoch.
+// (policy/concave), but for FAIR and WDEQ without start conditions and pool minima. A phase that
+// starts together waits in its epoch (policy/epoch/start), and its user has at least the minima of
+// such phases that have started. Kernels: power_shares, incremental_order; policies: epoch.
 //
 // AUTO is FLEX that fills targets in its order and asks what ended tasks have shown
-// (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
+// (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and guarantees:
 // where s tasks of a phase do s^p, jobs share by size (kernel/power_shares), as steeply as costs
 // least over what is believed of p and over what keeps coming (kernel/share_exponent): from equal
 // shares to the order. Where no job can use two slots p does not matter, and the order is best.
@@ -106,6 +107,7 @@ class ClusterEpoch final : public ClusterPolicy {
                     double share_exponent, Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
   std::size_t share_of(const ClusterState& state, Index job) const;
+  bool starts_together(const ClusterState& state, Index job) const;
   void gather_changed(const ClusterState& state, int pool, std::span<const Index> changed);
   std::int64_t least(const ClusterState::Demand& demand) const;
   std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
@@ -118,6 +120,7 @@ class ClusterEpoch final : public ClusterPolicy {
   bool at_least_one_, by_user_;
   bool depends_on_time_ = false, time_matters_ = false;
   bool sizeless_ = false, follows_objective_ = false;  // shares need no sizes
+  bool starts_ = false;                                // some phase may wait until it starts
   double pool_minimum_;
   bool asks_, may_share_ = false, can_share_ = false;
   std::vector<Share> shares_[2];               // by pool and user
@@ -138,7 +141,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<Kind> new_kind_;
   // Between users.
   UserShares between_;
-  std::vector<double> usable_;
+  std::vector<double> usable_, started_;
 };
 
 }  // namespace malleable

@@ -135,6 +135,8 @@ class alignas(kLine) Epoch {
   const Penalties& planned_penalties() const { return instance_.of.penalties; }
 
   std::size_t size() const { return at_.jobs.rows(); }
+  // Minima of jobs that waited and run: slots that they cannot do without.
+  double started() const { return start_ ? start_->started(at_) : 0.0; }
   // Changes with every call that may change a decision, and with every decision that is made.
   std::uint64_t version() const { return version_; }
 

@@ -16,8 +16,10 @@ class UserShares {
  public:
   void begin(const ClusterState& state);
   std::size_t users() const { return priority_.size(); }
-  // Whole slots of each user; `most[user]`: what the user's jobs could use.
-  std::span<const double> of(const ClusterState& state, int pool, std::span<const double> most);
+  // Whole slots of each user; `most[user]`: what the user's jobs could use, `least[user]` what they
+  // must have (empty: nothing).
+  std::span<const double> of(const ClusterState& state, int pool, std::span<const double> most,
+                             std::span<const double> least = {});
 
  private:
   WaterFilling water_filling_;

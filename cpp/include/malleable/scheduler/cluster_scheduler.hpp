@@ -399,7 +399,7 @@ class ClusterScheduler {
   double key(Index job, int pool, std::int64_t more) const;
   std::int64_t running_of(Index job, int pool) const;
   std::int64_t needs(Index job, Phase p) const;
-  bool has_gangs() const;
+  bool starts_together(Index job) const;
   std::int64_t lacks(Index job, Phase p) const;
   std::int64_t bundled(Index job, Phase p, std::int64_t tasks) const;
   bool ran_short(Index job, int pool) const;

@@ -50,6 +50,7 @@ inline constexpr std::array kEventColumns = {
     "node_rates",    "width",
     "requested",     "partition",
     "memory",        "gpus",
+    "min_mode",
 };
 
 struct Replayed {

@@ -11,7 +11,8 @@ JobsView Instance::jobs(const Scene& at, std::span<const double> left) const {
           jobs.min_slots,
           jobs.max_slots,
           speedup_.view(),
-          jobs.min_mode};
+          jobs.min_mode,
+          jobs.preferred};
 }
 
 std::span<const Kind> Instance::kinds(const Scene& at) const {

@@ -49,6 +49,11 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
     add(min_mode, jobs.min_mode);
     min_mode.resize(work.size(), static_cast<std::int64_t>(mode));
   }
+  if (!preferred.empty() || !jobs.preferred.empty()) {
+    preferred.resize(id.size(), 0);
+    add(preferred, jobs.preferred);
+    preferred.resize(work.size(), 0);
+  }
   for (auto* column : {&low, &room}) column->resize(work.size(), 0.0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     kind.push_back(kinds.empty() ? otherwise : kinds[j]);
@@ -176,7 +181,7 @@ void JobTable::leave(std::int64_t of, std::size_t row) {
   minima -= low[row];
   minima_stale_ |= low[row] > 4e9;
   steps.drop(sla[row]);
-  if (!exponent.empty() && (exponent[row] < 1.0 || !rates[row].empty())) --curved_;
+  if (curved(row)) --curved_;
   --of_kind_[static_cast<std::size_t>(kind[row])];
 }
 
@@ -185,7 +190,9 @@ void JobTable::close(const RowsGone& gone) {
   for (auto* column : {&id, &min_slots, &max_slots}) gone(*column);
   gone(sla);
   gone(kind);
-  if (!min_mode.empty()) gone(min_mode);
+  for (auto* column : {&min_mode, &preferred}) {
+    if (!column->empty()) gone(*column);
+  }
   for (auto* column : {&done, &since}) gone(*column);
   gone(outlived);
   if (exponent.empty()) return;
@@ -195,7 +202,7 @@ void JobTable::close(const RowsGone& gone) {
 
 void JobTable::state(State& s) {
   s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
-  s(min_mode, done, since, outlived, outliving_);
+  s(min_mode, preferred, done, since, outlived, outliving_);
   s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
   if (!s.reading()) return;
   pages_.clear();

@@ -20,6 +20,12 @@ constexpr double kAhead = 2.0;
 // Steps of growth, in parts of what a job has: where slots are many, single ones tell no more.
 constexpr double kStep = 1.0;
 
+// The next step of growth from so many slots.
+double growth_from(const JobTable& jobs, std::size_t row, double has) {
+  const double most = static_cast<double>(jobs.max_slots[row]) - has;
+  return jobs.curved(row) ? std::min(most, std::max(1.0, std::floor(kStep * has))) : most;
+}
+
 bool by_arrival(const Scene& at) { return !at.flex() && at.options.policy != EpochPolicy::kHeSrpt; }
 
 }  // namespace
@@ -54,22 +60,31 @@ double Start::least(const Scene& at, std::size_t row) const {
   return static_cast<double>(at.jobs.min_slots[row]);
 }
 
-// Until its end on its minimum.
-double Start::seconds(const Scene& at, std::size_t row) const {
-  const double left = at.jobs.work[row];
-  return pace_[row] * (left > 0.0 ? left : still_left(at.jobs.size[row]));
+double Start::left(const Scene& at, std::size_t row) const {
+  const double told = at.jobs.work[row];
+  return told > 0.0 ? told : still_left(at.jobs.size[row]);
+}
+
+void Start::learn_pace(const Scene& at, std::size_t row) {
+  const JobTable& jobs = at.jobs;
+  const double has = least(at, row), one = std::max(1.0, has);
+  const double step = growth_from(jobs, row, has);
+  paces_[row] = {1.0 / jobs.rate(row, one), step, jobs.rate(row, has + step) - jobs.rate(row, has)};
 }
 
 void Start::come(const Scene& at, std::size_t row) {
   inner_id_.push_back(kNobody);
   turn_.push_back(0);
-  ahead_.push_back(-1.0);
+  for (auto* column : {&ahead_, &preferred_}) column->push_back(0.0);
+  ahead_[row] = -1.0;
   told_.push_back(0);
-  pace_.push_back(1.0 / at.jobs.rate(row, std::max(1.0, least(at, row))));
+  shares_.come();
+  paces_.emplace_back();
+  learn_pace(at, row);
 }
 
 void Start::change(const Scene& at, std::size_t row) {
-  pace_[row] = 1.0 / at.jobs.rate(row, std::max(1.0, least(at, row)));
+  learn_pace(at, row);
   if (runs(row)) dirty_.push_back(at.jobs.id[row]);
 }
 
@@ -88,8 +103,10 @@ void Start::leave(std::span<const Index> rows, bool ended) {
 
 void Start::close(const RowsGone& gone) {
   for (auto* column : {&inner_id_, &turn_}) gone(*column);
-  for (auto* column : {&ahead_, &pace_}) gone(*column);
+  for (auto* column : {&ahead_, &preferred_}) gone(*column);
+  gone(paces_);
   gone(told_);
+  shares_.close(gone);
 }
 
 // What these jobs are, for the epoch within; until the next call.
@@ -108,7 +125,7 @@ JobsView Start::gather(const Scene& at, std::span<const Index> rows) {
     terms_.original.push_back(jobs.size[row]);
     terms_.sla.add(jobs.steps.of(jobs.sla[row]));
     work_.push_back(jobs.work[row]);
-    min_.push_back(static_cast<std::int64_t>(least(at, row)));
+    min_.push_back(static_cast<std::int64_t>(least(at, row) + preferred_[row]));
     max_.push_back(jobs.max_slots[row]);
     kinds_.push_back(jobs.kind[row]);
     if (!jobs.exponent.empty()) speedup_.add(jobs.exponent[row], jobs.rates[row]);
@@ -142,6 +159,14 @@ void Start::tell_changes(const Scene& at) {
   const JobsView jobs = gather(at, rows_);
   inner_->update(ids_, {jobs.work, jobs.weight, jobs.deadline, jobs.min_slots, jobs.max_slots,
                         at.jobs.steps.empty() ? SlaView{} : jobs.sla});
+}
+
+double Start::started(const Scene& at) const {
+  double sum = 0.0;
+  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
+    if (runs(row) && starts(at, row)) sum += least(at, row);
+  }
+  return sum;
 }
 
 // What was told before the first decision on it, and what is there, on minima.
@@ -206,26 +231,29 @@ double Start::key(const Scene& at, std::size_t row, double wait) const {
   const JobTable& jobs = at.jobs;
   const double time = seconds(at, row), weight = jobs.weight[row];
   const KindInfo& kind = info(jobs.kind[row]);
-  const bool due = jobs.deadline[row] < kInfinity && (!kind.steady || kind.needs_deadline);
-  if (!at.sums() && at.flex()) {
+  if (!as_sum(at) && at.flex()) {
+    const bool due = jobs.deadline[row] < kInfinity && (!kind.steady || kind.needs_deadline);
     const double since = due ? jobs.deadline[row] : jobs.arrival[row];
     const double size = kind.per_size && jobs.size[row] > 0.0 ? jobs.size[row] : 1.0;
     return -weight * (at.now + time - since) / size;
   }
-  const double value = at.flex() ? jobs.value_of_second(row) : 1.0;
-  if (!(value > 0.0)) return kInfinity;
-  double rank = std::log(std::max(time, kTiny) / value);
-  if (due && !kind.steady) {
-    const double slack = jobs.deadline[row] - at.now - time;
-    rank += std::max(0.0, slack) / std::max(kAhead * mean_, kTiny);
+  double value = 1.0;
+  if (at.flex()) {
+    const auto most = static_cast<double>(std::min(jobs.max_slots[row], at.slots));
+    const double soonest = kind.steady ? time : left(at, row) / jobs.rate(row, most);
+    value = stake(at, row, time, soonest, kAhead * mean_);
   }
-  return rank - 2.0 * std::log1p(wait / std::max(ahead_[row], kTiny));
+  if (!(value > 0.0)) return kInfinity;
+  const double age = 1.0 + wait / std::max(ahead_[row], kTiny);
+  return time / (value * age * age);
 }
 
 void Start::line_up(const Scene& at) {
   line_.clear();
   const double share = area_ > 0.0 ? shrinks_ / area_ : 0.0;
   const double patience = kPatience / std::max(kPatience / kEndless, 1.0 - kSlack * share);
+  // Long waits count in a stretch anyway.
+  const bool endless = at.flex() && !at.sums() && as_sum(at);
   const bool first_come = by_arrival(at);
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
     const double need = least(at, row), time = seconds(at, row);
@@ -233,7 +261,7 @@ void Start::line_up(const Scene& at) {
       line_.run({need, time});
     } else if (need <= at.capacity()) {
       const double wait = at.now - at.jobs.arrival[row];
-      const bool late = first_come || wait > patience * ahead_[row];
+      const bool late = first_come || (!endless && wait > patience * ahead_[row]);
       const double gain = at.jobs.value_of_second(row) / std::max(time, kTiny);
       line_.wait({static_cast<Index>(row), late, late ? at.jobs.arrival[row] : key(at, row, wait),
                   need, time, gain});
@@ -243,27 +271,28 @@ void Start::line_up(const Scene& at) {
 
 // How the running jobs would use the free slots: each by its gain over what is left of it.
 void Start::grow(const Scene& at, double free) {
-  const bool steady = at.sums() && at.jobs.all_steady() && !by_arrival(at);
+  const bool steady = as_sum(at) && at.jobs.all_steady() && !by_arrival(at);
   if (!steady || !line_.asks(free)) return;
+  const JobTable& jobs = at.jobs;
   struct Next {
     double gain, slots, has;
     std::size_t row;
   };
+  const auto next_of = [&](std::size_t row, double has, double slots, double more) {
+    const double gain = jobs.value_of_second(row) * more / (slots * jobs.work[row]);
+    return Next{slots > 0.0 ? gain : 0.0, slots, has, row};
+  };
   const auto step = [&](std::size_t row, double has) {
-    const double most = static_cast<double>(std::min(at.jobs.max_slots[row], at.slots)) - has;
-    const double slots =
-        std::min({most, free, at.jobs.concave() ? std::max(1.0, std::floor(kStep * has)) : most});
-    const double more = at.jobs.rate(row, has + slots) - at.jobs.rate(row, has);
-    const double value = at.jobs.value_of_second(row);
-    return Next{slots > 0.0 ? value * more / (slots * at.jobs.work[row]) : 0.0, slots, has, row};
+    const double slots = growth_from(jobs, row, has);
+    return next_of(row, has, slots, jobs.rate(row, has + slots) - jobs.rate(row, has));
   };
   const auto less = [](const Next& a, const Next& b) {
     return a.gain != b.gain ? a.gain < b.gain : a.row > b.row;
   };
   std::vector<Next> next;
-  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
-    if (!runs(row) || !(at.jobs.work[row] > 0.0)) continue;
-    const Next first = step(row, least(at, row));
+  for (std::size_t row = 0; row < jobs.rows(); ++row) {
+    if (!runs(row) || !(jobs.work[row] > 0.0)) continue;
+    const Next first = next_of(row, least(at, row), paces_[row].step, paces_[row].more);
     if (first.gain > 0.0) next.push_back(first);
   }
   std::make_heap(next.begin(), next.end(), less);
@@ -298,7 +327,49 @@ void Start::scale_guarantees(const Scene& at) {
   inner_->update(ids_, changes);
 }
 
+// Who started at an earlier moment keeps its minimum only.
+void Start::end_preferences(const Scene& at) {
+  for (const std::int64_t id : begun_) {
+    const Index row = at.jobs.find(id);
+    if (row == kNone) continue;
+    preferred_[row] = 0.0;
+    dirty_.push_back(id);
+  }
+  begun_.clear();
+}
+
+// Those that start, as long as slots are there that no minimum needs.
+void Start::prefer(const Scene& at, std::span<const Index> started, double free) {
+  if (at.jobs.preferred.empty()) return;
+  for (const Index row : started) {
+    const std::int64_t wanted = std::min(at.jobs.preferred[row], at.jobs.max_slots[row]);
+    const auto most = static_cast<double>(std::min(wanted, at.slots));
+    const double more = std::min(most - least(at, row), free);
+    if (!(more > 0.0)) continue;
+    preferred_[row] = more;
+    free -= more;
+    begun_.push_back(at.jobs.id[row]);
+  }
+}
+
+void Start::share(Scene& at) {
+  if (scaled_ || !StartShares::applies(at)) {
+    inner_->set_slots(at.slots);
+    inner_->decide_at(at.now, at.period);
+    at.grants.give_all(
+        [&](std::size_t row) { return runs(row) ? inner_->slots_of(inner_id_[row]) : 0; });
+    return;
+  }
+  least_.resize(at.jobs.rows());
+  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
+    least_[row] = runs(row) ? least(at, row) + preferred_[row] : -1.0;
+  }
+  const std::span<const double> slots = shares_.share(at, least_);
+  at.grants.give_all([&](std::size_t row) { return slots[row]; });
+}
+
 void Start::decide(Scene& at) {
+  end_preferences(at);
   tell_changes(at);
   look(at);
   stop_beyond(at);
@@ -308,14 +379,14 @@ void Start::decide(Scene& at) {
   if (free > 0.0) {
     grow(at, free);
     const std::vector<Index>& started = line_.start(free);
-    for (const Index row : started) minima_ += least(at, row);
+    double need = 0.0;
+    for (const Index row : started) need += least(at, row);
+    minima_ += need;
+    prefer(at, started, free - need);
     add(at, started);
   }
   scale_guarantees(at);
-  inner_->set_slots(at.slots);
-  inner_->decide_at(at.now, at.period);
-  at.grants.give_all(
-      [&](std::size_t row) { return runs(row) ? inner_->slots_of(inner_id_[row]) : 0; });
+  share(at);
 }
 
 std::vector<std::int64_t> Start::order(const Scene& at) {
@@ -337,12 +408,11 @@ void Start::expect_nobody() { inner_->expect_nobody(); }
 void Start::state(State& s, const Scene& at) {
   if (s.reading()) inner_ = std::make_unique<Epoch>(0, EpochOptions{});
   s(*inner_, inner_id_, turn_, ahead_, told_, turns_, scaled_, dirty_, oversized_);
+  s(preferred_, begun_, shares_);
   if (!s.reading()) return;
   inner_->heed_minima();
-  pace_.clear();
-  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
-    pace_.push_back(1.0 / at.jobs.rate(row, std::max(1.0, least(at, row))));
-  }
+  paces_.resize(at.jobs.rows());
+  for (std::size_t row = 0; row < at.jobs.rows(); ++row) learn_pace(at, row);
 }
 
 }  // namespace malleable

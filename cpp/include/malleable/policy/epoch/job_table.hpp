@@ -59,8 +59,9 @@ class JobTable {
   std::vector<std::int64_t> id, min_slots, max_slots;
   std::vector<double> work, size, arrival, weight, deadline;
   std::vector<Kind> kind;
-  std::vector<StepTable::Range> sla;   // of `steps`
-  std::vector<std::int64_t> min_mode;  // MinMode; empty: nobody has one of its own
+  std::vector<StepTable::Range> sla;    // of `steps`
+  std::vector<std::int64_t> min_mode;   // MinMode; empty: nobody has one of its own
+  std::vector<std::int64_t> preferred;  // at how many slots to start; empty: nobody says
   // Of all jobs while some speed-ups are not linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
@@ -161,6 +162,9 @@ class JobTable {
   bool all_steady() const;
   // Some speed-up is not linear.
   bool concave() const { return curved_ > 0; }
+  bool curved(std::size_t row) const {
+    return !exponent.empty() && (exponent[row] < 1.0 || !rates[row].empty());
+  }
   // What so many slots of a job do together.
   double rate(std::size_t row, double slots) const;
   // What a job without work keeps until it is removed: an estimate that runs out stops nothing.

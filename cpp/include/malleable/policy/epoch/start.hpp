@@ -2,17 +2,19 @@
 // (MinMode::kStart): a wrapper of any rule that shares.
 //
 // What runs keeps its minimum; jobs above it may shrink to it. Jobs that wait start in an order
-// that ages (start_line). An epoch within, which knows nothing of those that wait, shares the slots
-// among the others by the objective's rule. Jobs with a guarantee are in it from the first moment.
+// that ages (start_line); at this decision a job has the slots that it prefers, if nobody's minimum
+// needs them. The others share the slots by gains (start_shares), or else as an epoch within does,
+// which knows nothing of those that wait. Jobs with a guarantee are in it from the first moment.
 // If the slots become fewer than the minima of what runs, the job that started last stops, keeps
 // what it has done, and waits again; guarantees get what the minima of started jobs leave.
 //
-// The order: by the seconds that a job takes on its minimum over its weight (sums), shorter for
-// deadlines that come near (apparent cost); by penalties (maxima); by arrival (policies that do not
-// follow the objective). For sums it ages by 1 / (1 + wait / D)^2, D being the time that all work
-// which was there when the job came takes on all slots. A job that has waited k D goes before all
-// others. Where most work is rigid, k is little above 1, as wide jobs starve otherwise; it grows
-// with the share of the work that can shrink, where slots are found anyway.
+// The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
+// stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
+// cost); by penalties (other maxima); by arrival (policies that do not follow the objective). For
+// sums it ages by 1 / (1 + wait / D)^2, D being the time that all work which was there when the job
+// came takes on all slots. A job that has waited k D goes before all others. Where most work is
+// rigid, k is little above 1, as wide jobs starve otherwise; it grows with the share of the work
+// that can shrink, where slots are found anyway.
 //
 // O(J) beside the epoch within, O(J log J) at most, where many start at once.
 #pragma once
@@ -24,6 +26,7 @@
 
 #include "malleable/policy/epoch/scene.hpp"
 #include "malleable/policy/epoch/start_line.hpp"
+#include "malleable/policy/epoch/start_shares.hpp"
 
 namespace malleable {
 
@@ -46,6 +49,8 @@ class Start {
   void close(const RowsGone& gone);
 
   void decide(Scene& at);
+  // The minima of those that wait no longer.
+  double started(const Scene& at) const;
   // Ids of jobs whose minimum was found to be more than the slots; each is told once.
   std::vector<std::int64_t> take_oversized() { return std::exchange(oversized_, {}); }
   // Ids as in Epoch::order(): of those that run.
@@ -60,18 +65,25 @@ class Start {
 
   bool starts(const Scene& at, std::size_t row) const;
   double least(const Scene& at, std::size_t row) const;
-  double seconds(const Scene& at, std::size_t row) const;
+  double left(const Scene& at, std::size_t row) const;
+  double seconds(const Scene& at, std::size_t row) const {
+    return left(at, row) * paces_[row].least;
+  }
   bool runs(std::size_t row) const { return inner_id_[row] != kNobody; }
   void stop_beyond(const Scene& at);
   void add(const Scene& at, std::span<const Index> rows);
   JobsView gather(const Scene& at, std::span<const Index> rows);
   void tell_changes(const Scene& at);
+  void learn_pace(const Scene& at, std::size_t row);
+  void end_preferences(const Scene& at);
+  void prefer(const Scene& at, std::span<const Index> started, double free);
   void look(const Scene& at);
   void meet(const Scene& at);
   void line_up(const Scene& at);
   void grow(const Scene& at, double free);
   double key(const Scene& at, std::size_t row, double wait) const;
   void scale_guarantees(const Scene& at);
+  void share(Scene& at);
 
   std::unique_ptr<Epoch> inner_;
   // By row: the id within, or kNobody; the number of the start; D [s], negative before the first
@@ -83,10 +95,19 @@ class Start {
   bool scaled_ = false;              // guarantees within are less than they should be
   std::vector<std::int64_t> dirty_;  // ids that changed
   std::vector<std::int64_t> oversized_;
-  std::vector<double> pace_;  // [s] by row: what a unit of work takes on the minimum
+  // By row: what a unit of work takes on the minimum [s]; the first step of growth beyond it, in
+  // slots, and what that adds to the rate.
+  struct Pace {
+    double least, step, more;
+  };
+  std::vector<Pace> paces_;
+  std::vector<double> preferred_;    // by row: slots beyond the minimum until time passes
+  std::vector<std::int64_t> begun_;  // ids of those that have some
   // Of one decision: what is there, on minima; slots; seconds.
   double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0, mean_ = 0.0;
   StartLine line_;
+  StartShares shares_;
+  std::vector<double> least_;  // by row, below 0: does not run
   TermColumns terms_;
   std::vector<double> work_;
   std::vector<std::int64_t> min_, max_, ids_;
