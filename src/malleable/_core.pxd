@@ -1,7 +1,7 @@
 # The C interface for `cimport malleable`: types from the header (include_dirs=[malleable.get_include()]),
 # functions from the table that the extension publishes. What each does is said in the header, from
 # which `python -m tests.embed.pxd` writes this file.
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 cdef extern from "malleable/malleable.h" nogil:
     ctypedef enum malleable_status:
@@ -48,6 +48,7 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *rate_offset
         const double *rate
         const int64_t *min_mode
+        const int64_t *preferred
         const uint8_t *kind
         int64_t flows
         const int64_t *job_offset

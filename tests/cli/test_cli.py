@@ -158,7 +158,17 @@ def test_tables_keep_all_columns_on_a_narrow_terminal(columns, tmp_path):
         ),
         (
             "median p95 p99 makespan (Jain) minimum users target idle taken",
-            ("simulate", cluster, "--model", "cluster", "--load", 0.5, "--policy", three),
+            (
+                "simulate",
+                cluster,
+                "--model",
+                "cluster",
+                "--load",
+                0.5,
+                "--policy",
+                three,
+                "--details",
+            ),
         ),
         ("slots start end penalty", ("plan", tmp_path / "t.csv", "--slots", 50)),
         ("minima maxima p99.9", ("bench", "--jobs", 50, "--epochs", 5)),

@@ -27,7 +27,7 @@ def call(*more):
 
 
 def test_policies_side_by_side(capsys):
-    assert call("--period", "2", "--json", "s.json", "--records", "r.csv") == 0
+    assert call("--period", "2", "--json", "s.json", "--records", "r.csv", "--details") == 0
     shown = capsys.readouterr().out
     assert "60 jobs, asked every 2 s" in shown
     assert "late" in shown
@@ -44,7 +44,7 @@ def test_policies_side_by_side(capsys):
 def test_policies_that_are_not_told(capsys):
     common = ("--period", "4", "--policy", "flex", "--json", "-")
     means = []
-    for more in ((), ("--untold",)):
+    for more in ((), ("--unknown-period",)):
         assert call(*common, *more) == 0
         means.append(json.loads(capsys.readouterr().out)["policies"]["flex"]["mean_response"])
     assert means[0] < means[1]

@@ -34,14 +34,14 @@ def test_how_far_promised_ends_are_off_is_shown(tmp_path, capsys):
     lines = [f"job{k},{10 + 37 * k % 90},{5 * k},2" for k in range(12)]
     jobs.write_text("\n".join(["name,work,arrival,max_slots", *lines]) + "\n")
     call = ("simulate", str(jobs), "--model", "jobs", "--slots", "3", "--policy", "flex")
-    assert main([*call, "--set", "predictable=3", "--json", str(written)]) == 0
+    assert main([*call, "--set", "predictable=3", "--json", str(written), "--details"]) == 0
     shown = capsys.readouterr().out
     off = mb.simulate(mb.read_jobs(jobs), "flex", slots=3, predictable=3.0).summary["flex"]
     assert 0.0 < off["end_error"] < 1.0
-    assert "told ends off by" in shown
+    assert "promised ends off by" in shown
     assert f"{100 * off['end_error']:.2f} %" in shown
-    assert main([*call]) == 0
-    assert "told ends off by" not in capsys.readouterr().out
+    assert main([*call, "--details"]) == 0
+    assert "promised ends off by" not in capsys.readouterr().out
 
 
 def test_one_is_singular(capsys, tmp_path):
@@ -61,7 +61,12 @@ def test_one_is_singular(capsys, tmp_path):
         assert [text for text in found if text not in ("1 is",)] == [], arguments
 
 
-OWN = {"tandem": "-k N", "slotted": "--machines N", "cluster": "--cluster FILE", "jobs": "--untold"}
+OWN = {
+    "tandem": "-k N",
+    "slotted": "--machines N",
+    "cluster": "--cluster FILE",
+    "jobs": "--unknown-period",
+}
 
 
 @pytest.mark.parametrize("model", [None, *OWN])

@@ -135,7 +135,7 @@ def test_estimates(capsys, table):
         (("--generate", 5, "--policy", "sjf"), "policy = 'sjf'"),
         (("--generate", 5, "--machines", 0), "machines = 0"),
         (("--generate", 5, "--tasks", "x"), "--tasks x"),
-        (("--generate", -1), "slots = -1"),
+        (("--generate", -1), "steps = -1"),
         (("--generate", 5, "--load", 0), "load = 0"),
         (("--generate", 5, "--estimates", -1), "estimates = -1"),
         (

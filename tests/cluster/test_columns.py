@@ -12,7 +12,9 @@ from malleable.cluster.jobs_from_events import jobs_from_events
 from malleable.cluster.table import SCHEDULER_COLUMNS, ClusterJobs
 
 ROWS = {row["name"]: row for row in _core.CLUSTER_COLUMNS}
-AMOUNTS = [name for name in SCHEDULER_COLUMNS if name not in ("maps", "reduces", "arrival")]
+AMOUNTS = [
+    name for name in SCHEDULER_COLUMNS if name not in ("maps", "reduces", "arrival", "min_mode")
+]
 
 
 def test_what_a_scheduler_is_told_has_a_place_in_its_records():

@@ -12,7 +12,7 @@ _INTRO = """\
 # The C interface for `cimport malleable`: types from the header (include_dirs=[malleable.get_include()]),
 # functions from the table that the extension publishes. What each does is said in the header, from
 # which `python -m tests.embed.pxd` writes this file.
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 cdef extern from "malleable/malleable.h" nogil:
 """

@@ -54,7 +54,7 @@ def test_convergence_is_a_mean_of_series(monkeypatch):
     for seed in (7, 8):
         jobs = section7("uniform-small", steps=400, rng=seed)
         result = mb.simulate(jobs, "lrpt")
-        series.append(slotted.efficiency_over_time(result, jobs, 100, slots=400)["lrpt"])
+        series.append(slotted.efficiency_over_time(result, jobs, 100, steps=400)["lrpt"])
     found = next(c for c in curves if (c.policy, c.scenario) == ("lrpt", "preemptive"))
     assert len(found.ratio) == 2
     x, y = found.drawn("convergence")

@@ -45,8 +45,9 @@ Terms terms_of(const ClusterState& state, std::span<const Index> jobs) {
 template <typename Visit>
 void ClusterFlow::each_phase(const ClusterState& state, Index job, const Visit& visit) const {
   Index place = at_[job];
-  if (state.jobs.tasks[kMap][job] > 0 || state.jobs.tasks[kReduce][job] == 0) visit(kMap, place++);
-  if (state.jobs.tasks[kReduce][job] > 0) visit(kReduce, place);
+  const Phases phases = phases_of(state, job);
+  if (phases[kMap]) visit(kMap, place++);
+  if (phases[kReduce]) visit(kReduce, place);
 }
 
 ClusterFlow::Left ClusterFlow::left_of(const ClusterState& state, Index job, Phase p) const {
@@ -58,7 +59,8 @@ ClusterFlow::Left ClusterFlow::left_of(const ClusterState& state, Index job, Pha
   const bool ended = place_[job] == Place::kDone || (tasks == 0 && !is_last);
   const double work = here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p);
   return {std::clamp(work, kLeastWork, kWorkRange.most),
-          std::min(std::max<std::int64_t>(tasks, 1), state.jobs.maximum_of(job)), ended};
+          std::clamp<std::int64_t>(tasks, 1, std::max<std::int64_t>(1, state.jobs.maximum_of(job))),
+          ended};
 }
 
 void ClusterFlow::begin(const ClusterState& state) {
@@ -77,6 +79,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
   const std::size_t n = state.jobs.size(), users = options_.by_user ? state.user_running.size() : 1;
   place_.resize(n, Place::kOutside);
   for (auto* column : {&at_, &ends_}) column->resize(n, 0);
+  phases_.resize(n);
   most_.resize(n, 0.0);
   rank_.resize(n, kInfinity);
   FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
@@ -101,7 +104,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
 
 void ClusterFlow::keep(const ClusterState&, State& s) {
   for (Side& side : sides_) s(side);
-  s(serves_, flows_, several_, place_, at_, ends_, most_, rank_, guess_);
+  s(serves_, flows_, several_, place_, at_, ends_, phases_, most_, rank_, guess_);
 }
 
 void ClusterFlow::start(const ClusterState& state) {
@@ -131,6 +134,7 @@ void ClusterFlow::come(const ClusterState& state, Index number) {
     arrival = std::min(arrival, state.jobs.arrival[job]);
     if (steps.time.empty()) steps = state.jobs.steps_of(job);
     at_[job] = static_cast<Index>(columns_.work.size());
+    phases_[job] = phases_of(state, job);
     each_phase(state, job, [&](Phase p, Index place) {
       const Left left = left_of(state, job, p);
       columns_.work.push_back(left.work);
@@ -223,7 +227,13 @@ void ClusterFlow::tell(const ClusterState& state, Index job) {
   count_most(state, job);
   for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
   work_.clear();
-  bool again = false;  // a phase that had ended has tasks
+  // An engine that was looked at anew may show tasks of a phase that had none, or had ended.
+  if (phases_[job] != phases_of(state, job)) {
+    leave(flows_[number]);
+    come(state, number);
+    return;
+  }
+  bool again = false;
   each_phase(state, job, [&](Phase p, Index place) {
     const Left left = left_of(state, job, p);
     const bool open = told.jobs[place].open();

@@ -266,12 +266,16 @@ def without_effect(
         for name, value in given.items()
         if value is not None and name in unused
     ]
-    said = [name for name, value in given.items() if value not in (None, False, 0, "guarantee")]
+    said = [name for name, value in given.items() if not _is_default(value)]
     return found + [
         f"option {name} has no effect: {why}"
         for name, (why, used) in _USED.items()
         if name in said and name not in unused and not used(jobs, settings)
     ]
+
+
+def _is_default(value: Any) -> bool:
+    return value is None or (np.isscalar(value) and value in (False, 0, "guarantee"))
 
 
 def policy_settings(

@@ -74,7 +74,7 @@ _HEADS = {
     "mean_tardiness": "mean tardiness [s]",
     "max_tardiness": "max tardiness [s]",
     "tardy_share": "late",
-    "end_error": "told ends off by",
+    "end_error": "promised ends off by",
     "idle_assigned": "idle until next",
     "overload": "overloaded",
     "jain_fairness": "evenness of stretch (Jain)",

@@ -21,6 +21,7 @@
 // + parents) a decision, beside the epoch's. Policies: flow_epoch, user_shares.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -90,6 +91,7 @@ class ClusterFlow final : public ClusterPolicy {
 
     void state(State& s) { s(epoch, flow, most); }
   };
+  using Phases = std::array<bool, 2>;  // those that stand in the table: with tasks, or the only one
   enum class Place : std::uint8_t { kOutside, kHere, kDone };
   // Of a phase.
   struct Left {
@@ -100,6 +102,10 @@ class ClusterFlow final : public ClusterPolicy {
 
   static Index flow_of(const ClusterState& state, Index job) {
     return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
+  }
+  static Phases phases_of(const ClusterState& state, Index job) {
+    const bool reduces = state.jobs.tasks[kReduce][job] > 0;
+    return {state.jobs.tasks[kMap][job] > 0 || !reduces, reduces};
   }
   Side& side_of(const Flow& flow) { return sides_[options_.by_user ? flow.user : 0]; }
   const Side& side_of(const Flow& flow) const { return sides_[options_.by_user ? flow.user : 0]; }
@@ -134,6 +140,7 @@ class ClusterFlow final : public ClusterPolicy {
   std::int64_t several_ = 0;
   std::vector<Place> place_;          // by job
   std::vector<Index> at_, ends_;      // by job: the places of its phases in its flow's table
+  std::vector<Phases> phases_;        // by job, as its flow's table has them
   mutable std::vector<double> rank_;  // by job, in targets' order once somebody looked
   std::vector<double> most_;          // by job: slots that it can use
   double guess_[2] = {0.0, 0.0};      // of tasks of which nobody said anything
