@@ -1,7 +1,9 @@
 """The instances that measurements name are what they are said to be."""
 
+import ast
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import pytest
 import malleable as mb
 from benchmarks import instances
 from malleable.validation import ALL_SLOTS
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_section41():
@@ -286,3 +290,16 @@ def test_an_operators_week():
     assert jobs.arrival[-1] == pytest.approx(7 * 86400.0, rel=0.1)
     work = jobs.map_work.mean() + jobs.reduce_work.mean()
     assert 200_000 * work / (7 * 86400.0) == pytest.approx(0.9 * 110, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda path: path.name
+)
+def test_benchmarks_name_instances_that_there_are(path):
+    used = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "benchmarks.instances":
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "instances":
+            used.add(node.attr)
+    assert {name for name in used if not hasattr(instances, name)} == set()

@@ -83,6 +83,7 @@ __all__ = [
     "cluster_overload",
     "cluster_section51",
     "cluster_stream",
+    "curved_instance",
     "decision_stream",
     "flow_epoch_instance",
     "flows_instance",

@@ -10,6 +10,10 @@ which serves them by arrival. ``--queries``: SQL queries of two to four stages, 
 - ``shortest``: ten lines. The pool with fewest tasks left has all slots as its ``minShare``.
 - ``prototype``: tasks left by the status tracker every 50 ms, and a `malleable.Epoch` decides.
 - ``flex``: `malleable.govern_spark`, nothing said of sizes.
+
+``--tardy``: jobs have deadlines that can all be met. A job may take two seconds, and one and a half times as
+long as it takes if all slots serve the job with least work left. ``flex`` has the objective ``sum:tardy``, and
+``edf`` gives all slots to the job that is due first.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 SLOTS, LOAD, JOBS = 8, 0.85, 14
 RULES = ("fifo", "fair", "shortest", "prototype", "flex")
+NAMES = {"fifo": "FIFO", "fair": "FAIR", "flex": "FLEX (govern_spark)"}
 
 
 def drawn(seed: int, queries: bool) -> tuple[list[float], list[list[tuple[int, float]]]]:
@@ -57,6 +62,26 @@ def drawn(seed: int, queries: bool) -> tuple[list[float], list[list[tuple[int, f
     return (arrivals - arrivals[0]).tolist(), jobs
 
 
+def shortest_first(arrivals: list[float], jobs: list[list[tuple[int, float]]]) -> Any:
+    """When jobs end if all slots serve the job with least work left, and work is divisible."""
+    left = {k: sum(tasks * seconds for tasks, seconds in own) for k, own in enumerate(jobs)}
+    ends, at = np.zeros(len(jobs)), 0.0
+    while left:
+        here = [k for k in left if arrivals[k] <= at]
+        coming = min((arrivals[k] for k in left if arrivals[k] > at), default=np.inf)
+        if not here:
+            at = coming
+            continue
+        k = min(here, key=left.__getitem__)
+        span = min(left[k] / SLOTS, coming - at)
+        left[k] -= span * SLOTS
+        at += span
+        if left[k] <= 1e-9:
+            ends[k] = at
+            del left[k]
+    return ends
+
+
 def query(spark: SparkSession, stages: list[tuple[int, float]]) -> Callable[[], Any]:
     """A query whose tasks sleep in the JVM, a row after the other; of several stages its rows are counted."""
     rows = 10 * max(tasks for tasks, _ in stages)
@@ -73,19 +98,19 @@ def query(spark: SparkSession, stages: list[tuple[int, float]]) -> Callable[[], 
 class Run:
     """One rule on the jobs of one seed."""
 
-    def __init__(self, spark: SparkSession, rule: str, number: int) -> None:
-        self.spark, self.rule, self.number = spark, rule, number
+    def __init__(self, spark: SparkSession, rule: str, number: int, due: Any = None) -> None:
+        self.spark, self.rule, self.number, self.due = spark, rule, number, due
         self.pools: dict[int, str] = {}
         self.active: dict[int, int] = {}  # jobs that have not ended, and all their tasks
         self.ends: list[float] = []
-        self.over = threading.Event()
+        self.over, self.zero = threading.Event(), 0.0
         self.mean = math.nan
         self.seen: list[tuple[float, dict[int, int]]] = []  # tasks that ran, by job
 
     def go(self, arrivals: list[float], jobs: list[list[tuple[int, float]]]) -> dict[str, float]:
         """Mean and largest response, and the makespan."""
         self.ends = [0.0] * len(jobs)
-        zero = time.monotonic()
+        self.zero = zero = time.monotonic()
         watching = threading.Thread(target=self._watch, args=(zero,))
         watching.start()
         with self._governed() as pool_of:
@@ -102,7 +127,9 @@ class Run:
         watching.join()
         responses = np.array(self.ends) - arrivals
         self.mean = float(responses.mean())
-        return {"mean": self.mean, "most": float(responses.max()), "makespan": max(self.ends)}
+        late = 0 if self.due is None else int((np.array(self.ends) > self.due).sum())
+        found = {"mean": self.mean, "most": float(responses.max()), "makespan": max(self.ends)}
+        return found | {"late": late}
 
     def _one(self, k: int, zero: float, call: Callable[[], Any], pool_of: Any) -> None:
         with pool_of(k):
@@ -138,10 +165,14 @@ class Run:
     @contextmanager
     def _governed(self) -> Iterator[Any]:
         if self.rule == "flex":
-            with mb.govern_spark(self.spark) as governed:
-                yield lambda k: governed.pool()
+            goal = "sum:response" if self.due is None else "sum:tardy"
+            with mb.govern_spark(self.spark, goal) as governed:
+                yield lambda k: governed.pool(**self._wanted(k))
             return
-        looking = {"shortest": (self._shortest, 0.2), "prototype": (self._prototype, 0.05)}
+        looking = {
+            "shortest": (self._shortest, 0.2), "edf": (self._edf, 0.2),
+            "prototype": (self._prototype, 0.05),
+        }  # fmt: skip
         thread = None
         if self.rule in looking:
             thread = threading.Thread(target=self._look, args=looking[self.rule])
@@ -150,6 +181,12 @@ class Run:
         self.over.set()
         if thread:
             thread.join()
+
+    def _wanted(self, k: int) -> dict[str, float]:
+        """A deadline counts from now on."""
+        if self.due is None:
+            return {}
+        return {"deadline": float(self.due[k]) - (time.monotonic() - self.zero)}
 
     def _look(self, rule: Callable[[dict[int, int]], dict[int, int]], every: float) -> None:
         """Sets minima of pools by the tasks that their jobs have left, as the status tracker has them."""
@@ -169,6 +206,9 @@ class Run:
 
     def _shortest(self, left: dict[int, int]) -> dict[int, int]:
         return {min(left, key=left.__getitem__): SLOTS} if left else {}
+
+    def _edf(self, left: dict[int, int]) -> dict[int, int]:
+        return {min(left, key=self.due.__getitem__): SLOTS} if left else {}
 
     def _prototype(self, left: dict[int, int]) -> dict[int, int]:
         if not left:
@@ -191,7 +231,9 @@ def picture(runs: list[Run], path: Path) -> None:
         colors = colormaps["tab20"](np.linspace(0.0, 1.0, 20))
         panel.stackplot(times, layers, colors=colors, step="post")
         panel.set(
-            ylabel="slots", ylim=(0, SLOTS), title=f"{run.rule}: mean response {run.mean:.1f} s"
+            ylabel="slots",
+            ylim=(0, SLOTS),
+            title=f"{NAMES[run.rule]}: mean response {run.mean:.1f} s",
         )
     panels[-1].set(xlabel="time [s]")
     figure.tight_layout()
@@ -238,11 +280,13 @@ def looks(spark: SparkSession, counts: list[int]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", action="store_true")
+    parser.add_argument("--tardy", action="store_true")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
     parser.add_argument("--rules", nargs="*", default=RULES)
     parser.add_argument("--scale", type=float, default=1.0, help="of all sleeps and gaps")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path, help="of the last seed")
+    parser.add_argument("--conf", nargs="*", default=[], metavar="NAME=VALUE", help="of Spark")
     parser.add_argument("--looks", type=int, nargs="*", help="time looks with so many jobs instead")
     asked = parser.parse_args()
     from pyspark.sql import SparkSession
@@ -254,6 +298,8 @@ def main() -> None:
         "spark.sql.shuffle.partitions": "8",
     }.items():  # fmt: skip
         builder = builder.config(name, value)
+    for setting in asked.conf:
+        builder = builder.config(*setting.split("=", 1))
     spark = builder.getOrCreate()
     Run(spark, "fair", 0).go([0.0, 0.0], [[(8, 0.1)], [(8, 0.1), (8, 0.1)]])  # which compiles
     if asked.looks:
@@ -264,10 +310,14 @@ def main() -> None:
         arrivals, jobs = drawn(seed, asked.queries)
         arrivals = [asked.scale * at for at in arrivals]
         jobs = [[(tasks, asked.scale * seconds) for tasks, seconds in own] for own in jobs]
+        due = None
+        if asked.tardy:
+            alone = shortest_first(arrivals, jobs) - arrivals
+            due = np.array(arrivals) + 1.5 * alone + 2.0
         runs = []
         for rule in asked.rules:
             number += 1
-            runs.append(Run(spark, rule, number))
+            runs.append(Run(spark, rule, number, due))
             took = runs[-1].go(arrivals, jobs)
             found.append({"seed": seed, "rule": rule, "queries": asked.queries, **took})
             print(found[-1], flush=True)

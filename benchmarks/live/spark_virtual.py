@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.live.spark import LOAD, SLOTS, drawn
+from benchmarks.live.spark import LOAD, SLOTS, drawn, shortest_first
 from malleable.live.decider import SchedulerDecider
 from malleable.live.spark.context import Context
 from malleable.live.spark.governor import Governor
 from tests.live.fake_spark import FakeSpark
 
-EVERY, SEEDS = 0.2, 20
+EVERY, SEEDS = 0.1, 20
 
 
 def play(
@@ -51,22 +51,7 @@ def play(
 
 def bound(arrivals: list[float], jobs: list[list[tuple[int, float]]]) -> float:
     """Mean response of the shortest job first on divisible work."""
-    left = {k: sum(tasks * seconds for tasks, seconds in own) for k, own in enumerate(jobs)}
-    ends, at = dict[int, float](), 0.0
-    while left:
-        here = [k for k in left if arrivals[k] <= at]
-        coming = min((arrivals[k] for k in left if arrivals[k] > at), default=np.inf)
-        if not here:
-            at = coming
-            continue
-        k = min(here, key=left.__getitem__)
-        span = min(left[k] / SLOTS, coming - at)
-        left[k] -= span * SLOTS
-        at += span
-        if left[k] <= 1e-9:
-            ends[k] = at
-            del left[k]
-    return float(np.mean([ends[k] - arrivals[k] for k in range(len(jobs))]))
+    return float((shortest_first(arrivals, jobs) - arrivals).mean())
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ namespace malleable::check {
 namespace test_flow_front {
 
 struct Flow {
-  double work, high, rate, room;
+  double work, high, rate;
 };
 
 std::vector<Flow> random_flows(Random& random, std::size_t count, double slots) {
@@ -18,18 +18,20 @@ std::vector<Flow> random_flows(Random& random, std::size_t count, double slots) 
   std::vector<Flow> flows;
   for (std::size_t k = 0; k < count; ++k) {
     const double rate = random() % 50 == 0 ? 0.0 : weight(random);
-    const double room = random() % 4 == 0 ? 0.0 : static_cast<double>(1 + random() % 5);
-    flows.push_back({std::exp(log(random)), wide(random), rate, room});
+    flows.push_back({std::exp(log(random)), wide(random), rate});
   }
   return flows;
 }
 
-void set_all(FlowFront& front, const std::vector<Flow>& flows, double slots) {
-  front.resize(flows.size());
-  for (std::size_t row = 0; row < flows.size(); ++row) {
-    const Flow& flow = flows[row];
-    front.set(row, flow.work, flow.high, flow.rate, slots, flow.room);
+std::vector<double> prices_of(FlowFront& front, const std::vector<Flow>& flows, double slots) {
+  std::vector<double> work, high, rate;
+  for (const Flow& flow : flows) {
+    work.push_back(flow.work);
+    high.push_back(flow.high);
+    rate.push_back(flow.rate);
   }
+  const std::span<const double> found = front.prices(work, high, rate, slots);
+  return {found.begin(), found.end()};
 }
 
 std::vector<Index> sorted_by(std::span<const double> key) {
@@ -72,12 +74,13 @@ TEST(the_cheapest_exponent_of_few_flows) {
     const double slots = 8.0;
     const std::vector<Flow> flows = random_flows(random, 1 + random() % 60, slots);
     FlowFront front;
-    set_all(front, flows, slots);
-    const double found = paid(flows, front.exponent(slots), slots);
+    const std::vector<double> prices = prices_of(front, flows, slots);
+    CHECK(prices == keys_of(flows, front.exponent(), slots));
+    const double found = paid(flows, front.exponent(), slots);
     for (const double exponent : FlowFront::kExponents) {
       CHECK(found <= paid(flows, exponent, slots));
     }
-    others += front.exponent(slots) != FlowFront::kExponents[0];
+    others += front.exponent() != FlowFront::kExponents[0];
   }
   CHECK(others > 10);
 }
@@ -89,54 +92,13 @@ TEST(a_sample_chooses_well) {
     const double slots = 200.0;
     const std::vector<Flow> flows = random_flows(random, 4000, slots);
     FlowFront front;
-    set_all(front, flows, slots);
+    prices_of(front, flows, slots);
     double least = kInfinity;
     for (const double exponent : FlowFront::kExponents) {
       least = std::min(least, paid(flows, exponent, slots));
     }
-    CHECK(paid(flows, front.exponent(slots), slots) <= 1.01 * least);
+    CHECK(paid(flows, front.exponent(), slots) <= 1.01 * least);
   }
-}
-
-TEST(slots_go_down_the_order_after_any_changes) {
-  Random random(3);
-  const double slots = 64.0;
-  std::vector<Flow> flows = random_flows(random, 900, slots);
-  FlowFront front;
-  set_all(front, flows, slots);
-  for (int round = 0; round < 40; ++round) {
-    // Some change, some go, some come.
-    for (int k = 0; k < 30; ++k) {
-      const std::size_t row = random() % flows.size();
-      flows[row] = random_flows(random, 1, slots)[0];
-      front.set(row, flows[row].work, flows[row].high, flows[row].rate, slots, flows[row].room);
-    }
-    const auto stays = [&](std::size_t row) {
-      return (row + static_cast<std::size_t>(round)) % 50;
-    };
-    std::vector<Flow> left;
-    for (std::size_t row = 0; row < flows.size(); ++row) {
-      if (stays(row)) left.push_back(flows[row]);
-    }
-    front.compact(stays);
-    flows = left;
-    for (const Flow& flow : random_flows(random, random() % 20, slots)) {
-      flows.push_back(flow);
-      front.resize(flows.size());
-      front.set(flows.size() - 1, flow.work, flow.high, flow.rate, slots, flow.room);
-    }
-    std::vector<double> given(flows.size(), 0.0), expected(flows.size(), 0.0);
-    front.hand_out(slots, front.exponent(slots),
-                   [&](Index row, double more) { given[row] += more; });
-    double free = slots;
-    for (const Index row : sorted_by(keys_of(flows, front.exponent(slots), slots))) {
-      expected[row] = std::min(free, flows[row].room);
-      free -= expected[row];
-    }
-    CHECK(given == expected);
-  }
-  FlowFront none;
-  none.hand_out(slots, 0.0, [](Index, double) { CHECK(false); });
 }
 
 }  // namespace test_flow_front

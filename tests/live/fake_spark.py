@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace as Named
 
 
@@ -283,7 +284,9 @@ class FakeSpark:
             )
         )
         mapper = Named(
-            writeValueAsString=lambda value: self._called(json.dumps(value)),
+            writeValue=lambda file, value: self._called(
+                Path(file.name).write_text(json.dumps(value))
+            ),
             configOverride=lambda kind: Named(setIgnorals=lambda values: None),
         )
         lang = Named(
@@ -304,4 +307,7 @@ class FakeSpark:
             status=Named(api=Named(v1=v1)),
         )  # fmt: skip
         apache = Named(spark=spark)
-        return Named(java=Named(lang=lang, util=arrays), org=Named(apache=apache), double=float)
+        io = Named(File=lambda name: Named(name=name, deleteOnExit=lambda: None))
+        return Named(
+            java=Named(io=io, lang=lang, util=arrays), org=Named(apache=apache), double=float
+        )

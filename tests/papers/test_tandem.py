@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from malleable.papers.overlap import PRINTED, cube_root_jobs, generated_jobs
 
 import malleable as mb
-from malleable.papers import overlap, reproduce
+from malleable.papers import reproduce, tandem
+from malleable.papers.tandem import PRINTED, cube_root_jobs, generated_jobs
 from malleable.view.drawing import image_bytes
 from malleable.view.text import json_text
 
@@ -101,6 +101,6 @@ def test_wrong_figures():
 
 
 def test_claims_can_fail(monkeypatch):
-    monkeypatch.setitem(overlap.PRINTED, 0.75, {"max-srpt": 1.0})
+    monkeypatch.setitem(tandem.PRINTED, 0.75, {"max-srpt": 1.0})
     figure = reproduce("tandem-fig9", 3000)
     assert not next(c for c in figure.claims if c.claim.startswith("mean")).verdict.holds

@@ -81,9 +81,12 @@ void FlowEpoch::order_flows() {
   ordered_.clear();
   append([&](const Flow& flow) { return !at_.waits(flow) && flow.volume > 0.0; });
   rule_->order(at_, seen_, order_, ordered_);
-  if (ordered_.size() == flows.size()) return;
-  append([&](const Flow& flow) { return !at_.waits(flow) && flow.volume == 0.0; });
-  append([&](const Flow& flow) { return at_.waits(flow); });
+  if (ordered_.size() < flows.size()) {
+    append([&](const Flow& flow) { return !at_.waits(flow) && flow.volume == 0.0; });
+    append([&](const Flow& flow) { return at_.waits(flow); });
+  }
+  order_.clear();
+  for (const Index row : ordered_) order_.push_back(flows[row].id);
 }
 
 void FlowEpoch::serve() {
@@ -114,12 +117,10 @@ void FlowEpoch::report() {
       decision_.ready[k++] = job.ready && come;
     }
   }
-  order_.clear();
-  for (const Index row : ordered_) order_.push_back(at_.table.flows()[row].id);
 }
 
-const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
-                                             std::optional<double> period) {
+// Up to the order of flows.
+void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
   const double held = at_.clock.wanted(period);
   check_now(now, at_.clock.now());
   if (slots) validate_capacity(*slots);
@@ -134,6 +135,16 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
   at_.table.drop_ended(decision_.ended);
   at_.study();
   order_flows();
+}
+
+FlowEpoch::Order FlowEpoch::order(double now, std::int64_t slots) {
+  begin(now, slots, 0.0);
+  return {ordered_, rule_->prices()};
+}
+
+const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
+                                             std::optional<double> period) {
+  begin(now, slots, period);
   if (at_.slots > 0) serve();
   report();
   decision_.overloaded = at_.clock.overloaded(at_.slots);

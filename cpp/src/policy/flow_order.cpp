@@ -71,13 +71,8 @@ void FlowOrder::try_keys(double exponent, double patience) {
 void FlowOrder::sum_orders() {
   const FlowsAsJobs& flows = *flows_;
   const std::size_t n = flows.size();
-  if (penalties_->linear() && !listed_ && n > FlowFront::kSample) {
-    // So many flows that a sample of them says which order is best.
-    front_.resize(n);
-    for (std::size_t j = 0; j < n; ++j) {
-      front_.set(j, flows.work[j], flows.high[j], penalties_->slope()[j], flows.slots, 0.0);
-    }
-    sorter_.sort(front_.keys(front_.exponent(flows.slots)), trial_);
+  if (penalties_->linear() && !listed_) {
+    sorter_.sort(front_.prices(flows.work, flows.high, penalties_->slope(), flows.slots), trial_);
     consider();
     return;
   }

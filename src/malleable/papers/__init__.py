@@ -44,7 +44,7 @@ def _asrpt(kind: str, setting: str) -> Experiment:
 
 
 def _model(number: int, shows: str) -> Experiment:
-    return Experiment("overlap.figure_of_model", (number,), 1, 1, shows)
+    return Experiment("tandem.figure_of_model", (number,), 1, 1, shows)
 
 
 def _adaptive(shows: str, metric: str, *workloads: int) -> Experiment:
@@ -75,8 +75,8 @@ FIGURES = {
     "tandem-fig2": _model(2, "three jobs, phases that overlap"),
     "tandem-fig3": _model(3, "three jobs, one phase after the other"),
     "tandem-fig4": _model(4, "three jobs of a cluster in both models"),
-    "tandem-fig7": Experiment("overlap.figure7", (), 30_000, 5_000, "ratio by load", "job", True),
-    "tandem-fig9": Experiment("overlap.figure9", (), 10**7, 500_000, "slowdown by size", "job"),
+    "tandem-fig7": Experiment("tandem.figure7", (), 30_000, 5_000, "ratio by load", "job", True),
+    "tandem-fig9": Experiment("tandem.figure9", (), 10**7, 500_000, "slowdown by size", "job"),
     "adaptive-fig4": _adaptive("dissatisfaction of users, I/O workload", "dissatisfaction", 1),
     "adaptive-fig5": _adaptive("dissatisfaction of users, CPU workload", "dissatisfaction", 2),
     "adaptive-fig6": _adaptive("dissatisfaction of users, mixed jobs", "dissatisfaction", 3),

@@ -9,7 +9,7 @@
 // FlowFlex knows no minima: while a job with one is here, FLEX serves stages.
 //
 // An event takes what the policy at work does and O(1). When the other one takes over, it looks at
-// all jobs that are here and at the flows that are not done, once. Policies: cluster_epoch,
+// all jobs and flows that are here, once. Policies: cluster_epoch,
 // cluster_flow.
 #pragma once
 
@@ -50,29 +50,6 @@ class ClusterAuto final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
 
  private:
-  struct Flow {
-    std::uint64_t came = 0;  // counted: a number may be another flow's later
-    Index jobs = 0, unfinished = 0;
-    bool here = false;  // one of its jobs has come, and one is not done
-
-    void state(State& s) { s(came, jobs, unfinished, here); }
-  };
-  struct Known {
-    Index job, flow;
-    std::uint64_t came;
-
-    void state(State& s) { s(job, flow, came); }
-  };
-
-  Index flow_of(const ClusterState& state, Index job) const {
-    return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
-  }
-  bool lives(const Known& known) const {
-    const Flow& flow = flows_known_[known.flow];
-    return flow.came == known.came && flow.unfinished > 0;
-  }
-  void note(const ClusterState& state, std::span<const Index> jobs);
-  void forget_done();
   void look_at_minima(const ClusterState& state, std::span<const Index> jobs);
   bool has_minimum(const ClusterState& state, Index job) const;
   void hand_over(const ClusterState& state);
@@ -80,17 +57,10 @@ class ClusterAuto final : public ClusterPolicy {
   ClusterEpoch jobs_;
   ClusterFlow flows_;
   bool by_flow_ = false;  // who decides
-  std::vector<Flow> flows_known_;
-  std::vector<Known> known_;  // jobs of flows that are not done, as they were added, and others
-  std::vector<std::uint8_t> done_;  // by job
-  std::uint64_t came_ = 0;
-  std::size_t gone_ = 0;      // of `known_`: jobs of flows that are done
-  std::int64_t several_ = 0;  // flows of several jobs that are here
   // Jobs that are here with a minimum; known while a flow of several jobs is here.
   std::vector<std::uint8_t> guaranteed_;
   std::int64_t minima_ = 0;
   bool watches_ = false;
-  std::vector<Index> row_, row_done_;
 };
 
 }  // namespace malleable

@@ -61,6 +61,17 @@ class FlowEpoch {
   const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt,
                          std::optional<double> period = std::nullopt);
 
+  // For a caller that hands out slots itself: what a decision does first. Rows of flows(), and by
+  // place the prices by which they stand, if it is so (epoch/flow_rule).
+  struct Order {
+    std::span<const Index> rows = {};
+    std::span<const double> price = {};
+  };
+  Order order(double now, std::int64_t slots);
+  // As they were looked at last.
+  std::span<const FlowTable::Flow> flows() const { return at_.table.flows(); }
+  const FlowTable::Flow& flow(std::int64_t id) const { return flows()[at_.table.find_flow(id)]; }
+
   // Which rule makes decisions.
   const char* rule() const { return rule_->name(); }
 
@@ -77,6 +88,7 @@ class FlowEpoch {
   void state(State& s);
 
  private:
+  void begin(double now, std::optional<std::int64_t> slots, std::optional<double> period);
   void count_held(double now);
   void order_flows();
   void serve();

@@ -1,4 +1,5 @@
 #include "malleable/policy/epoch/flow_rule.hpp"
+#include "malleable/policy/flow_front.hpp"
 #include "malleable/policy/flow_order.hpp"
 
 namespace malleable {
@@ -13,27 +14,62 @@ class FlowByValue final : public FlowRule {
   const char* name() const override { return "order"; }
   void order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
              std::vector<Index>& rows) override;
+  std::span<const double> prices() const override { return prices_; }
 
  private:
+  bool by_prices(const FlowScene& at, std::span<const Index> rows);
+  void choose(const FlowScene& at, FlowInstance& of, bool few, std::span<const std::int64_t> last);
+
   FlowsAsJobs jobs_;
   FlowOrder orders_;
   FlowPlan searched_;
   std::vector<Index> kept_, sorted_;
+  std::vector<double> rate_, prices_;
+  FlowFront front_;
+  KeySort sorter_;
   std::vector<std::vector<Index>> planned_;
 };
 
+// Many flows by prices alone, if all penalties rise in straight lines.
+bool FlowByValue::by_prices(const FlowScene& at, std::span<const Index> rows) {
+  rate_.clear();
+  for (const Index row : rows) {
+    const FlowTable::Flow& flow = at.table.flows()[row];
+    if (!info(flow.kind).steady) return false;
+    const bool by_size = info(flow.kind).per_size && flow.size > 0.0;
+    rate_.push_back(by_size ? flow.weight / flow.size : flow.weight);
+  }
+  const std::span<const double> price = front_.prices(jobs_.work, jobs_.high, rate_, jobs_.slots);
+  sorter_.sort(price, sorted_);
+  for (const Index k : sorted_) prices_.push_back(price[k]);
+  return true;
+}
+
 void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
                         std::vector<Index>& rows) {
+  prices_.clear();
   if (rows.empty()) return;
   const FlowEpochOptions& options = at.options;
   const bool few = at.table.open_jobs() <= kListedJobs || options.effort;
   of.rows.assign(rows.begin(), rows.end());
-  few ? of.build(at) : of.look(at);
   jobs_.begin(at.clock.now(), at.slots);
   for (const Index row : rows) {
     const FlowTable::Flow& flow = at.table.flows()[row];
     jobs_.add(flow.volume, flow.volume / flow.alone);
   }
+  sorted_.resize(rows.size());
+  const bool compares = few || options.hysteresis > 0.0 || at.clock.any();
+  if (compares || options.aggregate == Aggregate::kMax || !by_prices(at, rows)) {
+    few ? of.build(at) : of.look(at);
+    choose(at, of, few, last);
+  }
+  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = of.rows[sorted_[k]];
+}
+
+// The best of several orders, among them the last one and a whole plan's.
+void FlowByValue::choose(const FlowScene& at, FlowInstance& of, bool few,
+                         std::span<const std::int64_t> last) {
+  const FlowEpochOptions& options = at.options;
   kept_.clear();
   if (few || options.hysteresis > 0.0) of.places_of(last, kept_);
   planned_.clear();
@@ -41,11 +77,9 @@ void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const s
     of.plan(at, kept_, 0.0, searched_);
     of.orders(searched_, planned_);
   }
-  sorted_.resize(rows.size());
   orders_.decide({jobs_, of.penalties, options.aggregate, few ? &of.problem : nullptr, kept_,
                   options.hysteresis, planned_},
                  sorted_);
-  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = of.rows[sorted_[k]];
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ double FlowScene::left(const Job& job) const {
 
 void FlowScene::study() {
   for (Flow& flow : table.flows()) {
-    if (std::exchange(flow.touched, false)) study(flow);
+    flow.fresh = std::exchange(flow.touched, false);
+    if (flow.fresh) study(flow);
   }
 }
 
@@ -89,7 +90,7 @@ void FlowScene::study(Flow& flow) {
   }
   flow.alone =
       std::max(longest, flow.volume / static_cast<double>(std::max<std::int64_t>(slots, 1)));
-  if (options.baseline == FlowBaseline::kFifo || flow.queue.size() < 2) return;
+  if (options.baseline == FlowBaseline::kFifo) return;
   find_paths(flow);
   std::sort(flow.queue.begin(), flow.queue.end(), [&](Index a, Index b) {
     const double longer = flow.jobs[a].path, shorter = flow.jobs[b].path;

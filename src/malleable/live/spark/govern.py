@@ -200,7 +200,7 @@ def govern_spark(
     sc: Any,
     objective: ObjectiveName | str = "sum:response",
     *,
-    every: float = 0.2,
+    every: float = 0.1,
     pools: Pools | None = None,
     users: Sequence[Mapping[str, Any]] = (),
     policy: ClusterPolicy | str = "auto",

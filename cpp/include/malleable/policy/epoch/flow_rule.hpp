@@ -33,6 +33,8 @@ class FlowRule {
   // free.
   virtual void serve(FlowShares& to, std::span<const Index> order,
                      std::vector<std::int64_t>& turns);
+  // By place in the last order, if it is one of prices that flows keep while they do not change.
+  virtual std::span<const double> prices() const { return {}; }
   // The plan that the last decision began, if it was one.
   virtual const FlowPlan* planned() const { return nullptr; }
   virtual void state(State&) {}

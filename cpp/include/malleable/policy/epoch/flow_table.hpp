@@ -61,6 +61,7 @@ class FlowTable {
     std::vector<std::string> name = {};                // of jobs, or empty
     std::vector<double> sla_time = {}, sla_penalty = {};
     bool leaves = false, touched = true;  // touched: what is derived is not up to date
+    bool fresh = true;                    // it was not before the last decision
     // Derived: as FlowProblem has them; ready jobs whose work has run out; jobs that can run, the
     // longest path first.
     double volume = 0.0, alone = 0.0;
