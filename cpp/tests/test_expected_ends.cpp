@@ -140,10 +140,10 @@ TEST(the_less_is_known_the_wider) {
 TEST(many_tasks_end_as_their_sum_does) {
   // Pieces of many tasks, and one by one at the end: a fifth of the scatter of one task's seconds
   // is left in the mean of so many.
-  LeftPhase many = of_tasks(10.0, 1e-6, scatter_at(7));
+  LeftPhase many = of_tasks(10.0, 1e-6, scatter_at(5));
   many.waiting = 40000;
   const auto one = expected_ends(std::vector<LeftJob>{job(many)}, on(4));
-  near(one[0], 100.0 + 100000.0 * std::exp(0.5 * scatter_at(7) * scatter_at(7)), 0.01);
+  near(one[0], 100.0 + 100000.0 * std::exp(0.5 * scatter_at(5) * scatter_at(5)), 0.01);
   CHECK(one[0].late - one[0].early < 2000.0);
   // In order, equally, and by shares of which the second job has three times as much.
   std::vector<LeftJob> jobs = {job(known(10.0, 20000), 1.0), job(known(10.0, 20000), 2.0)};

@@ -253,7 +253,7 @@ TEST(programs_differ_in_speedup) {
   }
   CHECK_NEAR(estimates.speedup(0), 1.0, 0.01);
   CHECK_NEAR(estimates.speedup(1), 0.5, 0.01);
-  CHECK_AT_MOST(estimates.scatter(kMap), 0.06, 0.0);
+  CHECK_AT_MOST(estimates.scatter(kMap), 0.15, 0.0);  // around one p for both
 }
 
 // Tasks themselves show it where what is said explains little.

@@ -8,7 +8,8 @@
 
 namespace malleable {
 
-// The cells that are needed. Nothing is in them, and the last one has room for what rounding leaves.
+// The cells that are needed. Nothing is in them, and the last one has room for what rounding
+// leaves.
 void MinCostFlow::open() {
   double left = 0.0;
   for (const double v : volume_) left += v;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace malleable {
 namespace {
@@ -27,13 +26,6 @@ constexpr double kRemembered = 1.0 - 1.0 / 256.0;
 }  // namespace
 
 double share_exponent(const SpeedupCurve& chances, double load) {
-  static const bool plain = std::getenv("EST_PLAIN") != nullptr;
-  if (plain) {
-    double p = 0.0;
-    for (std::size_t g = 0; g < kSpeedups; ++g) p += chances[g] * speedup_at(g);
-    const double rest = (1.0 - p) * (1.0 + kComingWeight * load);
-    return rest < 0.055 ? 1.0 : 1.0 - std::min(rest, kMostRest);
-  }
   const double part = std::min(1.0, 2.0 * load);
   const double over = kOver + kMoreOver * part, under = kUnder + kMoreUnder * part;
   const double step = -std::log(kStep), most = step * static_cast<double>(kShareExponents - 1);

@@ -154,7 +154,8 @@ SpeedupCurve TaskSamples::says(const SpeedupCurve& variances) const {
   if (squares.freedom == 0.0) return found;
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     const double speedup = speedup_at(g), known = kKnown * variances[g];
-    found[g] = (speedup - 1.0) * ending - value_at(alone, speedup) + 0.5 * kKnown * std::log(known) -
+    found[g] = (speedup - 1.0) * ending - value_at(alone, speedup) +
+               0.5 * kKnown * std::log(known) -
                0.5 * (squares.freedom + kKnown) * std::log(squares.left(speedup) + known);
   }
   const double linear = found.back();

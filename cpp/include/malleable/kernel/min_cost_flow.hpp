@@ -104,13 +104,13 @@ class MinCostFlow {
   std::span<const double> volume_, time_, given_;  // room that is given
   std::size_t cells_ = 0;
   std::vector<Index> order_;
-  std::vector<std::vector<Part>> parts_;   // by flow
-  std::vector<double> room_, row_;         // left; what a unit of one flow costs
-  std::vector<std::vector<Move>> moves_;   // by cell and the other cell
-  std::vector<double> rise_;               // the least of these,
-  std::vector<std::uint8_t> stale_;        // if no flow has left this cell since
+  std::vector<std::vector<Part>> parts_;  // by flow
+  std::vector<double> room_, row_;        // left; what a unit of one flow costs
+  std::vector<std::vector<Move>> moves_;  // by cell and the other cell
+  std::vector<double> rise_;              // the least of these,
+  std::vector<std::uint8_t> stale_;       // if no flow has left this cell since
   std::vector<double> distance_;
-  std::vector<Index> before_;              // the cell from which a flow moves
+  std::vector<Index> before_;  // the cell from which a flow moves
   std::vector<std::uint8_t> settled_;
   std::vector<double> price_, potential_;
   Assignment assignment_;
