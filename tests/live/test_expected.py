@@ -8,6 +8,8 @@ import pytest
 from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Attempt, Decided, ExpectedEnd, Journal, RunningTasks
 from malleable.live.ledger import JobState, last_end
+from malleable.live.loop import Loop
+from malleable.live.protocol import Abilities, Event, Task
 from malleable.live.status import run_status
 from malleable.view.live import task_text
 from tests.live.outputs import rows_of
@@ -30,6 +32,7 @@ def begun(works, slots=4, **options):
             decider.decide(now)
             for seconds in 2.0 * np.exp(rng.normal(0.0, 0.03, 2)):
                 decider.ended(row, float(seconds))
+                own.taken += float(seconds)
             own.running, own.done = 0, own.done + 2
             decider.changed(row)
             decider.decide(now + 2.0)
@@ -70,6 +73,54 @@ def test_jobs_that_come_later_end_after_those_that_they_wait_for():
     assert found[0].at < found[1].at < found[2].at
     assert found[3].at < found[1].at
     assert len(decider._scheduler) == 1  # they were not added
+
+
+def test_short_tasks_speak_with_one_voice_and_keep_their_mean():
+    """Nine of ten take 2 ms; now and then all that run take 30 times as long."""
+    decider, own = SchedulerDecider(2, processors="own"), work(50_000)
+    decider.came([0], [own], 0.0)
+    rng, now, sum_ = np.random.default_rng(1), 0.0, 0.0
+    for _ in range(2_000):
+        took = 0.002 * np.exp(rng.normal(0.0, 0.3, 10)) * (30.0 if rng.random() < 0.1 else 1.0)
+        own.next, own.done, sum_ = own.next + 10, own.done + 10, sum_ + took.sum()
+        now, own.taken = sum_ / 2.0, sum_
+        for seconds in took:
+            decider.ended(0, float(seconds))
+        decider.changed(0)
+        decider.decide(now)
+    mean = sum_ / own.done
+    end = decider.expected({}, now)[0]
+    assert end.seconds == pytest.approx(mean, rel=0.15)
+    assert end.early < now + own.left * mean / 2.0 < end.late
+
+
+@pytest.mark.parametrize(("slots", "second"), [(1, 3.0), (2, 1.0)])
+def test_the_time_between_tasks_counts_where_a_task_waited_for_its_slot(slots, second):
+    """A slot that no task wanted is free for as long as it likes."""
+    told, decider = [], SchedulerDecider(slots)
+    decider.ended = lambda row, seconds, cpu: told.append(seconds)
+    loop = Loop(Told(slots), decider)
+    for after in ([], [0]):
+        loop.add(JobState("j", 1, lambda number, attempt: Task(""), after=after))
+    loop.go()
+    assert told == pytest.approx([1.0, second])
+
+
+class Told:
+    """An engine of which each task takes a second by its own words, in a slot that was free for two."""
+
+    abilities = Abilities()
+
+    def __init__(self, slots):
+        self.slots, self._tasks = slots, []
+
+    def start(self, tasks):
+        self._tasks += tasks
+
+    def poll(self, seconds):
+        events = [Event("ended", task.key, seconds=1.0, waited=2.0) for task in self._tasks]
+        self._tasks = []
+        return events
 
 
 def test_a_paused_job_ends_nobody_knows_when():

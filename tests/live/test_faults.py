@@ -20,6 +20,8 @@ import pytest
 
 from malleable.live import journal as journal_module
 from malleable.live.journal import Attempt, Journal, JournalError
+from malleable.live.output import open_stream, stream_of
+from malleable.live.packs import pack_of
 from malleable.live.protocol import Task
 from tests.live.outputs import output_of
 from tests.live.test_local import ends, engine
@@ -177,6 +179,64 @@ after = ["eat"]
     began = [a.began for a in found]
     assert min(began) >= 0.0
     print(f"{KILLS} kills: {dict(killed)}; {tasks} tasks, {sum(ran.values())} times begun")
+
+
+def printed(number, attempt):
+    """What each attempt at a task of the test below prints: no two print the same."""
+    return {
+        "out": f"{number} {attempt}\n" * (1 + number % 40),
+        "err": f"{number}!\n" * (number % 2),
+    }
+
+
+PRINT = (
+    'n=$MALLEABLE_NUMBER; yes "$n $MALLEABLE_ATTEMPT" | head -n $((1 + n % 40)); '
+    "[ $((n % 2)) = 0 ] || echo $n! >&2\n"
+)
+
+
+@pytest.mark.parametrize("seed", [int(os.environ.get("MALLEABLE_KILLS_SEED", "1"))])
+def test_killed_at_random_moments_no_output_is_lost_or_mixed_up(tmp_path, seed):
+    """Whatever was packed when the run was killed, or was about to be."""
+    rng, tasks, words = random.Random(seed), 300 + 60 * KILLS, ["commands.txt", "--slots", "3"]
+    (tmp_path / "commands.txt").write_text(PRINT * tasks)
+    folder = tmp_path / ".malleable/journal.sqlite.output/1/0-commands"
+    for _ in range(KILLS):
+        before = folder.stat().st_mtime_ns if folder.exists() else 0
+        process = subprocess.Popen([*COMMAND, "run", *words], cwd=tmp_path, **QUIET)
+        until(lambda: process.poll() is not None or started_since(folder, before))  # noqa: B023
+        time.sleep(rng.uniform(0.0, 1.2))  # packs are written once a second
+        process.kill()
+        process.wait()
+        words = ["--resume"]
+    assert run(tmp_path, "--resume").returncode == 0
+    good = {each.task: each.attempt for each in attempts(tmp_path) if each.status == 0}
+    assert sorted(good) == list(range(tasks))
+    for number, attempt in good.items():
+        for suffix, text in printed(number, attempt).items():
+            assert text_of(folder, number, attempt, suffix) == text
+    for number, attempt in unfinished(folder, good):
+        for suffix, text in printed(number, attempt).items():
+            assert text.startswith(text_of(folder, number, attempt, suffix))
+
+
+def started_since(folder, before):
+    return folder.exists() and folder.stat().st_mtime_ns > before
+
+
+def text_of(folder, number, attempt, suffix):
+    stream = open_stream(stream_of(str(folder), number, attempt, suffix))
+    if stream is None:
+        return ""
+    with stream as file:
+        return file.read().decode()
+
+
+def unfinished(folder, good):
+    """Attempts that left something and did not end well."""
+    there = {key[:2] for key in pack_of(str(folder)).look()}
+    there |= {tuple(map(int, path.name.split(".")[:2])) for path in folder.glob("*.*.*")}
+    return {(number, attempt) for number, attempt in there if good[number] != attempt}
 
 
 TWICE = """

@@ -2,7 +2,15 @@
 
 import pytest
 
-from malleable.live.jobs_file import Matrix, Range, check_room, parse_jobs, read_rows
+from malleable.live.jobs_file import (
+    Matrix,
+    Range,
+    check_room,
+    parse_jobs,
+    read_rows,
+    recalled,
+    recorded,
+)
 
 
 def one(**row):
@@ -88,3 +96,15 @@ def test_memory_of_a_task():
         ValueError, match=r"job\[0\]\.memory = 2,147,483,648: there are 1,000 bytes"
     ):
         check_room(jobs, {"memory": 1000.0})
+
+
+def test_whole_commands_are_one_text_and_offsets():
+    text = "echo a\0\0".removesuffix("\0") + "printf 'b\n'\0é 😀"
+    (job,) = parse_jobs([{"name": "j", "commands": text}])
+    assert list(job.commands) == ["echo a", "printf 'b\n'", "é 😀"] == text.split("\0")
+    assert (len(job), job.commands[-1], job.arguments(1)[2]) == (3, "é 😀", "printf 'b\n'")
+    for bad in ("", "a\0\0b", "a\0 \t", "\0a"):
+        with pytest.raises(ValueError, match="empty"):
+            parse_jobs([{"name": "j", "commands": bad}])
+    (again,) = recalled(recorded([job], [{"name": "j", "commands": text}]))
+    assert list(again.commands) == list(job.commands)

@@ -46,7 +46,7 @@ def test_line_table_and_dry_run_say_the_same(tmp_path):
         while not loop.finished:
             loop.step(0.7)
             loop._flown = loop._reckoned = -math.inf  # now, not once a second
-            loop._record()
+            loop.record()
             loop.tell()
             progress = ends[-1]
             end = progress.end

@@ -97,6 +97,15 @@ def test_a_folder_with_a_loop_of_links(tmp_path, target):
         mb.read(folder)
 
 
+def test_what_is_no_log_in_a_folder_is_left_out_and_named(tmp_path):
+    (tmp_path / "LICENSE").write_text("You may copy this.\n")
+    with pytest.raises(ValueError, match="LICENSE: unknown format"):
+        mb.read(tmp_path)
+    (tmp_path / "week.tsv").write_text("a\t0\t0\t1e9\t4e9\t0\n")
+    with pytest.warns(UserWarning, match="left out: LICENSE"):
+        assert mb.read(tmp_path).format == "SWIM trace"
+
+
 def test_a_folder_without_logs(tmp_path):
     with pytest.raises(ValueError, match="without parts of a Spark event log"):
         mb.read(tmp_path)

@@ -59,7 +59,7 @@ def test_folder_without_permission(tmp_path):
 def test_writing(tmp_path, content):
     path = tmp_path / "a"
     write_file(path, content)
-    with pytest.raises(FileExistsError, match=r"a: exists; say force=True \(--force\)"):
+    with pytest.raises(FileExistsError, match=r"a: exists; say force=True to overwrite"):
         write_file(path, content * 2)
     data = content if isinstance(content, bytes) else content.encode()
     assert path.read_bytes() == data

@@ -69,7 +69,7 @@ def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
         return ended(False)
     return outputs.give(
         lambda: {**made.facts, **replications_dict(found)},
-        [*made.told, *replications_tables(found, rivals=rivals)],
+        [*made.told, *replications_tables(found, None, rivals, asked.details)],
         found.complete,
         plot=lambda path: image_bytes(found.plot(), path),
     )

@@ -7,6 +7,7 @@ import codecs
 import math
 import os
 import re
+import shlex
 import signal
 import sys
 import types
@@ -46,7 +47,7 @@ from malleable.live.jobs_file import (
     check_room,
     parse_jobs,
     read_rows,
-    table_rows,
+    table_values,
 )
 from malleable.live.journal import ExpectedEnd, Journal, Run
 from malleable.live.ledger import Progress, last_end
@@ -57,8 +58,9 @@ from malleable.live.output import output_folder
 from malleable.live.protocol import Engine
 from malleable.live.resources import Resources, resource_names
 from malleable.live.run import FAILED, CommandRun, work_of
+from malleable.live.shell_text import ShellText
 from malleable.live.status import run_status
-from malleable.validation import check_slots
+from malleable.validation import check_slots, check_whole
 from malleable.view.live import (
     failure_json,
     failure_table,
@@ -77,7 +79,6 @@ _NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # tasks that did not end well in the table at the end
 _OF_JOB = (
-    "per_task",
     "retries",
     "timeout",
     "weight",
@@ -143,7 +144,11 @@ def source_arguments(parser: argparse.ArgumentParser) -> None:
     parser._has_negative_number_optionals.clear()  # -0 is an option, and -1 is still a value
     told = "standard input is CSV or TSV: {1} {2} ... and, with names in its first line, {name}"
     add("--columns", told, bool)
-    add("-n --per-task N", "how many values COMMAND gets at once, as with xargs (default: 1)", int)
+    add(
+        "-n --per-task N",
+        "how many values COMMAND gets at once, as with xargs (default: 1)",
+        int,
+    )
     add("--job NAME", "the name of the job (default: that of the program or of the file)")
     parser.set_defaults(halt=None, joblog=None, output="keep", keep_order=False, resource=None)
 
@@ -179,19 +184,26 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
         name = name or Path(asked.file or "commands").stem
         row: dict[str, Any] = {"name": name, "commands": _commands(asked)}
     else:
-        row = {"name": name or _program(asked.file), "command": asked.file, "over": _over(asked)}
+        row = {"name": name or _program(asked.file), **_of_values(asked)}
     if asked.resource:
         row["resources"] = {text.partition("=")[0]: 1 for text in asked.resource}
     return [row | of_job], os.getcwd()  # noqa: PTH109
 
 
-def _commands(asked: argparse.Namespace) -> list[str]:
-    """Whole commands, one a line."""
+_NO_COMMAND = re.compile(r"\0(?:#[^\0]*|\s*)(?=\0)")
+
+
+def _commands(asked: argparse.Namespace) -> str:
+    """Whole commands, one a line, as one text with a NUL between two."""
     for key in ("each", "columns", "per_task"):
         if getattr(asked, key):
             asked.usage(f"--{key.replace('_', '-')}: needs a COMMAND, before it")
-    lines = _parts(_input(asked), asked.null)
-    found = [line for line in lines if line.strip() and line[0] != "#"]
+    text = _input(asked)
+    if not asked.null:
+        if "\0" in text:
+            raise ValueError(f"{asked.file or 'standard input'}: has a NUL character; see -0")
+        text = text.replace("\r\n", "\n").replace("\n", "\0")
+    found = _NO_COMMAND.sub("", f"\0{text}\0")[1:-1]
     if not found:
         raise ValueError(f"{asked.file or 'standard input'}: no command; nothing to run")
     return found
@@ -219,13 +231,30 @@ def _program(command: str) -> str:
     return Path(words[0]).name.replace("{}", "") if words else ""
 
 
-def _over(asked: argparse.Namespace) -> Any:
-    """The values of a command, as a file of jobs has them."""
+def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
+    """A command and its values, as a file of jobs has them."""
     if [asked.each is not None, asked.null, asked.columns].count(True) > 1:
         asked.usage("--each, -0, --columns: one of them says what the values are")
     if asked.columns:
-        return {"columns": table_rows(_input(asked), "standard input")}
-    return _parts(_input(asked), asked.null) if asked.each is None else asked.each
+        if asked.per_task:
+            asked.usage("-n: goes with values that have no names")
+        return {
+            "command": asked.file,
+            "over": table_values(_input(asked), "standard input", asked.file),
+        }
+    values = _parts(_input(asked), asked.null) if asked.each is None else asked.each
+    if asked.per_task is None:
+        return {"command": asked.file, "over": values}
+    return {"commands": _several(asked.file, values, check_whole("-n", asked.per_task, 1, 10**6))}
+
+
+def _several(command: str, values: list[str], each: int) -> str:
+    """Whole commands, with so many values in place of ``{}``, the last one with those that are left."""
+    text = ShellText(command if "{}" in command else f"{command} {{}}")
+    if text.odd or any(quote or field[0] != "{}" for field, quote in text.fields):
+        raise ValueError(f"-n: {{}} alone stands for values, outside quotes and $( ): {command}")
+    parts = (" ".join(map(shlex.quote, values[k : k + each])) for k in range(0, len(values), each))
+    return "\0".join(text.filled(lambda *_, own=own: own) for own in parts)
 
 
 def _input(asked: argparse.Namespace) -> str:

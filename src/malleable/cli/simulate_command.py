@@ -73,6 +73,7 @@ def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
     add("--records FILE", "write one row for each job, CSV or .parquet")
     told = "draw the distribution of responses; if a grid of cases is run: FLEX over FAIR, or responses over"
     add("--plot FILE", f"{told} the period")
+    add("--details", "also show tables of fairness, slots, flows and sizes of jobs", bool)
     add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
     reading_arguments(parser)
     output_arguments(parser)
@@ -159,7 +160,7 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> in
         note(idle)
     return outputs.give(
         lambda: {**case.facts, **simulation_dict(shown)},
-        [*case.told, *simulation_tables(shown, rivals)],
+        [*case.told, *simulation_tables(shown, rivals, asked.details)],
         result.complete,
         **_writers(result, asked.force),
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from malleable.display import printable
-from malleable.files.advice import AdvisedError
+from malleable.files.advice import AdvisedError, ThereError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,7 +118,7 @@ def wording(error: BaseException) -> str:
     """An exception in words: what is wrong and where."""
     if isinstance(error, OSError) and error.strerror:
         return ": ".join(_wording_of_system(error))
-    if isinstance(error, AdvisedError):
+    if isinstance(error, (AdvisedError, ThereError)):
         return error.in_commands
     if isinstance(error, MemoryError):
         return str(error) or "out of memory"

@@ -27,6 +27,15 @@ class AdvisedError(ValueError):
         return f"{told} ({python})"
 
 
+class ThereError(FileExistsError):
+    """A file that would be overwritten; the message for callers from Python, `in_commands` for users of the
+    command line."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"{where}: exists; say force=True to overwrite it")
+        self.in_commands = f"{where}: exists; --force overwrites it"
+
+
 def library(name: str, purpose: str, install: str) -> Any:
     """A library that only some things need, or a part of it; ImportError that says how to install it."""
     try:

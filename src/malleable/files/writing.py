@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from malleable.files.advice import ThereError
+
 
 def check_targets(
     targets: Mapping[str, str | os.PathLike[str] | None],
@@ -51,7 +53,7 @@ def check_targets(
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{where}: its folder does not exist")
         if path.exists() and not force:
-            raise _exists_error(where)
+            raise ThereError(where)
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(f"{where}: its folder cannot be written to")
 
@@ -113,10 +115,6 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _exists_error(where: str) -> FileExistsError:
-    return FileExistsError(f"{where}: exists; say force=True (--force) to overwrite it")
-
-
 def _write_regular(target: Path, data: bytes, where: str, force: bool) -> None:
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
@@ -140,8 +138,8 @@ def _publish(temporary: Path, target: Path, where: str, force: bool) -> None:
         # A hard link fails if the name was taken meanwhile; a rename would replace that file.
         target.hardlink_to(temporary)
     except FileExistsError:
-        raise _exists_error(where) from None
+        raise ThereError(where) from None
     except OSError:  # a file system without hard links
         if os.path.lexists(target):
-            raise _exists_error(where) from None
+            raise ThereError(where) from None
         temporary.replace(target)

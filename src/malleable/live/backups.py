@@ -24,13 +24,15 @@ _OF_TASK = 0.0625
 
 
 class Flight(NamedTuple):
-    """An attempt that was handed over: since when, and its slot of the loop."""
+    """An attempt that was handed over: since when, its slot of the loop, and whether that was free only for
+    the time that it takes to hand something over."""
 
     row: int
     number: int
     attempt: int
     since: float
     slot: int
+    soon: bool = False
 
 
 class Backups:

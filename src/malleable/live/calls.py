@@ -460,6 +460,7 @@ class CallRun:
         return future is not None and future.rest()
 
     def _deliver(self) -> None:
+        self.loop.record()  # what a call's author is told is kept
         over, self._over = self._over, []
         for future, event in over:
             good = event.kind == "ended" and event.status == 0

@@ -27,6 +27,7 @@ from malleable.live.ledger import JobState
 from malleable.validation import MOST_SLOTS
 
 _LEAST = 1e-6  # seconds of a task
+_GRAIN = 0.2  # slot-seconds of a job from which on they teach what its tasks take
 _WINDOW = 8  # tasks, at least, that show how busy processors are
 _IDLE = 0.5  # of what processors can do: with less they are idle
 _OTHERS_FIRST = "others come first"
@@ -94,6 +95,8 @@ class SchedulerDecider:
         self._changed: set[int] = set()
         # As `ended` was told, of jobs that are here.
         self._ended: list[tuple[int, float, float]] = []
+        # By row, tasks that taught nothing yet, and their seconds.
+        self._short: dict[int, tuple[int, float]] = {}
         # By row, of jobs that come later.
         self._early: dict[int, list[tuple[int, float, float]]] = {}
 
@@ -170,8 +173,8 @@ class SchedulerDecider:
             del known[row]
         number = self._id_of.pop(row)
         del self._row_of[number]
-        self._most.pop(row, None)
-        self._held.pop(row, None)
+        for own in (self._most, self._held, self._short):
+            own.pop(row, None)
         self._changed.discard(row)
         self._limited.discard(row)
         self._scheduler.finish([number], now)
@@ -230,7 +233,7 @@ class SchedulerDecider:
         if not self._ended:
             return
         rows, seconds, cpu = zip(*self._ended, strict=True)
-        took = np.maximum(np.array(seconds), _LEAST)
+        took = np.array([self._lesson(*each) for each in zip(rows, seconds, strict=True)])
         ids = np.array([self._id_of[row] for row in rows])
         slots = np.array([self._works[row].width for row in rows])
         self._scheduler.ended(ids, count=slots, seconds=took, now=now)
@@ -239,6 +242,20 @@ class SchedulerDecider:
             known = [each for each in cpu if not math.isnan(each)]
             self._heard, self._cpu = self._heard + len(known), self._cpu + math.fsum(known)
             self._look_at_processors(now)
+
+    def _lesson(self, row: int, seconds: float) -> float:
+        """What a task that took so long teaches of its job's tasks; NaN: nothing.
+
+        What a moment brings, short tasks that end in it have in common. So they speak with one voice: the mean
+        of as many as take `_GRAIN` together, as tasks of the job do.
+        """
+        work = self._works[row]
+        count, total = self._short.pop(row, (0, 0.0))
+        count, total = count + 1, total + seconds
+        if count * work.taken < _GRAIN * work.done and work.left:
+            self._short[row] = count, total
+            return math.nan
+        return max(total / count, _LEAST)
 
     def _look_at_processors(self, now: float) -> None:
         """While tasks leave processors idle, they hardly slow each other down.

@@ -75,8 +75,6 @@ def value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         names = [name for name in value if not name.isdecimal()] or value
         return " ".join(f"{name}={value_text(value[name])}" for name in names)
-    if isinstance(value, list):
-        return " ".join(map(value_text, value))
     text = "" if value is None else str(value)
     return quoted(text) if any("\ud800" <= c <= "\udfff" for c in text) else text
 
@@ -90,7 +88,7 @@ def _command(job: Job, number: int, attempt: int) -> str:
         names = ("JOB", "NUMBER", "ATTEMPT", "SLOT")
         variables |= {_OWN + name: str(each) for name, each in zip(names, own, strict=True)}
     words = [f"{name}={quoted(value)}" for name, value in variables.items()]
-    if job.is_shell(number):
+    if job.is_shell:
         before = f"export {' '.join(words)}; " if words else ""
         line = f"({before}{line})"
     else:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import glob
 import io
 import math
+import re
 import sys
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -56,8 +58,8 @@ class Job:
         One task for each of `values`.
     values : sequence
         Texts, mappings of texts by name, lists of texts, or None for a task without a value.
-    commands : sequence
-        Instead: one task each, a text for a shell or a list of arguments.
+    commands : sequence of str
+        Instead: one task each, a text for a shell.
     weight, min_slots, max_slots, user, program
         As in job tables.
     deadline : float
@@ -78,8 +80,6 @@ class Job:
         Variables beside those of the run.
     backups : bool
         Whether its tasks may run twice at once.
-    per_task : int
-        Values of a task.
     resources : mapping
         How many of each resource a task holds.
     held : str
@@ -89,7 +89,7 @@ class Job:
     name: str
     command: Template | None = None
     values: Sequence[Any] = (None,)
-    commands: Sequence[str | list[str]] = ()
+    commands: Sequence[str] = ()
     weight: float = 1.0
     deadline: float = float("inf")
     min_slots: int = 0
@@ -104,7 +104,6 @@ class Job:
     folder: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     backups: bool = False
-    per_task: int = 1
     resources: Mapping[str, int] = field(default_factory=dict)
     held: str = ""
 
@@ -121,25 +120,41 @@ class Job:
         """What a task holds while it runs, memory among it."""
         return {**self.resources, **({"memory": self.memory} if self.memory else {})}
 
-    def is_shell(self, number: int) -> bool:
-        """Whether a shell runs a task."""
-        return self.command.shell if self.command else isinstance(self.commands[number], str)
+    @property
+    def is_shell(self) -> bool:
+        """Whether a shell runs its tasks."""
+        return not self.command or self.command.shell
 
     def arguments(self, number: int) -> list[str]:
         """The arguments of one task, by its number from 0."""
         if self.command:
             return self.command.arguments(self.values[number], number)
-        own = self.commands[number]
-        return ["/bin/sh", "-c", own] if isinstance(own, str) else own
+        return ["/bin/sh", "-c", self.commands[number]]
 
     def shown(self, number: int) -> str:
         """The command of one task for people, as its author wrote it; a shell reads it."""
         if self.command:
             return self.command.shown(self.values[number], number)
         own = self.commands[number]
-        if isinstance(own, str) and own.isprintable() and ShellText(own).whole:
+        if own.isprintable() and ShellText(own).whole:
             return own
         return " ".join(map(quoted, self.arguments(number)))
+
+
+class Parts(Sequence[str]):
+    """What stands between the NULs of a text, in the memory of that and of a number for each."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends = array("I", (found.start() for found in re.finditer("\0", text)))
+        self._ends.append(len(text))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, index: Any) -> Any:
+        at = range(len(self))[index]
+        return self._text[self._ends[at - 1] + 1 if at else 0 : self._ends[at]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,45 +190,6 @@ class Matrix(Sequence[Mapping[str, str]]):
         return dict(reversed(found.items()))
 
 
-@dataclass(frozen=True, eq=False)
-class Rows(Sequence[Mapping[str, str]]):
-    """Rows of a table, by the numbers of its columns from 1 and by their names, if they have any."""
-
-    names: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        row = self.rows[index]
-        return {
-            **dict(zip(self.names, row, strict=False)),
-            **dict(zip(_numbers(row), row, strict=True)),
-        }
-
-
-def _numbers(row: Sequence[str]) -> list[str]:
-    return [str(k) for k, _ in enumerate(row, 1)]
-
-
-@dataclass(frozen=True, eq=False)
-class Several(Sequence[Sequence[str]]):
-    """So many values a task; the last one has those that are left."""
-
-    values: Sequence[str]
-    each: int
-
-    def __len__(self) -> int:
-        return (len(self.values) + self.each - 1) // self.each
-
-    def __getitem__(self, index: Any) -> Any:
-        at = range(len(self))[index]
-        return [
-            self.values[k] for k in range(len(self.values))[at * self.each : (at + 1) * self.each]
-        ]
-
-
 def table_rows(text: str, where: str) -> list[list[str]]:
     """Rows of CSV, or of TSV if the first line has a tab; ValueError for rows of different lengths."""
     tabs = "\t" in text.partition("\n")[0]
@@ -228,21 +204,16 @@ def table_rows(text: str, where: str) -> list[list[str]]:
     return found
 
 
-def _columns(name: str, given: Any, folder: Path) -> Rows:
-    """A table, from a file or row by row."""
-    if isinstance(given, str):
-        with open_text(folder / _text(name, given)) as (text, where):
-            given = table_rows(text.read(), where)
-    return Rows((), [_texts(f"{name}[{k}]", row) for k, row in enumerate(given)])
-
-
-def _headed(rows: Rows, command: Any) -> Rows:
-    """With names from the first row, if the command has a field with a name."""
+def table_values(text: str, where: str, command: Any) -> list[dict[str, str]]:
+    """Values of a table, by the numbers of its columns from 1; with names from the first row, too, if the
+    command has a field with a name."""
+    rows, names = table_rows(text, where), list[str]()
     texts = [command] if isinstance(command, str) else command
     fields = (field[1] for text in texts for field in OF_COLUMNS.finditer(text))
-    if all(name is None or name.isdecimal() for name in fields):
-        return rows
-    return Rows(rows.rows[0], rows.rows[1:]) if rows.rows else rows
+    if rows and any(name and not name.isdecimal() for name in fields):
+        names = rows.pop(0)
+    numbers = [str(k + 1) for k in range(max(map(len, rows), default=0))]
+    return [dict(zip([*names, *numbers], [*row * bool(names), *row], strict=True)) for row in rows]
 
 
 def _text(name: str, value: Any) -> str:
@@ -260,6 +231,17 @@ def _texts(name: str, value: Any) -> list[str]:
         _text(f"{name}[{k}]", str(each) if type(each) in (int, float) else each)
         for k, each in enumerate(value)
     ]
+
+
+def _plain_values(name: str, given: Any) -> Sequence[Any]:
+    """Texts, or texts by name, all by the same names."""
+    if not isinstance(given, list) or not any(isinstance(each, Mapping) for each in given):
+        return _texts(name, given)
+    for k, each in enumerate(given):
+        if not isinstance(each, Mapping) or each.keys() != given[0].keys():
+            raise ValueError(f"{name}[{k}] = {shown(each)}: expected the names that {name}[0] has")
+        _texts(f"{name}[{k}]", list(each.values()))
+    return given
 
 
 def _range(name: str, value: Any) -> Range:
@@ -320,12 +302,11 @@ def _values(name: str, over: Any, folder: Path) -> Sequence[Any]:
 
 
 _OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
-    "columns": _columns,
     "files": _files,
     "range": lambda name, given, _: _range(name, given),
     "lines": _lines,
     "matrix": _matrix,
-    "values": lambda name, given, _: _texts(name, given),
+    "values": lambda name, given, _: _plain_values(name, given),
 }
 
 
@@ -338,19 +319,15 @@ def _command(name: str, value: Any, *of_values: Any) -> Template:
         raise ValueError(str(error).replace("command", name, 1)) from None
 
 
-def _whole_commands(name: str, given: Any) -> list[Any]:
-    """Texts and lists of arguments, none of them empty."""
-    if not isinstance(given, list):
-        raise ValueError(f"{name} = {shown(given)}: expected a list")
-    for k, each in enumerate(given):
-        if isinstance(each, str) and "\0" not in each and not each.isspace() and each:
-            continue  # a million of them, quickly
-        words = (
-            [_text(f"{name}[{k}]", each)] if isinstance(each, str) else _texts(f"{name}[{k}]", each)
-        )
-        if not words or not words[0].strip():
-            raise ValueError(f"{name}[{k}]: empty")
-    return given
+_BLANK = re.compile(r"\0\s*(?=\0)")
+
+
+def _whole_commands(name: str, given: Any) -> Sequence[str]:
+    """Texts, also as one text with a NUL between two; none of them empty."""
+    text = given if isinstance(given, str) else "\0".join(_texts(name, given))
+    if _BLANK.search(f"\0{text}\0"):
+        raise ValueError(f"{name}: one of them is empty")
+    return Parts(text)
 
 
 def _seconds(name: str, value: Any) -> float:
@@ -411,7 +388,6 @@ _CHECKS: Mapping[str, Any] = {
     "environment": _environment,
     "backups": _flag,
     "resources": _resources,
-    "per_task": lambda name, value: check_whole(name, value, 1, 10**6),
 }
 _KEYS = ("name", "command", "commands", "over", *_CHECKS)
 
@@ -442,10 +418,6 @@ def _frozen(values: Sequence[Any]) -> dict[str, Any]:
         return {"range": [numbers.start, numbers[-1], numbers.step]}
     if isinstance(values, Matrix):
         return {"matrix": {name: _frozen(own) for name, own in values.columns.items()}}
-    if isinstance(values, Rows):
-        return {"columns": [*filter(None, [values.names]), *values.rows]}
-    if isinstance(values, Several):
-        return _frozen(values.values)
     return {"values": list(values)}
 
 
@@ -505,15 +477,8 @@ def _job(row: Any, place: int, folder: Path) -> Job:
         commands = _whole_commands(f"{where}.commands", row["commands"])
         return Job(name, values=(), commands=commands, **checked)
     values: Any = _values(f"{where}.over", row["over"], folder) if "over" in row else (None,)
-    if isinstance(values, Rows):
-        values = _headed(values, row["command"])
-    names = tuple(values[0]) if isinstance(values, (Matrix, Rows)) and len(values) else ()
-    several = checked.get("per_task", 1) > 1
-    if several:
-        if names or "over" not in row:
-            raise ValueError(f"{where}.per_task: goes with values that have no names")
-        values = Several(values, checked["per_task"])
-    command = _command(f"{where}.command", row["command"], names, "over" in row, several)
+    names = tuple(values[0]) if len(values) and isinstance(values[0], Mapping) else ()
+    command = _command(f"{where}.command", row["command"], names, "over" in row)
     return Job(name, command, values, **checked)
 
 
@@ -563,7 +528,7 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     Parameters
     ----------
     rows : sequence of mapping
-        ``name command commands over per_task weight deadline min_slots max_slots memory user program
+        ``name command commands over weight deadline min_slots max_slots memory user program
         after retries timeout seconds folder environment backups resources``; one of ``command`` and
         ``commands`` is needed.
     folder : path

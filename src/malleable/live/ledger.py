@@ -408,7 +408,8 @@ class Ledger:
             work.slots, work.why = decided.slots, decided.why
             self._decisions.append(decided)
 
-    def _record(self) -> None:
+    def record(self) -> None:
+        """Keep what happened and was decided, and once a second what runs, in the journal."""
         if self._journal and (self._attempted or self._decisions):
             self._journal.record(self._run, self.now, self._attempted, self._decisions)
             self._journal.commit()
@@ -441,7 +442,7 @@ class Ledger:
             if learnt is not None:
                 keep_history(journal, learnt)
 
-        self._record()
+        self.record()
         self.guard("the history of programs", learn)
         journal.record(self._run, self.now, status=status)
         journal.commit()

@@ -107,6 +107,7 @@ class Loop(Ledger):
         # Backup tasks that have not ended: beside which attempt.
         self._backup_of: dict[str, int] = {}
         self._slot = 0
+        self._spare = True  # after the last pass: slots that no task wanted
         self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
         self._tries: dict[tuple[int, int], _Tries] = {}  # of tasks that are tried more than once
         self._pace = 0.0  # slots that come free a second, of late
@@ -150,26 +151,24 @@ class Loop(Ledger):
         if not self.stopping:
             self._settle_jobs()
             if self.finished:
-                self._record()
+                self.record()
                 return
             if self._due or (self._flying and self.now >= self._decided + self._epoch):
                 self._decide()
             if not self.draining:
                 self._start()
                 self._back_up()
-        self._record()
+        self.record()
         if self._flying and not self.stopping:
             most = min(most, self._decided + self._epoch - self.now)
         if self._conditions:
             most = min(most, self._conditions.wait(self.now))
-        events = self.engine.poll(max(0.0, most))
-        self._hear(events)
-        self._record()
+        self._hear(self.engine.poll(max(0.0, most)))  # recorded with what starts next
         if self._progress and self.now - self._told >= LOOK:
             self.tell()
 
     def _start(self) -> None:
-        ahead = 0 if self._conditions else int(self._pace * self.engine.abilities.ahead)
+        ahead = self._ahead()
         tasks: list[Task] = []
         again = True
         while again:  # each time there is a slot less, or a job that has nothing left to start
@@ -188,9 +187,17 @@ class Loop(Ledger):
                 if waiting - work.waiting != count or work.waiting == 0:
                     self._counts_changed(row)
             again = short or (len(tasks) > started and self.decider.behind)
+        self._spare = self.engine.slots > len(self._held) + self._backups.slots
         if tasks:
             self._hand_over(tasks)
             self._backups.stir()
+
+    def _ahead(self) -> int:
+        """Tasks that the engine gets beyond its slots."""
+        able = self.engine.abilities
+        if self._conditions or self._pace * able.short < self.engine.slots:
+            return 0
+        return int(self._pace * able.ahead)
 
     def _may_start(self) -> int:
         """How many tasks the conditions of the run let start now."""
@@ -205,13 +212,13 @@ class Loop(Ledger):
         """Start tasks. What has no number that people see, such as a call, is not recorded before."""
         begun = []
         for key in (task.key for task in tasks if task.call is None or task.key in self._backup_of):
-            row, number, attempt, since, _ = self._flying[key]
+            row, number, attempt, since, *_ = self._flying[key]
             backup_of = self._backup_of.get(key)
             begun.append(Attempt(row, number, attempt, None, since, backup_of=backup_of))
         if self._journal and begun:
             self._journal.check_there()
-            self._journal.record(self._run, self.now, begun)
-            self._journal.commit()
+            self._attempted += begun
+            self.record()
         if self._conditions:
             self._conditions.started(self.now)
         self.engine.start(tasks)
@@ -233,7 +240,7 @@ class Loop(Ledger):
 
     def _beside(self, key: str) -> list[Task]:
         """A backup task of an attempt that runs; none if its task has been cancelled."""
-        row, number, attempt, _, _ = self._flying[key]
+        row, number, attempt, *_ = self._flying[key]
         work = self.jobs[row]
         tries = self._tries.setdefault((row, number), _Tries())
         tries.made = max(tries.made, attempt + 1)
@@ -301,7 +308,7 @@ class Loop(Ledger):
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
             self._take(made, work)
-            self._flying[made.key] = Flight(row, number, attempt, now, self._slot)
+            self._flying[made.key] = Flight(row, number, attempt, now, self._slot, not self._spare)
             tasks.append(made)
         if tasks:
             self._held[self._slot] = len(tasks)
@@ -395,7 +402,9 @@ class Loop(Ledger):
             return
         self._tries.pop((row, number), None)
         if good:
-            self.decider.ended(row, flight.since - since + event.seconds, event.cpu)
+            took = flight.since - since + event.seconds
+            # The time between tasks is the task's for who says when all will have ended.
+            self.decider.ended(row, took + event.waited * flight.soon, event.cpu)
             _count_done(work, event.seconds)
         else:
             work.fail(how)
@@ -407,7 +416,7 @@ class Loop(Ledger):
             status = event.status if good or event.status else 1
             used = event.seconds, event.cpu, event.memory
             why = "" if good else event.text
-            row, number, attempt, since, _ = flight
+            row, number, attempt, since, *_ = flight
             backup_of = self._backup_of.pop(event.key, None)
             told = Attempt(row, number, attempt, status, since, *used, how, why, backup_of)
             self._attempted.append(told)
@@ -477,7 +486,7 @@ class Loop(Ledger):
         """What runs, by job; O(tasks that run)."""
         found: dict[int, RunningTasks] = {}
         beside = {**self._backups.running, **self._backups.dying}
-        for key, (row, _, _, since, _) in list(self._flying.items()):  # at once, from any thread
+        for key, (row, _, _, since, *_) in list(self._flying.items()):  # at once, from any thread
             if key in beside:
                 continue
             known = found.get(row, RunningTasks(row, 0, 0.0, 0.0))
@@ -502,5 +511,5 @@ class Loop(Ledger):
         self._backups = Backups(self.decider, self._epoch)
         self._flown = -math.inf
         self._held.clear()
-        self._record()
+        self.record()
         return left

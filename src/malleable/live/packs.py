@@ -69,16 +69,13 @@ class Pack:
 
     def has(self, task: int, attempt: int, suffix: str) -> bool:
         """Whether a stream is packed."""
-        key = task, attempt, suffix
-        return key in self._places or key in self.look()
+        return (task, attempt, suffix) in self.look()
 
     def read(self, task: int, attempt: int, suffix: str) -> bytes | None:
         """A stream; None: it is not packed."""
-        key = task, attempt, suffix
-        place = self._places.get(key) or self.look().get(key)
-        if place is None:
+        if not self.has(task, attempt, suffix):
             return None
-        block, at, size = place
+        block, at, size = self._places[task, attempt, suffix]
         if self._block[0] != block:
             with self._open() as file:
                 file.seek(block)

@@ -8,6 +8,7 @@ counts each task once, whatever it hears.
 
 from __future__ import annotations
 
+import math
 import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -31,6 +32,8 @@ class Abilities:
     ahead : float
         So that slots do not wait for the loop, the engine gets more tasks than it has slots: as many more as
         slots become free within so many seconds. It holds them until a slot is free. 0: none.
+    short : float
+        Only where tasks take less than so many seconds on average.
     together : int
         The most tasks that a slot is given at once. The engine runs them one after the other.
     calls : {"none", "pickled", "by value", "plain"}
@@ -43,6 +46,7 @@ class Abilities:
     withdraw: bool = False
     grain: float = 0.0
     ahead: float = 0.0
+    short: float = math.inf
     together: int = 1
     calls: Literal["none", "pickled", "by value", "plain"] = "none"
 
@@ -125,6 +129,8 @@ class Event:
         What was seen, or of a Python call: what it returned (status 0) or raised; where calls are pickled,
         pickled bytes (what was returned may be a `RemoteValue`), of what was raised and the text of its
         traceback. None for a call that ended in another way: `text` says how.
+    waited : float
+        How long its slot was free before it began [s]; 0 where not known.
     """
 
     kind: Literal["ended", "refused", "lost", "returned"]
@@ -136,6 +142,7 @@ class Event:
     late: bool = False
     text: str = ""
     result: Any = None
+    waited: float = 0.0
 
     @property
     def how(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 def _field(name: str) -> re.Pattern[str]:
-    inner = rf"({name})?(//|/\.|/|\.|#|%)?"
+    inner = rf"({name})?(//|/\.|/|\.|#)?"
     return re.compile(rf"(?<!\$)(?:\{{{inner}\}}|\{{(\{{{inner}\}})\}})")
 
 

@@ -209,11 +209,25 @@ def _format_of(head: Head) -> Format:
 
 
 def _logs(folder: Path) -> list[Path]:
-    """What is in a folder of logs, in the order of names; nothing for a rolling log, which is one."""
+    """What is in a folder of logs, in the order of names; nothing for a rolling log, which is one. Files of
+    no known format, such as a licence, are left out beside logs."""
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     for path in filter(Path.is_symlink, found):
         _check_link(path)
-    return [] if any(map(is_part, found)) else [path for path in found if path.stat().st_size]
+    if any(map(is_part, found)):
+        return []
+    found = [path for path in found if path.stat().st_size]
+    known = [path for path in found if path.is_dir() or _is_known(path)]
+    if known and known != found:
+        others = ", ".join(path.name for path in found if path not in known)
+        warnings.warn(f"{folder}: of no known format, and left out: {others}", stacklevel=3)
+    return known or found
+
+
+def _is_known(path: Path) -> bool:
+    with open_bytes(path, None) as (stream, _):
+        head = Head(stream.peek())
+    return any(format.looks(head) for format in _formats())
 
 
 def _check_link(path: Path) -> None:

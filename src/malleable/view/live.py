@@ -17,7 +17,6 @@ from malleable.live.jobs_file import Job
 from malleable.live.journal import Attempt
 from malleable.live.journal_rows import ExpectedEnd
 from malleable.live.ledger import JobState, Progress
-from malleable.live.packs import LARGE
 from malleable.live.shell_text import quoted
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.clock import Clock
@@ -319,10 +318,7 @@ def failure_groups(failures: Sequence[Failure]) -> list[str]:
 
 
 def _where_whole(failure: Failure, whole: str) -> str:
-    """A large file, or the command that shows what is packed soon, if it is not yet."""
-    with suppress(OSError):
-        if os.stat(whole).st_size > LARGE:  # noqa: PTH116 - of many failures
-            return printable(_from_here(whole))
+    """The command that shows it."""
     output = Path(whole).parents[2]
     journal = str(output.with_name(output.name.removesuffix(".output")))
     words = ["malleable", "logs", failure.job, str(failure.task), *["--err"] * bool(failure.errors)]

@@ -98,16 +98,9 @@ _SHARES = (
 )
 _AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
-_USERS = 12  # that are shown
 _SIDE_BY_SIDE = 5  # policies of a grid
 _ALL = 1e-9
-# Of each user, with what tables call it.
-_OF_USERS = {
-    "response": "response [s] of",
-    "p95": "p95 of the response of",
-    "longest_wait": "longest wait of",
-    "stretch": "stretch of",
-}
+_OF_USERS = ("response", "p95", "longest_wait", "stretch")
 _FAR = 1.5  # times FAIR's mean response: said in the end
 
 Value = float | Interval
@@ -138,9 +131,7 @@ def _short(value: float, digits: int) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
-def _value(summary: Summary1, metric: Metric) -> Value:
-    if isinstance(metric, tuple):
-        return summary.get(metric, math.nan)
+def _value(summary: Summary1, metric: str) -> Value:
     part, _, whole = metric.partition("/")
     if not whole:
         return summary.get(part, math.nan)
@@ -148,10 +139,8 @@ def _value(summary: Summary1, metric: Metric) -> Value:
     return _interval(summary[part]).mean / over if over else math.nan
 
 
-def _cell(summary: Summary1, metric: Metric) -> str:
+def _cell(summary: Summary1, metric: str) -> str:
     value = _value(summary, metric)
-    if isinstance(metric, tuple):
-        return interval_cell(value)
     if isinstance(value, float) and "ratio" in metric and not math.isnan(value):
         return f"{value:.3f}"
     return interval_cell(value, metric.endswith(_SHARES))
@@ -191,31 +180,22 @@ def _users_of(summary: Summary1) -> list[str]:
     return [name[1] for name in summary if isinstance(name, tuple) and name[0] == "response"]
 
 
-def _user_tables(summary: Summary) -> list[Any]:
-    users = _users_of(next(iter(summary.values()), {}))
-    shown: list[Any] = []
-    for metric, head in _OF_USERS.items():
-        rows = {
-            policy: [_cell(own, (metric, user)) for user in users[:_USERS]]
-            for policy, own in summary.items()
-        }
-        shown += _by_policy(head, [user or "(no user)" for user in users[:_USERS]], rows)
-    if len(users) > _USERS:
-        shown.append(f"and {counted(len(users) - _USERS, 'user')} more, see --json")
-    return shown
-
-
-def simulation_tables(result: SimulationResult, rivals: Sequence[str] = ()) -> list[Any]:
-    """One run: a table, or for a cluster several, and where policies lose to FAIR at its best.
+def simulation_tables(
+    result: SimulationResult, rivals: Sequence[str] = (), details: bool = True
+) -> list[Any]:
+    """One run: a table, with ``details`` all that the model has, and where policies lose to FAIR at its best.
 
     Of ``rivals``, which only the comparison asked for, those that are not the best are not shown.
     """
     stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
-    return _tables(result, result.model, stretch, rivals)
+    return _tables(result, result.model, stretch, rivals, details)
 
 
 def replications_tables(
-    found: Replications, most: int | None = None, rivals: Sequence[str] = ()
+    found: Replications,
+    most: int | None = None,
+    rivals: Sequence[str] = (),
+    details: bool = True,
 ) -> list[Any]:
     """The same with confidence intervals; of a grid, responses at every point, or the first."""
     if found.points != [{}]:
@@ -223,7 +203,7 @@ def replications_tables(
     return [
         f"{counted(len(found.seeds), 'replication')}, means and half widths of "
         f"{100 * found.confidence:g} % intervals",
-        *_tables(found, found.done[0].model, found.by_size, rivals),
+        *_tables(found, found.done[0].model, found.by_size, rivals, details),
     ]
 
 
@@ -242,6 +222,7 @@ def _tables(
     model: str,
     stretch: Mapping[str, Sequence[Value]],
     rivals: Sequence[str],
+    details: bool,
 ) -> list[Any]:
     best = best_fair(found.summary) if model in _DECADES else None
     hidden = set(rivals) - {best}
@@ -249,15 +230,13 @@ def _tables(
     stretch = {policy: own for policy, own in stretch.items() if policy not in hidden}
     parts = [
         part
-        for title, metrics in _TABLES[model].items()
+        for title, metrics in list(_TABLES[model].items())[: None if details else 1]
         for part in _metrics(title, metrics, summary)
     ]
     if model not in _DECADES:
         return parts
     jobs: list[int] = next((count.tolist() for count, _ in found.slowdown.values()), [])
-    parts += _size_tables(jobs, stretch)
-    if model == "cluster":
-        parts += _user_tables(summary)
+    parts += _size_tables(jobs, stretch) if details else ["--details shows all tables"]
     if rivals:
         parts.append(f"{best}: the best of fair{_tried(rivals)}")
     return [*parts, *_losses(summary, {name: found.slowdown[name] for name in summary}, best)]

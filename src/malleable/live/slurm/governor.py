@@ -166,12 +166,12 @@ class Governor(Ledger):
         """One pass: waits at most so many seconds until it is time to look."""
         self._settle_jobs()
         if self.finished:
-            self._record()
+            self.record()
             return
         if self._due:
             self._decide()
         self._stand()
-        self._record()
+        self.record()
         try:
             look = self.queue.watch(most)
         except SlurmError as error:
@@ -180,7 +180,7 @@ class Governor(Ledger):
             if look:
                 self._trouble("answers", "")
                 self.take(look)
-        self._record()
+        self.record()
         if self._progress and self.now - self._told >= LOOK:
             self.tell()
 
@@ -459,8 +459,9 @@ class Governor(Ledger):
 
     # What is kept.
 
-    def _record(self) -> None:
-        super()._record()
+    def record(self) -> None:
+        """What was only counted, too."""
+        super().record()
         if self._journal and self._restated:
             for row, seconds in self._restated.items():
                 self._journal.restate(self._run, row, seconds)

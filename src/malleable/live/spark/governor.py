@@ -98,7 +98,7 @@ class Governor(Ledger):
         self._describe()
         self._decide()
         self._share()
-        self._record()
+        self.record()
 
     def _hear(self, job: Job) -> None:
         """A job that runs: its stages, those first that others wait for."""

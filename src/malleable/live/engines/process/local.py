@@ -45,7 +45,7 @@ class Local:
         Tasks at once; by default the processors that this process may use.
     """
 
-    abilities = Abilities(kill=True, ahead=0.02)
+    abilities = Abilities(kill=True, ahead=0.05, short=0.05)
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = self._all = processors() if slots is None else check_slots(slots)
@@ -144,8 +144,8 @@ class Local:
             return Event("refused", key, text=rest[0])
         if kind == "short":
             return Event("returned", key, text=rest[0])
-        status, took, cpu, memory, late = rest
-        return Event("ended", key, status, took, cpu, memory, late)
+        status, took, cpu, memory, late, waited = rest
+        return Event("ended", key, status, took, cpu, memory, late, waited=waited)
 
     def _all_lost(self) -> list[Event]:
         lost, self._keys = self._keys, set()

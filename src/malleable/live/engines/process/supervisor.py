@@ -7,7 +7,8 @@ standard library alone and starts in some milliseconds.
 
 It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, output, errors, seconds)``, ``("kill", key)``,
-``("slots", slots)``, ``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``,
+``("slots", slots)``, ``("stop", grace)``. From it:
+``("ended", key, status, seconds, cpu, memory, late, waited)`` (``waited``: how long its slot had been free),
 ``("refused", key, text)``, ``("short", key, text)`` where the machine had no room for it, ``("gone", folder)``
 where there was a folder of commands or of their output, ``("stopping",)``, ``("stopped", left)``. A command
 gets SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
-PAUSE = 0.01  # seconds between two batches to the loop while commands wait here
+PAUSE = 0.025  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
 SLOT = b"MALLEABLE_SLOT"
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
@@ -214,10 +215,12 @@ class Supervisor:
         self.slots, self.token = slots, token
         # Numbers of slots that are free below the highest one so far.
         self.free: list[int] = []
+        self.freed: list[float] = []  # when each slot became free last
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        self.running: dict[int, tuple[str, float, int]] = {}  # by pid: key, when it began, slot
+        # By pid: key, when it began, slot, and how long that had been free.
+        self.running: dict[int, tuple[str, float, int, float]] = {}
         self.late: set[str] = set()
         # Pids of commands that have ended since the last look for orphans.
         self.over: set[int] = set()
@@ -254,7 +257,9 @@ class Supervisor:
         self.pid_of[key] = pid
         if self.free:
             heapq.heappop(self.free)
-        self.running[pid] = key, now, slot
+        if slot == len(self.freed):
+            self.freed.append(now)
+        self.running[pid] = key, now, slot, now - self.freed[slot]
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
@@ -281,7 +286,7 @@ class Supervisor:
         for command in self.queue:
             if command[0] == key:
                 self.queue.remove(command)
-                self.said.append(("ended", key, -signal.SIGTERM, 0.0, 0.0, 0, False))
+                self.said.append(("ended", key, -signal.SIGTERM, 0.0, 0.0, 0, False, 0.0))
                 return
 
     def _end(self, pid: int, key: str, number: int) -> None:
@@ -313,13 +318,13 @@ class Supervisor:
             self.look = True
             if task is not None:
                 self.over.add(pid)
-                key, since, slot = task
+                key, since, slot, waited = task
                 heapq.heappush(self.free, slot)
+                self.freed[slot] = now = time.monotonic()
                 del self.pid_of[key]
                 late = key in self.late
                 self.late.discard(key)
-                seconds = time.monotonic() - since
-                self.said.append(("ended", key, code, seconds, cpu, memory, late))
+                self.said.append(("ended", key, code, now - since, cpu, memory, late, waited))
 
     def sweep(self) -> None:
         """Kill processes that commands left behind when they ended.
