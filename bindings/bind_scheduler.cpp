@@ -266,12 +266,10 @@ class PyScheduler {
       return std::tuple(now.speedup, now.speedup_low);
     });
   }
-  // The rule, p of the jobs that are here, and p less its standard deviation
-  std::tuple<std::string, double, double> rule() {
+  // The rule, and p of the jobs that are here
+  std::tuple<std::string, double> rule() {
     return call([](Scheduler& s) {
-      const SpeedupCurve& here = s.state().exponents_here();
-      const double p = mean_speedup(here);
-      return std::tuple(std::string(s.rule()), p, p - std::sqrt(speedup_variance(here)));
+      return std::tuple(std::string(s.rule()), mean_speedup(s.state().exponents_here()));
     });
   }
   py::tuple history() {

@@ -1,6 +1,6 @@
 // What was learnt of tasks, as arrays: sums over all phases; numbers of programs by map and by
-// reduce phase, shape (programs, 3); of users, shape (users, 3), likewise; of programs' speed-up,
-// shape (programs, 17); and of their changes, shape (programs, 7), likewise.
+// reduce phase, shape (programs, 3); of users, shape (users, 3), likewise; and of programs'
+// speed-up, shape (programs, 17).
 #pragma once
 
 #include <utility>
@@ -18,9 +18,7 @@ inline py::tuple history_tuple(TaskEstimates::History&& found) {
   };
   return py::make_tuple(to_numpy(std::move(found.common)), rows(found.runs[kMap]),
                         rows(found.runs[kReduce]), rows(found.errors[kMap]),
-                        rows(found.errors[kReduce]), rows(found.speedups, 1 + kSpeedups),
-                        rows(found.changes[kMap], TaskEstimates::kOfChange),
-                        rows(found.changes[kReduce], TaskEstimates::kOfChange));
+                        rows(found.errors[kReduce]), rows(found.speedups, 1 + kSpeedups));
 }
 
 inline TaskEstimates::History history_of(const py::tuple& numbers) {
@@ -28,8 +26,7 @@ inline TaskEstimates::History history_of(const py::tuple& numbers) {
     const auto given = numbers[k].cast<Array<double>>();
     return std::vector<double>(given.data(), given.data() + given.size());
   };
-  return {
-      copied(0), {copied(1), copied(2)}, {copied(3), copied(4)}, copied(5), {copied(6), copied(7)}};
+  return {copied(0), {copied(1), copied(2)}, {copied(3), copied(4)}, copied(5)};
 }
 
 }  // namespace malleable::bindings

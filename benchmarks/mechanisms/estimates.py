@@ -6,6 +6,7 @@ The policy is `auto` with its defaults; users say nothing of times, but where a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -229,7 +230,8 @@ def _traced(name: str) -> mb.ClusterJobs:
     folder = traces()
     assert folder is not None
     path = folder / _TRACES[name]
-    return hawk_jobs(path) if "hawk" in str(path) else mb.read(path).tasks()
+    # Malleable, also where the log's own jobs were rigid.
+    return hawk_jobs(path) if "hawk" in str(path) else replace(mb.read(path), width=None).tasks()
 
 
 def _of_trace(name: str, p: float, load: float, seed: int) -> float:

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <random>
 #include <utility>
@@ -57,17 +56,19 @@ TEST(phases_that_go_on_speak_for_others) {
   TaskEstimates estimates(1.0);
   const TaskEstimates::Stated sort{0.0, 3};
   const LogMean nothing = estimates.prior(kMap, {});
-  std::vector<TaskEstimates::Shown> shown;
-  for (const double mean : {3.0, 3.2, 2.8}) shown.push_back({{mean, 0.01}, {}});
-  shown.push_back({{5.0, 0.01}, sort});
-  estimates.show(kMap, shown);
+  std::vector<TaskEstimates::Shown> shown(4);
+  for (std::size_t k = 0; k < 3; ++k) {
+    estimates.show(kMap, shown[k], {}, {7.0, 0.01});  // another time takes the place of this one
+    estimates.show(kMap, shown[k], {}, {2.8 + 0.2 * static_cast<double>(k), 0.01});
+  }
+  estimates.show(kMap, shown[3], sort, {5.0, 0.01});
   const LogMean some = estimates.prior(kMap, {});
   CHECK_NEAR(some.mean, 3.5, 0.1);  // the default says little beside them
   CHECK(some.variance < 0.2 * nothing.variance);
   // Of the same program.
   CHECK(estimates.prior(kMap, sort).mean > some.mean + 0.3);
   CHECK_EQUAL(estimates.prior(kReduce, {}).mean, nothing.mean);
-  estimates.show(kMap, {});
+  for (TaskEstimates::Shown& one : shown) estimates.hide(kMap, one);
   CHECK_EQUAL(estimates.prior(kMap, {}).mean, nothing.mean);
   CHECK_EQUAL(estimates.prior(kMap, sort).mean, nothing.mean);
 }
@@ -76,12 +77,14 @@ TEST(phases_that_go_on_speak_for_others) {
 // are believed more than the one who was wrong.
 TEST(users_are_believed_as_far_as_they_were_right) {
   TaskEstimates estimates;
-  std::vector<TaskEstimates::Shown> shown;
-  for (const double error : {2.3, -2.3, 2.3, -2.3}) {
-    shown.push_back({{1.0, 0.01}, {std::exp(1.0 + error), TaskEstimates::kNoGroup, 1}});
-    shown.push_back({{1.0, 0.01}, {std::exp(1.0), TaskEstimates::kNoGroup, 2}});
+  std::vector<TaskEstimates::Shown> shown(8);
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double error = k % 2 == 0 ? 2.3 : -2.3;
+    const TaskEstimates::Stated wrong{std::exp(1.0 + error), TaskEstimates::kNoGroup, 1};
+    estimates.show(kMap, shown[2 * k], wrong, {1.0, 0.01});
+    const TaskEstimates::Stated right{std::exp(1.0), TaskEstimates::kNoGroup, 2};
+    estimates.show(kMap, shown[2 * k + 1], right, {1.0, 0.01});
   }
-  estimates.show(kMap, shown);
   const double said = std::exp(4.0);
   const auto of = [&](std::size_t user) {
     return estimates.prior(kMap, {said, TaskEstimates::kNoGroup, user});
@@ -92,121 +95,26 @@ TEST(users_are_believed_as_far_as_they_were_right) {
 
 // One run of program 0 after the other, of so many tasks of so many seconds each, side by side.
 void run_program(TaskEstimates& estimates, double seconds, double tasks = 1.0) {
-  static double now = 0.0;
   TaskSamples seen;
-  seen.finished(tasks, seconds, now += seconds);
-  const TaskEstimates::Stated told{0.0, 0};
-  estimates.learn(kMap, told, seen, tasks);
+  seen.finished(tasks, seconds, seconds);
+  estimates.learn(kMap, {0.0, 0}, seen, tasks);
 }
 
 double expected_of_program(const TaskEstimates& estimates) {
   return estimates.seconds(kMap, estimates.prior(kMap, {0.0, 0}));
 }
 
-// A program that becomes five times slower or faster: its estimate is within a fifth after 30
-// tasks, however many runs there were before; and again when it goes back.
+// A program that becomes five times slower or faster: its estimate follows the last runs, however
+// many there were before.
 TEST(a_program_that_changes) {
   for (const double after : {50.0, 2.0}) {
     for (const int before : {100, 500}) {
-      for (const int tasks : {1, 10, 30}) {
-        TaskEstimates estimates;
-        for (int k = 0; k < before; ++k) run_program(estimates, k % 2 ? 9.0 : 11.0);
-        for (int k = 0; k < 30; k += tasks) run_program(estimates, after, tasks);
-        CHECK_NEAR(expected_of_program(estimates), after, 0.2 * after);
-        for (int k = 0; k < 30; ++k) run_program(estimates, 10.0);
-        CHECK_NEAR(expected_of_program(estimates), 10.0, 2.0);
-      }
+      TaskEstimates estimates;
+      for (int k = 0; k < before; ++k) run_program(estimates, k % 2 ? 9.0 : 11.0);
+      for (int k = 0; k < 24; ++k) run_program(estimates, after);
+      CHECK_NEAR(expected_of_program(estimates), after, 0.2 * after);
     }
   }
-}
-
-// One task that took five times as long is no change, and neither are tasks that differ as much all
-// the time.
-TEST(a_program_with_stragglers_has_not_changed) {
-  TaskEstimates estimates;
-  for (int k = 0; k < 100; ++k) run_program(estimates, 10.0);
-  run_program(estimates, 50.0);
-  CHECK_NEAR(expected_of_program(estimates), 10.0, 1.0);
-  TaskEstimates noisy;
-  std::mt19937_64 random(3);
-  std::normal_distribution<double> normal;
-  for (int k = 0; k < 1000; ++k) run_program(noisy, 10.0 * std::exp(normal(random) - 0.5));
-  CHECK_NEAR(expected_of_program(noisy), 10.0, 1.5);
-}
-
-// Runs of one task each, 50 at a time: of those that began last, the shortest end first, which is
-// no reason to forget the others.
-TEST(runs_side_by_side_forget_nothing) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
-    std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal;
-    TaskEstimates estimates;
-    const TaskEstimates::Stated told{0.0, 0};
-    std::multimap<double, double> running;  // by end: begin
-    const auto begin = [&](double now) {
-      running.emplace(now + std::exp(normal(random)), now);
-      estimates.count_begun(kMap, 0, now, 1.0);
-    };
-    for (int k = 0; k < 50; ++k) begin(0.0);
-    for (int k = 1; k <= 300; ++k) {
-      const auto [end, began] = *running.begin();
-      running.erase(running.begin());
-      estimates.count_begun(kMap, 0, began, -1.0);
-      TaskSamples seen;
-      seen.finished(1.0, end - began, end);
-      estimates.learn(kMap, told, seen, 1.0);
-      CHECK_EQUAL(estimates.history().runs[kMap][0], static_cast<double>(k));
-      begin(end);
-    }
-  }
-}
-
-// A history that is saved in the middle of a change, after each run.
-TEST(a_program_that_changes_between_histories) {
-  TaskEstimates estimates;
-  for (int k = 0; k < 100; ++k) run_program(estimates, k % 2 ? 9.0 : 11.0);
-  for (int k = 0; k < 30; ++k) {
-    TaskEstimates again;
-    again.recall(estimates.history());
-    run_program(again, 50.0);
-    estimates = again;
-  }
-  CHECK_NEAR(expected_of_program(estimates), 50.0, 5.0);
-  // A history of versions that did not look for changes.
-  TaskEstimates::History old = estimates.history();
-  old.changes[kMap].clear();
-  old.changes[kReduce].clear();
-  TaskEstimates again;
-  again.recall(old);
-  CHECK_NEAR(expected_of_program(again), 50.0, 5.0);
-  for (const std::size_t k : {1, 2, 4, 6}) {
-    TaskEstimates::History wrong = estimates.history();
-    wrong.changes[kMap][k] = -1.0;
-    CHECK_THROWS(again.recall(wrong), "history");
-  }
-  old = estimates.history();
-  old.changes[kMap].pop_back();
-  CHECK_THROWS(again.recall(old), "changes of a program");
-}
-
-// Phases of 20 tasks, the second half of which takes eight times as long: after the first ones the
-// mean is expected again.
-TEST(a_program_whose_phases_all_change) {
-  TaskEstimates estimates;
-  const TaskEstimates::Stated told{0.0, 0};
-  double now = 0.0;
-  for (int k = 0; k < 30; ++k) {
-    TaskSamples seen;
-    for (int task = 0; task < 20; ++task) {
-      const double seconds = task < 10 ? 1.0 : 8.0;
-      seen.finished(1.0, seconds, now += seconds);
-    }
-    estimates.learn(kMap, told, seen, 20.0);
-    const double expected = expected_of_program(estimates);
-    if (k == 0) CHECK_NEAR(expected, 8.0, 1.6);
-    if (k > 5) CHECK_NEAR(expected, 4.5, 1.2);
-  }
-  CHECK(estimates.scatter(kMap) < 0.15);  // around both levels
 }
 
 // Users who are wrong by a factor in the same way are corrected; those who are wrong at random are
@@ -258,12 +166,11 @@ TEST(running_tasks_are_censored) {
     if (finished > 0.0) seen.finished(finished, std::exp(2.0 * uniform(random) - 1.0), 10.0);
     const double running = std::floor(20.0 * uniform(random));
     const double age = std::exp(6.0 * uniform(random) - 3.0);
-    const LogMean found =
-        estimates.posterior(kMap, estimates.speedup(), prior, seen, {running, age});
     const double s = estimates.scatter(kMap);
+    const LogMean found = estimates.posterior(s, 1.0, prior, seen, {running, age}).mean;
     const auto density = [&](double m) {
       double log = -0.5 * (m - prior.mean) * (m - prior.mean) / prior.variance;
-      const double off = m - (finished > 0.0 ? seen.y / finished : m);
+      const double off = m - (finished > 0.0 ? seen.mean_alone(1.0) : m);
       log -= 0.5 * finished * off * off / (s * s);
       const double z = (std::log(age) - m) / s;
       return log + running * std::log(std::max(1e-300, 0.5 * std::erfc(z / std::sqrt(2.0))));
@@ -276,7 +183,8 @@ TEST(running_tasks_are_censored) {
     // There the slope is 0, up to rounding; beyond 8 the hazard is known within 1e-3.
     const double z = (std::log(age) - found.mean) / s;
     if (z < -5.0 || z > 7.9 || running == 0.0) continue;
-    const double alone = finished > 0.0 ? finished * (seen.y / finished - found.mean) / (s * s) : 0;
+    const double alone =
+        finished > 0.0 ? finished * (seen.mean_alone(1.0) - found.mean) / (s * s) : 0;
     const double hazard = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi) /
                           (0.5 * std::erfc(z / std::sqrt(2.0)));
     const double slope = (prior.mean - found.mean) / prior.variance + alone + running * hazard / s;
@@ -301,36 +209,14 @@ TEST(short_tasks_do_not_speak_for_all) {
       const double took = tasks[static_cast<std::size_t>(t)];
       seen.finished(1.0, took, took);
     }
-    early += seen.y / 10.0 / kRounds;
+    early += seen.mean_alone(1.0) / kRounds;
     const LogMean prior{3.0, 4.0};
-    ours += estimates.posterior(kMap, estimates.speedup(), prior, seen, {30.0, tasks[9]}).mean /
+    const double s = estimates.scatter(kMap);
+    ours += estimates.posterior(s, estimates.speedup(), prior, seen, {30.0, tasks[9]}).mean.mean /
             kRounds;
   }
   CHECK(early < 2.0);
   CHECK_NEAR(ours, 3.0, 0.2);
-}
-
-// A phase whose tasks come to take eight times as long: those since then speak for those to come,
-// and tasks that are all alike show no change.
-TEST(tasks_since_a_change_speak_for_those_to_come) {
-  TaskEstimates estimates;
-  TaskSamples seen;
-  const LogMean prior{0.0, 0.1};
-  const auto expected = [&] {
-    return estimates.seconds(kMap, estimates.posterior(kMap, 1.0, prior, seen, {}));
-  };
-  double now = 0.0;
-  const auto finish = [&](double seconds) { seen.finished(1.0, seconds, now += seconds); };
-  for (int k = 0; k < 20; ++k) finish(1.0 + 0.02 * (k % 3));
-  CHECK(estimates.change(kMap, 1.0, seen, {}).chance < 0.1);
-  finish(8.0);
-  CHECK(!estimates.change(kMap, 1.0, seen, {}).likely());  // it may be a straggler
-  for (int k = 0; k < 5; ++k) finish(8.0 + 0.1 * k);
-  CHECK_EQUAL(estimates.change(kMap, 1.0, seen, {}).late.count, 6.0);
-  CHECK_NEAR(expected(), 8.2, 0.8);
-  CHECK_EQUAL(seen.count, 26.0);
-  seen.replace(3.0, 5.0, now);
-  CHECK_EQUAL(estimates.change(kMap, 1.0, seen, {}).chance, 0.0);
 }
 
 TEST(the_speedup_is_fitted) {
@@ -367,7 +253,7 @@ TEST(programs_differ_in_speedup) {
   }
   CHECK_NEAR(estimates.speedup(0), 1.0, 0.01);
   CHECK_NEAR(estimates.speedup(1), 0.5, 0.01);
-  CHECK_AT_MOST(estimates.scatter(kMap), 0.06, 0.0);
+  CHECK_AT_MOST(estimates.scatter(kMap), 0.15, 0.0);  // around one p for both
 }
 
 // Tasks themselves show it where what is said explains little.
@@ -438,7 +324,7 @@ TEST(corners) {
     const LogMean prior = estimates.prior(kMap, {seconds, 3});
     for (const double age : {0.0, 1e-12, 1e12}) {
       const double found = estimates.seconds(
-          kMap, estimates.posterior(kMap, estimates.speedup(), prior, seen, {1e9, age}));
+          kMap, estimates.posterior(0.2, estimates.speedup(), prior, seen, {1e9, age}).mean);
       CHECK(found > 0.0 && found < 1e22);
     }
     estimates.learn(kMap, {seconds, 3}, seen, 1e9);

@@ -12,6 +12,12 @@
 namespace malleable::check {
 namespace test_task_samples {
 
+const SpeedupCurve kEven = [] {
+  SpeedupCurve variances;
+  variances.fill(0.01);
+  return variances;
+}();
+
 // Against the sum over all pieces, while so few steps are known that none is forgotten, and after;
 // what was saved goes on in the same way.
 TEST(how_many_ran_over_time) {
@@ -31,45 +37,70 @@ TEST(how_many_ran_over_time) {
       steps.emplace_back(now, log);
     }
     CHECK_EQUAL(ran.first(), steps.front().first);
-    CHECK_EQUAL(ran.mean(now, now), log);
+    CHECK_NEAR(ran.rate(now, now)[1], -0.25 * log, 1e-12);
+    CHECK_EQUAL(ran.rate(now, now)[0], 0.0);
     RunningOverTime again;
     load_state("RunningOverTime", save_state("RunningOverTime", ran), again);
     for (int k = 0; k < 5; ++k) {
       const double since = k == 0 ? steps.front().first - 1.0 : now - 1e-3 - now * uniform(random);
-      double sum = steps.front().second * std::max(0.0, steps.front().first - since);
+      const auto slowed = [](double steps_log) { return std::exp(-0.25 * steps_log); };
+      double sum = slowed(steps.front().second) * std::max(0.0, steps.front().first - since);
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const double end = i + 1 < steps.size() ? steps[i + 1].first : now;
-        sum += steps[i].second * std::max(0.0, end - std::max(since, steps[i].first));
+        sum += slowed(steps[i].second) * std::max(0.0, end - std::max(since, steps[i].first));
       }
-      CHECK_NEAR(ran.mean(since, now), sum / (now - since), 1e-9);
-      CHECK_EQUAL(again.mean(since, now), ran.mean(since, now));
+      CHECK_NEAR(ran.rate(since, now)[1], std::log(sum / (now - since)), 1e-9);
+      CHECK(again.rate(since, now) == ran.rate(since, now));
     }
     if (round == 200) ran = std::move(again);
   }
   ran.forget();
-  CHECK_EQUAL(ran.mean(0.0, 1.0), 0.0);
+  CHECK_EQUAL(ran.rate(0.0, 1.0)[1], 0.0);
 }
 
-// Two tasks side by side, and one that seems to have begun before its job arrived.
-TEST(tasks_count_from_when_they_began) {
+// Two tasks side by side, and one of them goes on alone.
+TEST(tasks_count_as_if_they_had_run_alone) {
   TaskSamples seen;
   seen.running(0.0, 2.0);
-  seen.finished(1.0, 4.0, 4.0, 0.0);
-  CHECK_NEAR(seen.beside(0.0, 4.0), std::log(2.0), 1e-12);
   seen.running(4.0, 1.0);
-  seen.finished(1.0, 8.0, 8.0, 0.0);
-  CHECK_NEAR(seen.x, std::log(2.0) + 0.5 * std::log(2.0), 1e-12);
-  CHECK_EQUAL(seen.began, 0.0);
-  CHECK_EQUAL(seen.latest.size(), std::size_t{1});  // they began together
-  seen.finished(1.0, 20.0, 12.0, 3.0);
-  CHECK_EQUAL(seen.began, 3.0);
-  CHECK_EQUAL(seen.until, 12.0);
-  CHECK_EQUAL(seen.count, 3.0);
+  seen.finished(1.0, 4.0, 4.0);
+  CHECK_NEAR(seen.slowed(0.0, 4.0)[2], -0.5 * std::log(2.0), 1e-12);
+  seen.running(8.0, 0.0);
+  seen.finished(1.0, 8.0, 8.0);
+  CHECK_EQUAL(seen.count, 2.0);
+  for (const double p : {1.0, 0.75, 0.5, 0.25}) {
+    const double slow = std::pow(2.0, p - 1.0);
+    CHECK_NEAR(seen.mean_alone(p), 0.5 * (std::log(4.0 * slow) + std::log(4.0 * slow + 4.0)),
+               1e-12);
+  }
   // What is told of all of them goes before that.
   seen.replace(5.0, 6.0, 13.0);
   CHECK(seen.together);
   CHECK_EQUAL(seen.count, 5.0);
-  CHECK_EQUAL(seen.latest.size(), std::size_t{0});
+  CHECK_EQUAL(seen.around().freedom, 0.0);
+}
+
+// Waves of 1, 2 .. 6 tasks of 10 seconds alone.
+TEST(tasks_say_how_much_they_slow_each_other_down) {
+  for (const double p : {1.0, 0.8, 0.5}) {
+    TaskSamples seen;
+    double now = 0.0;
+    for (int wave = 1; wave <= 6; ++wave) {
+      const double seconds = 10.0 * std::pow(wave, 1.0 - p);
+      seen.running(now, wave);
+      seen.running(now += seconds, 0.0);
+      seen.finished(wave, seconds, now);
+    }
+    const SpeedupCurve says = seen.says(kEven);
+    const auto best = std::max_element(says.begin(), says.end()) - says.begin();
+    CHECK_NEAR(speedup_at(static_cast<std::size_t>(best)), p, 1e-12);
+    CHECK_EQUAL(says.back(), 0.0);
+  }
+  // Tasks that always ran beside as many say nothing.
+  TaskSamples seen;
+  seen.running(0.0, 5.0);
+  for (int k = 1; k < 20; ++k) seen.finished(1.0, 1.0 + k % 7, 10.0 * k);
+  for (const double log : seen.says(kEven)) CHECK_NEAR(log, 0.0, 1e-9);
 }
 
 }  // namespace test_task_samples

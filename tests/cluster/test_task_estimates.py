@@ -69,7 +69,7 @@ def run_many(scheduler, p, rounds=150):
 
 def test_auto_says_what_it_does_and_why():
     scheduler = mb.Scheduler(**ONE)
-    assert scheduler.rule.startswith("by size: tasks may slow each other down (p = 0.89, 0.74 less")
+    assert scheduler.rule.startswith("by size: tasks may slow each other down (p = 0.89)")
     low = scheduler.learned["speedup_low"]
     run_many(scheduler, 1.0)
     assert scheduler.rule.startswith("in order: tasks hardly slow each other down (p = ")
@@ -386,7 +386,7 @@ def test_a_record_says_the_history(tmp_path):
         (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: user is needed"),
         (lambda h: h["programs"][1].update(map=[1.0]), r"history.programs\[1\].map has 1 entries"),
         (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
-        (lambda h: h["common"].pop(), "history: 254 numbers, expected 255"),
+        (lambda h: h["common"].pop(), "history: 186 numbers, expected 187"),
         (lambda h: h["common"].__setitem__(0, "x"), "history.common = .*finite numbers"),
         (lambda h: h.update(users=3), r"history.users = 3: a list"),
         (lambda h: h["users"].append({}), r"history.users\[\d\]: user is needed"),

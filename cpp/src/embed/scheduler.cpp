@@ -88,8 +88,8 @@ constexpr std::pair<std::string_view, Tell> kEvents[] = {{"started", &Scheduler:
 
 // All that is learnt.
 auto parts_of(TaskEstimates::History& of) {
-  return std::array{&of.common,    &of.runs[0],  &of.runs[1],    &of.errors[0],
-                    &of.errors[1], &of.speedups, &of.changes[0], &of.changes[1]};
+  return std::array{&of.common,    &of.runs[0],   &of.runs[1],
+                    &of.errors[0], &of.errors[1], &of.speedups};
 }
 
 // Calls visit(scheduler, free slots by pool and node).

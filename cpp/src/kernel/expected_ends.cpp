@@ -9,36 +9,19 @@
 #include <tuple>
 #include <utility>
 
-#include "malleable/kernel/log_times.hpp"
-
 namespace malleable {
 namespace {
 
-// Standard deviations of logarithms that are believed possible, and how likely each is before
-// anything is seen.
-constexpr std::size_t kScatters = 10;
-constexpr std::array<double, kScatters> kScatter{0.003, 0.03, 0.06, 0.12, 0.25,
-                                                 0.5,   0.8,  1.1,  1.5,  2.0};
-constexpr std::array<double, kScatters> kLikely{0.02, 0.05, 0.1,  0.2,  0.25,
-                                                0.13, 0.1,  0.07, 0.05, 0.03};
-// If tasks were quite alike (the least scatter), those that are left differ by so much, all
-// together.
-constexpr double kMiddlesApart = 0.02;
-// Means that are tried for each, on both sides of the middle.
-constexpr std::size_t kMeans = 61;
-constexpr double kBelow = 5.0, kAbove = 8.0;  // standard deviations
+using ByScatter = std::array<double, kScatters>;
+constexpr ByScatter kScatter{0.003, 0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
+// How likely each is before anything is seen.
+constexpr ByScatter kLikely{0.02, 0.05, 0.1, 0.2, 0.25, 0.13, 0.1, 0.07, 0.05, 0.03};
 // How far off times are that change.
 constexpr double kJumpScatter = 1.5;
 constexpr double kLeastAge = 1e-3;
 constexpr double kLow = 0.1, kHigh = 0.9;
 constexpr std::int64_t kPieces = 8;  // of a slot's share of the tasks that wait
 constexpr std::int64_t kDrawn = 8;   // tasks of a piece that are drawn one by one
-
-// The logarithm of the normal distribution above z.
-double log_above(double z) {
-  if (z < 30.0) return std::log(normal_above(z));
-  return -0.5 * z * z - std::log(z * std::sqrt(2.0 * 3.14159265358979323846));
-}
 
 using Random = std::mt19937_64;
 
@@ -61,66 +44,42 @@ double draw_above(double z, Random& random) {
   }
 }
 
-template <std::size_t N>
-std::size_t choose(const std::array<double, N>& weight, Random& random) {
-  double total = 0.0;
-  for (const double w : weight) total += w;
-  double left = total * uniform(random);
-  for (std::size_t k = 0; k + 1 < N; ++k) {
-    left -= weight[k];
+std::size_t choose(const ByScatter& chances, Random& random) {
+  double left = uniform(random);
+  for (std::size_t k = 0; k + 1 < kScatters; ++k) {
+    left -= chances[k];
     if (left < 0.0) return k;
   }
-  return N - 1;
+  return kScatters - 1;
 }
 
-// What is believed of a phase: for each scatter how likely it is, and the chances of each mean.
-struct Belief {
-  std::array<double, kScatters> own{};  // logarithm of the likelihood
-  std::array<std::array<double, kMeans>, kScatters> mean{}, chance{};
-
-  Belief(const LeftPhase& phase, const LeftPhase::Ended& ended) {
-    const double old = std::log(std::max(phase.age, kLeastAge));
-    const auto running = static_cast<double>(phase.running);
-    for (std::size_t k = 0; k < kScatters; ++k) {
-      const double s = kScatter[k], square = s * s;
-      const double precision = ended.count / square + 1.0 / phase.prior.variance;
-      const double middle =
-          (ended.count * ended.log / square + phase.prior.mean / phase.prior.variance) / precision;
-      // Those that run may be older than the others make likely.
-      const double width = 1.0 / std::sqrt(precision);
-      const double low = middle - kBelow * width;
-      const double high = std::max(middle + kAbove * width, running > 0.0 ? old + 3.0 * s : low);
-      double best = -kInfinity;
-      for (std::size_t i = 0; i < kMeans; ++i) {
-        const double m = low + (high - low) * static_cast<double>(i) / (kMeans - 1);
-        const double apart = m - ended.log, off = m - phase.prior.mean;
-        double log = -0.5 * off * off / phase.prior.variance;
-        if (ended.count > 0.0) {
-          log -= ended.count * std::log(s) +
-                 0.5 * (ended.square + ended.count * apart * apart) / square;
-        }
-        if (running > 0.0) log += running * log_above((old - m) / s);
-        mean[k][i] = m;
-        chance[k][i] = log;
-        best = std::max(best, log);
-      }
-      double total = 0.0;
-      for (double& log : chance[k]) {
-        log = std::exp(log - best);
-        total += log;
-      }
-      own[k] = best + std::log(total * (high - low) / (kMeans - 1));
-    }
-  }
-};
-
-// Chances, of logarithms.
-std::array<double, kScatters> chances(std::array<double, kScatters> log) {
+// Chances that add up to 1, of logarithms, each times one of `first`.
+ByScatter chances(ByScatter log, const ByScatter& first) {
   const double most = *std::max_element(log.begin(), log.end());
   double total = 0.0;
-  for (double& one : log) total += one = std::exp(one - most);
+  for (std::size_t k = 0; k < kScatters; ++k) total += log[k] = first[k] * std::exp(log[k] - most);
   for (double& one : log) one /= total;
   return log;
+}
+
+// How likely each scatter of a phase is: half by what all phases show, half by what it shows, too.
+std::vector<ByScatter> scatters(std::span<const LeftPhase> phases) {
+  ByScatter all{};
+  for (const LeftPhase& phase : phases) {
+    // One task that ended says nothing of how others differ.
+    for (std::size_t k = 0; k < kScatters && phase.shown >= 2.0; ++k) all[k] += phase.log[k];
+  }
+  const ByScatter common = chances(all, kLikely);
+  std::vector<ByScatter> found;
+  for (const LeftPhase& phase : phases) {
+    ByScatter& both = found.emplace_back(chances(phase.log, kLikely));
+    double sum = 0.0;
+    for (std::size_t k = 0; k < kScatters; ++k) sum += both[k] *= common[k];
+    for (std::size_t k = 0; k < kScatters; ++k) {
+      both[k] = 0.5 * common[k] + (sum > 0.0 ? 0.5 * both[k] / sum : 0.5 * common[k]);
+    }
+  }
+  return found;
 }
 
 // One draw: all tasks that are left run.
@@ -287,79 +246,6 @@ double quantile(std::span<double> sorted, double part) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-// What is believed of all phases, two a job.
-class Beliefs {
- public:
-  explicit Beliefs(std::span<const LeftPhase> phases)
-      : phases_(phases), of_(phases.size(), kNobody), late_(of_), scatter_(phases.size()) {
-    std::array<double, kScatters> all{};
-    for (std::size_t k = 0; k < kScatters; ++k) all[k] = std::log(kLikely[k]);
-    for (std::size_t row = 0; row < phases.size(); ++row) {
-      const double shown = phases[row].all.count + static_cast<double>(phases[row].running);
-      if (shown == 0.0) continue;
-      of_[row] = own_.size();
-      own_.emplace_back(phases[row], phases[row].all);
-      // One task that ended says nothing of how others differ.
-      if (shown < 2.0) continue;
-      for (std::size_t k = 0; k < kScatters; ++k) all[k] += own_.back().own[k];
-    }
-    const std::array<double, kScatters> common = chances(all);
-    for (std::size_t row = 0; row < phases.size(); ++row) scatter_[row] = scatter(row, common);
-    for (std::size_t row = 0; row < phases.size(); ++row) {
-      if (phases[row].late.count == 0.0) continue;
-      late_[row] = own_.size();
-      own_.emplace_back(phases[row], phases[row].late);
-    }
-  }
-  // How likely it is that times have changed, so that the last tasks say more than all.
-  double changed(std::size_t row) const {
-    return late_[row] == kNobody ? 0.0 : phases_[row].changed;
-  }
-  // The same as below by the last tasks alone.
-  std::pair<std::size_t, double> draw_late(std::size_t row, Random& random) const {
-    const Belief& own = own_[late_[row]];
-    std::array<double, kScatters> scatter = own.own;
-    for (std::size_t k = 0; k < kScatters; ++k) scatter[k] += std::log(kLikely[k]);
-    const std::size_t k = choose(chances(scatter), random);
-    return {k, own.mean[k][choose(own.chance[k], random)]};
-  }
-  // A scatter by its number, and the middle of the logarithms of its tasks.
-  std::pair<std::size_t, double> draw(std::size_t row, Random& random,
-                                      std::normal_distribution<double>& normal) const {
-    const std::size_t k = choose(scatter_[row], random);
-    if (of_[row] == kNobody) {
-      const LogMean& prior = phases_[row].prior;
-      return {k, prior.mean + std::sqrt(prior.variance) * normal(random)};
-    }
-    const Belief& own = own_[of_[row]];
-    return {k, own.mean[k][choose(own.chance[k], random)]};
-  }
-
- private:
-  // Of phases that have shown nothing: the prior is all that is known.
-  static constexpr auto kNobody = static_cast<std::size_t>(-1);
-
-  // How likely each scatter is: half by what all phases show, half by what this one shows, too.
-  std::array<double, kScatters> scatter(std::size_t row,
-                                        const std::array<double, kScatters>& common) const {
-    std::array<double, kScatters> own{}, found{};
-    if (of_[row] != kNobody) own = own_[of_[row]].own;
-    for (std::size_t k = 0; k < kScatters; ++k) own[k] += std::log(kLikely[k]);
-    own = chances(own);
-    double both = 0.0;
-    for (std::size_t k = 0; k < kScatters; ++k) both += own[k] * common[k];
-    for (std::size_t k = 0; k < kScatters; ++k) {
-      found[k] = 0.5 * common[k] + (both > 0.0 ? 0.5 * own[k] * common[k] / both : 0.0);
-    }
-    return found;
-  }
-
-  std::span<const LeftPhase> phases_;
-  std::vector<Belief> own_;
-  std::vector<std::size_t> of_, late_;
-  std::vector<std::array<double, kScatters>> scatter_;
-};
-
 // What tasks of a phase take in one draw.
 struct Taken {
   double middle = 0.0, deviation = 0.0, jump = 0.0;  // of the logarithms
@@ -388,13 +274,15 @@ struct Taken {
 
 }  // namespace
 
+double scatter_at(std::size_t k) { return kScatter[k]; }
+
 std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const EndsRequest& request) {
   const std::size_t n = jobs.size();
   std::vector<ExpectedEnd> found(n);
   if (n == 0) return found;
   std::vector<LeftPhase> phases;
   for (const LeftJob& job : jobs) phases.insert(phases.end(), job.phases, job.phases + 2);
-  const Beliefs beliefs(phases);
+  const std::vector<ByScatter> likely = scatters(phases);
   Random random(request.seed);
   Run run(jobs, request);
   const auto draws = static_cast<std::size_t>(request.draws);
@@ -407,11 +295,11 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
     for (std::size_t row = 0; row < 2 * n; ++row) {
       if (phases[row].waiting + phases[row].running == 0) continue;
       std::normal_distribution<double> normal;  // makes two numbers at once
-      const bool late = uniform(random) < beliefs.changed(row);
+      const LeftPhase& phase = phases[row];
+      const std::size_t k = choose(likely[row], random);
       const bool changes = uniform(random) < request.jump;
-      const auto [k, middle] =
-          late ? beliefs.draw_late(row, random) : beliefs.draw(row, random, normal);
-      taken[row].middle = k == 0 ? middle + kMiddlesApart * normal(random) : middle;
+      const LogMean& mean = phase.mean[k];
+      taken[row].middle = mean.mean + std::sqrt(mean.variance) * normal(random);
       taken[row].deviation = kScatter[k];
       taken[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
     }

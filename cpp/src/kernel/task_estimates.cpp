@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "malleable/kernel/log_times.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -17,26 +17,22 @@ namespace malleable {
 namespace {
 
 // Before anything has finished: a user is taken to be right within a factor of e^0.5 either way,
-// phases to differ by e, tasks of a phase by a fifth. Each counts as kPhases phases. What is
-// supposed of a user counts as so many statements.
-constexpr double kSaidVariance = 0.25, kBetween = 1.0, kWithin = 0.04;
+// phases to differ by e, tasks of a phase by a fifth, runs of a group by a third. Each counts as
+// kPhases phases. What is supposed of a user counts as so many statements.
+constexpr double kSaidVariance = 0.25, kBetween = 1.0, kWithin = 0.04, kGroupVariance = 0.1;
 constexpr double kStatements = 1.0;
 // A mean is larger the less sure its logarithm is; a variance beyond this says nothing at all.
 constexpr double kDoubt = 1.0;
 // The default is right within e^4: one phase that is seen says more.
 constexpr double kDefaultVariance = 16.0;
-// What is known of times before they change, or after, if it is as good as certain which.
-constexpr double kCertain = 0.999;
-// Times after a change are those before it times e to the root of that.
-constexpr double kChangeVariance = 4.0;
-// A line that has seen little is close to "as said".
-constexpr double kSlopeVariance = 1.0;
-// A phase's tasks are looked at after so many, and then after so much more.
-constexpr std::size_t kFirstLook = 4;
+// The last runs of a group. Before any have shown whether runs follow those, one step of 1 has not.
+constexpr double kLatest = 3.0, kUnfollowed = 1.0;
+// A group is clearly off if its mean is so many of its standard deviations away.
+constexpr double kClearly = 2.0;
+// A phase's tasks are looked at again when they are so many times more.
 constexpr double kNextLook = 1.5;
-constexpr auto kNeverLook = std::numeric_limits<std::uint32_t>::max();
-// The square of how far errors go together with x.
-constexpr double kTogether = 0.25;
+// A sum over more phases than there can be.
+constexpr double kMostOfHistory = 1e18;
 
 // The normal density over the part above z.
 double hazard(double z) {
@@ -45,147 +41,130 @@ double hazard(double z) {
   return density / normal_above(z);
 }
 
+// A number of a history; std::invalid_argument if it is below 0 and may not be (`any`).
+double checked(double number, bool any) {
+  if (std::isfinite(number) && std::fabs(number) <= kMostOfHistory && (any || number >= 0.0)) {
+    return number;
+  }
+  throw std::invalid_argument("history: " + std::to_string(number) + " is no such number");
+}
+
+std::size_t rows_of(const std::vector<double>& numbers, std::size_t each, const char* what) {
+  if (numbers.size() % each == 0) return numbers.size() / each;
+  throw std::invalid_argument(std::string("history: ") + what + " has " + std::to_string(each) +
+                              " numbers");
+}
+
 }  // namespace
 
 TaskEstimates::TaskEstimates(double seconds, SpeedupPrior prior)
     : default_(log_of_task(seconds)), belief_(prior) {
-  for (auto* errors : {errors_, open_errors_}) {
-    for (const Phase p : {kMap, kReduce}) errors[p].of.resize(1);  // later events allocate nothing
-  }
-  fit_speedup();
+  for (const Phase p : {kMap, kReduce}) errors_[p].of.resize(1);  // later events allocate nothing
+  look_at_speedups();
 }
 
-void TaskEstimates::Plane::add(double said, double beside, double seconds) {
-  n += 1.0;
-  u += said;
-  x += beside;
-  y += seconds;
-  uu += said * said;
-  ux += said * beside;
-  xx += beside * beside;
-  uy += said * seconds;
-  xy += beside * seconds;
-  yy += seconds * seconds;
-}
-
-// A ridge towards "as said, and p as supposed", worth kPhases phases; what is left of the variance
-// is drawn towards the user's.
-TaskEstimates::Plane::Fit TaskEstimates::Plane::fit() const {
-  const double m = n + kPhases;
-  Fit f{
-      n > 0.0 ? u / n : 0.0, n > 0.0 ? x / n : 0.0, n > 0.0 ? y / n : 0.0, 1.0, 0.0, 0.0, 0.0, 0.0};
-  const double ridge = kPhases * kSlopeVariance, slope = 1.0 - kSpeedup;
-  const double suu = std::max(0.0, uu - n * f.u * f.u), sxx = std::max(0.0, xx - n * f.x * f.x);
-  const double sux = ux - n * f.u * f.x, suy = uy - n * f.u * f.y, sxy = xy - n * f.x * f.y;
-  const double a = suu + ridge, c = sxx + ridge, det = std::max(kTiny, a * c - sux * sux);
-  const double p = suy + ridge, q = sxy + ridge * slope;
-  f.said = (p * c - q * sux) / det;
-  f.beside = (q * a - p * sux) / det;
-  const double syy = std::max(0.0, yy - n * f.y * f.y);
-  const double left = syy - 2.0 * f.said * suy - 2.0 * f.beside * sxy + f.said * f.said * suu +
-                      2.0 * f.said * f.beside * sux + f.beside * f.beside * sxx;
-  f.left = (std::max(0.0, left) + kPhases * kSaidVariance) / m;
-  f.said_variance = f.left * c / det;
-  f.beside_variance = f.left * a / det;
-  return f;
-}
-
-double TaskEstimates::Runs::add(double value, double most) {
+void TaskEstimates::Logs::add(double value, double most) {
   if (n >= most) {
     square *= (most - 1.0) / n;
     n = most - 1.0;
   }
-  n += 1.0;
-  const double off = value - mean;
-  mean += off / n;
-  const double more = off * (value - mean);
-  square += more;
-  return more;
+  *this = with({1.0, value, 0.0});
 }
 
-void TaskEstimates::Runs::add(const Runs& more) {
-  if (more.n == 0.0) return;
-  const double both = n + more.n, apart = more.mean - mean;
-  square += more.square + apart * apart * n * more.n / both;
-  mean += apart * more.n / both;
-  n = both;
+TaskEstimates::Logs TaskEstimates::Logs::with(const Logs& more, double sign) const {
+  const double both = n + sign * more.n;
+  if (!(both > 0.5)) return {};  // not what rounding left
+  const double apart = more.mean - mean;
+  return {both, mean + sign * apart * more.n / both,
+          std::max(0.0, square + sign * (more.square + apart * apart * n * more.n / both))};
 }
 
-void TaskEstimates::Runs::remove(const Runs& part) {
-  if (part.n == 0.0) return;
-  const double rest = n - part.n;
-  if (!(rest > 0.5)) {
-    *this = {};
-    return;
-  }
-  const double left = mean + (mean - part.mean) * part.n / rest, apart = part.mean - left;
-  square = std::max(0.0, square - part.square - apart * apart * rest * part.n / n);
-  mean = left;
-  n = rest;
+TaskEstimates::Two& TaskEstimates::Table::row(std::int64_t row) {
+  const auto place = static_cast<std::size_t>(row);
+  if (of.size() <= place) of.resize(place + 1);
+  return of[place];
+}
+
+void TaskEstimates::Table::open(std::int64_t row, double value, bool more) {
+  const auto change = [&](Logs& logs) { logs = logs.with({1.0, value, 0.0}, more ? 1.0 : -1.0); };
+  change(all.open);
+  if (row >= 0) change(this->row(row).open);
+}
+
+double TaskEstimates::Groups::between_runs() const {
+  return std::max(kLeastVariance, (within + kPhases * kGroupVariance) / (freedom + kPhases));
 }
 
 // A phase of which nothing is known: as all others are, and as the default has it until they tell.
 LogMean TaskEstimates::everybody(Phase p) const {
-  Runs all = group_[p].all;
-  all.add(open_[p].all);
+  const Logs all = group_[p].all.both();
   const double scatter = (all.square + kPhases * kBetween) / (all.n + kPhases);
   const double told = scatter / kDefaultVariance;  // phases that the default counts for
   const double mean = (all.n * all.mean + told * (default_ - 0.5 * kDoubt)) / (all.n + told);
   return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + told)))};
 }
 
-void TaskEstimates::Errors::add(std::size_t user, double value) {
-  if (of.size() <= user) of.resize(user + 1);
-  of[user].add(value);
-  all.add(value);
+double TaskEstimates::Groups::step(std::int64_t row, const Logs& own) const {
+  const auto place = static_cast<std::size_t>(row);
+  if (place >= latest.size() || latest[place].n == 0.0) return 0.0;
+  return latest[place].with(of[place].open).mean - own.mean;
 }
 
-void TaskEstimates::Errors::clear() {
-  for (Runs& own : of) own = {};
-  all = {};
+double TaskEstimates::Groups::expected(std::int64_t row, const Logs& own) const {
+  return own.mean + std::clamp(moves / (steps + kUnfollowed), 0.0, 1.0) * step(row, own);
+}
+
+// What runs after others do shows how far they follow them.
+void TaskEstimates::Groups::learn(std::int64_t row, double value) {
+  Logs& own = this->row(row).done;
+  if (latest.size() < of.size()) latest.resize(of.size());
+  Logs& last = latest[static_cast<std::size_t>(row)];
+  if (own.n > 0.0) {
+    const double step = last.mean - own.mean,
+                 part = std::clamp(moves / (steps + kUnfollowed), 0.0, 1.0);
+    const double off = value - own.mean - part * step;
+    within += off * off * own.n / (own.n + 1.0);
+    freedom += 1.0;
+    steps += step * step;
+    moves += step * (value - own.mean);
+  }
+  own.add(value);
+  last.add(value, kLatest);
+}
+
+// A group's own runs, drawn towards all by how much more groups differ than their runs.
+LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
+  const LogMean all = everybody(p);
+  const Groups& groups = group_[p];
+  const Logs own = groups.both(group);
+  if (!(own.n > 0.5)) return all;
+  const double within = groups.between_runs();
+  const LogMean known{groups.expected(group, own), within / own.n};
+  // What is between groups: the own mean knows it up to within / n. A group that is clearly farther
+  // from the others than groups are speaks for itself (Efron and Morris 1972).
+  const double apart = known.mean - all.mean;
+  const double between = std::max({kLeastVariance, all.variance - within,
+                                   apart * apart - kClearly * kClearly * known.variance});
+  const LogMean found = LogMean::combine({all.mean, between}, known);
+  return {found.mean, found.variance + within};
 }
 
 // What a user says, with the error that it probably has. Users err by a factor that is the same
-// each time, drawn towards 1, and by one that is not. A user is taken to be like the others until
-// the own statements tell.
+// each time, drawn towards that of the others, and by one that is not.
 LogMean TaskEstimates::from_user(Phase p, double said, std::size_t user) const {
-  Runs others = errors_[p].all, own;
-  others.add(open_errors_[p].all);
-  for (const Errors* errors : {&errors_[p], &open_errors_[p]}) {
-    if (user < errors->of.size()) own.add(errors->of[user]);
-  }
-  others.remove(own);
+  const Logs own = errors_[p].both(static_cast<std::int64_t>(user)), all = errors_[p].all.both();
+  const Logs others = all.with(own, -1.0);
   const auto unsure = [](double n) { return 1.0 + 1.0 / (n + kStatements); };
   // So much that what is said is the mean at first.
   LogMean error{-0.5 * kSaidVariance * unsure(0.0), kSaidVariance};
-  for (const Runs& seen : {others, own}) {
+  for (const Logs& seen : {others, own}) {
     const double both = seen.n + kStatements, apart = seen.mean - error.mean;
     error.variance =
         (seen.square + seen.n * kStatements / both * apart * apart + kStatements * error.variance) /
         both;
     error.mean += seen.n / both * apart;
   }
-  return {log_of_task(said) + error.mean,
-          std::max(kLeastVariance, error.variance * unsure(others.n + own.n))};
-}
-
-void TaskEstimates::show(Phase p, std::span<const Shown> phases) {
-  Open& open = open_[p];
-  std::fill(open.of.begin(), open.of.end(), TaskSums{});
-  open.all = {};
-  open.within = {};
-  open_errors_[p].clear();
-  for (const auto& [now, told, run] : phases) {
-    const double mean = now.mean + above(p);
-    if (told.said > 0.0) open_errors_[p].add(told.user, mean - log_of_task(told.said));
-    open.all.add(mean);
-    Run one, none;
-    one.log = one.level = mean;
-    one.tasks = 1.0;
-    if (run != nullptr) one = std::exchange(*run, {});
-    put_run(p, told.group, run != nullptr ? *run : none, one);
-  }
-  look_at_scatter();
+  return {log_of_task(said) + error.mean, std::max(kLeastVariance, error.variance * unsure(all.n))};
 }
 
 LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
@@ -193,35 +172,35 @@ LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
   if (told.said > 0.0) {
     const LogMean said = from_user(p, told.said, told.user);
     // The default is nothing beside what somebody said.
-    found = group_[p].all.n + open_[p].all.n > 0.0 ? LogMean::combine(found, said) : said;
+    found = group_[p].all.both().n > 0.0 ? LogMean::combine(found, said) : said;
   }
   found.mean -= above(p);
   return found;
 }
 
-LogMean TaskEstimates::posterior(Phase p, double speedup, const LogMean& prior,
-                                 const TaskSamples& seen, const RunningTasks& running) const {
-  const ChangePoint found = change(p, speedup, seen, running);
-  if (found.chance < 1.0 - kCertain) return from_own(p, speedup, prior, seen, running);
-  const LogMean before = from_own(p, speedup, prior, seen, {});
-  const LogMean late = from_own(p, speedup, {before.mean, kChangeVariance}, found.late, running);
-  if (found.chance > kCertain) return late;
-  return LogMean::either(found.chance, late, from_own(p, speedup, prior, seen, running));
-}
-
 // The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
 // its curvature says.
-LogMean TaskEstimates::from_own(Phase p, double speedup, const LogMean& prior, const TaskSums& seen,
-                                const RunningTasks& tasks) const {
+TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, const LogMean& prior,
+                                                  const TaskSamples& seen,
+                                                  const RunningTasks& tasks) const {
   const auto [running, age] = tasks;
-  const double s = scatter(p), square = s * s;
+  const double square = s * s;
   const double weight = 1.0 / prior.variance + seen.count / square;
-  const double alone = seen.y - (1.0 - speedup) * seen.x;
+  const double alone = value_at(seen.alone, speedup);
   const double mean = (prior.mean / prior.variance + alone / square) / weight;
-  if (!(running > 0.0 && age > kLeastTaskSeconds)) return {mean, 1.0 / weight};
-  const double old = std::log(age);
+  // By Laplace's method; `above` is the logarithm of the chance that those that run are so old.
+  const auto found = [&](double m, double curve, double above) -> Posterior {
+    const double off = m - prior.mean, apart = seen.count > 0.0 ? m - alone / seen.count : 0.0;
+    const double squares = seen.around().left(speedup) + seen.count * apart * apart;
+    return {{m, 1.0 / curve},
+            running * above - seen.count * std::log(s) -
+                0.5 * (squares / square + off * off / prior.variance + std::log(curve))};
+  };
+  const double old = log_of_task(age);
   // Too young to say anything.
-  if (old - mean < -5.0 * s) return {mean, 1.0 / weight};
+  if (!(running > 0.0 && age > kLeastTaskSeconds) || old - mean < -5.0 * s) {
+    return found(mean, weight, 0.0);
+  }
   double m = mean, curve = weight, z = (old - m) / s, h = hazard(z);
   // The slope falls; it is at least 0 at `low` and at most 0 at `high`.
   double low = mean, high = mean + running * h / s / weight;
@@ -237,7 +216,7 @@ LogMean TaskEstimates::from_own(Phase p, double speedup, const LogMean& prior, c
     z = (old - m) / s;
     h = hazard(z);
   }
-  return {m, 1.0 / curve};
+  return found(m, curve, std::log(normal_above(std::min((old - m) / s, 37.0))));
 }
 
 double TaskEstimates::seconds(Phase p, const LogMean& of) const {
@@ -245,177 +224,171 @@ double TaskEstimates::seconds(Phase p, const LogMean& of) const {
   return std::exp(std::min(of.mean + 0.5 * (s * s + std::min(of.variance, kDoubt)), 50.0));
 }
 
-void TaskEstimates::Within::add(const Within& more, double sign) {
-  xx += sign * more.xx;
-  xy += sign * more.xy;
-  yy += sign * more.yy;
-  freedom += sign * more.freedom;
-}
-
-// What tasks say of the scatter within phases: around their level, or around both if times changed.
-TaskEstimates::Within TaskEstimates::around_levels(double of_group, const TaskSamples& seen,
-                                                   const ChangePoint& change) const {
-  // Sums are those of tasks whose p is that of all: the rest of the own one is taken out here.
-  const double rest = of_group - speedup_;
-  Within found;
-  const auto see = [&](const TaskSums& of) {
-    if (!(of.count > 1.0)) return;
-    const double xy = of.xy - of.x * of.y / of.count;
-    const double xx = std::max(0.0, of.xx - of.x * of.x / of.count);
-    const double yy = std::max(0.0, of.yy - of.y * of.y / of.count);
-    found.add(
-        {xx, xy + rest * xx, std::max(0.0, yy + rest * (2.0 * xy + rest * xx)), of.count - 1.0});
-  };
-  if (seen.together) return found;
-  if (!change.likely()) {
-    see(seen);
-    return found;
+void TaskEstimates::show(Phase p, Shown& shown, const Stated& told, const LogMean& now) {
+  hide(p, shown);
+  shown = {true, told, now.mean + above(p)};
+  group_[p].open(told.group, shown.log, true);
+  if (told.said > 0.0) {
+    errors_[p].open(static_cast<std::int64_t>(told.user), shown.log - log_of_task(told.said), true);
   }
-  TaskSums before = seen;
-  before.remove(change.late);
-  // Some of them may belong to the other level.
-  before.y = before.c;
-  before.xy = before.xc;
-  before.yy = before.cc;
-  see(before);
-  see(change.late);
-  return found;
 }
 
-bool TaskEstimates::learn(Phase p, const Stated& told, TaskSamples& seen, double tasks) {
-  now_ = std::max(now_, seen.until);
-  const double beside = seen.x / seen.count, mean = log_of_task(seen.seconds / seen.count);
-  if (told.said > 0.0) plane_[p].add(log_of_task(told.said), beside, mean);
-  close(seen, told.group);
-  belief_.ended(told.group);
-  fit_speedup();
-  const double of_group = speedup(told.group);
-  const ChangePoint found = change(p, of_group, seen, {});
-  within_[p].add(around_levels(of_group, seen, found));
-  look_at_scatter();
+void TaskEstimates::hide(Phase p, Shown& shown) {
+  if (!std::exchange(shown.is, false)) return;
+  const Stated& told = shown.told;
+  group_[p].open(told.group, shown.log, false);
+  if (told.said > 0.0) {
+    errors_[p].open(static_cast<std::int64_t>(told.user), shown.log - log_of_task(told.said),
+                    false);
+  }
+}
+
+void TaskEstimates::learn(Phase p, const Stated& told, TaskSamples& seen, double tasks) {
+  close(p, seen, told.group);
+  within_[p].add(seen.around());
+  look_at_speedups();
+  const double mean = seen.seconds / seen.count;
   // As if they had run alone.
-  const double log = mean - (1.0 - of_group) * beside;
-  if (told.said > 0.0) errors_[p].add(told.user, log - log_of_task(told.said));
-  group_[p].all.add(log);
-  counts_[p][work_class(tasks * seen.seconds / seen.count)] += 1.0;
-  if (told.group < 0) return false;
-  const bool before = group_change(p, told.group).likely();
-  // Tasks before a change and tasks since then are like two runs, one after the other. If the phase
-  // began like the runs before, its program has changed; if not, its phases may all go like that.
-  const auto add = [&](const TaskSums& part, double ended) {
-    const double slower = (1.0 - of_group) * part.x / part.count;
-    Run run{.log = log_of_task(part.seconds / part.count) - slower,
-            .level = part.level(1.0 - of_group),
-            .tasks = part.count,
-            .began = part.mean_begin(),
-            .ended = ended,
-            .within = {}};
-    add_run(p, told.group, run);
-    return run.sums();
-  };
-  if (found.chance > kSure) {
-    TaskSums first = seen;
-    first.remove(found.late);
-    const Runs own = group(p, told.group).runs;
-    const double level = first.level(1.0 - of_group);
-    const double apart = found.late.level(1.0 - of_group) - level;
-    const bool as_before = own.n == 0.0 || std::fabs(own.mean - level) < 0.5 * std::fabs(apart);
-    add(first, found.late.mean_begin());
-    const TaskSums late = add(found.late, seen.until);
-    if (as_before) {
-      Group& runs = group(p, told.group);
-      runs.keep(late);
-      runs.latest.clear();
-      runs.latest.add(late, seen.until);
-    }
-  } else {
-    add(seen, seen.until);
+  const double slowed = seen.mean_alone(1.0) - seen.mean_alone(speedup(told.group));
+  const double log = log_of_task(mean) - slowed;
+  if (told.said > 0.0) {
+    const double error = log - log_of_task(told.said);
+    errors_[p].all.done.add(error);
+    errors_[p].row(static_cast<std::int64_t>(told.user)).done.add(error);
   }
-  return !before && group_change(p, told.group).likely();
+  counts_[p][work_class(tasks * mean)] += 1.0;
+  Groups& groups = group_[p];
+  groups.all.done.add(log);
+  if (told.group >= 0) groups.learn(told.group, log);
 }
 
-double TaskEstimates::changing() const {
-  const ModelCurves& phases = belief_.weights();
-  double found = 0.0;
-  for (std::size_t g = 0; g < kSpeedups; ++g) {
-    double all = 0.0;
-    for (const SpeedupCurve& of : phases) all += of[g];
-    if (all > 0.0) found += speedups()[g] * (1.0 - phases[0][g] / all);
-  }
-  return found;
-}
-
-bool TaskEstimates::look_at_speedup(TaskSamples& seen, std::int64_t group) {
-  if (seen.ended.size() < std::max<std::size_t>(seen.look, kFirstLook)) return false;
-  if (seen.look == 0 && !belief_.looks(group)) {
-    seen.look = kNeverLook;
-    return false;
-  }
-  const ModelCurves curves = speedup_likelihood(seen.ended);
-  if (seen.ended.size() < kSpeedupTasks) {
-    belief_.say(curves, seen.said, group);
-    seen.look = static_cast<std::uint32_t>(kNextLook * static_cast<double>(seen.ended.size()));
-  } else {
-    belief_.close(curves, static_cast<double>(seen.ended.size()), seen.said, group);
-    seen.ended.clear();
-    seen.look = 0;
-  }
-  fit_speedup();
+bool TaskEstimates::look_at_speedup(Phase p, TaskSamples& seen, std::int64_t group) {
+  if (seen.count < seen.look) return false;
+  seen.look = kNextLook * seen.count;
+  tell_speedup(p, seen, group, 0.0);
   return true;
 }
 
-void TaskEstimates::close(TaskSamples& seen, std::int64_t group) {
-  const bool looked = seen.look == 0 ? belief_.looks(group) : seen.look != kNeverLook;
-  if (looked && seen.ended.size() > 1) {
-    const auto tasks = static_cast<double>(seen.ended.size());
-    belief_.close(speedup_likelihood(seen.ended), tasks, seen.said, group);
+void TaskEstimates::tell_speedup(Phase p, TaskSamples& seen, std::int64_t group, double tasks) {
+  SpeedupCurve variances;
+  const double left = within_[p].left(speedup_) + kTiny, square = scatter_[p] * scatter_[p];
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    variances[g] = square * (within_[p].left(speedup_at(g)) + kTiny) / left;
   }
-  seen.ended.clear();
+  const SpeedupCurve now = seen.says(variances);
+  seen.said.resize(kSpeedups, 0.0);
+  SpeedupCurve more;
+  for (std::size_t g = 0; g < kSpeedups; ++g)
+    more[g] = now[g] - std::exchange(seen.said[g], now[g]);
+  belief_.say(group, more, tasks);
+  look_at_speedups();
 }
 
-// Phases of longer tasks may be those of many. What is not explained may go together with how many
-// ran, and is taken to by half.
-SpeedupCurve TaskEstimates::between_phases() const {
-  SpeedupCurve found{};
-  for (const Plane& plane : plane_) {
-    if (plane.n == 0.0) continue;
-    const Plane::Fit f = plane.fit();
-    // Without the ridge.
-    const double ridge = kPhases * kSlopeVariance, all = f.left / f.beside_variance;
-    const double own = all - ridge;
-    if (!(own > kTiny * all)) continue;
-    const double slope = (f.beside * all - ridge * (1.0 - kSpeedup)) / own;
-    const double variance = f.left / own * (1.0 + kTogether * plane.n);
-    for (std::size_t g = 0; g < kSpeedups; ++g) {
-      const double off = 1.0 - speedup_at(g) - slope;
-      found[g] -= 0.5 * off * off / variance;
+void TaskEstimates::close(Phase p, TaskSamples& seen, std::int64_t group) {
+  const double tasks = seen.around().freedom;
+  if (tasks > 0.0) tell_speedup(p, seen, group, tasks);
+}
+
+void TaskEstimates::look_at_speedups() {
+  speedup_ = mean_speedup(belief_.chances());
+  for (const Phase p : {kMap, kReduce}) {
+    const double left = within_[p].left(speedup_) + kPhases * kWithin;
+    scatter_[p] = std::sqrt(std::max(kLeastVariance, left / (within_[p].freedom + kPhases)));
+  }
+}
+
+template <typename Self, typename See>
+void TaskEstimates::each(Self& self, const See& see) {
+  const auto see_logs = [&](auto& logs) {
+    see(logs.n, false);
+    see(logs.mean, true);
+    see(logs.square, false);
+  };
+  for (auto& groups : self.group_) {
+    see_logs(groups.all.done);
+    see(groups.steps, false);
+    see(groups.moves, true);
+    see(groups.within, false);
+    see(groups.freedom, false);
+  }
+  for (auto& errors : self.errors_) see_logs(errors.all.done);
+  for (auto& around : self.within_) {
+    for (auto& product : around.products) see(product, true);
+    see(around.freedom, false);
+  }
+  for (auto& counts : self.counts_) {
+    for (auto& count : counts) see(count, false);
+  }
+}
+
+TaskEstimates::History TaskEstimates::history() const {
+  History found;
+  each(*this, [&](double number, bool) { found.common.push_back(number); });
+  const auto say = [](const SpeedupPosterior::Said& own, std::vector<double>& numbers) {
+    numbers.push_back(own.told);
+    numbers.insert(numbers.end(), own.logs.begin(), own.logs.end());
+  };
+  say(belief_.programs() > 0 ? belief_.of(0) : SpeedupPosterior::Said{}, found.common);
+  for (std::size_t row = 1; row < belief_.programs(); ++row) say(belief_.of(row), found.speedups);
+  for (const Phase p : {kMap, kReduce}) {
+    for (std::size_t row = 0; row < group_[p].latest.size(); ++row) {
+      const Logs& own = group_[p].of[row].done;
+      found.runs[p].insert(found.runs[p].end(), {own.n, own.mean, group_[p].latest[row].mean});
+    }
+    for (const Two& own : errors_[p].of) {
+      found.errors[p].insert(found.errors[p].end(), {own.done.n, own.done.mean, own.done.square});
     }
   }
   return found;
 }
 
-void TaskEstimates::fit_speedup() {
-  belief_.believe(between_phases());
-  look_at_speedups();
-}
-
-void TaskEstimates::look_at_speedups() {
-  speedup_ = mean_speedup(speedups());
-  alike_speedup_ = mean_speedup(belief_.chances_if_alike());
-  alike_variance_ = speedup_variance(belief_.chances_if_alike());
-  look_at_scatter();
-}
-
-double TaskEstimates::scatter_now(Phase p) const {
-  Within w = within_[p];
-  w.add(open_[p].within);
-  const double slope = 1.0 - speedup();
-  const double left = std::max(0.0, w.yy - 2.0 * slope * w.xy + slope * slope * w.xx);
-  return std::sqrt(std::max(kLeastVariance, (left + kPhases * kWithin) / (w.freedom + kPhases)));
-}
-
-void TaskEstimates::look_at_scatter() {
-  for (const Phase p : {kMap, kReduce}) scatter_[p] = scatter_now(p);
+void TaskEstimates::recall(const History& history) {
+  constexpr std::size_t kOfSpeedup = 1 + kSpeedups;
+  TaskEstimates read(*this);
+  std::size_t sums = 0;
+  each(read, [&](double&, bool) { ++sums; });
+  if (history.common.size() != sums + kOfSpeedup) {
+    throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
+                                " numbers, expected " + std::to_string(sums + kOfSpeedup));
+  }
+  auto next = history.common.begin();
+  each(read, [&](double& number, bool any) { number = checked(*next++, any); });
+  std::vector<SpeedupPosterior::Said> said;
+  const auto hear = [&](auto numbers) {
+    SpeedupPosterior::Said& own = said.emplace_back();
+    own.told = checked(*numbers++, false);
+    for (double& log : own.logs) log = checked(*numbers++, true);
+  };
+  hear(next);
+  const std::size_t programs = rows_of(history.speedups, kOfSpeedup, "a program's speedup");
+  for (std::size_t row = 0; row < programs; ++row) {
+    hear(history.speedups.begin() + static_cast<std::ptrdiff_t>(row * kOfSpeedup));
+  }
+  read.belief_.recall(said);
+  const auto rows = [](const std::vector<double>& numbers, const char* what, bool any) {
+    std::vector<Logs> found(rows_of(numbers, 3, what));
+    for (std::size_t row = 0; row < found.size(); ++row) {
+      found[row] = {checked(numbers[3 * row], false), checked(numbers[3 * row + 1], true),
+                    checked(numbers[3 * row + 2], any)};
+    }
+    return found;
+  };
+  for (const Phase p : {kMap, kReduce}) {
+    Groups& groups = read.group_[p];
+    groups.of.clear();
+    groups.latest.clear();
+    for (const auto& [n, mean, last] : rows(history.runs[p], "a program", true)) {
+      groups.of.push_back({{n, mean, 0.0}, {}});
+      groups.latest.push_back({std::min(n, kLatest), last, 0.0});
+    }
+    read.errors_[p].of.clear();
+    for (const Logs& own : rows(history.errors[p], "a user", false)) {
+      read.errors_[p].of.push_back({own, {}});
+    }
+    if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);
+  }
+  read.look_at_speedups();
+  *this = std::move(read);
 }
 
 }  // namespace malleable

@@ -1,169 +1,166 @@
 #include "malleable/kernel/task_samples.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <vector>
+#include <numeric>
+#include <tuple>
 
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-// s^-.25, s^-.5, s^-.75.
-std::array<double, 3> powers(double log) {
+// What other phases show of the scatter counts as so many tasks.
+constexpr double kKnown = 2.0;
+
+// What one of so many tasks does in a second.
+ByExponent rates(double log) {
   const double root = std::exp(-0.25 * log);
-  return {root, root * root, root * root * root};
+  return {1.0, root, root * root, root * root * root};
+}
+
+// Calls see(product, first, second) for all pairs.
+template <typename Products, typename See>
+void each_pair(Products& products, const See& see) {
+  auto product = products.begin();
+  for (std::size_t a = 0; a < std::tuple_size_v<ByExponent>; ++a) {
+    for (std::size_t b = a; b < std::tuple_size_v<ByExponent>; ++b) see(*product++, a, b);
+  }
 }
 
 }  // namespace
 
+// Lagrange's polynomials through q = 0, 1, 2, 3.
+ByExponent weights_at(double speedup) {
+  const double q = 4.0 * (1.0 - speedup), a = q - 1.0, b = q - 2.0, c = q - 3.0;
+  return {-a * b * c / 6.0, q * b * c / 2.0, -q * a * c / 2.0, q * a * b / 6.0};
+}
+
+double value_at(const ByExponent& logs, double speedup) {
+  const ByExponent weights = weights_at(speedup);
+  return std::inner_product(logs.begin(), logs.end(), weights.begin(), 0.0);
+}
+
+ByExponent RunningOverTime::until(const Step& step, double time) {
+  ByExponent found = rates(step.log);
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    found[k] = step.done[k] + found[k] * (time - step.time);
+  }
+  return found;
+}
+
 void RunningOverTime::add(double now, double log) {
-  if (empty()) {
-    make_room();
-    of_[0] = now;
-    std::fill_n(level(0), kIntegrals, 0.0);
-    level(0)[kLog] = log;
-    ++count_;
+  if (steps_.empty()) {
+    steps_.reserve(kMost);  // at once: later events allocate nothing
+    steps_.push_back({now, log, {}});
     return;
   }
-  if (of_[count_ - 1] >= now) {
-    level(count_ - 1)[kLog] = log;
+  Step& last = steps_.back();
+  if (last.time >= now) {
+    last.log = log;
     return;
   }
-  if (level(count_ - 1)[kLog] == log) return;
-  const std::array<double, kIntegrals> sums = integrals(now);
-  make_room();
-  of_[count_] = now;
-  std::copy(sums.begin(), sums.end(), level(count_));
-  level(count_)[kLog] = log;
-  ++count_;
+  if (last.log == log) return;
+  const Step next{now, log, until(last, now)};
+  if (steps_.size() == kMost) steps_.erase(steps_.begin(), steps_.begin() + kMost / 2);
+  steps_.push_back(next);
 }
 
-// For one step more.
-void RunningOverTime::make_room() {
-  if (of_.empty()) of_.resize((1 + kLevel) * kMost);  // at once: later events allocate nothing
-  if (count_ < kMost) return;
-  constexpr std::size_t kHalf = kMost / 2;
-  std::copy_n(of_.begin() + kHalf, kHalf, of_.begin());
-  std::copy_n(level(kHalf), kLevel * kHalf, level(0));
-  count_ = kHalf;
+const RunningOverTime::Step& RunningOverTime::step_at(double time) const {
+  const auto after = std::upper_bound(steps_.begin() + 1, steps_.end(), time,
+                                      [](double at, const Step& step) { return at < step.time; });
+  return *(after - 1);
 }
 
-// The last one up to then, or the first.
-std::size_t RunningOverTime::step_at(double time) const {
-  // Mostly among the last steps: from the end on, by doubling.
-  std::size_t after = count_, step = 1;
-  while (step < after && time < of_[after - step]) {
-    after -= step;
-    step *= 2;
+ByExponent RunningOverTime::rate(double since, double now) const {
+  ByExponent found{};
+  if (empty()) return found;
+  if (!(now - since > kLeastTaskSeconds)) {
+    found = rates(steps_.back().log);
+  } else {
+    found = until(step_at(now), now);
+    const ByExponent from = until(step_at(since), since);
+    for (std::size_t k = 0; k < found.size(); ++k) found[k] = (found[k] - from[k]) / (now - since);
   }
-  const double* const times = of_.data();
-  const double* const found =
-      std::upper_bound(times + (after - std::min(step, after)), times + after, time);
-  return found == times ? 0 : static_cast<std::size_t>(found - times) - 1;
-}
-
-std::array<double, RunningOverTime::kIntegrals> RunningOverTime::integrals(double time) const {
-  const std::size_t k = step_at(time);
-  const double* const known = level(k);
-  const double since = time - of_[k], log = known[kLog];
-  const std::array<double, 3> rates = powers(log);
-  return {known[0] + log * since, known[1] + rates[0] * since, known[2] + rates[1] * since,
-          known[3] + rates[2] * since};
-}
-
-double RunningOverTime::mean(double since, double now) const {
-  if (empty()) return 0.0;
-  // What lies before the first step is taken to be like it.
-  if (!(now > since)) return level(count_ - 1)[kLog];
-  const auto integral = [&](double time) {
-    const std::size_t k = step_at(time);
-    return level(k)[0] + level(k)[kLog] * (time - of_[k]);
-  };
-  return (integral(now) - integral(since)) / (now - since);
+  for (double& rate : found) rate = std::log(std::max(rate, kTiny));
+  found[0] = 0.0;
+  return found;
 }
 
 double RunningOverTime::before(double now) const {
   if (empty()) return 0.0;
-  const std::size_t k = step_at(now);
-  return level(k > 0 && of_[k] >= now ? k - 1 : k)[kLog];
-}
-
-EndedTask RunningOverTime::ended(double since, double now) const {
-  EndedTask task{since, before(now), {}};
-  const double log = log_of_task(now - since);
-  task.alone.fill(log);
-  if (empty()) return task;
-  if (!(now - since > kLeastTaskSeconds)) {
-    for (std::size_t k = 1; k < kIntegrals; ++k) {
-      task.alone[k] = log - 0.25 * static_cast<double>(k) * task.beside;
-    }
-    return task;
-  }
-  const auto until = integrals(now), from = integrals(since);
-  for (std::size_t k = 1; k < kIntegrals; ++k) {
-    task.alone[k] = std::log(std::max(until[k] - from[k], kTiny));
-  }
-  return task;
-}
-
-// As a list of steps.
-void RunningOverTime::state(State& s) {
-  struct Step {
-    double time = 0.0;
-    std::array<double, kLevel> level{};
-    void state(State& step) { step(time, level); }
-  };
-  std::vector<Step> steps(count_);
-  for (std::size_t k = 0; k < count_; ++k) {
-    steps[k].time = of_[k];
-    std::copy_n(level(k), kLevel, steps[k].level.begin());
-  }
-  s(steps);
-  if (!s.reading()) return;
-  forget();
-  for (const Step& step : steps) {
-    make_room();
-    of_[count_] = step.time;
-    std::copy(step.level.begin(), step.level.end(), level(count_++));
-  }
+  const Step* step = &step_at(now);
+  return step->time >= now && step != &steps_.front() ? step[-1].log : step->log;
 }
 
 void TaskSamples::running(double now, double tasks) {
-  if (ran_.empty()) {  // at once: later events allocate nothing
-    ended.reserve(kSpeedupTasks);
-    said.reserve(kSpeedups);
-    latest.reserve();
-  }
+  if (ran_.empty()) said.reserve(kSpeedups);
   ran_.add(now, tasks > 1.0 ? std::log(tasks) : 0.0);
 }
 
-void TaskSamples::finished(double tasks, double each, double now, double arrived,
-                           bool shows_speedup, double slope, double scatter) {
+void TaskSamples::add(double tasks, double each, const ByExponent& rate) {
+  count += tasks;
+  seconds += tasks * each;
+  ByExponent logs;
+  for (std::size_t k = 0; k < logs.size(); ++k) {
+    logs[k] = log_of_task(each) + rate[k];
+    alone[k] += tasks * logs[k];
+  }
+  each_pair(products,
+            [&](double& sum, std::size_t a, std::size_t b) { sum += tasks * logs[a] * logs[b]; });
+}
+
+void TaskSamples::finished(double tasks, double each, double now) {
   if (together) replace(0.0, 0.0, now);  // what is told of tasks goes before what is guessed
   together = false;
-  const double others = beside(now - each, now), log = log_of_task(each);
-  const TaskSums more = TaskSums::of(tasks, std::max(now - each, arrived), each, others, log,
-                                     draw_near(*this, others, log, slope, scatter));
-  until = now;
-  add(more);
-  latest.add(more);
-  if (!shows_speedup) return;
-  const double room = static_cast<double>(kSpeedupTasks - std::min(kSpeedupTasks, ended.size()));
-  ended.resize(ended.size() + static_cast<std::size_t>(std::min(tasks, room)),
-               ran_.ended(now - each, now));
+  add(tasks, each, slowed(now - each, now));
+  ending += tasks * ran_.before(now);
 }
 
 void TaskSamples::replace(double tasks, double mean, double now) {
-  const double first = ran_.empty() ? now : ran_.first();
-  const double others = beside(first, now), log = log_of_task(mean);
-  static_cast<TaskSums&>(*this) = TaskSums::of(tasks, first, mean, others, log, log);
-  until = now;
-  latest.clear();
+  count = seconds = ending = 0.0;
+  alone = {};
+  products = {};
+  add(tasks, mean, slowed(ran_.empty() ? now : ran_.first(), now));
   together = true;
-  ended.resize(0);
+}
+
+double TaskSamples::Around::left(double speedup) const {
+  const ByExponent weights = weights_at(speedup);
+  double sum = 0.0;
+  each_pair(products, [&](double product, std::size_t a, std::size_t b) {
+    sum += (a == b ? 1.0 : 2.0) * weights[a] * weights[b] * product;
+  });
+  return std::max(0.0, sum);
+}
+
+void TaskSamples::Around::add(const Around& more) {
+  for (std::size_t k = 0; k < products.size(); ++k) products[k] += more.products[k];
+  freedom += more.freedom;
+}
+
+TaskSamples::Around TaskSamples::around() const {
+  if (together || !(count > 1.0)) return {};
+  Around found{products, count - 1.0};
+  each_pair(found.products,
+            [&](double& sum, std::size_t a, std::size_t b) { sum -= alone[a] * alone[b] / count; });
+  return found;
+}
+
+SpeedupCurve TaskSamples::says(const SpeedupCurve& variances) const {
+  SpeedupCurve found{};
+  const Around squares = around();
+  if (squares.freedom == 0.0) return found;
+  for (std::size_t g = 0; g < kSpeedups; ++g) {
+    const double speedup = speedup_at(g), known = kKnown * variances[g];
+    found[g] = (speedup - 1.0) * ending - value_at(alone, speedup) +
+               0.5 * kKnown * std::log(known) -
+               0.5 * (squares.freedom + kKnown) * std::log(squares.left(speedup) + known);
+  }
+  const double linear = found.back();
+  for (double& log : found) log -= linear;
+  return found;
 }
 
 }  // namespace malleable

@@ -326,8 +326,8 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     }
     s.measured += seconds * more;
     s.timed += done;
-    if (estimates_.used() && estimates_.ended(2 * job + p, done, s.total, seconds, s.running,
-                                              state_.now, state_.jobs.arrival[job])) {
+    if (estimates_.used() &&
+        estimates_.ended(2 * job + p, told(job, p), done, seconds, s.running, state_.now)) {
       state_.learned = estimates_.learned();
     }
   }

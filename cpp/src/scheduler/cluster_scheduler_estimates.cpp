@@ -22,11 +22,15 @@ void ClusterScheduler::believe(Index row, const LogMean& mean) {
   state_.doubt[row] = mean.variance;
 }
 
-// What is known of them now. Reduce tasks that wait for maps hold slots, and do no work.
-LogMean ClusterScheduler::mean_now(Index job, Phase p) const {
-  const PhaseState& s = state_.phases[2 * job + p];
+// Reduce tasks that wait for maps hold slots, and do no work.
+std::int64_t ClusterScheduler::working(Index job, Phase p) const {
   const bool waits = p == kReduce && state_.phases[2 * job].unfinished() > 0;
-  return estimates_.now(2 * job + p, waits ? 0 : s.running, state_.now);
+  return waits ? 0 : state_.phases[2 * job + p].running;
+}
+
+// What is known of tasks now.
+LogMean ClusterScheduler::mean_now(Index job, Phase p) const {
+  return estimates_.now(2 * job + p, working(job, p), state_.now);
 }
 
 // Of one task while as many run as do now: those that run slow each other down.
@@ -67,20 +71,12 @@ ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index row, const LogMea
 
 ClusterScheduler::Estimate ClusterScheduler::estimate_before(Index job, Phase p) const {
   if (state_.jobs.tasks[p][job] == 0) return {0.0, 0.0};
-  return estimate_of(2 * job + p, left(job, p).prior);
+  return estimate_of(2 * job + p, estimates_.before(2 * job + p, told(job, p)));
 }
 
 // Of phases of which no task has ended: what the others have shown meanwhile.
 void ClusterScheduler::expect_again() {
   for (const Phase p : {kMap, kReduce}) {
-    shown_.clear();
-    for (const Index job : state_.present) {
-      const Index row = 2 * job + p;
-      if (!estimates_.goes_on(row)) continue;
-      shown_.push_back(estimates_.shown(row, told(job, p), mean_now(job, p),
-                                        state_.phases[row].running, state_.now));
-    }
-    estimates_.show(p, shown_);
     for (const Index job : state_.present) {
       const Index row = 2 * job + p;
       if (state_.phases[row].total == 0 || !estimates_.expects(row) || !estimates_.silent(row)) {
@@ -106,7 +102,7 @@ void ClusterScheduler::look_at_exponents() {
   }
   SpeedupCurve& all = state_.exponents = {};
   for (const std::int64_t program : programs_here_) {
-    const SpeedupCurve own = estimates_.speedups_of(program);
+    const SpeedupCurve& own = estimates_.speedups_of(program);
     const double jobs = std::exchange(jobs_of_program_[static_cast<std::size_t>(program + 1)], 0.0);
     const double part = jobs / static_cast<double>(state_.present.size());
     for (std::size_t g = 0; g < kSpeedups; ++g) all[g] += part * own[g];
@@ -139,7 +135,7 @@ void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
 }
 
 void ClusterScheduler::saw(Index job, Phase p, std::int64_t count, double seconds) {
-  estimates_.saw(2 * job + p, count, seconds, state_.now);
+  estimates_.saw(2 * job + p, told(job, p), count, seconds, working(job, p), state_.now);
   learn(job, p);
   mark(job, p);
 }

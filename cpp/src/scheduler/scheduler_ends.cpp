@@ -10,11 +10,6 @@
 namespace malleable {
 namespace {
 
-// How often waiting tasks of a phase take other times than those before them, by how likely models
-// of p have it that times change (0.5 before anything is seen, 0.35 if tasks are all alike). Found
-// on runs of six jobs.
-constexpr double kOften = 1.2, kSeldom = 0.33, kLeastJump = 0.03, kMostJump = 0.6;
-
 // The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo
 // and Harchol-Balter 2020), in which jobs that end leave the others' proportions as they are.
 void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
@@ -39,7 +34,8 @@ double look_at_phases(const ClusterScheduler& core, Index row, bool here, LeftJo
     phase = core.left(row, p);
     if (!here) phase.waiting = core.state().jobs.tasks[p][row];
     const auto tasks = static_cast<double>(phase.waiting + phase.running);
-    work += tasks * (here ? core.estimate_of(row, p).seconds : std::exp(phase.prior.mean));
+    work +=
+        tasks * (here ? core.estimate_of(row, p).seconds : core.estimate_before(row, p).seconds);
   }
   return work;
 }
@@ -82,7 +78,6 @@ std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
   request.now = state.now;
   request.draws = draws;
   request.seed = seed;
-  request.jump = std::clamp(kOften * (core_.changing() - kSeldom), kLeastJump, kMostJump);
   const std::vector<ExpectedEnd> ends = malleable::expected_ends(jobs, request);
   std::vector<End> found(rows.size());
   for (std::size_t k = 0; k < rows.size(); ++k) found[k] = {ids_.id_of(rows[k]), ends[k]};

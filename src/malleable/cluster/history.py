@@ -19,7 +19,7 @@ _PHASES = {"map": 3, "reduce": 3}
 # By list of the file, what names an entry, and how many numbers each field has; all but phases may be left out.
 _NAMES = {"programs": ("program", "user"), "users": ("user",)}
 _FIELDS = {
-    "programs": {**_PHASES, "speedup": 17, "map_changes": 7, "reduce_changes": 7},
+    "programs": {**_PHASES, "speedup": 17},
     "users": _PHASES,
 }
 
@@ -27,10 +27,9 @@ _FIELDS = {
 class History(NamedTuple):
     """Sums over all phases, and by program and by user what their phases showed, a row each.
 
-    ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, sum of squares around it (for users: of
-    how far statements were off). ``speedup``, 17: tasks that showed p, and the logarithm of how well each p
-    explains them. ``map_changes`` and ``reduce_changes``, 7: sums over logarithms with outliers clipped, of all
-    phases (sum, sum of squares) and of the latest ones (count, raw sums, clipped sums).
+    ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, squares around it, and for users the
+    same of how far statements were off; ``speedup``, 17: tasks that showed p, and the logarithm of how well
+    each p explains them.
     """
 
     names: list[tuple[str, str]]  # program and user, by row

@@ -961,8 +961,8 @@ class Scheduler(Checkpointed):
     @property
     def rule(self) -> str:
         """The rule that ``auto`` follows now, and why; "" for other policies."""
-        rule, speedup, low = self._core.rule
-        shown = f"p = {speedup:.2f}, {low:.2f} less its deviation"
+        rule, speedup = self._core.rule
+        shown = f"p = {speedup:.2f}"
         reasons = {
             "in order": f"tasks hardly slow each other down ({shown})",
             "one by one": "no job that is here can use two slots, so its speed-up does not matter",

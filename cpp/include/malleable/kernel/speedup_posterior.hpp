@@ -1,22 +1,21 @@
 // What do all phases together say of p, if s tasks of a program do s^p together?
 //
-// Each phase says it by kernel/speedup_likelihood, whose models of the level are weighed by how
-// well they did in phases that ended. Programs may differ in p. A program's own phases count, and
-// before these counts what the other programs are: the mean of what is believed of each, one more
-// being what was believed at first. If programs are alike, that mean soon says so. A program of
-// which nothing is known is one of these.
+// A phase says how likely each p of a grid makes its tasks' times (kernel/task_samples). Programs
+// may differ in p. What a program's own phases say is judged by what is believed of the others: the
+// mean over them, one more being what was believed before anything was said. A program of which
+// nothing is known is one of these.
 //
-// A phase that says something costs O(grid of p). After the first phases, and then whenever there
-// are a tenth more, all programs that have said something are looked at anew: O(programs x grid).
-// Memory: O(programs x grid). Source: empirical Bayes on a grid (Laird 1978), each program judged
-// by the others.
+// Where programs differ, one p for all costs 8 % of the mean response.
+//
+// O(grid) for a phase that says something. Memory: O(programs x grid). Source: empirical Bayes on a
+// grid (Laird 1978).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "malleable/kernel/speedup_likelihood.hpp"
 #include "malleable/model/speedup_curve.hpp"
 #include "malleable/model/state.hpp"
 
@@ -31,85 +30,48 @@ class SpeedupPosterior {
   // Jobs without a program are one program, too.
   static constexpr std::int64_t kNoProgram = -1;
 
-  explicit SpeedupPosterior(SpeedupPrior prior = SpeedupPrior::kUnknown);
+  explicit SpeedupPosterior(SpeedupPrior prior = SpeedupPrior::kUnknown) { begin_with(prior); }
   // What was believed before anything was said, in place of what it was.
   void begin_with(SpeedupPrior prior);
+  // Of a program's phase: what it says beyond what it had said; `tasks` of a phase that has ended.
+  void say(std::int64_t program, const SpeedupCurve& more, double tasks);
 
-  // A phase's tasks so far, in place of what it had said; `said` is what this phase says from now
-  // on, empty before it said anything.
-  void say(const ModelCurves& curves, std::vector<double>& said, std::int64_t program = kNoProgram);
-  // The phase, of so many tasks, says no more: the models' weights learn from it, and `said` is
-  // empty again.
-  void close(const ModelCurves& curves, double tasks, std::vector<double>& said,
-             std::int64_t program = kNoProgram);
-  // A phase of the program ended. Whether the next one is to be looked at: when phases of many
-  // tasks have shown p, what is believed hardly moves, and not all are.
-  void ended(std::int64_t program) { row(program).phases += 1.0; }
-  bool looks(std::int64_t program) const;
-
-  // With all that was said, and another logarithm of a likelihood beside.
-  void believe(const SpeedupCurve& beside);
-  // Chances of each p: of any program, and of one.
-  const SpeedupCurve& chances() const { return everybody_; }
-  const SpeedupCurve& chances_if_alike() const { return pooled_; }
-  SpeedupCurve chances(std::int64_t program) const;
-  // Their means.
+  // Chances of each p: of any program, and of one; and the mean of one's.
+  const SpeedupCurve& chances() const { return any_; }
+  const SpeedupCurve& chances(std::int64_t program) const;
   double mean(std::int64_t program) const;
 
-  // For histories: of all phases, and of those of programs from 0 on.
-  double& told() { return told_; }
-  double told() const { return told_; }
-  SpeedupCurve& said() { return said_; }
-  const SpeedupCurve& said() const { return said_; }
-  ModelCurves& weights() { return weight_; }
-  const ModelCurves& weights() const { return weight_; }
-  std::size_t programs() const { return programs_.size(); }
+  // For histories: by program, the one of jobs without one first, how many tasks of phases that
+  // have ended said something, and what was said.
   struct Said {
-    double told = 0.0;    // tasks of phases that have ended and said something
-    SpeedupCurve logs{};  // what phases said of each p
+    double told = 0.0;
+    SpeedupCurve logs{};
   };
-  Said of(std::int64_t program) const;
-  // In place of what was said of programs; what is said of all is given already.
-  void recall(const std::vector<Said>& programs);
+  std::size_t programs() const { return programs_.size(); }
+  Said of(std::size_t row) const { return {programs_[row].told, programs_[row].said}; }
+  void recall(std::span<const Said> programs);
 
-  void state(State& s) {
-    s(prior_, first_, told_, said_, weight_, programs_, spoke_, touched_, news_, looked_, pooled_,
-      sum_, shown_, other_, everybody_, other_mean_);
-  }
+  void state(State& s) { s(prior_, programs_, sum_, shown_, weighted_, weight_, other_, any_); }
 
  private:
   struct Program {
-    SpeedupCurve said{};              // logarithms
-    double told = 0.0, phases = 0.0;  // tasks and phases that have ended
-    bool shown = false;               // it is in sum_
-    SpeedupCurve own{};               // chances
-    double mean = 1.0;
+    SpeedupCurve said{};  // logarithms
+    double told = 0.0, weight = 0.0, mean = 1.0;
+    SpeedupCurve own{};  // chances; known if the weight is above 0
 
-    void state(State& s) { s(said, told, phases, shown, own, mean); }
+    void state(State& s) { s(said, told, weight, mean, own); }
   };
-  SpeedupCurve mixed(const ModelCurves& curves) const;
-  Program& row(std::int64_t program);
   const Program* find(std::int64_t program) const;
-  void look_at(Program& program, const SpeedupCurve& first);
-  void look_at_all(const SpeedupCurve& first);
-  const SpeedupCurve& of_one(const Program& program) const {
-    return shown_ == 1.0 ? pooled_ : program.own;  // without programs all phases are one's
-  }
-  void settle(Program& program) { program.mean = mean_speedup(of_one(program)); }
+  void look_at(Program& program);
+  void look_at_all();
+  void settle();
 
-  SpeedupCurve prior_, first_;  // logarithms; with what is said beside
-  double told_ = 0.0;
-  SpeedupCurve said_{};             // by all
-  ModelCurves weight_{};            // phases each model stands for, by p
-  std::vector<Program> programs_;   // the first one: jobs without a program
-  std::vector<std::size_t> spoke_;  // places of those that have said something, by place
-  std::int64_t touched_ = kNoProgram;
-  double news_ = 0.0, looked_ = 0.0;    // how often something was said; at the last look at all
-  SpeedupCurve pooled_{};               // chances if they are
-  SpeedupCurve sum_{};                  // of `own` of programs that have said something,
-  double shown_ = 0.0;                  // of so many
-  SpeedupCurve other_{}, everybody_{};  // of a program that has shown nothing; of any
-  double other_mean_ = 1.0;
+  SpeedupCurve prior_{};
+  std::vector<Program> programs_;  // the first one: jobs without a program
+  // Over programs that have said something: sums of their chances, and by how much each told.
+  SpeedupCurve sum_{}, weighted_{};
+  double shown_ = 0.0, weight_ = 0.0;
+  SpeedupCurve other_{}, any_{};  // of a program that has shown nothing; of any
 };
 
 }  // namespace malleable

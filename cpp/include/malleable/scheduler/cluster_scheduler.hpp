@@ -162,13 +162,13 @@ class ClusterScheduler {
   double slowed(Index job, Phase p) const {
     return estimates_.used() ? estimates_.slowed(2 * job + p) : 1.0;
   }
-  double changing() const { return estimates_.changing(); }
   // What is believed of p of a job's tasks.
   double speedup(Index job) const {
     return estimates_.used() ? estimates_.speedup_of(group(job)) : state_.learned.speedup;
   }
   LeftPhase left(Index job, Phase p) const {
-    return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now);
+    return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now,
+                           working(job, p));
   }
   // What was learnt, and what was learnt elsewhere in place of it, before any job came.
   TaskEstimates::History history() const { return estimates_.history(); }
@@ -387,6 +387,7 @@ class ClusterScheduler {
   }
   void expect(Index job, Phase p);
   void believe(Index row, const LogMean& mean);
+  std::int64_t working(Index job, Phase p) const;
   LogMean mean_now(Index job, Phase p) const;
   LogTimes times_now(Index job, Phase p) const;
   void estimate(Index job, Phase p);
@@ -490,7 +491,6 @@ class ClusterScheduler {
   // Programs of jobs that are here; by program + 1, how many jobs, while they are counted.
   std::vector<std::int64_t> programs_here_;
   std::vector<double> jobs_of_program_;
-  std::vector<TaskEstimates::Shown> shown_;  // of phases that go on, while they are looked at
   bool news_ = false;
 };
 

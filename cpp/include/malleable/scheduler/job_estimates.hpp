@@ -42,23 +42,14 @@ class JobEstimates {
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // Whether enough phases have shown something since the last time for estimates of the others to
   // be made anew: each of the first ten, then a tenth more. So a row is made anew O(log phases)
-  // times. Also if a program seems to have changed.
+  // times.
   bool news() {
-    if (std::exchange(changed_, false)) {
-      looked_ = showed_;
-      return true;
-    }
     if (showed_ == looked_ || showed_ < 1.1 * looked_) return false;
     looked_ = showed_;
     return true;
   }
-  // No task of the phase has ended yet; some have, and it goes on.
+  // No task of the phase has ended yet.
   bool silent(Index row) const { return phases_[row].seen.count == 0.0; }
-  bool goes_on(Index row) const { return phases_[row].seen.count > 0.0 && !phases_[row].done; }
-  void show(Phase p, std::span<const TaskEstimates::Shown> phases) { tasks_.show(p, phases); }
-  // What a phase that goes on shows, if `mean` is believed of it.
-  TaskEstimates::Shown shown(Index row, const TaskEstimates::Stated& told, const LogMean& mean,
-                             std::int64_t running, double now);
   // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
   // once that is here, what it points to.
   MALLEABLE_INLINE void fetch(Index row) const {
@@ -75,14 +66,16 @@ class JobEstimates {
     own.began = static_cast<double>(running) * now;
     own.apart = 0.0;
   }
-  // So many tasks of `total` ended, each after so many seconds; `running` go on, and the job
-  // arrived then. Whether more is learnt of p now.
-  bool ended(Index row, std::int64_t tasks, std::int64_t total, double seconds,
-             std::int64_t running, double now, double arrived);
+  // So many tasks ended, each after so many seconds, and `running` go on. Whether more is learnt
+  // of p now.
+  bool ended(Index row, const TaskEstimates::Stated& told, std::int64_t tasks, double seconds,
+             std::int64_t running, double now);
   // In place of all that was told: so many have ended, after so many seconds on average.
-  void saw(Index row, std::int64_t tasks, double seconds, double now) {
-    if (silent(row) && tasks > 0) first_ended(row);
+  void saw(Index row, const TaskEstimates::Stated& told, std::int64_t tasks, double seconds,
+           std::int64_t running, double now) {
+    if (silent(row) && tasks > 0) showed_ += 1.0;
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
+    show(row, told, running, now);
   }
   // A phase that was done has more tasks after all, of which nothing is known but what it taught
   // itself; false: it was not done.
@@ -92,11 +85,15 @@ class JobEstimates {
     return true;
   }
   // What is believed of tasks now, of which so many work.
-  LogMean now(Index row, std::int64_t running, double now) const;
-  // What tasks of a phase have shown, and what is left of it.
-  double changing() const { return tasks_.changing(); }
-  LeftPhase left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase,
-                 double now) const;
+  LogMean now(Index row, std::int64_t running, double now) const {
+    return believed(row, phases_[row].prior, tasks_.scatter(phase_of(row)), running, now).mean;
+  }
+  // What is left of a phase, of which so many tasks work; what was believed before any ran.
+  LeftPhase left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase, double now,
+                 std::int64_t working) const;
+  LogMean before(Index row, const TaskEstimates::Stated& told) const {
+    return expects(row) ? phases_[row].prior : tasks_.prior(phase_of(row), told);
+  }
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
   // The sum of the times at which those that run began; nothing is known of each.
   void aged(Index row, double began) {
@@ -106,11 +103,11 @@ class JobEstimates {
   // By how much the tasks that ended were slower than one that runs alone.
   double slowed(Index row) const {
     const TaskSamples& seen = phases_[row].seen;
-    return seen.count > 0.0 ? std::exp((1.0 - speedup(row)) * seen.x / seen.count) : 1.0;
+    return seen.count > 0.0 ? std::exp(seen.mean_alone(1.0) - seen.mean_alone(speedup(row))) : 1.0;
   }
   // What is believed of p of a program's tasks.
   double speedup_of(std::int64_t group) const { return tasks_.speedup(group); }
-  SpeedupCurve speedups_of(std::int64_t group) const { return tasks_.speedups(group); }
+  const SpeedupCurve& speedups_of(std::int64_t group) const { return tasks_.speedups(group); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
   bool done(Index row, const TaskEstimates::Stated& told, std::int64_t tasks);
   Learned learned() const {
@@ -127,7 +124,7 @@ class JobEstimates {
   TaskEstimates::History history() const { return tasks_.history(); }
   void recall(const TaskEstimates::History& history) { tasks_.recall(history); }
 
-  void state(State& s) { s(tasks_, phases_, showed_, looked_, changed_); }
+  void state(State& s) { s(tasks_, phases_, showed_, looked_); }
 
  private:
   struct alignas(kLine) Known {
@@ -136,26 +133,24 @@ class JobEstimates {
     double began = 0.0;  // the sum of the times at which those that run began,
     double apart = 0.0;  // and of their squared distances from the mean
     std::int64_t group = TaskEstimates::kNoGroup;
-    TaskEstimates::Run run;  // shown by the phase as it goes on
+    TaskEstimates::Shown shown;
+    double showed = 0.0;  // by so many tasks
     bool done = false, unblocked = false;
-    double first = kNever;  // if tasks have begun and none has ended: when
 
-    void state(State& s) { s(prior, seen, began, apart, group, run, done, unblocked, first); }
+    void state(State& s) { s(prior, seen, began, apart, group, shown, showed, done, unblocked); }
   };
+  TaskEstimates::Posterior believed(Index row, const LogMean& prior, double scatter,
+                                    std::int64_t count, double now) const {
+    return tasks_.posterior(scatter, speedup(row), prior, phases_[row].seen,
+                            running(row, count, now));
+  }
   // Those that run now.
   RunningTasks running(Index row, std::int64_t count, double now) const;
   double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
+  // It speaks for others, if it has shown enough since the last time.
+  void show(Index row, const TaskEstimates::Stated& told, std::int64_t running, double now);
   // Nothing is known of the phase any more but what it taught.
   void clear(Index row);
-  // When its first tasks began, if none has ended; else kNever.
-  static constexpr double kNever = -kInfinity;
-  void set_begun(Index row, double first);
-  void first_ended(Index row) {
-    showed_ += 1.0;
-    set_begun(row, kNever);
-  }
-  // Of the phase's program, in place of what it showed.
-  void show_run(Index row, const TaskEstimates::Run& run);
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
 
   bool used_;
@@ -163,7 +158,6 @@ class JobEstimates {
   std::vector<Known> phases_;
   // Phases of which a task has ended, and once more when all have; at the last look.
   double showed_ = 0.0, looked_ = 0.0;
-  bool changed_ = false;  // a program seems to have, since the last look
 };
 
 }  // namespace malleable

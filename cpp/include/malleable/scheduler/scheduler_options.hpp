@@ -9,7 +9,7 @@
 
 namespace malleable {
 
-// How sure p is before anything has run (kernel/speedup_likelihood).
+// How sure p is before anything has run (kernel/speedup_posterior).
 inline constexpr const char* kProcessors[] = {"own", "unknown", "beyond"};
 
 struct SchedulerOptions : PolicyOptions {
