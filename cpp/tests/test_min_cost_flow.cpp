@@ -174,6 +174,7 @@ TEST(wide_ranges_end_at_the_optimum) {
   MinCostFlow solver;
   const char* wanted = std::getenv("MALLEABLE_FUZZ");  // for a longer run: so many instances
   const std::size_t count = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 6000;
+  std::uint64_t rounds = 0, pivots = 0;
   double gap = 0.0;
   trials(7, count, [&](Random& random) {
     const bool large = chance(random, 0.03);
@@ -182,7 +183,14 @@ TEST(wide_ranges_end_at_the_optimum) {
     CHECK(solver.complete());
     gap = std::max(gap, check_solution(network, solver));
     CHECK(gap <= 1e-9);
+    rounds = std::max(rounds, solver.rounds());
+    pivots = std::max(pivots, solver.pivots());
   });
+  if (wanted != nullptr) {
+    std::printf("%zu instances: at most %llu rounds, %llu pivots, gap %.3g\n", count,
+                static_cast<unsigned long long>(rounds), static_cast<unsigned long long>(pivots),
+                gap);
+  }
 }
 
 // Cells and works that are less than the rounding of others: some stay empty.
@@ -201,23 +209,32 @@ TEST(less_than_the_rounding_of_others) {
   });
 }
 
-TEST(what_is_late_leaves_a_flow_and_a_bound) {
+TEST(limits_leave_a_flow_and_a_bound) {
   MinCostFlow solver, whole;
-  bool reached = false;
+  bool reached[3] = {false, false, false};
   trials(11, 300, [&](Random& random) {
     const Network network =
         chance(random, 0.5) ? wide_network(random, 20, 60) : random_network(random, 20, 60);
     whole.solve(network.volume, network.time, network.room, network.costs);
-    std::int64_t left = integer(random, 0, 20);
-    const std::function<bool()> late = [&] { return left-- <= 0; };
-    solver.solve(network.volume, network.time, network.room, network.costs, &late);
-    reached |= !solver.complete();
-    check_solution(network, solver);
-    const double margin = 1e-9 * (std::fabs(whole.value()) + 1e-300);
-    CHECK_AT_MOST(solver.bound(), whole.value(), margin);
-    CHECK_AT_MOST(whole.value(), solver.value(), margin);
+    std::uint64_t asked = 0;
+    const std::function<bool()> late = [&] { return ++asked > 2; };
+    const MinCostFlow::Limits limits[] = {
+        {.pivots = static_cast<std::uint64_t>(integer(random, 0, 3))},
+        {.rounds = static_cast<std::uint64_t>(integer(random, 0, 2))},
+        {.late = &late}};
+    for (std::size_t k = 0; k < 3; ++k) {
+      asked = 0;
+      solver.solve(network.volume, network.time, network.room, network.costs, limits[k]);
+      reached[k] |= !solver.complete();
+      check_solution(network, solver);
+      const double margin = 1e-9 * (std::fabs(whole.value()) + 1e-300);
+      CHECK_AT_MOST(solver.bound(), whole.value(), margin);
+      CHECK_AT_MOST(whole.value(), solver.value(), margin);
+      if (k == 0) CHECK(solver.pivots() <= 5 * limits[k].pivots);  // a limit a level
+      if (k == 1) CHECK(solver.rounds() <= 5 * limits[k].rounds);
+    }
   });
-  CHECK(reached);
+  for (const bool each : reached) CHECK(each);
 }
 
 TEST(smith_without_earliest_times) {

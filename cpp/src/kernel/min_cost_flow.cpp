@@ -3,234 +3,318 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+namespace {
 
-// The cells that are needed. Nothing is in them, and the last one has room for what rounding
-// leaves.
-void MinCostFlow::open() {
-  double left = 0.0;
-  for (const double v : volume_) left += v;
-  room_.clear();
-  for (std::size_t t = 0; t < given_.size() && left > 0.0; ++t) {
-    const bool last = given_[t] >= left * (1.0 - kRounding) || t + 1 == given_.size();
-    room_.push_back(last ? kInfinity : given_[t]);
-    left = last ? 0.0 : left - given_[t];
+constexpr std::size_t kCellsAbove = 4;       // cells of a level that make one of the level above
+constexpr int kHotRounds = 4;                // between two rounds over all flows
+constexpr int kFresh = 20;                   // times that prices are taken from the tree anew
+constexpr std::size_t kPricedTogether = 64;  // flows that are priced before their best arcs enter
+
+MALLEABLE_VECTOR_CLONES
+double least_sum(const double* time, const double* price, double first, double slope,
+                 std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) {
+    const double sum = slope * (time[t] - first) + price[t];
+    least = sum < least ? sum : least;
   }
-  cells_ = room_.size();
-  parts_.resize(std::max(parts_.size(), volume_.size()));
-  for (auto& parts : parts_) parts.clear();
-  moves_.resize(std::max(moves_.size(), cells_ * cells_));
-  for (auto& moves : moves_) moves.clear();
-  rise_.assign(cells_ * cells_, kInfinity);
-  stale_.assign(cells_, 0);
-  price_.assign(cells_, 0.0);
-  row_.resize(cells_);
-  distance_.resize(cells_);
-  before_.resize(cells_);
-  settled_.resize(cells_);
+  return least;
 }
 
-// What a unit of the flow costs, by cell.
-void MinCostFlow::set_row(Index j) {
-  const std::size_t stop = costs_->offset[j + 1];
-  for (std::size_t r = costs_->offset[j]; r < stop; ++r) {
-    const std::size_t from = costs_->from[r];
-    const std::size_t end = r + 1 < stop ? costs_->from[r + 1] : cells_;
-    for (std::size_t t = from; t < std::min(end, cells_); ++t) {
-      row_[t] = costs_->value[r] + costs_->slope[r] * (time_[t] - time_[from]);
+MALLEABLE_VECTOR_CLONES
+double least_stored(const double* cost, const double* price, std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) {
+    const double sum = cost[t] + price[t];
+    least = sum < least ? sum : least;
+  }
+  return least;
+}
+
+MALLEABLE_VECTOR_CLONES
+double least_of(const double* price, std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) least = price[t] < least ? price[t] : least;
+  return least;
+}
+
+MALLEABLE_VECTOR_CLONES
+bool rises(const double* price, std::size_t count) {
+  int any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::size_t t = 1; t < count; ++t) any |= price[t] > price[t - 1] ? 1 : 0;
+  return any != 0;
+}
+
+}  // namespace
+
+// What a unit of the flow costs now: any arc of the tree says so.
+Index MinCostFlow::home_of(Index j) const {
+  if (node_of_[j] == kNone) return home_[j];
+  const Node& node = nodes_[node_of_[j]];
+  return node.parent != kNone ? node.parent : node.child;
+}
+
+// The one rule for arcs that enter, whoever asks: a reduced cost is negative if it is so by more
+// than the rounding of the terms that it is the difference of. Of the tree and the prices alone.
+MinCostFlow::Arc MinCostFlow::arc_to(Index j, Index cell) const {
+  const Index home = home_of(j);
+  const double reduced = rise(j, home, cell) + (price_[cell] - price_[home]);
+  const double size = std::fabs(cost(j, cell)) + std::fabs(cost(j, home)) +
+                      std::fabs(price_[cell]) + std::fabs(price_[home]);
+  return {reduced, reduced < -kRounding * size};
+}
+
+// The same for the arc t + 1 -> t, which costs nothing.
+MinCostFlow::Arc MinCostFlow::arc_back(Index t) const {
+  const double reduced = price_[t] - price_[t + 1];
+  return {reduced, reduced < -kRounding * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))};
+}
+
+// The least price of each stretch of cells in which one has changed.
+void MinCostFlow::refresh() {
+  for (const Index s : stale_) {
+    const std::size_t begin = s * kStretch;
+    least_price_[s] = least_of(price_.data() + begin, std::min(kStretch, cells_ - begin));
+    is_stale_[s] = 0;
+  }
+  stale_.clear();
+}
+
+// The cell with the least reduced cost among a flow's arcs, if that arc may enter; otherwise kNone.
+// Costs never fall, so a stretch of cells whose first cost and least price say that nothing is to
+// be had need not be looked at.
+Index MinCostFlow::best_cell(std::size_t j) const {
+  const Index home = home_of(static_cast<Index>(j));
+  const double own = cost(j, home) + price_[home];
+  double best = -kRounding * std::fabs(own);  // what is not below this enters by no rule
+  Index cell = kNone;
+  if (dense_stride_ > 0) {
+    const double* stored = dense_.data() + j * dense_stride_;
+    const double least = least_stored(stored, price_.data(), dense_stride_);
+    if (!(least - own < best)) return kNone;
+    cell = 0;
+    while (cell + 1 < cells_ && stored[cell] + price_[cell] > least) ++cell;
+    return cell;
+  }
+  for (std::size_t r = costs_->offset[j], stop = costs_->offset[j + 1]; r < stop; ++r) {
+    const Row& row = rows_[r];
+    const std::size_t end = r + 1 < stop ? rows_[r + 1].from : cells_;
+    const double base = row.value - own;
+    if (row.slope == 0.0) {  // arcs t + 1 -> t lead from its last cell to the others
+      if (end > row.from && base + price_[end - 1] < best) {
+        best = base + price_[end - 1];
+        cell = static_cast<Index>(end - 1);
+      }
+      continue;
+    }
+    for (std::size_t t = row.from; t < end;) {
+      const std::size_t stretch = t / kStretch, next = std::min((stretch + 1) * kStretch, end);
+      if (base + (row.slope * (time_[t] - row.first) + least_price_[stretch]) < best) {
+        const double least =
+            least_sum(time_.data() + t, price_.data() + t, row.first, row.slope, next - t);
+        if (base + least < best) {
+          best = base + least;
+          while (t + 1 < next && row.slope * (time_[t] - row.first) + price_[t] > least) ++t;
+          cell = static_cast<Index>(t);
+        }
+      }
+      t = next;
     }
   }
+  return cell;
 }
 
-// What the cell has of the flow; null if it has nothing.
-double* MinCostFlow::part(Index j, Index cell) {
-  for (Part& own : parts_[j]) {
-    if (own.cell == cell) return &own.amount;
-  }
-  return nullptr;
+// Nothing more is to be tried on this level.
+bool MinCostFlow::spent() const {
+  return pivots_ >= last_pivot_ || rounds_ >= last_round_ || (late_ != nullptr && (*late_)());
 }
 
-// It may move from there to any other cell.
-void MinCostFlow::put(Index j, Index cell, double amount) {
-  if (double* own = part(j, cell)) {
-    *own += amount;
-    return;
-  }
-  parts_[j].push_back({cell, amount});
-  set_row(j);
-  for (Index t = 0; t < cells_; ++t) {
-    const std::size_t at = cell * cells_ + t;
-    moves_[at].push_back({row_[t] - row_[cell], j});
-    std::push_heap(moves_[at].begin(), moves_[at].end());
-    rise_[at] = std::min(rise_[at], row_[t] - row_[cell]);
-  }
-}
-
-void MinCostFlow::take(Index j, Index cell, double amount) {
-  double* own = part(j, cell);
-  *own -= amount;
-  if (*own > kRounding * volume_[j]) return;  // of the flow's last digits nothing is moved
-  std::erase_if(parts_[j], [&](const Part& part) { return part.cell == cell; });
-  stale_[cell] = 1;
-}
-
-// The flows that move from there for least, once those are gone that are there no more.
-void MinCostFlow::look_at(Index cell) {
-  if (stale_[cell] == 0) return;
-  stale_[cell] = 0;
-  for (Index t = 0; t < cells_; ++t) {
-    const std::size_t at = cell * cells_ + t;
-    auto& moves = moves_[at];
-    while (!moves.empty() && part(moves.front().flow, cell) == nullptr) {
-      std::pop_heap(moves.begin(), moves.end());
-      moves.pop_back();
+// Prices must not rise: arcs t + 1 -> t that would make them fall enter. A round that finds one has
+// made a pivot, and none follows one that finds none.
+bool MinCostFlow::smooth() {
+  bool any = false;
+  while (rises(price_.data(), cells_) && !spent()) {
+    bool found = false;
+    ++rounds_;
+    for (std::size_t t = cells_ - 1; t-- > 0 && pivots_ < last_pivot_;) {
+      const Arc arc = arc_back(static_cast<Index>(t));
+      if (!arc.enters) continue;
+      pivot(kNone, static_cast<Index>(t), arc.reduced);
+      found = true;
     }
-    rise_[at] = moves.empty() ? kInfinity : moves.front().rise;
+    if (!found) break;
+    any = true;
   }
+  return any;
 }
 
-// From the flow of `row_` to a cell with room; prices become such that the path costs nothing more.
-Index MinCostFlow::find_path() {
-  Index end = 0;
-  for (Index t = 0; t < cells_; ++t) {
-    if (row_[t] + price_[t] < row_[end] + price_[end]) end = t;
-  }
-  const Index home = end;
-  for (Index t = 0; t < cells_; ++t) {
-    distance_[t] = row_[t] - row_[home] + (price_[t] - price_[home]);
-    before_[t] = kNone;
-    settled_[t] = 0;
-  }
-  const auto nearer = [&](Index a, Index b) {
-    return distance_[a] != distance_[b] ? distance_[a] < distance_[b]
-                                        : room_[a] > 0.0 && !(room_[b] > 0.0);
-  };
-  for (;;) {
-    end = kNone;
-    for (Index t = 0; t < cells_; ++t) {
-      if (settled_[t] == 0 && (end == kNone || nearer(t, end))) end = t;
+// Until no arc may enter; false if none could to begin with. Rounds over all flows alternate with
+// rounds over those only that had an arc in the round before.
+//
+// Why it ends. The candidates of a block are found by arc_to() and tested by it again before they
+// pivot; before the first of them no price has moved, so it passes again. A round that leaves a
+// flow hot has therefore made a pivot; one that leaves none is followed by a round over all flows
+// or, if it was one, by the end. So there are at most 2 (pivots + 1) rounds, and kHotRounds more of
+// them between two over all. Pivots end as long as sums are exact: each lowers the cost of the
+// perturbed supplies, which is a number per tree, so no tree comes twice. Rounding may break that,
+// and 2 (pivots + 1) rounds over many flows may be long: last_pivot_ and last_round_ bound both,
+// and what stands then is a flow with prices like any other.
+bool MinCostFlow::improve() {
+  bool any = smooth(), all = true;
+  hot_.assign(order_.begin(), order_.end());
+  for (int since = 0; !spent();) {
+    ++rounds_;
+    next_hot_.clear();
+    for (std::size_t block = 0; block < hot_.size(); block += kPricedTogether) {
+      candidates_.clear();
+      for (std::size_t i = block; i < std::min(hot_.size(), block + kPricedTogether); ++i) {
+        const Index cell = best_cell(hot_[i]);
+        if (cell == kNone) continue;
+        const Arc arc = arc_to(hot_[i], cell);
+        if (arc.enters) candidates_.push_back({arc.reduced, hot_[i], cell});
+      }
+      if (candidates_.empty()) continue;
+      any = true;
+      std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
+      });
+      for (const Candidate& candidate : candidates_) {
+        if (pivots_ >= last_pivot_) break;
+        next_hot_.push_back(candidate.flow);
+        const Arc arc = arc_to(candidate.flow, candidate.cell);  // prices have moved since
+        if (arc.enters) pivot(candidate.flow, candidate.cell, arc.reduced);
+      }
+      smooth();
     }
-    if (room_[end] > 0.0) break;
-    settled_[end] = 1;
-    look_at(end);
-    const double* rise = rise_.data() + end * cells_;
-    for (Index t = 0; t < cells_; ++t) {
-      const double way = distance_[end] + std::max(0.0, rise[t] + (price_[t] - price_[end]));
-      // What is shorter by rounding alone is a way round that would be taken again and again.
-      const double rounding = kRounding * (std::fabs(row_[t]) + price_[t]);
-      if (settled_[t] != 0 || !(way < distance_[t] - rounding)) continue;
-      distance_[t] = way;
-      before_[t] = end;
+    if (next_hot_.empty() && all) break;
+    all = next_hot_.empty() || ++since > kHotRounds;
+    if (all) {
+      hot_.assign(order_.begin(), order_.end());
+      since = 0;
+    } else {
+      hot_.swap(next_hot_);
     }
   }
-  for (Index t = 0; t < cells_; ++t) {
-    if (settled_[t] != 0) price_[t] += distance_[end] - distance_[t];
-  }
-  return end;
-}
-
-// Moves as much as the path takes, at most so much of the flow.
-double MinCostFlow::push(Index j, Index end, double most) {
-  const auto mover = [&](Index t) { return moves_[before_[t] * cells_ + t].front().flow; };
-  double amount = std::min(most, room_[end]);
-  for (Index t = end; before_[t] != kNone; t = before_[t]) {
-    amount = std::min(amount, *part(mover(t), before_[t]));
-  }
-  room_[end] = room_[end] - amount > kRounding * given_[end] ? room_[end] - amount : 0.0;
-  Index t = end;
-  for (; before_[t] != kNone; t = before_[t]) {
-    const Index other = mover(t);
-    take(other, before_[t], amount);
-    put(other, t, amount);
-  }
-  put(j, t, amount);
-  return amount;
+  return any;
 }
 
 // Amounts, value, duals.
-void MinCostFlow::read_out() {
-  assignment_.flow.clear();
-  assignment_.cell.clear();
-  assignment_.amount.clear();
+void MinCostFlow::read_out(std::span<const double> volume, std::span<const double> room) {
+  collect();
+  // Each flow has what it has, to its own last digit: what rounding gave it beyond that, or took,
+  // is of its last cells, where room is worth least.
+  key_.assign(volume.begin(), volume.end());
+  for (auto& [j, t, amount] : portions_) key_[j] -= amount = std::min(amount, key_[j]);
+  for (std::size_t k = portions_.size(); k-- > 0;) {
+    portions_[k].amount += std::exchange(key_[portions_[k].flow], 0.0);
+  }
+  // By flow, cells rising: a counting sort of what stands by cell.
+  first_.assign(flows_ + 1, 0);
+  std::size_t count = 0;
+  for (const Portion& portion : portions_) {
+    if (!(portion.amount > 0.0)) continue;
+    ++first_[portion.flow + 1];
+    ++count;
+  }
+  for (std::size_t j = 0; j < flows_; ++j) first_[j + 1] += first_[j];
+  assignment_.flow.resize(count);
+  assignment_.cell.resize(count);
+  assignment_.amount.resize(count);
+  value_ = 0.0;
+  for (const Portion& portion : portions_) {
+    if (!(portion.amount > 0.0)) continue;
+    const std::size_t at = first_[portion.flow]++;
+    assignment_.flow[at] = portion.flow;
+    assignment_.cell[at] = portion.cell;
+    assignment_.amount[at] = portion.amount;
+    value_ += portion.amount * cost(portion.flow, portion.cell);
+  }
   double least = 0.0;
-  for (std::size_t t = cells_; t-- > 0;) price_[t] = least = std::max(least, price_[t]);
+  for (std::size_t t = cells_; t-- > 0;) {
+    least = std::max(least, price_[t]);
+    price_[t] = least;
+  }
   // Terms may cancel, and then rounding is not small beside what is left.
   double size = 0.0;
-  value_ = bound_ = 0.0;
-  potential_.assign(volume_.size(), 0.0);
-  for (Index j = 0; j < volume_.size() && cells_ > 0; ++j) {
-    set_row(j);
-    auto& parts = parts_[j];
-    std::sort(parts.begin(), parts.end(),
-              [](const Part& a, const Part& b) { return a.cell < b.cell; });
-    // Each flow has what it has, to its own last digit: what rounding gave it beyond that, or took,
-    // is of its last cells, where room is worth least.
-    double left = volume_[j];
-    for (Part& own : parts) left -= own.amount = std::min(own.amount, left);
-    if (!parts.empty()) parts.back().amount += left;
-    for (const Part& own : parts) {
-      if (!(own.amount > 0.0)) continue;
-      assignment_.flow.push_back(j);
-      assignment_.cell.push_back(own.cell);
-      assignment_.amount.push_back(own.amount);
-      value_ += own.amount * row_[own.cell];
-    }
+  bound_ = 0.0;
+  potential_.resize(flows_);
+  for (std::size_t j = 0; j < flows_; ++j) {
     potential_[j] = kInfinity;
-    for (std::size_t t = 0; t < cells_; ++t) {
-      potential_[j] = std::min(potential_[j], row_[t] + price_[t]);
+    for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
+      const std::size_t from = rows_[r].from;
+      const std::size_t end = r + 1 < costs_->offset[j + 1] ? rows_[r + 1].from : cells_;
+      potential_[j] = std::min(
+          potential_[j], rows_[r].value + least_sum(time_.data() + from, price_.data() + from,
+                                                    rows_[r].first, rows_[r].slope, end - from));
     }
-    bound_ += volume_[j] * potential_[j];
-    size += volume_[j] * (std::fabs(potential_[j]) + std::fabs(row_[0]));
+    bound_ += volume[j] * potential_[j];
+    size += volume[j] * (std::fabs(potential_[j]) + std::fabs(costs_->value[costs_->offset[j]]));
   }
   for (std::size_t t = 0; t < cells_; ++t) {
-    bound_ -= given_[t] * price_[t];
-    size += given_[t] * price_[t];
+    bound_ -= room[t] * price_[t];
+    size += room[t] * price_[t];
   }
-  const double terms = static_cast<double>(volume_.size() + cells_);
+  const double terms = static_cast<double>(flows_ + cells_);
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   bound_ = std::min(bound_ - kEpsilon * (4.0 + terms / 2.0) * size, value_);
 }
 
 void MinCostFlow::solve(std::span<const double> volume, std::span<const double> time,
                         std::span<const double> room, const CellCosts& costs,
-                        const std::function<bool()>* late) {
+                        const Limits& limits) {
   costs_ = &costs;
-  volume_ = volume;
-  time_ = time;
+  late_ = limits.late;
   complete_ = true;
-  given_ = room;
-  open();
+  fine_time_ = time;
+  flows_ = volume.size();
+  volume_.assign(volume.begin(), volume.end());
+  pivots_ = rounds_ = 0;
+  trim(room);
+  if (fine_cells_ == 0) {  // nobody has work
+    price_.clear();
+    potential_.assign(flows_, 0.0);
+    assignment_ = {};
+    value_ = bound_ = 0.0;
+    return;
+  }
   order_.clear();
-  potential_.assign(volume.size(), 0.0);  // what waiting for one more cell loses at most
-  for (Index j = 0; j < volume.size(); ++j) {
+  portions_.clear();
+  for (Index j = 0; j < flows_; ++j) {
     if (!(volume[j] > 0.0)) continue;
     order_.push_back(j);
-    set_row(j);
-    for (std::size_t t = 1; t < cells_; ++t) {
-      potential_[j] = std::max(potential_[j], row_[t] - row_[t - 1]);
-    }
+    portions_.push_back({j, 0, volume[j]});
   }
-  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) {
-    return potential_[a] != potential_[b] ? potential_[a] > potential_[b] : a < b;
-  });
-  for (const Index j : order_) {
-    for (double left = volume[j]; left > kRounding * volume[j];) {
-      complete_ = complete_ && !(late != nullptr && (*late)());
-      Index end = 0;
-      if (complete_) {
-        set_row(j);
-        end = find_path();
-      } else {
-        while (!(room_[end] > 0.0)) ++end;
-        before_[end] = kNone;
-      }
-      left -= push(j, end, left);
+  std::size_t above = kCellsAbove;
+  while (above < fine_cells_) above *= kCellsAbove;
+  // Shifts of prices gather rounding: what looks optimal is looked at again with fresh prices.
+  while (above > 1) {
+    const std::size_t stride = above / kCellsAbove;
+    set_level(time, stride);
+    last_pivot_ = pivots_ + std::min(limits.pivots, most_pivots(cells_, flows_));
+    last_round_ = rounds_ + std::min(limits.rounds, most_rounds(cells_));
+    refine(above, stride);
+    build_tree();
+    prices_from_tree();
+    bool open = true;
+    for (int fresh = 0; open && fresh < (stride == 1 ? kFresh : 1); ++fresh) {
+      open = improve();
+      if (open) prices_from_tree();
     }
+    if (stride > 1) collect();
+    if (stride == 1) complete_ = !open && !spent();
+    above = stride;
   }
-  read_out();
+  read_out(volume, room);
 }
 
 }  // namespace malleable

@@ -77,7 +77,7 @@ void FlowFlex::consider_all(const std::vector<Index>& order, std::span<const dou
 
 void FlowFlex::solve_cells(TimeCells::Charge charge, const std::function<bool()>* late) {
   cells_.charge(*problem_, *penalties_, bound_.earliest(), charge, costs_);
-  min_cost_flow_.solve(problem_->volume, cells_.times(charge), cells_.room, costs_, late);
+  min_cost_flow_.solve(problem_->volume, cells_.times(charge), cells_.room, costs_, {.late = late});
 }
 
 // Figure 8: the least level whose deadlines the greedy meets within twice their time. Many levels

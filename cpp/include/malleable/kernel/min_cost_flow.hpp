@@ -1,21 +1,32 @@
 // The minimum-cost flow of FlowFlex (section 4.2, figures 6 and 7), exact, with its duals.
 //
 // Flows j hand V_j units of work to cells of time t; a unit in cell t costs c_jt, which never falls
-// with t, and cell t takes at most `room[t]` units. So work never moves to an earlier cell for
-// nothing: what is left is a transport problem, whose cells are all full but the last one that is
-// needed.
+// with t, and cell t takes at most `room[t]` units. Work may always move to an earlier cell. What
+// makes this network easier than others:
+//   - costs never fall, so every cell but the last one that is needed is full: demands are known,
+//     no arc needs a capacity, and arcs t + 1 -> t are never worth their while. What is left is a
+//     transport problem;
+//   - c_jt is piecewise linear in time[t], so arcs are never stored: pricing a flow is one pass
+//     over the cells' times and prices in vector registers;
+//   - at most cells - 1 flows are split between cells. All others hang below one cell and are no
+//     part of the tree, which is one of cells and split flows alone.
 //
-// Shortest augmenting paths with prices: flows come one after the other, those first that lose most
-// by waiting. Each takes the way that costs least to a cell with room, on which flows that are
-// there already move on to other cells (Dijkstra's algorithm over the cells). For each two cells a
-// heap knows the flow that moves from one to the other for least. A path costs O(cells^2) at most,
-// and a flow that comes to a cell O(cells log flows); mostly there is about one path for each flow.
+// Network simplex, primal. Supplies are perturbed symbolically (each flow has, and each cell but
+// the last needs, an infinitesimal more than it says), so no pivot is degenerate and it ends. A
+// pivot walks its cycle and shifts the prices on the smaller side of the tree; prices are relative,
+// so it does not matter which. A flow that only moves to another cell touches no price at all.
+//
+// The start comes from the same problem on cells taken together by four, solved before in the same
+// way: what a coarse cell holds fills its cells with whoever loses most by waiting first. Most
+// pivots then happen where they are cheap. About O(flows cells) for pricing in a few passes, and
+// the pivots. Never more than most_pivots() pivots and most_rounds() rounds over the flows on each
+// of the log4(cells) levels: what stands then is a valid flow, and its prices still give a bound.
 //
 // Certificate: prices p_t >= 0 that never rise and a_j = min_t (c_jt + p_t). For all prices
 // sum V_j a_j - sum room_t p_t is a lower bound; at the end it is the value, up to rounding (which
 // is taken off the bound).
 //
-// Edmonds and Karp 1972; Ahuja, Magnanti and Orlin 1993 (section 9.7).
+// Cunningham 1976; Ahuja, Magnanti and Orlin 1993 (chapter 11).
 #pragma once
 
 #include <cstdint>
@@ -56,65 +67,154 @@ struct CellCosts {
 
 class MinCostFlow {
  public:
-  // `volume` per flow, at least 0; `time` never falls and `room` is positive, per cell. There must
-  // be room for all. Once it is `late`, which is asked before each path, what is left takes the
-  // first room there is: that is a flow, too, and the prices still give a bound. Afterwards the
-  // answers below stand. Allocates nothing once warm.
-  void solve(std::span<const double> volume, std::span<const double> time,
-             std::span<const double> room, const CellCosts& costs,
-             const std::function<bool()>* late = nullptr);
+  // Per level. Far more than any instance has been seen to need.
+  static std::uint64_t most_rounds(std::size_t cells) { return 1000 + 20 * cells; }
+  static std::uint64_t most_pivots(std::size_t cells, std::size_t flows) {
+    return 1000 + 200 * (cells + flows);
+  }
+  // Less than that, on request: of pivots, of rounds, or of time.
+  struct Limits {
+    std::uint64_t pivots = ~std::uint64_t{0}, rounds = ~std::uint64_t{0};
+    const std::function<bool()>* late = nullptr;  // asked before every round
+  };
 
-  double value() const { return value_; }      // of the assignment
-  double bound() const { return bound_; }      // of the duals; no flow can cost less
-  bool complete() const { return complete_; }  // false: it was late
+  // `volume` per flow, at least 0; `time` never falls and `room` is positive, per cell. There must
+  // be room for all. Afterwards the answers below stand. Allocates nothing once warm.
+  void solve(std::span<const double> volume, std::span<const double> time,
+             std::span<const double> room, const CellCosts& costs, const Limits& limits);
+  void solve(std::span<const double> volume, std::span<const double> time,
+             std::span<const double> room, const CellCosts& costs) {
+    solve(volume, time, room, costs, Limits{});
+  }
+
+  double value() const { return value_; }  // of the assignment
+  double bound() const { return bound_; }  // of the duals; no flow can cost less
+  std::uint64_t pivots() const { return pivots_; }
+  std::uint64_t rounds() const { return rounds_; }
+  bool complete() const { return complete_; }  // no arc may enter; false: a limit was reached
   // The assignment: amount[k] units of flow[k] in cell[k], by flow, cells rising.
   struct Assignment {
     std::vector<Index> flow, cell;
     std::vector<double> amount;
   };
   const Assignment& assignment() const { return assignment_; }
-  // Of the cells that are needed.
-  std::span<const double> price() const { return price_; }
+  std::span<const double> price() const {
+    return {price_.data(), fine_cells_};
+  }  // of the cells that are needed
   std::span<const double> potential() const { return potential_; }
 
  private:
-  struct Part {  // of a flow
-    Index cell;
+  static constexpr std::size_t kStretch = 32;  // cells that share a least price
+
+  // Nodes: the cells of the level, then split flows. An arc belongs to the node below it.
+  struct Node {
+    Index parent, child, next, previous;  // siblings are a list
+    Index size;                           // twice the cells of the subtree, one more for a flow
+    Index arcs;                           // of a split flow
+    double flow;                          // on the arc to the parent,
+    std::int64_t extra;                   // and how many infinitesimals more
+  };
+  struct Portion {
+    Index flow, cell;
     double amount;
   };
-  struct Move {  // of a unit to another cell
-    double rise;
-    Index flow;
-    bool operator<(const Move& other) const {  // heaps have their greatest first
-      return rise != other.rise ? rise > other.rise : flow > other.flow;
-    }
+  struct Row {  // of the level: from this cell on, with the time at which it costs `value`
+    Index from;
+    double value, slope, first;
+    double at(double time) const { return value + slope * (time - first); }
+  };
+  struct Cycle {  // what a pivot moves, how many infinitesimals more, and the arc that leaves
+    double most;
+    std::int64_t extra;
+    Index leaving, join;  // where both sides meet
+    bool tail_side;       // the arc is on the side of the tail
+  };
+  struct Candidate {
+    double reduced;
+    Index flow, cell;
   };
 
-  void open();
-  void set_row(Index j);
-  double* part(Index j, Index cell);
-  void put(Index j, Index cell, double amount);
-  void take(Index j, Index cell, double amount);
-  void look_at(Index cell);
-  Index find_path();
-  double push(Index j, Index end, double most);
-  void read_out();
+  bool is_cell(Index v) const { return v < cells_; }
+  const Row& row_of(std::size_t j, std::size_t t) const {
+    std::size_t r = costs_->offset[j + 1] - 1;
+    while (rows_[r].from > t) --r;
+    return rows_[r];
+  }
+  double cost(std::size_t j, std::size_t t) const { return row_of(j, t).at(time_[t]); }
+  // What a unit of the flow costs more in one cell than in another, without the rounding of what it
+  // costs in both: prices are sums of such differences and may be far smaller than costs.
+  double rise(std::size_t j, std::size_t from, std::size_t to) const {
+    const Row &before = row_of(j, from), &after = row_of(j, to);
+    if (&before != &after) return after.at(time_[to]) - before.at(time_[from]);
+    return before.slope == 0.0 ? 0.0 : before.slope * (time_[to] - time_[from]);
+  }
+  Index home_of(Index j) const;
+  Index best_cell(std::size_t j) const;
+  struct Arc {
+    double reduced;
+    bool enters;
+  };
+  Arc arc_to(Index j, Index cell) const;
+  Arc arc_back(Index t) const;
+  bool spent() const;
+  void refresh();
+
+  void trim(std::span<const double> room);
+  void set_rows();
+  void set_level(std::span<const double> time, std::size_t stride);
+  void refine(std::size_t coarse_stride, std::size_t stride);
+  void collect();
+  void keep_carried();
+  void connect();
+  void make_nodes();
+  void list_arcs();
+  void build_tree();
+  void prices_from_tree();
+  bool improve();
+  bool smooth();
+
+  void attach(Index v, Index parent);
+  void detach(Index v);
+  bool leads_up(Index v) const;
+  Cycle find_leaving(Index tail, Index cell, double most, std::int64_t extra) const;
+  void push(Index v, const Cycle& cycle, bool up);
+  void grow(Index v, Index end, Index more);
+  void shift_prices(Index top, double shift);
+  void pivot(Index j, Index cell, double reduced);
+  void turn(Index top, Index above, Index cells, double flow, std::int64_t extra);
+  void drop_leaf(Index v);
+  void read_out(std::span<const double> volume, std::span<const double> room);
 
   const CellCosts* costs_ = nullptr;
-  std::span<const double> volume_, time_, given_;  // room that is given
-  std::size_t cells_ = 0;
-  std::vector<Index> order_;
-  std::vector<std::vector<Part>> parts_;  // by flow
-  std::vector<double> room_, row_;        // left; what a unit of one flow costs
-  std::vector<std::vector<Move>> moves_;  // by cell and the other cell
-  std::vector<double> rise_;              // the least of these,
-  std::vector<std::uint8_t> stale_;       // if no flow has left this cell since
-  std::vector<double> distance_;
-  std::vector<Index> before_;  // the cell from which a flow moves
-  std::vector<std::uint8_t> settled_;
-  std::vector<double> price_, potential_;
+  std::span<const double> fine_time_;
+  std::size_t fine_cells_ = 0, cells_ = 0, flows_ = 0, stride_ = 1, middle_ = 0;
+  std::vector<double> volume_, fine_demand_;
+  std::vector<double> time_, demand_, price_;  // of the level
+  std::vector<Row> rows_;
+  std::vector<double> dense_;  // flow, cell -> cost, on small levels
+  std::size_t dense_stride_ = 0;
+  std::vector<double> least_price_;  // of a stretch of cells
+  std::vector<Index> stale_;         // stretches whose prices have changed
+  std::vector<std::uint8_t> is_stale_;
+  std::vector<Index> order_;  // flows that have work
+  std::vector<Node> nodes_;
+  std::vector<Index> node_of_, home_;  // flow -> its node if it is split, else its cell
+  std::vector<Index> flow_of_;         // node - cells -> flow
+  std::vector<Index> spare_;           // nodes that are free
+  Index root_ = 0;
+  std::vector<Portion> portions_, fine_portions_, waiting_;  // by cell
+  std::vector<double> carried_;                              // from a cell to the one before
+  std::vector<std::size_t> first_;
+  std::vector<Index> component_, degree_, stack_, reached_, arc_offset_, arc_node_;
+  std::vector<double> arc_amount_, key_;
+  std::vector<Index> by_key_;
+  std::vector<Index> hot_, next_hot_;  // flows to be priced
+  std::vector<Candidate> candidates_;
   Assignment assignment_;
+  std::vector<double> potential_;
   double value_ = 0.0, bound_ = 0.0;
+  std::uint64_t pivots_ = 0, rounds_ = 0, last_pivot_ = 0, last_round_ = 0;
+  const std::function<bool()>* late_ = nullptr;
   bool complete_ = true;
 };
 
