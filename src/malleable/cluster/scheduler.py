@@ -946,10 +946,10 @@ class Scheduler(Checkpointed):
         """All that was learnt, in JSON's types: for ``Scheduler(history=)``.
 
         ``common`` has sums over all phases. ``programs`` has, for each program and user, for ``map`` and
-        ``reduce`` the number of finished phases, the mean of the logarithms of their seconds, and the sum of
-        squares around it; for ``speedup`` how many tasks showed p, and the logarithm of how well each p of
-        the grid explains them. ``users`` has for each user the same three numbers of how far statements were
-        off."""
+        ``reduce`` the number of finished phases, the mean of the logarithms of their seconds, and that of the
+        latest three; for ``speedup`` how many tasks showed p, and the logarithm of how well each p of the
+        grid explains them. ``users`` has for each user how many statements there were, the mean of how far
+        they were off (logarithms), and the sum of squares around it."""
         return History.of(self._programs, self._users, self._core.history()).plain()
 
     @property
