@@ -30,7 +30,7 @@ class Decision(AssessedDecision):
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
-        All jobs. If you remove jobs, the order of the other ids may change.
+        All jobs, read-only. If you remove jobs, the order of the other ids may change.
     value, lower_bound : float or None
         The objective if nothing else happens, and a number that no schedule can beat. Both are worked out
         when you first ask, which has to be before the epoch changes: O(J log J), some milliseconds for

@@ -134,6 +134,8 @@ class alignas(kLine) Epoch {
   const Penalties& planned_penalties() const { return instance_.of.penalties; }
 
   std::size_t size() const { return at_.jobs.rows(); }
+  // Of the job that comes next. It only rises, so that with size() it says who is there.
+  std::int64_t next_id() const { return at_.jobs.next_id(); }
   // Changes with every call that may change a decision, and with every decision that is made.
   std::uint64_t version() const { return version_; }
 
