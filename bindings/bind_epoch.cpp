@@ -52,11 +52,13 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     auto given = fresh<std::int64_t>(n);
     auto changed = fresh<bool>(n);
     auto* given_data = given.mutable_data();
-    auto* changed_data = changed.mutable_data();
+    // Bytes as they are: each is 0 or 1.
+    auto* changed_data = reinterpret_cast<std::uint8_t*>(changed.mutable_data());
     {
       py::gil_scoped_release release;
       epoch_.decide(now, slots, period);
       std::copy(epoch_.given().begin(), epoch_.given().end(), given_data);
+      static_assert(sizeof(bool) == 1);
       std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
     }
     return py::make_tuple(epoch_.version(), ids(), given, changed, epoch_.overloaded());

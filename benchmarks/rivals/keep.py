@@ -37,7 +37,7 @@ columns:
   each draw, we divide our figure by the figure of one rival: the rival that is best on average over all
   draws. This column has the largest of these ratios. The column is empty if there is only one draw, or if the
   rival has the figure 0 in a draw.
-- *fresh draws*: the same two ratios of as many other draws, which nobody looked at before
+- *fresh draws*: the same two ratios of as many other draws, on which no rule was chosen
   (`python -m benchmarks.rivals SECTION --seeds FIRST --keep`).
 - *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, and
   "auto" is the policy `auto`.

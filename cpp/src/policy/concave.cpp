@@ -225,7 +225,7 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
   } else {
     choice.power = share_exponent(mean_exponent(task));
     choice.weighted = penalties.linear();
-    if (choice.weighted) choice.power = flatter(choice.power, task.coming);
+    if (choice.weighted && task.flat) choice.power = flatter(choice.power, task.coming);
   }
 }
 

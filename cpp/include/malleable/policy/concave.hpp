@@ -56,6 +56,7 @@ class Concave {
     std::span<const double> arrival, weight;  // by job: FIFO's order, WDEQ's shares
     // FLEX: jobs that come later, as many as are there on the average.
     double coming = 0.0;
+    bool flat = false;  // shares are nearer to equal ones where jobs come
   };
 
   void plan(const Task& task, const FlexOptions& options, Plan& plan);
