@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "epochs.hpp"
 #include "kinds.hpp"
@@ -47,19 +49,19 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const UseGuard turn(busy_);
     const std::size_t n = epoch_.size();
-    auto given = fresh<std::int64_t>(n), ids = fresh<std::int64_t>(n);
+    auto given = fresh<std::int64_t>(n);
     auto changed = fresh<bool>(n);
     auto* given_data = given.mutable_data();
-    auto* changed_data = changed.mutable_data();
-    auto* ids_data = ids.mutable_data();
+    // Bytes as they are: each is 0 or 1.
+    auto* changed_data = reinterpret_cast<std::uint8_t*>(changed.mutable_data());
     {
       py::gil_scoped_release release;
       epoch_.decide(now, slots, period);
       std::copy(epoch_.given().begin(), epoch_.given().end(), given_data);
+      static_assert(sizeof(bool) == 1);
       std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
-      std::copy(epoch_.ids().begin(), epoch_.ids().end(), ids_data);
     }
-    return py::make_tuple(epoch_.version(), ids, given, changed, epoch_.overloaded());
+    return py::make_tuple(epoch_.version(), ids(), given, changed, epoch_.overloaded());
   }
 
   // Of the decision that has this version: (plan, the jobs that it is about,
@@ -145,6 +147,21 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     const UseGuard turn(busy_);
     return epoch_.held() ? epoch_.period() : 0.0;
   }
+
+ private:
+  // Of all rows; one array for decisions between which nobody came or went.
+  const py::array& ids() {
+    const std::pair rows(epoch_.next_id(), epoch_.size());
+    if (rows == rows_of_ids_) return ids_;
+    const std::span<const std::int64_t> now = epoch_.ids();
+    ids_ = to_numpy(std::vector(now.begin(), now.end()));
+    ids_.attr("flags").attr("writeable") = false;
+    rows_of_ids_ = rows;
+    return ids_;
+  }
+
+  py::array ids_;
+  std::pair<std::int64_t, std::size_t> rows_of_ids_{-1, 0};  // which set of rows it is of
 };
 
 }  // namespace

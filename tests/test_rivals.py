@@ -206,6 +206,16 @@ def test_a_rule_that_crashes_is_seen():
     assert "2 (1.000)" in text
 
 
+def test_fresh_draws_have_other_seeds():
+    row = table.Row("made up", lambda rule, seed: float(seed), ["ours"], ["rival"], range(3))
+    table.SECTIONS["made-up"] = table.Section("made-up", "by hand", lambda quick: [row])
+    try:
+        ((_, found),) = table.measure(["made-up"], workers=1, seeds=700)
+    finally:
+        del table.SECTIONS["made-up"]
+    assert found[0].cells["ours"].draws == (700.0, 701.0, 702.0)
+
+
 def test_first_figures_stay(tmp_path):
     def data(value):
         cells = {"ours": value, "rival": 2.0}
@@ -224,7 +234,9 @@ def test_first_figures_stay(tmp_path):
     for value in (3.0, 1.0, 1.5):
         keep.keep(data(value), kept, page)
         keep.keep({"made-up": {"skipped": "no traces"}}, kept, page)
-    assert "| made up | 3 (1.500 **!**) | 1.5 (0.750) |  |  | rival 2 |" in page.read_text()
+    assert "| made up | 3 (1.500 **!**) | 1.5 (0.750) |  |  |  | rival 2 |" in page.read_text()
+    keep.keep(data(4.0), kept, page, fresh=True)
+    assert "| 3 (1.500 **!**) | 1.5 (0.750) |  | 2.000 |  | rival 2 |" in page.read_text()
     assert json.loads(kept.read_text())["first"]["made-up"]["made up"]["value"]["ours"] == 3.0
 
 

@@ -15,6 +15,10 @@ event_stream(seed, *, sizes="logn", widths="uniform", load=0.9, arrivals="poisso
 tandem_stream(kind, seed, load=0.9, jobs=2000): map and shuffle of E[the larger one] / load apart; both
     lognormal(0, 1) by themselves ("independent"), shuffle = 1 / map ("opposed"), 4 and 0.5 or 0.5 and 4
     ("bimodal"), one of both a tenth ("mixed"), shuffle = map x U(0.8, 1.25) ("alike").
+slotted_stream(kind, seed, load=0.9, steps=400): 50 machines. Map and reduce work of the ASRPT paper's section
+    VII ("exp-large", "exp-small"), both Exp(20) ("balanced"), both rounded up Pareto from 8 on with index 1.6
+    ("Pareto"), or both Exp(20) in batches of twenty ("bursts"); reduce tasks are U{1..10}, as equal as may
+    be.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable import Jobs, MapShuffleJobs
+from malleable import Jobs, MapReduceJobs, MapShuffleJobs
+from malleable.slotted.generate import even_split, section7
 
-__all__ = ["EventStream", "event_stream", "tandem_stream"]
+__all__ = ["EventStream", "event_stream", "slotted_stream", "tandem_stream"]
 
 _SLOTS = 64
 
@@ -140,3 +145,23 @@ def tandem_stream(kind: str, seed: int, load: float = 0.9, jobs: int = 2000) -> 
         second = first * rng.uniform(0.8, 1.25, jobs)
     gap = max(first.mean(), second.mean()) / load
     return MapShuffleJobs(first, second, arrival=np.cumsum(rng.exponential(gap, jobs)))
+
+
+def slotted_stream(
+    kind: str, seed: int, load: float = 0.9, steps: int = 400
+) -> tuple[MapReduceJobs, int]:
+    """Jobs with map and reduce tasks, and the number of machines."""
+    machines, rng = 50, np.random.default_rng(seed)
+    if kind.startswith("exp"):
+        mean = 45.0
+        return section7(kind, steps=steps, rate=load * machines / mean, rng=rng), machines
+    mean = 16.0 * 1.6 / 0.6 if kind == "Pareto" else 40.0
+    batch = 20 if kind == "bursts" else 1
+    jobs = int(steps * load * machines / mean)
+    arrival = np.repeat(rng.integers(1, steps + 1, jobs // batch + 1), batch)[:jobs]
+    works = rng.exponential(20.0, (2, jobs))
+    if kind == "Pareto":
+        works = 8.0 * (1.0 + rng.pareto(1.6, (2, jobs)))
+    maps, reduces = np.ceil(works).astype(np.int64)
+    offset, lengths = even_split(reduces, rng.integers(1, 11, jobs))
+    return MapReduceJobs.from_columns(np.sort(arrival), maps, offset, lengths), machines

@@ -9,9 +9,10 @@ default to the best rival; processor seconds of one run of each rule, in the ord
 Exit status 1: a rule crashed; what was measured is printed.
 
 ``--quick`` takes fewer seeds and smaller instances (some ten seconds of processor time). ``--draws N``
-at most N draws of each instance. ``--json`` writes all figures; ``--keep`` writes docs/rivals.md, where a
-row's first figures stay beside its present ones; ``--keep --measured FILE`` does so with figures that
-``--json`` wrote.
+at most N draws of each instance. ``--seeds FIRST`` draws all instances anew, with the seeds FIRST, FIRST + 1
+and so on; with ``--keep`` these figures go into a column of their own. ``--json`` writes all figures;
+``--keep`` writes docs/rivals.md, where a row's first figures stay beside its present ones;
+``--keep --measured FILE`` does so with figures that ``--json`` wrote.
 
 To add an instance: a function of a seed in `benchmarks.instances` that says its parameters, and a row in a
 section of `benchmarks.rivals.sections`::

@@ -1,7 +1,8 @@
 """Figures that stay: those of the first measurement beside those of the last one, as a page of the docs.
 
 ``kept.json`` has both. A row's first figures are written once, when the row is new, and never again; its
-present ones whenever it is measured. The page is made from that file alone.
+present ones whenever it is measured, those of fresh draws when it is measured with other seeds. The page is
+made from that file alone.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ columns:
   each draw, we divide our figure by the figure of one rival: the rival that is best on average over all
   draws. This column has the largest of these ratios. The column is empty if there is only one draw, or if the
   rival has the figure 0 in a draw.
+- *fresh draws*: the same two ratios of as many other draws, on which no rule was chosen
+  (`python -m benchmarks.rivals SECTION --seeds FIRST --keep`).
 - *also ours, now*: our other policies and settings, each with its figure. "flex" is the policy FLEX, and
   "auto" is the policy `auto`.
 - *best rival, now*: the name of the best rival, and its figure. "right sizes" behind a name means that the
@@ -82,15 +85,18 @@ These are the rivals. `benchmarks/rivals/rules.py` has most of them, each in a f
 """
 
 
-def keep(data: dict[str, Any], kept: Path = KEPT, page: Path = PAGE) -> None:
-    """Add what was measured to the file and write the page anew."""
-    old = json.loads(kept.read_text()) if kept.exists() else {"first": {}, "now": {}}
+def keep(
+    data: dict[str, Any], kept: Path = KEPT, page: Path = PAGE, *, fresh: bool = False
+) -> None:
+    """Add what was measured to the file and write the page anew. ``fresh``: with other seeds."""
+    old = json.loads(kept.read_text()) if kept.exists() else {"first": {}, "now": {}, "fresh": {}}
     for name, rows in data.items():
         if "skipped" in rows:
             continue
         for instance, row in rows.items():
-            old["first"].setdefault(name, {}).setdefault(instance, _short(row))
-            old["now"].setdefault(name, {})[instance] = _short(row)
+            if not fresh:
+                old["first"].setdefault(name, {}).setdefault(instance, _short(row))
+            old["fresh" if fresh else "now"].setdefault(name, {})[instance] = _short(row)
     kept.write_text(json.dumps(old, separators=(",", ":")).replace('},"', '},\n"') + "\n")
     page.write_text(as_page(old))
 
@@ -118,23 +124,34 @@ def as_page(kept: dict[str, Any]) -> str:
         title = SECTIONS[name].title if name in SECTIONS else ""
         text += f"\n## {name}\n{title}.\n\n"
         columns = (
-            "first | now | worst draw | also ours, now | best rival, now | floors | draws | seconds"
+            "first | now | worst draw | fresh draws | also ours, now | best rival, now | floors | "
+            "draws | seconds"
         )
         text += f"| instance | {columns} |\n"
-        text += "|---|---|---|---|---|---|---|---|---|\n"
+        text += "|---|---|---|---|---|---|---|---|---|---|\n"
         for instance, row in kept["now"][name].items():
             first = measured(instance, kept["first"][name][instance])
-            text += _line(first, measured(instance, row), row)
+            fresh = kept["fresh"].get(name, {}).get(instance)
+            text += _line(first, measured(instance, row), row, fresh)
     return text
 
 
-def _line(first: Measured, now: Measured, row: dict[str, Any]) -> str:
+def _fresh(instance: str, row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    drawn = measured(instance, row)
+    worst = "" if row["worst"] is None else f", worst {row['worst']:g}"
+    return f"{times(drawn.ratio(drawn.ours[0]))}{worst}"
+
+
+def _line(first: Measured, now: Measured, row: dict[str, Any], fresh: dict[str, Any] | None) -> str:
     best, default = now.best_rival(), now.ours[0]
     cells = [
         now.instance,
         _ours(first, first.ours[0]),
         _ours(now, default),
         "" if row["worst"] is None else f"{row['worst']:g}",
+        _fresh(now.instance, fresh),
         "; ".join(f"{rule} {_ours(now, rule)}" for rule in now.ours[1:]),
         f"{best} {figure(now.cells[best].value)}",
         "; ".join(f"{rule} {figure(now.cells[rule].value)}" for rule in now.floors),

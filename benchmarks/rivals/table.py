@@ -139,9 +139,16 @@ def _rows(name: str, quick: bool) -> list[Row]:
 
 
 def measure(
-    names: Sequence[str], quick: bool = False, workers: int = 2, draws: int | None = None
+    names: Sequence[str],
+    quick: bool = False,
+    workers: int = 2,
+    draws: int | None = None,
+    seeds: int | None = None,
 ) -> Iterator[tuple[Section, list[Measured] | str]]:
-    """The rows of each section, or why it is skipped, as soon as they are there; at most so many draws."""
+    """The rows of each section, or why it is skipped, as soon as they are there; at most so many draws.
+
+    ``seeds``: the first seed of the draws, in place of the rows' own ones.
+    """
     _KNOWN.clear()
     tasks: list[tuple[str, int, str, bool]] = []
     skipped: dict[str, str] = {}
@@ -153,6 +160,8 @@ def measure(
             continue
         for place, row in enumerate(rows):
             row.seeds = list(row.seeds)[:draws]
+            if seeds is not None and len(row.seeds) > 1:
+                row.seeds = range(seeds, seeds + len(row.seeds))
             rules = dict.fromkeys([*row.ours, *row.rivals, *row.floors])
             tasks += [(name, place, rule, quick) for rule in rules]
     with _Workers(workers) as run:

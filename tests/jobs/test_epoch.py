@@ -121,6 +121,40 @@ def test_huge_minima_leave_no_trace():
     assert epoch.decide(0.0).slots.tolist() == [5, 95]
 
 
+def test_huge_work_leaves_no_trace():
+    rng = np.random.default_rng(5)
+    work, most = rng.lognormal(3.0, 1.5, 300), rng.integers(1, 65, 300)
+    epochs = [mb.Epoch(64) for _ in range(2)]
+    for epoch in epochs:
+        ids = epoch.add(work, max_slots=most)
+    huge = epochs[0].add([1e12], max_slots=64)
+    epochs[0].decide(0.0)
+    epochs[0].remove(huge)
+    epochs[1].decide(0.0)
+    for now in (1.0, 2.0):
+        mine, other = (dict(zip(*epoch_slots(epoch, now), strict=True)) for epoch in epochs)
+        assert mine == other
+        for epoch in epochs:
+            epoch.update(ids[:50], work=work[:50] * 0.5**now)
+
+
+def epoch_slots(epoch: mb.Epoch, now: float):
+    decision = epoch.decide(now)
+    return decision.ids.tolist(), decision.slots.tolist()
+
+
+def test_ids_are_one_array_until_jobs_come_or_go():
+    epoch = mb.Epoch(8)
+    ids = epoch.add([5.0, 6.0, 7.0])
+    first, second = epoch.decide(0.0), epoch.decide(1.0)
+    assert second.ids is first.ids
+    assert not first.ids.flags.writeable
+    epoch.remove(ids[:1])
+    epoch.add([8.0])
+    assert first.ids.tolist() == [0, 1, 2]
+    assert sorted(epoch.decide(2.0).ids.tolist()) == [1, 2, 3]
+
+
 @pytest.mark.parametrize("policy", ["fair", "wdeq"])
 def test_equal_shares_go_to_the_oldest(policy):
     """Whoever leaves, a slot goes to those who came first, and the plan says the same."""

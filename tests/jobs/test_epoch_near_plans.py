@@ -18,20 +18,20 @@ OBJECTIVES = [
 ]
 
 
-def table(rng: np.random.Generator) -> tuple[dict[str, Any], int]:
-    """Columns of two to eight jobs, and slots."""
-    count, slots = int(rng.integers(2, 9)), int(rng.choice([1, 3, 8, 64]))
+def table(rng: np.random.Generator, most: int = 8) -> tuple[dict[str, Any], int]:
+    """Columns of two to ``most`` jobs, and slots."""
+    count, slots = int(rng.integers(2, most + 1)), int(rng.choice([1, 3, 8, 64]))
     work = np.where(
         rng.random(count) < 0.5, rng.uniform(0.1, 10.0, count), rng.lognormal(1.0, 1.5, count)
     )
     work *= np.sqrt(slots)
-    most = np.where(rng.random(count) < 0.3, slots, rng.integers(1, slots + 1, count))
+    high = np.where(rng.random(count) < 0.3, slots, rng.integers(1, slots + 1, count))
     if rng.random() < 0.3:
-        most = rng.choice([1, slots], count)
-    least = np.where(rng.random(count) < 0.2, rng.integers(0, most + 1), 0)
+        high = rng.choice([1, slots], count)
+    least = np.where(rng.random(count) < 0.2, rng.integers(0, high + 1), 0)
     while least.sum() > slots:
         least //= 2
-    alone, total = work / most, work.sum() / slots
+    alone, total = work / high, work.sum() / slots
     due = alone + rng.uniform(0.0, 1.2, count) * total * rng.choice([0.35, 1.0])
     steps = int(rng.integers(1, 4))
     times = alone[:, None] * rng.uniform(0.5, 3.0, (count, steps))
@@ -39,7 +39,7 @@ def table(rng: np.random.Generator) -> tuple[dict[str, Any], int]:
     rises = np.cumsum(rng.integers(1, 5, (count, steps)), axis=1)
     return {
         "work": work,
-        "max_slots": most,
+        "max_slots": high,
         "min_slots": least,
         "weight": rng.integers(1, 10, count) if rng.random() < 0.5 else np.ones(count),
         "deadline": due,
@@ -47,17 +47,33 @@ def table(rng: np.random.Generator) -> tuple[dict[str, Any], int]:
     }, slots
 
 
-@pytest.mark.parametrize("objective", [*OBJECTIVES, "gangs"])
-def test_decisions_begin_plans_that_are_as_good_as_those_of_plan(objective: str) -> None:
+def planned(objective: str) -> tuple[str, dict[str, Any], float]:
+    """Objective, options, and how near."""
     options = {}
     if objective == "gangs":
         objective, options = "sum:response", {"min_mode": "gang"}
     how, kind = objective.split(":")
-    near = 1e-6 if how == "max" else NEAR.get(kind, 0.05)
-    for case in range(part(850, 100)):
-        columns, slots = table(np.random.default_rng([case, len(objective)]))
-        if options:
-            columns["min_slots"] = columns["max_slots"]
+    return objective, options, 1e-6 if how == "max" else NEAR.get(kind, 0.05)
+
+
+def drawn(case: int, objective: str, most: int, options: Any) -> tuple[dict[str, Any], int, float]:
+    """A table, and what a value counts at least."""
+    columns, slots = table(np.random.default_rng([case, len(objective), most]), most)
+    if options:
+        columns["min_slots"] = columns["max_slots"]
+    least = 1e-3
+    if objective.endswith("lateness"):
+        least = float(np.max(columns["weight"]))
+    return columns, slots, least
+
+
+@pytest.mark.parametrize("most", [8, 40, 120])
+@pytest.mark.parametrize("objective", [*OBJECTIVES, "gangs"])
+def test_decisions_begin_plans_that_are_as_good_as_those_of_plan(objective: str, most: int) -> None:
+    objective, options, near = planned(objective)
+    tables = {8: part(850, 100), 40: part(100, 8), 120: part(20, 2)}
+    for case in range(tables[most]):
+        columns, slots, least = drawn(case, objective, most, options)
         epoch = mb.Epoch(slots, objective, **options)
         epoch.add(**columns)
         decision = epoch.decide(0.0)
@@ -65,7 +81,35 @@ def test_decisions_begin_plans_that_are_as_good_as_those_of_plan(objective: str)
         plan.validate()
         assert plan.slots.tolist() == decision.slots.tolist()
         best = mb.plan(mb.Jobs(**columns), slots, objective, **options)
-        scale = max(abs(best.value), 1e-3)
-        if kind == "lateness":
-            scale += float(np.max(columns["weight"]))
-        assert decision.value <= best.value + near * scale, case
+        assert decision.value <= best.value + near * (abs(best.value) + least), case
+
+
+@pytest.mark.parametrize("objective", ["sum:response", "sum:stretch", "sum:lateness", "gangs"])
+def test_loops_in_which_nobody_comes_do_as_well_as_plans(objective: str) -> None:
+    objective, options, near = planned(objective)
+    for case in range(part(40, 5)):
+        columns, slots, least = drawn(case, objective, 40, options)
+        epoch = mb.Epoch(slots, objective, **options)
+        ids, left = epoch.add(**columns), columns["work"].copy()
+        ends, now = np.zeros(len(ids)), 0.0
+        there = np.ones(len(ids), dtype=bool)
+        while there.any():
+            decision = epoch.decide(now)
+            given = np.zeros(len(ids))
+            given[decision.ids] = decision.slots
+            take = np.full(len(ids), np.inf)
+            np.divide(left, given, out=take, where=there & (given > 0))
+            ended = there & (take <= take.min() * (1 + 1e-12))
+            left -= given * take.min()
+            now += take.min()
+            ends[ended], there[ended], left[ended] = now, False, 0.0
+            epoch.finish(ids[ended])
+            epoch.update(ids[there], work=left[there])
+        paid = {
+            "response": ends,
+            "stretch": ends / columns["work"],
+            "lateness": ends - columns["deadline"],
+        }[objective.split(":")[1]]
+        best = mb.plan(mb.Jobs(**columns), slots, objective, **options)
+        value = float((columns["weight"] * paid).sum())
+        assert value <= best.value + near * (abs(best.value) + least), case

@@ -10,3 +10,4 @@ from benchmarks.rivals.sections import start  # noqa: F401
 from benchmarks.rivals.sections import rigid  # noqa: F401
 from benchmarks.rivals.sections import late  # noqa: F401
 from benchmarks.rivals.sections import tandem  # noqa: F401
+from benchmarks.rivals.sections import slotted  # noqa: F401

@@ -1,9 +1,27 @@
 #include "malleable/kernel/priority_selection.hpp"
 
+#include <cstdint>
+
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 namespace {
 
 constexpr std::size_t kSampledKeys = 1024;
+constexpr std::size_t kKeyBlock = 16;
+
+// From `first` on, the first whole block of keys with one that is at most the limit, or where the
+// last whole block ends. Few of many are.
+MALLEABLE_VECTOR_CLONES
+std::size_t block_below(const double* key, std::size_t first, std::size_t n, double limit) {
+  for (; first + kKeyBlock <= n; first += kKeyBlock) {
+    std::int64_t hits = 0;
+#pragma omp simd reduction(| : hits)
+    for (std::size_t k = 0; k < kKeyBlock; ++k) hits |= key[first + k] <= limit;
+    if (hits != 0) break;
+  }
+  return first;
+}
 
 }  // namespace
 
@@ -12,14 +30,9 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
   candidates_.clear();
   double total = 0.0, most = -kInfinity;
   const std::size_t n = key.size();
-  // Few of many qualify: skip blocks by a comparison that vectorises.
-  constexpr std::size_t kBlock = 16;
   std::size_t j = 0;
-  for (; j + kBlock <= n; j += kBlock) {
-    int hits = 0;
-    for (std::size_t k = 0; k < kBlock; ++k) hits |= key[j + k] <= limit;
-    if (hits == 0) continue;
-    for (std::size_t k = j; k < j + kBlock; ++k) {
+  for (; (j = block_below(key.data(), j, n, limit)) + kKeyBlock <= n; j += kKeyBlock) {
+    for (std::size_t k = j; k < j + kKeyBlock; ++k) {
       if (key[k] <= limit && key[k] >= from && room[k] > 0.0) {
         candidates_.push_back({key[k], static_cast<Index>(k), room[k]});
         total += room[k];

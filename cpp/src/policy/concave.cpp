@@ -26,6 +26,9 @@ constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
 
 // Prices of slots rise by this for each job behind, where jobs keep coming; by 1 in a batch.
 constexpr double kSteep = 3.0;
+// Of what the power of shares is above 1, where jobs keep coming: the best for jobs that all have
+// one p lies between 0.3 and 0.7 for p of 0.4 to 0.9, at load 0.5 and 0.9 (within 1 % of this).
+constexpr double kFlat = 0.4;
 // Of the mean weight, what a job without weight counts.
 constexpr double kLight = 1e-9;
 constexpr double kMostCost = 1e280;
@@ -39,6 +42,12 @@ std::uint64_t fixed_rules(std::size_t jobs) {
 }
 
 double share_exponent(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
+
+// Where jobs keep coming, shares are nearer to equal ones: together the jobs then do more, and
+// those that come wait less.
+double flatter(double power, double coming) {
+  return 1.0 + (power - 1.0) * (1.0 - (1.0 - kFlat) * coming / (1.0 + coming));
+}
 
 }  // namespace
 
@@ -216,6 +225,7 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
   } else {
     choice.power = share_exponent(mean_exponent(task));
     choice.weighted = penalties.linear();
+    if (choice.weighted && task.flat) choice.power = flatter(choice.power, task.coming);
   }
 }
 

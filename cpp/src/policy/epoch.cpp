@@ -250,7 +250,7 @@ void Epoch::decide_at(double now, double held) {
     if (const Index row = at_.jobs.find(id); row != kNone) refresh(row);
   }
   held_anew_.clear();
-  at_.jobs.sum_minima();
+  at_.jobs.sum_up();
   at_.grants.begin();
   if (!start_) choose_key_rule(at_, keys_);
   by_key_ = false;

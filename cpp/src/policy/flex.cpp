@@ -327,6 +327,9 @@ void Flex::try_rules(const Task& task) {
   const std::span<const OrderRule> rules = rules_for(task.penalties, problem.size());
   orders_.study(problem, task.penalties, earliest_);
   if (!task.penalties.linear() && try_deadlines(task)) return;
+  if (!task.options.known.empty()) {
+    consider({task.options.known.begin(), task.options.known.end()});
+  }
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const OrderRule rule = rules[k];
     if (rule == OrderRule::kFittingSet && problem.size() > kManyStepped) continue;

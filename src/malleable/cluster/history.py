@@ -28,8 +28,8 @@ class History(NamedTuple):
     """Sums over all phases, and by program and by user what their phases showed, a row each.
 
     ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, and that of the latest ones; for users
-    of how far statements were off, with the sum of squares in the third. ``speedup``, 17: tasks that showed p, and the logarithm of how well
-    each p explains them.
+    of how far statements were off, with the sum of squares in the third. ``speedup``, 17: tasks that showed p,
+    and the logarithm of how well each p explains them.
     """
 
     names: list[tuple[str, str]]  # program and user, by row

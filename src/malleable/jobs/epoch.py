@@ -30,7 +30,7 @@ class Decision(AssessedDecision):
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
-        All jobs. If you remove jobs, the order of the other ids may change.
+        All jobs, read-only. If you remove jobs, the order of the other ids may change.
     value, lower_bound : float or None
         The objective if nothing else happens, and a number that no schedule can beat. For sums ``plan()`` may
         have a stronger bound. With a period the value is that of a simulated loop (see

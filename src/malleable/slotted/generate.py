@@ -31,8 +31,8 @@ _SIZES: dict[str, tuple[Size, Size]] = {
 }
 
 
-def _even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
-    """Offsets and lengths of ``tasks`` as equal as possible, the longer ones first, none empty."""
+def even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
+    """Offsets and lengths of ``tasks`` as equal as may be, the longer ones first, none empty."""
     count = np.minimum(tasks, work)
     offset = np.concatenate(([0], np.cumsum(count)))
     base = work // np.maximum(count, 1)
@@ -128,7 +128,7 @@ class MapReduceStream:
             maps = self._draw(map_size, len(arrival), generator)
             work = self._draw(reduce_size, len(arrival), generator)
             tasks = generator.integers(*self.tasks, len(arrival), endpoint=True)
-            yield MapReduceJobs.from_columns(arrival, maps, *_even_split(work, tasks))
+            yield MapReduceJobs.from_columns(arrival, maps, *even_split(work, tasks))
 
 
 def _mean(size: Any) -> float:

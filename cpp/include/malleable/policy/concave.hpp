@@ -5,10 +5,11 @@
 // least work left first, shares as steep as the mean exponent says. FLEX tries the own
 // order of the objective with shares from equal to steep, and the slots of the resource allocation
 // problem, which stays convex; then it raises and lowers shares of single jobs while effort lasts.
-// Without effort: for a maximum those slots, for a sum its own order and the mean exponent, or
-// gains where speed-ups differ. Decisions see tables by their hulls; what is done, ends and values
-// are by the tables. O(J^2) a candidate, O(J log J) a decision without effort. Of many jobs only as
-// many fixed rules are tried as a second or so allows; the effort pays for others.
+// Without effort: for a maximum those slots, for a sum its own order and the mean exponent, flatter
+// where jobs keep coming, or gains where speed-ups differ. Decisions see tables by their hulls;
+// what is done, ends and values are by the tables. O(J^2) a candidate, O(J log J) a decision
+// without effort. Of many jobs only as many fixed rules are tried as a second or so allows; the
+// effort pays for others.
 //
 // Gains need the value of a job, what a unit of its work less saves. If a slot costs l a second
 // when the job ends, that is the least of (weight + l s) / rate(s) over slot counts s: shares by
@@ -55,6 +56,7 @@ class Concave {
     std::span<const double> arrival, weight;  // by job: FIFO's order, WDEQ's shares
     // FLEX: jobs that come later, as many as are there on the average.
     double coming = 0.0;
+    bool flat = false;  // shares are nearer to equal ones where jobs come
   };
 
   void plan(const Task& task, const FlexOptions& options, Plan& plan);

@@ -137,6 +137,8 @@ class alignas(kLine) Epoch {
   std::size_t size() const { return at_.jobs.rows(); }
   // Minima of jobs that waited and run: slots that they cannot do without.
   double started() const { return start_ ? start_->started(at_) : 0.0; }
+  // Of the job that comes next. It only rises, so that with size() it says who is there.
+  std::int64_t next_id() const { return at_.jobs.next_id(); }
   // Changes with every call that may change a decision, and with every decision that is made.
   std::uint64_t version() const { return version_; }
 

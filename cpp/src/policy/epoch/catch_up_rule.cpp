@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "malleable/kernel/running_sum.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -31,7 +30,7 @@ void CatchUpRule::changed(const Scene& at, std::size_t row) {
 }
 
 bool CatchUpRule::decide(Scene& at) {
-  const double beside = in_steps(kHalf * sum_of(at.jobs.work) / at.capacity());
+  const double beside = in_steps(kHalf * at.jobs.all_work / at.capacity());
   if (beside != beside_) {
     beside_ = beside;
     for (std::size_t row = 0; row < key_.size(); ++row) changed(at, row);

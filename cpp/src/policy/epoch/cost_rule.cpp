@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "malleable/kernel/priority_orders.hpp"
-#include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -96,7 +95,7 @@ void CostRule::make_keys(const Scene& at) {
   const JobTable& jobs = at.jobs;
   const std::size_t n = jobs.rows(), steps = stepped(jobs);
   const double part = steps == n ? kStepPatience : 2.0 / static_cast<double>(n);
-  const double patience = std::max(part * sum_of(jobs.work) / at.capacity(), kTiny);
+  const double patience = std::max(part * jobs.all_work / at.capacity(), kTiny);
   const auto has_steps = [&](std::size_t r) {
     return jobs.kind[r] == Kind::kTardy || info(jobs.kind[r]).uses_sla;
   };

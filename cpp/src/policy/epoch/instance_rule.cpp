@@ -9,8 +9,9 @@
 namespace malleable {
 
 Concave::Task InstanceRule::task(const Scene& at) const {
-  return {at.options.policy,    of.problem,      of.speedup(),   of.penalties,
-          at.options.aggregate, at.jobs.arrival, at.jobs.weight, at.coming.expected()};
+  return {at.options.policy, of.problem,           of.speedup(),
+          of.penalties,      at.options.aggregate, at.jobs.arrival,
+          at.jobs.weight,    at.coming.expected(), !at.options.stable};
 }
 
 void InstanceRule::make_order(const Scene& at) {
@@ -40,16 +41,30 @@ void InstanceRule::make_order(const Scene& at) {
   if (options.hysteresis > 0.0) hold_on(at, strict);
 }
 
-// Of very few jobs, while none have come since the first decision, the plan is searched for.
+// The order of the last plan in known_; whether all jobs that are there were in it.
+bool InstanceRule::know_order(const Scene& at) {
+  known_.clear();
+  for (const std::int64_t id : known_ids_) {
+    if (const Index row = at.jobs.find(id); row != kNone) known_.push_back(row);
+  }
+  if (known_.size() == at.jobs.rows()) return true;
+  known_.clear();
+  return false;
+}
+
+// While no jobs have come since the first decision, a plan is searched for. As long as they are the
+// same jobs, the next one begins with its order, and searches less.
 void InstanceRule::try_orders(const Scene& at) {
-  constexpr std::size_t kFewPlanned = 12;
-  if (order.size() > kFewPlanned || at.options.stable || at.coming.expected() > 0.0) {
+  if (at.options.stable || at.coming.expected() > 0.0) {
     choice_.run(of.problem, of.penalties, order);
     return;
   }
+  const std::uint64_t effort = know_order(at) ? kDefaultEffort / 8 : kDefaultEffort;
   planned_.emplace();
-  flex_.plan(of.problem, of.penalties, Aggregate::kSum, {}, *planned_);
+  flex_.plan(of.problem, of.penalties, Aggregate::kSum, {effort, kInfinity, {}, known_}, *planned_);
   order = planned_->order;
+  known_ids_.clear();
+  for (const Index row : order) known_ids_.push_back(at.jobs.id[row]);
 }
 
 // Who holds slots comes earlier; ranks stand in for keys.
@@ -212,7 +227,7 @@ InstanceRule::Assessment InstanceRule::assess(const Scene& at) {
 
 // `ordered`: the order is to be kept, as nothing else says it.
 void InstanceRule::state(State& s, const Scene& at, bool ordered) {
-  s(level_, planned_);
+  s(level_, planned_, known_ids_);
   if (ordered) s(order);
   if (at.jobs.concave()) s(concave_);
   if (s.reading()) {

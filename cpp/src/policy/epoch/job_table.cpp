@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
@@ -68,6 +69,8 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
     since.push_back(now);
     outlived.push_back(0);
     work[row] = stated_left(row, work[row]);
+    all_work += work[row];
+    all_work_error_ += all_work;
   }
 }
 
@@ -145,7 +148,12 @@ bool JobTable::limit(std::size_t row, std::int64_t slots, bool ignores_minima) {
   return least != before;
 }
 
-void JobTable::sum_minima() {
+void JobTable::sum_up() {
+  constexpr double kDigits = 1e-9, kUnit = 0x1p-53;
+  if (kUnit * all_work_error_ > kDigits * all_work) {
+    all_work = sum_of(work);
+    all_work_error_ = 0.0;
+  }
   if (!minima_stale_) return;
   minima = 0.0;
   for (const double least : low) minima += least;
@@ -180,6 +188,8 @@ void JobTable::leave(std::int64_t of, std::size_t row) {
   if (--page.live == 0 && next_page <= static_cast<std::size_t>(next_id_)) page.rows = {};
   minima -= low[row];
   minima_stale_ |= low[row] > 4e9;
+  all_work_error_ += all_work;
+  all_work -= work[row];
   steps.drop(sla[row]);
   if (curved(row)) --curved_;
   --of_kind_[static_cast<std::size_t>(kind[row])];
@@ -204,6 +214,7 @@ void JobTable::state(State& s) {
   s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
   s(min_mode, preferred, done, since, outlived, outliving_);
   s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
+  s(all_work, all_work_error_);
   if (!s.reading()) return;
   pages_.clear();
   pages_.resize((static_cast<std::size_t>(next_id_) + kPage - 1) / kPage);

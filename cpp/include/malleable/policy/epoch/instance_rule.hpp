@@ -59,6 +59,7 @@ class InstanceRule {
  private:
   Concave::Task task(const Scene& at) const;
   void try_orders(const Scene& at);
+  bool know_order(const Scene& at);
   void hold_on(const Scene& at, bool strict);
   void decide_concave(const Scene& at, const Problem& beside);
   bool share_by_level(const Scene& at, const Problem& by);
@@ -76,7 +77,10 @@ class InstanceRule {
   std::vector<double> rank_, room_;
   double level_ = -kInfinity;    // of a maximum, last time
   std::optional<Plan> planned_;  // what the last decision follows
-  Plan sketch_;                  // without pieces
+  // The order of the last plan that was searched for: ids, and as rows.
+  std::vector<std::int64_t> known_ids_;
+  std::vector<Index> known_;
+  Plan sketch_;  // without pieces
 };
 
 }  // namespace malleable

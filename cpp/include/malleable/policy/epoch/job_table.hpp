@@ -74,7 +74,8 @@ class JobTable {
   std::vector<double> low, room;
 
   StepTable steps;
-  double minima = 0.0;  // sum of low; exact while it is at most 2^53, useless beyond kMostSlots
+  double minima = 0.0;    // sum of low; exact while it is at most 2^53, useless beyond kMostSlots
+  double all_work = 0.0;  // sum of work; at decisions to nine digits
   double latest_arrival = -kInfinity;
 
   // What a change may overwrite; empty columns say nothing.
@@ -127,7 +128,7 @@ class JobTable {
       const Index row = find(of);
       if (row == kNone || !outlived[row]) return true;
       count(row);
-      work[row] = believed_left(row);
+      set_work(row, believed_left(row));
       seen(row);
       return false;
     });
@@ -137,7 +138,7 @@ class JobTable {
 
   // Brings low and room up to date; whether the minimum has changed.
   bool limit(std::size_t row, std::int64_t slots, bool ignores_minima);
-  void sum_minima();  // where sums have lost their last digits
+  void sum_up();  // where sums have lost their last digits
 
   std::size_t rows() const { return id.size(); }
   std::int64_t next_id() const { return next_id_; }
@@ -197,6 +198,11 @@ class JobTable {
   double stated_left(std::size_t row, double told) {
     return told > 0.0 && !outlived[row] ? told : left_anew(row, told);
   }
+  void set_work(std::size_t row, double left) {
+    all_work_error_ += all_work + left;
+    all_work += left - work[row];
+    work[row] = left;
+  }
   void append_speedups(const JobsView& jobs);
   void enter(std::int64_t of, std::size_t row);
   void leave(std::int64_t of, std::size_t row);
@@ -205,6 +211,7 @@ class JobTable {
   std::uint64_t of_kind_[std::size(kKinds)] = {};
   std::size_t curved_ = 0;  // jobs
   bool minima_stale_ = false;
+  double all_work_error_ = 0.0;          // at most, in units of rounding
   std::vector<std::int64_t> outliving_;  // ids of those that outlived, and maybe others
   std::vector<Page> pages_;
   std::int64_t next_id_ = 0;
@@ -219,7 +226,11 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
     changed |= own != value;
     own = value;
   };
-  if (!changes.work.empty()) set(work[row], stated_left(row, left_of(changes.work[k])));
+  if (!changes.work.empty()) {
+    const double left = stated_left(row, left_of(changes.work[k]));
+    changed |= work[row] != left;
+    set_work(row, left);
+  }
   if (!changes.min_slots.empty()) set(min_slots[row], changes.min_slots[k]);
   if (!changes.max_slots.empty()) set(max_slots[row], changes.max_slots[k]);
   if (!changes.deadline.empty()) set(deadline[row], changes.deadline[k]);
