@@ -167,7 +167,8 @@ def test_decisions_are_copies():
     epoch.add([2.0, 3.0])
     decision = epoch.decide(0.0)
     decision.slots[:] = 99
-    decision.ids[:] = 77
+    with pytest.raises(ValueError, match="read-only"):  # later decisions share them
+        decision.ids[:] = 77
     assert epoch.decide(0.0).slots.tolist() == [4, 0]
     plan = epoch.decide(0.0).plan()
     plan.completion[:] = -1.0

@@ -52,10 +52,12 @@ bool InstanceRule::know_order(const Scene& at) {
   return false;
 }
 
-// While no jobs have come since the first decision, a plan is searched for. As long as they are the
-// same jobs, the next one begins with its order, and searches less.
+// Of a few jobs, while none have come since the first decision, a plan is searched for. As long as
+// they are the same jobs, the next one begins with its order, and searches less. For some more jobs
+// a search would take longer than a loop has.
 void InstanceRule::try_orders(const Scene& at) {
-  if (at.options.stable || at.coming.expected() > 0.0) {
+  constexpr std::size_t kFewPlanned = 40;
+  if (order.size() > kFewPlanned || at.options.stable || at.coming.expected() > 0.0) {
     choice_.run(of.problem, of.penalties, order);
     return;
   }
