@@ -106,5 +106,5 @@ if __name__ == "__main__":
     for goal in OBJECTIVES:
         for cut in PARTS[:3] if goal.startswith("sum") else PARTS[:2]:
             small(goal, cut, 60)
-        for held_for in PERIODS:
-            large(goal, held_for, 5)
+        for period in PERIODS:
+            large(goal, period, 5)

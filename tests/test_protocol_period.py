@@ -81,7 +81,7 @@ def periodic_flows(rule, objective, seed, factor):
     return (response / (size if objective == "sum:stretch" else 1.0)).mean()
 
 
-def held_phases(rule, objective, seed, factor):
+def periodic_phases(rule, objective, seed, factor):
     rng = np.random.default_rng(seed)
     slots, count = (12, 8), 5 if factor < 0.05 else 25
     works = rng.lognormal(-0.5, 1.0, (2, count))
@@ -135,7 +135,7 @@ def held_phases(rule, objective, seed, factor):
     return hold_phases(jobs, slots, ask_epoch, period)
 
 
-def held_slots(rule, objective, seed, factor):
+def periodic_steps(rule, objective, seed, factor):
     rng = np.random.default_rng(seed)
     held = max(1, round(factor))  # whole slots
     rows = [
@@ -170,7 +170,7 @@ LOOPS = [
     ),
     *(
         (
-            held_phases,
+            periodic_phases,
             "sum:response",
             (name, KNOWN),
             [(name, AS_IS), ("equal", AS_IS), ("equal", KNOWN)],
@@ -180,7 +180,7 @@ LOOPS = [
     # Equal shares of machines are near SRPT where tasks are not interrupted: a loop that knows its
     # period is to be no slower than one that does not.
     *(
-        (held_slots, "", (name, KNOWN), [(name, AS_IS)])
+        (periodic_steps, "", (name, KNOWN), [(name, AS_IS)])
         for name in ("asrpt", "unlock", "srpt", "fair")
     ),
 ]

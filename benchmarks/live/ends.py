@@ -73,7 +73,7 @@ def main() -> None:
         runs = [[each for each in run if 0.1 <= each[0] <= 0.9 and each[4] > 0.0] for run in runs]
         every = [each for run in runs for each in run]
         half = [min(run, key=lambda each: abs(each[0] - 0.5)) for run in runs if run]
-        held, held_half = (
+        covered, covered_half = (
             statistics.fmean(early <= true <= late for _, _, early, late, true in some)
             for some in (every, half)
         )
@@ -82,8 +82,8 @@ def main() -> None:
         )
         wide = statistics.median((late - early) / true for _, _, early, late, true in every)
         print(
-            f"{seconds:g} s: {held:.0%} of {len(every)} ranges held, {held_half:.0%} of {len(half)} at half;"
-            f" expected over true {off:.3f}, width {wide:.3f}",
+            f"{seconds:g} s: {covered:.0%} of {len(every)} ranges held, "
+            f"{covered_half:.0%} of {len(half)} at half; expected over true {off:.3f}, width {wide:.3f}",
             flush=True,
         )
 

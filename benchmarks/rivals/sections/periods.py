@@ -123,7 +123,7 @@ _FLOWS = {
 }
 
 
-def held_flow(rule: str, seed: int, period: float) -> float:
+def periodic_flow(rule: str, seed: int, period: float) -> float:
     """Mean response of flows."""
     flows, slots = periodic_flows(seed)
     asked: Any = _FLOWS.get(rule)
@@ -143,7 +143,7 @@ def flows_rows(quick: bool) -> Iterator[Row]:
     for period in (0.5, 5.0) if quick else (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0):
         yield Row(
             f"P = {period:g} s",
-            lambda rule, seed, period=period: held_flow(rule, seed, period),
+            lambda rule, seed, period=period: periodic_flow(rule, seed, period),
             ours=("FlowEpoch", "without"),
             rivals=tuple(_FLOWS),
             seeds=range(2) if quick else LOOP_SEEDS,
