@@ -115,7 +115,8 @@ int main(int argc, char** argv) {
              bound.run(problem, tardiness, Aggregate::kSum, completion, late, true);
            }));
     WaterFilling water_filling;
-    report("water_filling", median_ms(repeats, [&] { water_filling.allocate(problem, {}, slots); }));
+    report("water_filling",
+           median_ms(repeats, [&] { water_filling.allocate(problem, {}, slots); }));
     const std::vector<double> same(n, 1.0);
     for (const bool ties : {false, true}) {
       PrioritySelection selection;

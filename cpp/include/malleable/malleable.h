@@ -132,7 +132,7 @@ typedef struct malleable_jobs {
    * They have the places from rate_offset[j] to before rate_offset[j + 1] in `rate`. */
   const int64_t* rate_offset;
   const double* rate;
-  const int64_t* min_mode; /* that of the options; 0: guarantee, 2: start; see `min_mode` there */
+  const int64_t* min_mode;  /* that of the options; 0: guarantee, 2: start; see `min_mode` there */
   const int64_t* preferred; /* 0, that is, none; at how many slots a job with a start condition
                              * would like to start */
   const uint8_t* kind; /* the kind of the objective; a malleable_kind; of flows: for each flow */
