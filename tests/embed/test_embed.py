@@ -106,6 +106,17 @@ def test_speedups():
         theirs.add(work, speedup=rules)
         assert ours == theirs
         assert ours.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
+        changed = mb.Epoch(20)
+        ids = changed.add(work)
+        jobs["work"] = 0
+        assert (
+            embed.function("malleable_epoch_update")(
+                embed.handle(changed), jobs.ctypes, ids.ctypes, 0
+            )
+            == 0
+        )
+        assert changed.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
+        jobs["work"] = work.ctypes.data
     rate[1] = 3.0  # then three slots do less than two
     assert add(embed.handle(ours), jobs.ctypes, 0, 0) == 1
     assert b"speedup[2][2] = 2.6" in embed.function("malleable_message")()

@@ -555,3 +555,65 @@ def test_measured_tables_go_through_files():
     named = mb.ClusterJobs([8] * 3, 2.5, speedup=tables, name=["a", "b", "c"])
     results = [mb.simulate(each, "flex", cluster=cluster, rng=1) for each in (found, named)]
     np.testing.assert_array_equal(*(one.records["completion"] for one in results))
+
+
+@pytest.mark.parametrize("mode", ["guarantee", "start"])
+@pytest.mark.parametrize("effort", [None, 20])
+def test_speedups_change(mode, effort):
+    """A changed job decides as one that came so, through curves, tables and back to linear."""
+    if mode == "start" and effort:
+        return  # no such epoch
+    work, table = [30.0, 20.0, 10.0], [1.0, 1.8, 2.4, 2.7]
+    epoch = mb.Epoch(12, min_mode=mode, effort=effort)
+    ids = epoch.add(work, min_slots=1)
+    epoch.decide(0.0)
+    for now, rules in enumerate(([0.5, None, table], 0.7, [table, 0.0, 0.9], [1.0, None, 1])):
+        epoch.update(ids, speedup=rules)
+        fresh = mb.Epoch(12, min_mode=mode, effort=effort)
+        fresh.add(work, min_slots=1, speedup=rules, arrival=0.0)
+        assert epoch.decide(now).plan().value == fresh.decide(now).plan().value
+        if mode == "guarantee":  # a job that runs keeps more of its slots than one that starts
+            assert epoch.decide(now).slots.tolist() == fresh.decide(now).slots.tolist()
+    epoch.update(ids[:1], speedup=[[1.0, 2.0, 2.0]])
+    twin = pickle.loads(pickle.dumps(epoch))
+    assert twin == epoch and twin.decide(9.0).slots.tolist() == epoch.decide(9.0).slots.tolist()
+
+
+def test_a_changed_speedup_counts_from_then_on():
+    """What was done before is done at the old rate: so much is believed to be left of who outlives."""
+    epoch = mb.Epoch(4)
+    ids = epoch.add([100.0, 60.0], max_slots=2, speedup=[0.5, 0.5], size=100.0)
+    epoch.decide(0.0)
+    epoch.decide(100.0)
+    epoch.update(ids[:1], speedup=1.0)
+    epoch.decide(100.0)
+    epoch.update(ids[:1], work=0.0)
+    epoch.decide(150.0)
+    done = 100 * np.sqrt(2) + 50 * 2.0
+    assert epoch.decide(150.0).plan().jobs.work[0] == pytest.approx(done / 4)
+
+
+@pytest.mark.parametrize(
+    ("speedup", "says"),
+    [
+        ([0.5], "speedup has 1 entry but ids has 2"),
+        ([0.5, 1.5], r"speedup\[1\] = 1.5: must be from 0 to 1"),
+        ([0.5, [1.0, 0.5]], r"speedup\[1\]\[1\] = 0.5: more slots"),
+        ([0.5, "fast"], r"speedup\[1\] = 'fast'"),
+    ],
+)
+def test_a_wrong_speedup_changes_nothing(speedup, says):
+    epoch = mb.Epoch(4)
+    ids = epoch.add([10.0, 20.0])
+    before = pickle.dumps(epoch)
+    with pytest.raises(ValueError, match=says):
+        epoch.update(ids, speedup=speedup, work=[1.0, 1.0])
+    assert pickle.dumps(epoch) == before
+
+
+def test_a_learnt_speedup_is_not_told():
+    epoch = mb.Epoch(4)
+    ids = epoch.add([10.0, 20.0], program=[-1, 3])
+    epoch.update(ids[:1], speedup=0.5)
+    with pytest.raises(ValueError, match=r"speedup\[1\]: it is learnt"):
+        epoch.update(ids, speedup=0.5)

@@ -150,14 +150,15 @@ std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds,
 void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   JobTable& jobs = at_.jobs;
   const std::span<const Index> rows = jobs.check(ids, changes);
+  if (changes.speedup.given()) programs_.check_unlearnt(rows);
   const bool limits = !changes.min_slots.empty() || !changes.max_slots.empty();
   bool changed = changes.sla.given() && !ids.empty();
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
     const bool had_work = jobs.work[row] > 0.0;
-    if (!changes.work.empty()) at_.serve(row);
+    if (!changes.work.empty() || changes.speedup.given()) at_.serve(row);
     changed |= jobs.change(row, changes, k);
-    if (start_) start_->change(at_, row);
+    if (start_) start_->change(at_, row, changes.speedup.given());
     if (limits || had_work != (jobs.work[row] > 0.0)) {
       refresh(row);
     } else if (keys_) {
@@ -242,7 +243,7 @@ void Epoch::decide_at(double now, double held) {
   at_.jobs.believe([this](Index row) { at_.serve(row); },
                    [this](Index row) {
                      if (keys_) keys_->changed(at_, row);
-                     if (start_) start_->change(at_, row);
+                     if (start_) start_->change(at_, row, false);
                    });
   instance_.begin();
   // Who held what since the last decision; not before, so that its plan follows its own keys.

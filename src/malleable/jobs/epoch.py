@@ -15,7 +15,14 @@ from malleable.checkpoints import by_value
 from malleable.display import counted, view
 from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
 from malleable.jobs.plan import Plan, check_effort
-from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
+from malleable.jobs.table import (
+    Jobs,
+    SlaSteps,
+    check_min_mode,
+    flat_sla,
+    job_columns,
+    speedup_columns,
+)
 from malleable.objective import Objective, PenaltyLike
 from malleable.policies import JobPolicy, ObjectiveName
 from malleable.traces.arrow_columns import is_frame
@@ -317,8 +324,9 @@ class Epoch(PlannedEpoch):
         weight: npt.ArrayLike | None = None,
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
+        speedup: float | Sequence[Any] | None = None,
     ) -> None:
-        """Change jobs. Arrival, original size, speed-up and kind stay; so do columns that you leave out. O(n).
+        """Change jobs. Arrival, original size and kind stay; so do columns that you leave out. O(n).
 
         A job with work 0 has outlived its estimate: a quarter of the work done so far, by the slots that
         decisions gave it, is taken to be left. If it has done nothing, it keeps ``max(1, min_slots)`` slots
@@ -331,8 +339,8 @@ class Epoch(PlannedEpoch):
             As `add` returned them.
         work : array_like, optional
             Work left [slot-seconds], up to 1e15; less than 1e-12 is a rounding error and counts as 0.
-        min_slots, max_slots, weight, deadline, sla : optional
-            As in `malleable.Jobs`.
+        min_slots, max_slots, weight, deadline, sla, speedup : optional
+            As in `malleable.Jobs`. Jobs that have a program take no ``speedup``.
         """
         columns: dict[str, Any] = {
             "work": work,
@@ -341,9 +349,11 @@ class Epoch(PlannedEpoch):
             "weight": weight,
             "deadline": deadline,
         }
-        if sla is not None:
+        if sla is not None or speedup is not None:
             ids = ids_of(ids)
-            columns = columns_of(columns, len(ids)) | flat_sla(sla, len(ids), "ids")
+            steps = {} if sla is None else flat_sla(sla, len(ids), "ids")
+            rates = speedup_columns(speedup, len(ids), "ids")
+            columns = columns_of(columns, len(ids)) | steps | rates
         self._update(ids, columns)
 
     def decide(

@@ -67,12 +67,12 @@ def unique(field: str, names: Sequence[str], where: str = "") -> None:
         seen.add(text)
 
 
-def speedup_columns(speedup: Any, count: int) -> dict[str, Any]:
+def speedup_columns(speedup: Any, count: int, beside: str = "work") -> dict[str, Any]:
     """Speed-ups as the core reads them; see `Jobs`. ValueError for what is neither a number nor rates."""
     if speedup is None:
         return {}
     rows = speedup if isinstance(speedup, (Sequence, np.ndarray)) else (speedup,) * count
-    check_length("speedup", rows, count, "work")
+    check_length("speedup", rows, count, beside)
     exponent, rates = np.ones(count), []
     for row, value in enumerate(rows):
         own = np.empty(0)

@@ -95,6 +95,21 @@ void JobTable::append_speedups(const JobsView& jobs) {
   }
 }
 
+bool JobTable::change_speedup(std::size_t row, const SpeedupView& to, std::size_t k) {
+  const auto own = to.table(k);
+  if (exponent.empty()) {
+    if (!to.curved(k)) return false;
+    exponent.assign(id.size(), 1.0);
+    rates.resize(id.size());
+  }
+  if (exponent[row] == to.power(k) && std::ranges::equal(rates[row], own)) return false;
+  if (curved(row)) --curved_;
+  exponent[row] = to.power(k);
+  rates[row].assign(own.begin(), own.end());
+  if (curved(row)) ++curved_;
+  return true;
+}
+
 std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const Changes& changes) {
   check_lengths(changes, ids.size());
   const std::span<const Index> found = rows_of(ids);
@@ -102,6 +117,7 @@ std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const 
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
   if (changes.sla.given()) validate(changes.sla, ids.size(), "ids");
+  validate(changes.speedup, ids.size(), "ids");
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = found[k];
     if (!changes.deadline.empty() && info(kind[row]).needs_deadline) {
@@ -130,6 +146,10 @@ double JobTable::left_anew(std::size_t row, double told) {
 }
 
 void JobTable::tidy() {
+  if (curved_ == 0) {
+    exponent.clear();
+    rates.clear();
+  }
   steps.tidy([this](const auto& visit) {
     for (StepTable::Range& row : sla) visit(row);
   });

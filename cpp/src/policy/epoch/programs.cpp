@@ -1,6 +1,8 @@
 #include "malleable/policy/epoch/programs.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
@@ -14,6 +16,14 @@ void Programs::check(const JobsView& jobs, std::span<const std::int64_t> program
     if (programs[j] >= kNone) continue;
     throw FieldError("program", j, static_cast<long long>(programs[j]),
                      "must be a number from 0 on, or -1 for none");
+  }
+}
+
+void Programs::check_unlearnt(std::span<const Index> rows) const {
+  for (std::size_t k = 0; k < rows.size() && !program_.empty(); ++k) {
+    if (program_[rows[k]] == kNone) continue;
+    throw std::invalid_argument("speedup[" + std::to_string(k) +
+                                "]: it is learnt for jobs that have a program");
   }
 }
 

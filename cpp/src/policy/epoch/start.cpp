@@ -83,8 +83,9 @@ void Start::come(const Scene& at, std::size_t row) {
   learn_pace(at, row);
 }
 
-void Start::change(const Scene& at, std::size_t row) {
+void Start::change(const Scene& at, std::size_t row, bool faster) {
   learn_pace(at, row);
+  if (faster) shares_.forget(row);
   if (runs(row)) dirty_.push_back(at.jobs.id[row]);
 }
 
@@ -128,7 +129,11 @@ JobsView Start::gather(const Scene& at, std::span<const Index> rows) {
     min_.push_back(static_cast<std::int64_t>(least(at, row) + preferred_[row]));
     max_.push_back(jobs.max_slots[row]);
     kinds_.push_back(jobs.kind[row]);
-    if (!jobs.exponent.empty()) speedup_.add(jobs.exponent[row], jobs.rates[row]);
+    if (jobs.curved(row)) {
+      speedup_.add(jobs.exponent[row], jobs.rates[row]);
+    } else {
+      speedup_.add(1.0, {});
+    }
   }
   return {terms_.terms(), work_, min_, max_, speedup_.view()};
 }
@@ -158,7 +163,7 @@ void Start::tell_changes(const Scene& at) {
   if (rows_.empty()) return;
   const JobsView jobs = gather(at, rows_);
   inner_->update(ids_, {jobs.work, jobs.weight, jobs.deadline, jobs.min_slots, jobs.max_slots,
-                        at.jobs.steps.empty() ? SlaView{} : jobs.sla});
+                        at.jobs.steps.empty() ? SlaView{} : jobs.sla, jobs.speedup});
 }
 
 double Start::started(const Scene& at) const {

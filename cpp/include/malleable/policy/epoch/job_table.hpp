@@ -83,6 +83,7 @@ class JobTable {
     std::span<const double> work, weight, deadline;
     std::span<const std::int64_t> min_slots, max_slots;
     SlaView sla = {};
+    SpeedupView speedup = {};
 
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t rows, Visit&& visit) {
@@ -92,6 +93,7 @@ class JobTable {
       visit("weight", self.weight, rows, true);
       visit("deadline", self.deadline, rows, true);
       SlaColumns::each(self.sla, rows + 1, visit);
+      SpeedupColumns::each(self.speedup, rows, visit);
     }
   };
 
@@ -133,7 +135,7 @@ class JobTable {
       return false;
     });
   }
-  // After SLA steps came or went.
+  // After SLA steps or speed-ups came or went.
   void tidy();
 
   // Brings low and room up to date; whether the minimum has changed.
@@ -204,6 +206,7 @@ class JobTable {
     work[row] = left;
   }
   void append_speedups(const JobsView& jobs);
+  bool change_speedup(std::size_t row, const SpeedupView& to, std::size_t k);
   void enter(std::int64_t of, std::size_t row);
   void leave(std::int64_t of, std::size_t row);
   void close(const RowsGone& gone);
@@ -236,6 +239,7 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
   if (!changes.deadline.empty()) set(deadline[row], changes.deadline[k]);
   if (!changes.weight.empty()) set(weight[row], changes.weight[k]);
   if (changes.sla.given()) steps.replace(sla[row], changes.sla.of(k));
+  if (changes.speedup.given()) changed |= change_speedup(row, changes.speedup, k);
   return changed;
 }
 
@@ -263,10 +267,6 @@ void JobTable::remove(std::span<const std::int64_t> ids, bool stable, const Gone
     gaps_.clear();
   }
   if (id.empty()) latest_arrival = -kInfinity;
-  if (curved_ == 0) {
-    exponent.clear();
-    rates.clear();
-  }
   tidy();
 }
 

@@ -17,6 +17,8 @@ class Programs {
 
   // A number from 0 on for each job, or kNone; empty: all of them. Throws for anything else.
   static void check(const JobsView& jobs, std::span<const std::int64_t> programs);
+  // Throws where one of these rows has a program: its speed-up is learnt.
+  void check_unlearnt(std::span<const Index> rows) const;
   // The jobs with what is believed of their programs; `spare` owns it.
   JobsView learnt(JobsView jobs, std::span<const std::int64_t> programs, std::int64_t slots,
                   SpeedupColumns& spare) const;

@@ -44,7 +44,8 @@ class Start {
   // A new row, the last one; a row that changed; jobs that leave, before their rows do; rows that
   // leave.
   void come(const Scene& at, std::size_t row);
-  void change(const Scene& at, std::size_t row);
+  // `faster`: its speed-up may have changed, too.
+  void change(const Scene& at, std::size_t row, bool faster);
   void leave(std::span<const Index> rows, bool ended);
   void close(const RowsGone& gone);
 

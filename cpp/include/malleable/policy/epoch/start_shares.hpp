@@ -35,6 +35,8 @@ class StartShares {
   // A new row, the last one; rows that leave.
   void come();
   void close(const RowsGone& gone);
+  // What was worked out of the speed-up of a row, which may have changed.
+  void forget(std::size_t row) { known_[row] = {}; }
 
   // Slots by row: `least` by row, which all together fit; jobs below 0 have none.
   std::span<const double> share(const Scene& at, std::span<const double> least);
