@@ -31,6 +31,7 @@ def table(jobs: list[oracle.Job]) -> mb.ClusterJobs:
         arrival=[job.arrival for job in jobs],
         width=width,
         requested=[job.requested for job in jobs],
+        user=[f"u{job.user}" for job in jobs],
     )
 
 
@@ -68,6 +69,16 @@ def test_f1_counts_submit_times_from_the_logs_start() -> None:
     expected = oracle.backfill(jobs, 16, "easy", oracle.f1(jobs[0].arrival))
     assert starts(jobs, 16, "easy", order="f1") == expected
     assert starts(jobs, 16, "easy-sjf") == oracle.backfill(jobs, 16, "easy", oracle.shortest)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+def test_multifactor_goes_by_what_users_have_used(policy: str) -> None:
+    for seed in range(4):
+        jobs = wrong(oracle.jobs_of(rigid_log(seed, gap=120.0)), seed)
+        users = np.random.default_rng(seed).choice(4, len(jobs), p=[0.55, 0.25, 0.15, 0.05])
+        jobs = [job._replace(user=user) for job, user in zip(jobs, users.tolist(), strict=True)]
+        expected = oracle.backfill(jobs, 16, policy, oracle.Multifactor(jobs, 16))
+        assert starts(jobs, 16, policy, order="multifactor") == expected, seed
 
 
 def test_a_recorded_job_set() -> None:

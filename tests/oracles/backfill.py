@@ -18,6 +18,7 @@ class Job(NamedTuple):
     width: int
     run: float
     requested: float
+    user: int = 0
 
 
 Key = Callable[[Job, float], float]
@@ -53,6 +54,28 @@ def f1(first: float) -> Key:
     return key
 
 
+class Multifactor:
+    """Age (at most seven days), size, and two to the minus usage over an equal share, alike. Slot-seconds count
+    half after seven days."""
+
+    def __init__(self, jobs: Sequence[Job], slots: int) -> None:
+        self.slots = slots
+        self.held: list[tuple[float, float, int, int]] = []  # from, until, slots, user
+        self.users = {job.user for job in jobs}
+
+    def __call__(self, job: Job, now: float) -> float:
+        used = dict.fromkeys(self.users, 0.0)
+        for begin, end, width, user in self.held:
+            ages = (now - min(end, now)) / _WEEK, (now - begin) / _WEEK
+            used[user] += width * _WEEK / math.log(2.0) * (2.0 ** -ages[0] - 2.0 ** -ages[1])
+        whole = sum(used.values())
+        share = used[job.user] / whole * len(self.users) if whole > 0.0 else 0.0
+        return -(min((now - job.arrival) / _WEEK, 1.0) + job.width / self.slots + 2.0**-share)
+
+
+_WEEK = 7 * 86400.0
+
+
 def backfill(jobs: Sequence[Job], slots: int, policy: str, key: Key = arrival) -> list[float]:
     """When each job starts; ``policy``: fcfs, easy or conservative."""
     starts = [math.nan] * len(jobs)
@@ -74,6 +97,8 @@ def backfill(jobs: Sequence[Job], slots: int, policy: str, key: Key = arrival) -
         ]
         for j in choose([jobs[j] for j in waiting], waiting, free, expected, now):
             starts[j] = now
+            if isinstance(key, Multifactor):
+                key.held.append((now, now + jobs[j].run, jobs[j].width, jobs[j].user))
             running.append(j)
             waiting.remove(j)
     return starts

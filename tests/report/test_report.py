@@ -10,6 +10,7 @@ import pytest
 import malleable as mb
 from benchmarks.instances import rigid_log
 from malleable.cli import main
+from malleable.report import scenarios
 from malleable.report.words import COLUMNS, FORMATS, change, duration, short
 from tests.cli.command_line import call, check_one_line, run
 from tests.oracles import backfill as oracle
@@ -157,6 +158,19 @@ def test_what_backfill_ran_is_found_again(tmp_path, seed):
     rows = {row["policy"]: row for row in facts["table"]["rows"]}
     assert rows[facts["subject"]]["mean_response"] <= rows["easy"]["mean_response"]
     assert rows["auto"]["mean_response"] <= rows["easy"]["mean_response"]
+
+
+def test_nothing_is_simulated_twice(tmp_path, monkeypatch):
+    calls = []
+
+    def told(jobs, policy, **options):
+        calls.append((jobs.arrival.tobytes(), jobs.width.tobytes(), policy))
+        return mb.simulate(jobs, policy, **options)
+
+    monkeypatch.setattr(scenarios, "simulate", told)
+    _, facts = made(tmp_path, _easy_log(0))
+    assert len(set(calls)) == len(calls)
+    assert len(facts["curve"]["loads"]) >= 7 and len(facts["curve"]["shares"]) == 5
 
 
 def test_few_jobs_are_no_reason_to_believe(tmp_path):

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <numeric>
 #include <tuple>
 #include <utility>
+
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -16,7 +20,7 @@ namespace {
 constexpr double kPatience = 4.0;
 constexpr double kStretchPatience = 20.0;
 constexpr double kBound = 10.0;           // s: shorter jobs count as if they ran so long
-constexpr std::size_t kMostPlayed = 256;  // jobs that wait; of more, AUTO plays the first ones
+constexpr std::size_t kMostPlayed = 256;  // jobs that wait; with more, AUTO follows its queue
 constexpr std::size_t kSteady = 32;      // of so many jobs that wait one may change until AUTO asks
 constexpr double kOldest = 7 * 86400.0;  // s: older jobs have no more of their age
 constexpr double kHalf = 7 * 86400.0;    // s after which usage counts half
@@ -37,7 +41,7 @@ void Backfill::begin(const ClusterState& state) {
     jobs_[job].needs = state.jobs.needs_of(job);
     first_ = std::min(first_, state.jobs.arrival[job]);
   }
-  usage_.assign(state.user_running.size(), 0.0);
+  usage_.assign(state.user_running.size(), Usage{});
   aged_ = state.now;
   asked_ = used_ = 0.0;
   make_cells(state.cluster);
@@ -109,6 +113,7 @@ std::int64_t Backfill::most(const Room& room, const Room* later, const TaskNeeds
 void Backfill::take(Room& room, Room* later, Index place, const TaskNeeds& needs,
                     std::int64_t tasks, std::vector<Taken>& taken) const {
   room.free -= tasks;
+  if (later != nullptr) later->free -= tasks;
   for (std::size_t c = 0; tasks > 0; ++c) {
     std::int64_t own = std::min(tasks, fit(room.cell[c], c, needs));
     if (later != nullptr) own = std::min(own, fit(later->cell[c], c, needs));
@@ -122,7 +127,7 @@ void Backfill::take(Room& room, Room* later, Index place, const TaskNeeds& needs
 
 void Backfill::added(const ClusterState& state, std::span<const Index> jobs) {
   jobs_.resize(state.jobs.size());
-  usage_.resize(state.user_running.size(), 0.0);
+  usage_.resize(state.user_running.size());
   for (const Index job : jobs) {
     jobs_[job] = Job{};
     jobs_[job].needs = state.jobs.needs_of(job);
@@ -158,8 +163,9 @@ double Backfill::key_of(const ClusterState& state, const Waiting& job) const {
     case QueueOrder::kFactors: {
       // Parts of one, alike: age, size, and 2^-(usage over an equal share).
       const auto all = static_cast<double>(std::max<std::int64_t>(state.slots[0], 1));
-      const double whole = std::accumulate(usage_.begin(), usage_.end(), 0.0);
-      const double own = usage_[state.jobs.user_of(job.job)];
+      double whole = 0.0;
+      for (const Usage& user : usage_) whole += user.used;
+      const double own = usage_[state.jobs.user_of(job.job)].used;
       const double share = whole > 0.0 ? own / whole * static_cast<double>(usage_.size()) : 0.0;
       return -(std::min(wait / kOldest, 1.0) + slots / all + std::exp2(-share));
     }
@@ -223,6 +229,8 @@ void Backfill::drop(const ClusterState& state, Index job, Phase p, std::int64_t 
   const int pool = state.cluster.generic ? 0 : p;
   std::int64_t& known = jobs_[job].running[pool];
   tasks = std::min(tasks, known);
+  age_usage(state.now);
+  usage_[state.jobs.user_of(job)].slots -= tasks;
   known -= tasks;
   const double seconds = seconds_of(state, job, p);
   auto& running = pools_[pool].running;
@@ -235,6 +243,7 @@ void Backfill::drop(const ClusterState& state, Index job, Phase p, std::int64_t 
     tasks -= some;
   }
   known += tasks;  // none of that cell is known
+  usage_[state.jobs.user_of(job)].slots += tasks;
   std::erase_if(running, [](const Bundle& bundle) { return bundle.slots == 0; });
   if (known == 0) ++pools_[pool].changes;
 }
@@ -254,6 +263,8 @@ void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
   }
   std::int64_t& known = jobs_[job].running[pool];
   if (now < known) drop(state, job, last, known - now, kNone);
+  age_usage(state.now);
+  usage_[state.jobs.user_of(job)].slots += std::max<std::int64_t>(0, now - known);
   auto& running = pools_[pool].running;
   const double end = state.now + seconds_of(state, job, last);
   while (known < now) {
@@ -284,11 +295,13 @@ void Backfill::estimate_said(const ClusterState& state, Index job, Phase p, doub
   counts_changed(state, job, state.cluster.generic ? 0 : p);
 }
 
-void Backfill::age_usage(const ClusterState& state) {
-  const double step = state.now - std::exchange(aged_, state.now);
-  const double part = std::exp2(-step / kHalf);
-  for (std::size_t user = 0; user < usage_.size(); ++user) {
-    usage_[user] = usage_[user] * part + step * static_cast<double>(state.user_running[user]);
+// Slots that a user has had since the last change count as long as they were held.
+void Backfill::age_usage(double now) {
+  if (options_.order != QueueOrder::kFactors || now == aged_) return;
+  const double part = std::exp2(-(now - std::exchange(aged_, now)) / kHalf);
+  const double held = kHalf / std::numbers::ln2 * (1.0 - part);
+  for (Usage& user : usage_) {
+    user.used = user.used * part + held * static_cast<double>(user.slots);
   }
 }
 
@@ -310,10 +323,12 @@ void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> 
   for (const Index place : play.order) {
     if (passed_.free == 0) return;
     const Waiting& job = pool.queue[place];
-    const TaskNeeds& needs = jobs_[job.job].needs;
     const std::int64_t width = std::min(job.width, left_[place]);
     if (width == 0) continue;
     Room* const later = shadow >= 0.0 && now + job.seconds > shadow ? &later_ : nullptr;
+    const std::int64_t free = later ? std::min(passed_.free, later->free) : passed_.free;
+    if (shadow >= 0.0 && width > free) continue;
+    const TaskNeeds& needs = jobs_[job.job].needs;
     const std::int64_t tasks = std::min(most(passed_, later, needs), left_[place]) / width * width;
     take(passed_, later, place, needs, tasks, taken);
     if (tasks == left_[place] || shadow >= 0.0) continue;
@@ -349,6 +364,7 @@ double Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
     NodeRoom& room = later_.cell[first.cell];
     fits -= fit(room, first.cell, needs);
     room.give(jobs_[first.job].needs, first.slots);
+    later_.free += first.slots;
     fits += fit(room, first.cell, needs);
     if (fits < tasks) continue;
     step_taken_.clear();
@@ -367,9 +383,15 @@ void Backfill::add_step(std::size_t k, double time) {
   std::copy_backward(from, steps_.end() - static_cast<std::ptrdiff_t>(cells), steps_.end());
 }
 
-// A place for each job, one after the other; who has one now starts.
+// A place for each job, one after the other; who has one now starts. Nobody looks for a later place
+// once those behind it are all wider than what is free now.
 void Backfill::conserve(const Pool& pool, double now) {
   taken_.clear();
+  left_.resize(pool.queue.size());  // by place: the least width from there on
+  std::int64_t narrowest = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t k = left_.size(); k-- > 0;) {
+    left_[k] = narrowest = std::min(narrowest, pool.queue[k].width);
+  }
   times_.assign(1, now);
   steps_ = room_.cell;
   for (const Bundle& bundle : pool.running) {
@@ -377,7 +399,7 @@ void Backfill::conserve(const Pool& pool, double now) {
     if (end > times_.back()) add_step(times_.size(), end);
     step(times_.size() - 1)[bundle.cell].give(jobs_[bundle.job].needs, bundle.slots);
   }
-  for (Index place = 0; place < pool.queue.size(); ++place) {
+  for (Index place = 0; place < pool.queue.size() && left_[place] <= room_.free; ++place) {
     const Waiting& job = pool.queue[place];
     const TaskNeeds& needs = jobs_[job.job].needs;
     const std::size_t first = earliest(job);
@@ -437,10 +459,20 @@ double Backfill::put_first(const Pool& pool, Play& play, double now) const {
   return next;
 }
 
-// What all ends come to if nobody comes and jobs take what they ask for; infinity once it is more
-// than `least`. `step_` starts first.
+// What all ends come to if nobody comes and jobs take what they ask for; infinity once it must be
+// more than `least`, as whoever still waits starts now at the earliest. `step_` starts first.
 double Backfill::play_out(const Pool& pool, Play& play, double now, double least) {
   double cost = 0.0, next_overdue = now;
+  double rate = 0.0, since = 0.0;  // of those that still wait: `rate` x now + `since` at least
+  const auto count = [&](const Waiting& job, std::int64_t tasks) {
+    const double size = options_.stretch ? std::max(job.seconds, kBound) : 1.0;
+    const double part = static_cast<double>(tasks) / static_cast<double>(job.tasks);
+    const double own = part * job.weight / size;
+    rate += own;
+    since += own * (job.seconds - job.since);
+    return own;
+  };
+  for (const Waiting& job : pool.queue) count(job, job.tasks);
   ends_.assign(pool.running.begin(), pool.running.end());
   std::size_t ended = 0;
   played_ = room_;
@@ -453,13 +485,13 @@ double Backfill::play_out(const Pool& pool, Play& play, double now, double least
       const Bundle more{now + job.seconds, job.rank, job.job, tasks, cell};
       const auto from = ends_.begin() + static_cast<std::ptrdiff_t>(ended);
       ends_.insert(std::upper_bound(from, ends_.end(), more, ends_before<Bundle>), more);
-      const double part = static_cast<double>(tasks) / static_cast<double>(job.tasks);
-      const double size = options_.stretch ? std::max(job.seconds, kBound) : 1.0;
-      cost += part * job.weight * (now + job.seconds - job.since) / size;
+      cost -= count(job, -tasks) * (now + job.seconds - job.since);
     }
     std::erase_if(play.order, [&](Index place) { return left_[place] == 0; });
     if (play.order.empty()) return cost;
-    if (cost > least || ended == ends_.size()) return kInfinity;
+    if (cost + rate * now + since > least * (1.0 + kAmple) || ended == ends_.size()) {
+      return kInfinity;
+    }
     now = std::max(now, ends_[ended].end);
     for (; ended < ends_.size() && ends_[ended].end <= now; ++ended) {
       const Bundle& own = ends_[ended];
@@ -503,15 +535,14 @@ void Backfill::choose(Pool& pool, double now) {
   pool.changes = 0;
   if (std::ranges::all_of(plays_, [&](const Play& play) { return play.first == taken_; })) return;
   double least = kInfinity;
-  for (std::size_t k = 0; k < plays_.size(); ++k) {
+  for (std::size_t k = plays_.size(); k-- > 0;) {  // the best is mostly one of the last
     count_left(pool);
     step_ = plays_[k].first;
     const double cost = play_out(pool, plays_[k], now, least);
-    if (cost < least || k == 0) {
-      taken_ = plays_[k].first;
-      pool.follows = static_cast<Index>(k);
-    }
-    least = std::min(least, cost);
+    if (cost > least) continue;
+    taken_ = plays_[k].first;
+    pool.follows = static_cast<Index>(k);
+    least = cost;
   }
 }
 
@@ -542,7 +573,7 @@ void Backfill::tell(int number, std::vector<Start>& found) {
 
 void Backfill::starts(const ClusterState& state, int number, std::vector<Start>& found) {
   Pool& pool = pools_[number];
-  if (options_.order == QueueOrder::kFactors) age_usage(state);
+  age_usage(state.now);
   if (pool.queue.empty() || state.free[number] <= 0) return;
   if (options_.order >= QueueOrder::kWfp3) reorder(state, pool);
   look_at_room(state, number);

@@ -76,6 +76,12 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
     """The same jobs and cluster with arrivals that are closer or farther apart."""
     found = []
     for load in loads:
+        if load == study.load:
+            found += [
+                Scenario(("load", load, name), study.jobs, study.units, name, {})
+                for name in policies
+            ]
+            continue
         pace = study.load / load
         first = float(study.jobs.arrival.min(initial=0.0))
         jobs = at_times(study.jobs, first + (study.jobs.arrival - first) * pace)
@@ -114,6 +120,11 @@ def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
     return made
 
 
+def _sim(of: Scenario) -> Key:
+    """What a simulation depends on."""
+    return id(of.jobs), of.policy, *sorted(of.options.items())
+
+
 def run_all(
     scenarios: Sequence[Scenario],
     cluster: Cluster,
@@ -122,14 +133,19 @@ def run_all(
     workers: int = 1,
     progress: Tell | None = None,
 ) -> tuple[dict[Key, Found], bool]:
-    """Run all scenarios; False after Ctrl-C, with the scenarios that had ended. Raises as
+    """Run all scenarios, equal ones once; False after Ctrl-C, with the scenarios that had ended. Raises as
     `malleable.simulate`."""
     stop = threading.Event()
-    done = dict.fromkeys(range(len(scenarios)), 0)
-    total = sum(len(each.jobs) for each in scenarios)
+    alike: dict[Key, Scenario] = {}
+    for each in scenarios:
+        known = alike.setdefault(_sim(each), each)
+        alike[_sim(each)] = known._replace(whole=known.whole or each.whole)
+    runs = list(alike.values())
+    done = dict.fromkeys(range(len(runs)), 0)
+    total = sum(len(each.jobs) for each in runs)
 
     bare: dict[int, ClusterJobs] = {}
-    for each in scenarios:
+    for each in runs:
         bare.setdefault(id(each.jobs), _bare(each.jobs, cluster))
 
     def one(k: int) -> Found:
@@ -140,20 +156,20 @@ def run_all(
             if progress is not None:
                 progress(sum(done.values()), total)
 
-        return _run(scenarios[k], bare[id(scenarios[k].jobs)], cluster, seed, tell)
+        return _run(runs[k], bare[id(runs[k].jobs)], cluster, seed, tell)
 
     found: dict[Key, Found] = {}
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        futures = [pool.submit(one, k) for k in range(len(scenarios))]
+        futures = {key: pool.submit(one, k) for k, key in enumerate(alike)}
         try:
-            for each, future in zip(scenarios, futures, strict=True):
-                own = future.result()
+            for each in scenarios:
+                own = futures[_sim(each)].result()
                 if not own.complete:
                     raise KeyboardInterrupt
                 found[each.key] = own
         except BaseException as error:
             stop.set()
-            for future in futures:
+            for future in futures.values():
                 future.cancel()
             if not isinstance(error, KeyboardInterrupt):
                 raise

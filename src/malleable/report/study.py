@@ -267,7 +267,7 @@ def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int)
     if not 0.0 <= malleable <= 1.0:
         raise ValueError(f"--malleable {malleable:g}: a share is from 0 to 1")
     chosen = np.random.default_rng(seed).random(len(jobs)) < malleable
-    return jobs.changed(width=np.where(chosen, 1, jobs.width))
+    return jobs.changed(width=np.where(chosen, 1, jobs.width)) if chosen.any() else jobs
 
 
 def _since(found: Read) -> float:

@@ -102,6 +102,12 @@ class Backfill final : public ClusterPolicy {
 
     void state(State& s) { s(running, follows, changes); }
   };
+  struct Usage {  // of a user: slot-seconds that fade, and slots that are held now
+    double used = 0.0;
+    std::int64_t slots = 0;
+
+    void state(State& s) { s(used, slots); }
+  };
   struct Taken {  // of a place in the queue so many tasks, on nodes of a cell
     Index place, cell;
     std::int64_t tasks;
@@ -132,7 +138,7 @@ class Backfill final : public ClusterPolicy {
   double key_of(const ClusterState& state, const Waiting& job) const;
   double work_here(const ClusterState& state, int pool) const;
   void reorder(const ClusterState& state, Pool& pool);
-  void age_usage(const ClusterState& state);
+  void age_usage(double now);
   void make_cells(const ClusterView& cluster);
   void look_at_room(const ClusterState& state, int pool);
   std::int64_t fit(const NodeRoom& room, std::size_t cell, const TaskNeeds& needs) const {
@@ -161,8 +167,8 @@ class Backfill final : public ClusterPolicy {
   BackfillOptions options_;
   Pool pools_[2];
   std::vector<Job> jobs_;
-  double first_ = kInfinity;   // arrival
-  std::vector<double> usage_;  // by user, slot-seconds that fade
+  double first_ = kInfinity;  // arrival
+  std::vector<Usage> usage_;  // by user
   double aged_ = 0.0;
   double asked_ = 0.0, used_ = 0.0;  // slot-seconds of bundles that ended
   std::vector<Cell> cells_;
