@@ -122,7 +122,7 @@ def _run(example: Example) -> str | None:
 
 pytest_collect_file = Sybil(
     parsers=[CodeBlockParser(language, _run) for language in LANGUAGES],
-    patterns=["README.md", "docs/*.md", "docs/tutorials/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/tutorials/*.md", "docs/internals/*.md"],
     path=str(Path(__file__).parent),
     fixtures=["tmp_path"],
 ).pytest()

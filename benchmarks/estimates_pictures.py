@@ -1,4 +1,4 @@
-"""Draws pictures of docs/estimates.md from its tables: ``python -m benchmarks.estimates_pictures``.
+"""Draws pictures of docs/internals/estimates.md from its tables: ``python -m benchmarks.estimates_pictures``.
 
 ``docs/estimates_traces.png``: what `auto` gives over FAIR on each trace. ``docs/estimates_ends.png``: how many
 true ends are in the ranges of expected ends. The tables are recorded figures; the page names the command of
@@ -75,7 +75,7 @@ def draw_ends(page: str) -> None:
 
 
 def main() -> None:
-    page = (DOCS / "estimates.md").read_text()
+    page = (DOCS / "internals" / "estimates.md").read_text()
     draw_traces(page)
     draw_ends(page)
 

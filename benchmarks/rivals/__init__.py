@@ -11,7 +11,7 @@ Exit status 1: a rule crashed; what was measured is printed.
 ``--quick`` takes fewer seeds and smaller instances (some ten seconds of processor time). ``--draws N``
 at most N draws of each instance. ``--seeds FIRST`` draws all instances anew, with the seeds FIRST, FIRST + 1
 and so on; with ``--keep`` these figures go into a column of their own. ``--json`` writes all figures;
-``--keep`` writes docs/rivals.md, where a row's first figures stay beside its present ones;
+``--keep`` writes docs/internals/rivals.md, where a row's first figures stay beside its present ones;
 ``--keep --measured FILE`` does so with figures that ``--json`` wrote.
 
 To add an instance: a function of a seed in `benchmarks.instances` that says its parameters, and a row in a

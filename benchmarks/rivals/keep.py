@@ -15,7 +15,7 @@ from benchmarks.rivals.table import SECTIONS, Cell, Measured, figure, times
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("kept.json")
-PAGE = ROOT / "docs" / "rivals.md"
+PAGE = ROOT / "docs" / "internals" / "rivals.md"
 _HEAD = """# Benchmarks against rivals
 
 On this page each of our policies competes with the plainest rules that might beat it. These plain rules are
@@ -26,7 +26,7 @@ the *rivals*. Our policies run as a user runs them. `python -m benchmarks.rivals
 
 In all tables less is better. The text above each table says what its figures are, and which of our policies
 competes ("ours"). It also names the function of `benchmarks/instances` that makes the jobs. The
-[glossary](glossary.md) explains load, stretch, tardiness, sigma and similar words. A table has these
+[glossary](../glossary.md) explains load, stretch, tardiness, sigma and similar words. A table has these
 columns:
 
 - *first*: our figure when the row was new. This column never changes. The number in brackets is our figure

@@ -100,7 +100,7 @@ def simulate(
     Notes
     -----
     The ``run`` of each model says its cost: about one decision for each event or epoch. Time is
-    linear in the number of policies. Sources are in ``docs/systems.md``.
+    linear in the number of policies. Sources are in ``docs/internals/systems.md``.
 
     Examples
     --------

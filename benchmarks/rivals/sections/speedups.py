@@ -75,7 +75,7 @@ def _error(rule: str, name: str, jobs: int | None) -> float:
 @section(
     "promised-ends",
     "By how much the ends that jobs are told when they come are wrong on average [%] "
-    "(`gpu_jobs`). The rivals are the figures that PCS published. docs/speedups.md says what each "
+    "(`gpu_jobs`). The rivals are the figures that PCS published. docs/internals/speedups.md says what each "
     "setting costs",
 )
 def promised_ends(quick: bool) -> Iterator[Row]:

@@ -58,7 +58,7 @@ class Adaptive:
     Notes
     -----
     `Adaptive.literal` is the policy as printed in section 6.2 of the paper. The rules of job selection,
-    which the paper leaves out, are in docs/deviations.md. A choice takes O(users x suggested
+    which the paper leaves out, are in docs/internals/deviations.md. A choice takes O(users x suggested
     classes), and the linear programs are those of `malleable.match_classes`.
 
     Examples

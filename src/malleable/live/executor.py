@@ -206,7 +206,7 @@ class Executor(futures.Executor):
     initializer, initargs, max_tasks_per_child
         As for ``ProcessPoolExecutor``.
     journal : path, optional
-        A file that records what happened and what calls returned (``docs/executor.md``). The file survives a
+        A file that records what happened and what calls returned (``docs/calls.md``). The file survives a
         kill of this process.
     durable : bool
         True: the journal survives a loss of power, too.

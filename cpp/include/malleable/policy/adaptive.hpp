@@ -2,7 +2,7 @@
 //
 // Jobs belong to classes. A matching (linear programs, section 6.2, 3) suggests classes for each
 // resource: a node type by default, a single node as printed. Choosing for a slot of node n
-// (section 6.2, 4; the paper's text leaves out the rule, docs/deviations.md has ours):
+// (section 6.2, 4; the paper's text leaves out the rule, docs/internals/deviations.md has ours):
 //   1. of the users below their minimum share with a waiting job in a class suggested by the first
 //      matching (jobs of such users only), the one with the largest (minimum - running) x priority;
 //   2. with fallback: the same question for any class, since minimum shares come first;

@@ -7,7 +7,7 @@
 //              classes share the stations as beta(t) says (section 4.2)
 //   TwoSRPT    ours: each station by a rank of its own. Map: remaining map plus 1/16 of the
 //              remaining shuffle; shuffle: max(remaining map, remaining shuffle). See
-//              docs/tandem.md
+//              docs/internals/models.md
 //   Order      both orders are given from outside
 //   PS, WPS    equal or weighted shares; k-LPS: only the k oldest jobs share the map station (5.1)
 //

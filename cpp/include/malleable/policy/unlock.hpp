@@ -7,7 +7,7 @@
 //   2  map tasks that the virtual SRPT runs in this step, of jobs with no more map than reduce work
 //      left: a machine spent here unlocks at least one unit of reduce work
 //   3  everything else that may start, map or reduce, by the job's work left, ties to the earlier
-// Not from a paper; docs/slotted.md has the comparison and what else was tried. Costs as ASRPT.
+// Not from a paper; docs/internals/models.md has the comparison and what else was tried. Costs as ASRPT.
 #pragma once
 
 #include "malleable/policy/asrpt.hpp"
