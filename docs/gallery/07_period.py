@@ -14,7 +14,7 @@ rng, periods = np.random.default_rng(1), [0.2, 0.5, 1.0, 2.0]
 most, come = rng.integers(1, 65, 2000), np.cumsum(rng.exponential(0.77, 2000))
 jobs = mb.Jobs(rng.lognormal(3.0, 1.5, 2000), max_slots=most, arrival=come)
 for policy, told in (("flex", True), ("fair", True), ("flex", False)):
-    runs = [mb.simulate(jobs, policy, slots=100, period=p, told=told) for p in periods]
+    runs = [mb.simulate(jobs, policy, slots=100, period=p, knows_period=told) for p in periods]
     means = [run.summary[policy]["mean_response"] for run in runs]
     plt.plot(periods, means, label=policy + ("" if told else ", not told its period"))
 plt.gca().set(

@@ -127,7 +127,7 @@ def test_command_line(capsys, tmp_path):
 
 @pytest.mark.parametrize(("workload", "fits"), [(1, False), (2, True), (3, False)])
 def test_copies_and_the_capacities_of_table_3(workload, fits):
-    """Table 3: 4 GB on R1, R4 and R5. Where our copies go takes no notice of that (docs/internals/deviations.md)."""
+    """Table 3: 4 GB on R1, R4 and R5. Our copies take no notice of that (docs/internals/deviations.md)."""
     jobs = figures.benchmark_jobs(workload, 3, 0)
     scheduler = mb.Scheduler(figures.table3_cluster(), "adaptive", learn=False)
     seconds = {"map_seconds": figures.MAP_SECONDS, "reduce_seconds": figures.REDUCE_SECONDS}

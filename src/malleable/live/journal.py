@@ -6,8 +6,8 @@ when a run begins, and their sources are not read again. A task is done when an 
 so a resumed run makes each task at least once and counts it once. Time is the sum of the seconds of the run's
 sessions, independent of the wall clock.
 
-The schema is documented in docs/internals/journal.md. An attempt costs some 5 us and 100 bytes on disk, a task of a job some
-10 bytes.
+The schema is documented in docs/internals/journal.md. An attempt costs some 5 us and 100 bytes on
+disk, a task of a job some 10 bytes.
 """
 
 from __future__ import annotations

@@ -216,8 +216,8 @@ def run(
         One of `POLICIES` or `BATCH_POLICIES`. With ``k-lps`` the ``k`` oldest jobs share the map station
         (``k=1``: maps in the order of arrival beside a shared shuffle, the paper's figure 4). With the three
         kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min). ``two-srpt``
-        is ours (docs/internals/models.md). For a batch, ``best`` compares plans by SRPT and searches near the best, and
-        ``makespan`` makes the makespan as small as possible (section 3.1).
+        is ours (docs/internals/models.md). For a batch, ``best`` compares plans by SRPT and searches near the
+        best, and ``makespan`` makes the makespan as small as possible (section 3.1).
     rng, records, progress
         As for `malleable.simulate`.
     estimates : float, "column" or pair of array_like, optional
