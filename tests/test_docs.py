@@ -140,7 +140,7 @@ def test_every_block_says_what_it_is(page):
 
 
 def test_pages_for_newcomers_begin_with_a_block():
-    for page in ("guide", "flows", "tandem", "slotted", "cluster", "adaptive"):
+    for page in ("guide", "flows", "cluster", "calls"):
         assert FENCE.search(PAGES[f"docs/{page}.md"])[1] == "python"
 
 
