@@ -81,7 +81,7 @@ def stream(seed: int) -> mb.Jobs:
 
 
 def periods() -> None:
-    """The table and the picture of docs/period.md."""
+    """The table and the picture of docs/loop.md."""
     grid = {"period": [0.0, *PERIODS, 10.0]}
     told, untold = (
         mb.replicate(stream, range(5), ["flex", "fair"], grid=grid, slots=100, knows_period=know)

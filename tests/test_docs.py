@@ -144,7 +144,7 @@ def test_pages_for_newcomers_begin_with_a_block():
         assert FENCE.search(PAGES[f"docs/{page}.md"])[1] == "python"
 
 
-def test_the_guide_lists_the_public_names_as_the_stub_groups_them():
+def test_the_reference_lists_the_public_names_as_the_stub_groups_them():
     stub = Path(mb.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     _, *groups = re.split(r"^# (\w+)$", stub, flags=re.MULTILINE)
     told = {
@@ -153,7 +153,7 @@ def test_the_guide_lists_the_public_names_as_the_stub_groups_them():
     }
     assert list(told) == ["plan", "decide", "simulate", "read", "run", "compare", "embed"]
     assert sorted(name for names in told.values() for name in names) == sorted(mb.__all__)
-    rows = re.findall(r"^\| \*(\w+)\* \| (.*) \|$", PAGES["docs/guide.md"], flags=re.MULTILINE)
+    rows = re.findall(r"^\| \*(\w+)\* \| (.*) \|$", PAGES["docs/reference.md"], flags=re.MULTILINE)
     assert {verb: re.findall(r"`mb\.(\w+)`", names) for verb, names in rows} == told
 
 

@@ -29,7 +29,9 @@ def main() -> int:
         "--measured", type=Path, metavar="FILE", help="figures of --json: measure nothing"
     )
     parser.add_argument(
-        "--keep", action="store_true", help="into docs/internals/rivals.md, beside the first figures"
+        "--keep",
+        action="store_true",
+        help="into docs/internals/rivals.md, beside the first figures",
     )
     asked = parser.parse_args()
     for name in asked.sections:
