@@ -23,7 +23,7 @@ ORDERS = {
 }
 
 
-def table(jobs: list[oracle.Job]) -> mb.ClusterJobs:
+def table(jobs: list[oracle.Job], **columns: object) -> mb.ClusterJobs:
     width = [job.width for job in jobs]
     return mb.ClusterJobs(
         maps=width,
@@ -32,6 +32,7 @@ def table(jobs: list[oracle.Job]) -> mb.ClusterJobs:
         width=width,
         requested=[job.requested for job in jobs],
         user=[f"u{job.user}" for job in jobs],
+        **columns,
     )
 
 
@@ -193,6 +194,32 @@ def test_partitions_are_pools(policy: str) -> None:
     starts, ran = places(jobs, nodes, policy)
     assert starts == [0.0, 0.0, 10.0]
     assert {(0, 0), (0, 1), (1, 2)} <= ran and (1, 0) not in ran
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+@pytest.mark.parametrize("order", ["arrival", "sjf"])
+def test_apart_partitions_are_queues_apart(policy: str, order: str) -> None:
+    """Each has its own first job, whatever waits in the other."""
+    nodes = mb.Cluster([{"slots": 16, "partition": "a"}, {"slots": 16, "partition": "b"}])
+    for seed in range(4):
+        jobs = oracle.jobs_of(rigid_log(seed, gap=80.0, exact=False))
+        own = ["ab"[k] for k in np.random.default_rng(seed).integers(0, 2, len(jobs))]
+        both = table(jobs, partition=own)
+        found = mb.simulate(both, policy, cluster=nodes, order=order).records["starting_time"]
+        for name in "ab":
+            rows = [row for row, of in enumerate(own) if of == name]
+            expected = oracle.backfill([jobs[row] for row in rows], 16, policy, ORDERS[order])
+            assert found[rows].tolist() == expected, seed
+
+
+def test_memory_of_a_single_node() -> None:
+    """Two jobs would have slots at once, but not memory; a third, short one needs little of both."""
+    nodes = mb.Cluster([{"slots": 4, "memory": 4e9}])
+    jobs = mb.ClusterJobs(
+        [2, 2, 1], [10.0, 10.0, 5.0], width=[2, 2, 1], memory=[1.5e9, 1.5e9, 0.5e9]
+    )
+    for policy in QUEUES:
+        assert places(jobs, nodes, policy)[0] == [0.0, 10.0, 10.0 if policy == "fcfs" else 0.0]
 
 
 @pytest.mark.parametrize("policy", QUEUES)

@@ -70,13 +70,15 @@ void Backfill::make_cells(const ClusterView& cluster) {
     cells_.back().nodes.push_back(node);
     cell_of_[node] = static_cast<Index>(cells_.size() - 1);
   }
+  apart_ = apart || cells_.size() > 1;
+  shadow_.assign(cells_.size(), -kInfinity);
 }
 
 // What is free of each cell now: room_.
 void Backfill::look_at_room(const ClusterState& state, int pool) {
   room_.free = state.free[pool];
   room_.cell.assign(cells_.size(), NodeRoom{});
-  if (cells_.size() == 1) {
+  if (!apart_) {
     room_.cell[0].slots = room_.free;
     return;
   }
@@ -98,28 +100,28 @@ std::int64_t Backfill::most(std::span<const NodeRoom> room, const TaskNeeds& nee
   return tasks;
 }
 
-// Tasks that there is room for now, and `later`, too, if that is given.
-std::int64_t Backfill::most(const Room& room, const Room* later, const TaskNeeds& needs) const {
+// Tasks that there is room for until `end`: beside reservations, too, where these begin before.
+std::int64_t Backfill::most(const Room& room, const Room& later, const TaskNeeds& needs,
+                            double end) const {
   std::int64_t tasks = 0;
   for (std::size_t c = 0; c < room.cell.size(); ++c) {
-    std::int64_t own = fit(room.cell[c], c, needs);
-    if (later != nullptr) own = std::min(own, fit(later->cell[c], c, needs));
-    tasks += own;
+    const std::int64_t own = fit(room.cell[c], c, needs);
+    tasks += end > shadow_[c] ? std::min(own, fit(later.cell[c], c, needs)) : own;
   }
   return tasks;
 }
 
-// So many tasks, for which there is room, take it cell by cell.
-void Backfill::take(Room& room, Room* later, Index place, const TaskNeeds& needs,
+// So many tasks, for which there is room until `end`, take it cell by cell.
+void Backfill::take(Room& room, Room& later, Index place, const TaskNeeds& needs, double end,
                     std::int64_t tasks, std::vector<Taken>& taken) const {
   room.free -= tasks;
-  if (later != nullptr) later->free -= tasks;
   for (std::size_t c = 0; tasks > 0; ++c) {
+    const bool beside = end > shadow_[c];
     std::int64_t own = std::min(tasks, fit(room.cell[c], c, needs));
-    if (later != nullptr) own = std::min(own, fit(later->cell[c], c, needs));
+    if (beside) own = std::min(own, fit(later.cell[c], c, needs));
     if (own == 0) continue;
     room.cell[c].give(needs, -own);
-    if (later != nullptr) later->cell[c].give(needs, -own);
+    if (beside) later.cell[c].give(needs, -own);
     taken.push_back({place, static_cast<Index>(c), own});
     tasks -= own;
   }
@@ -314,35 +316,64 @@ void Backfill::reorder(const ClusterState& state, Pool& pool) {
   });
 }
 
-// Who starts now, in this order. `left_`: tasks of each place in the queue.
+// Who starts now, in this order. `left_`: tasks of each place in the queue. In each partition the
+// first job that does not fit has a reservation.
 void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> running,
                     const Room& room, double now, std::vector<Taken>& taken) {
   taken.clear();
   passed_ = room;
-  double shadow = -1.0;
+  later_.cell.resize(cells_.size());
+  shadow_.assign(cells_.size(), kInfinity);
+  std::size_t open = cells_.size();  // cells without a reservation
   for (const Index place : play.order) {
     if (passed_.free == 0) return;
     const Waiting& job = pool.queue[place];
     const std::int64_t width = std::min(job.width, left_[place]);
     if (width == 0) continue;
-    Room* const later = shadow >= 0.0 && now + job.seconds > shadow ? &later_ : nullptr;
-    const std::int64_t free = later ? std::min(passed_.free, later->free) : passed_.free;
-    if (shadow >= 0.0 && width > free) continue;
+    const double end = now + job.seconds;
+    std::int64_t free = passed_.free;
+    if (cells_.size() == 1 && end > shadow_[0]) free = std::min(free, later_.cell[0].slots);
+    if (open == 0 && width > free) continue;
     const TaskNeeds& needs = jobs_[job.job].needs;
-    const std::int64_t tasks = std::min(most(passed_, later, needs), left_[place]) / width * width;
-    take(passed_, later, place, needs, tasks, taken);
-    if (tasks == left_[place] || shadow >= 0.0) continue;
-    if (options_.reserve == Reserve::kNobody) return;
+    const std::int64_t room_for = most(passed_, later_, needs, end);
+    const std::int64_t tasks = std::min(room_for, left_[place]) / width * width;
+    take(passed_, later_, place, needs, end, tasks, taken);
+    if (tasks == left_[place] || open == 0) continue;
     if (!play.holds && job.overdue > now) continue;
-    shadow = reserve(pool, running, taken, now, needs, std::min(job.width, left_[place] - tasks));
+    const std::int64_t rest = std::min(job.width, left_[place] - tasks);
+    open -= reserve(pool, running, taken, now, needs, rest);
+    if (open == 0 && options_.reserve == Reserve::kNobody) return;
   }
 }
 
-// When so many tasks have room, those that run and those that were taken ending as expected.
-// `later_`: what is free beside them then.
-double Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
-                         std::span<const Taken> taken, double now, const TaskNeeds& needs,
-                         std::int64_t tasks) {
+// The time by which so many tasks have room, those that run and those that were taken ending as
+// expected, is the shadow time of all cells where they may run, unless one of these has one.
+// `later_`: what is free beside them then. Returns the number of these cells.
+std::size_t Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
+                              std::span<const Taken> taken, double now, const TaskNeeds& needs,
+                              std::int64_t tasks) {
+  const auto own_cell = [&](std::size_t c) { return needs.may_run_in(cells_[c].partitions); };
+  std::size_t cells = 0;
+  for (std::size_t c = 0; c < cells_.size(); ++c) {
+    if (!own_cell(c)) continue;
+    if (shadow_[c] < kInfinity) return 0;
+    ++cells;
+  }
+  const bool nobody = options_.reserve == Reserve::kNobody;
+  const double shadow = nobody ? -kInfinity : find_room(pool, running, taken, now, needs, tasks);
+  if (shadow == kInfinity) return 0;
+  for (std::size_t c = 0; c < cells_.size(); ++c) {
+    if (!own_cell(c)) continue;
+    shadow_[c] = shadow;
+    later_.cell[c] = nobody ? NodeRoom{} : then_.cell[c];
+  }
+  return cells;
+}
+
+// When that is; infinity where nodes are missing. `then_`: what is free beside them.
+double Backfill::find_room(const Pool& pool, std::span<const Bundle> running,
+                           std::span<const Taken> taken, double now, const TaskNeeds& needs,
+                           std::int64_t tasks) {
   ahead_.clear();
   for (const Taken& own : taken) {
     const Waiting& job = pool.queue[own.place];
@@ -354,24 +385,23 @@ double Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
     ahead_.back().end = now;
   }
   std::sort(ahead_.begin(), ahead_.end(), ends_before<Bundle>);
-  later_ = passed_;
-  std::int64_t fits = most(later_.cell, needs);
+  then_ = passed_;
+  std::int64_t fits = most(then_.cell, needs);
   std::size_t k = 0;
   for (std::size_t r = late; k < ahead_.size() || r < running.size();) {
     const bool own =
         r == running.size() || (k < ahead_.size() && ends_before(ahead_[k], running[r]));
     const Bundle& first = own ? ahead_[k++] : running[r++];
-    NodeRoom& room = later_.cell[first.cell];
+    NodeRoom& room = then_.cell[first.cell];
     fits -= fit(room, first.cell, needs);
     room.give(jobs_[first.job].needs, first.slots);
-    later_.free += first.slots;
     fits += fit(room, first.cell, needs);
     if (fits < tasks) continue;
     step_taken_.clear();
-    take(later_, nullptr, 0, needs, tasks, step_taken_);
+    take(then_, then_, 0, needs, now, tasks, step_taken_);
     return first.end;
   }
-  return kInfinity;  // where nodes are missing it never fits
+  return kInfinity;
 }
 
 // A step of the profile before the one that is number k now.
@@ -409,14 +439,14 @@ void Backfill::conserve(const Pool& pool, double now) {
     std::int64_t tasks = job.width;
     step_taken_.clear();
     if (first == 0) {
-      const std::int64_t now_too = std::min(most(room_, &window_, needs), job.tasks);
+      const std::int64_t now_too = std::min(most(room_, window_, needs, end), job.tasks);
       tasks = std::max(job.width, now_too / job.width * job.width);
       if (tasks <= now_too) {  // what outlives its time may not have ended
-        take(room_, &window_, place, needs, tasks, step_taken_);
+        take(room_, window_, place, needs, end, tasks, step_taken_);
         taken_.insert(taken_.end(), step_taken_.begin(), step_taken_.end());
       }
     }
-    if (step_taken_.empty()) take(window_, nullptr, place, needs, tasks, step_taken_);
+    if (step_taken_.empty()) take(window_, window_, place, needs, -kInfinity, tasks, step_taken_);
     auto last = static_cast<std::size_t>(std::ranges::lower_bound(times_, end) - times_.begin());
     if (last == times_.size() || times_[last] > end) add_step(last, end);
     for (std::size_t k = first; k < last; ++k) {
@@ -556,7 +586,7 @@ void Backfill::tell(int number, std::vector<Start>& found) {
   announced_.clear();
   for (Taken own : taken_) {
     const Waiting& job = pools_[number].queue[own.place];
-    if (cells_.size() == 1) {
+    if (!apart_) {
       found.push_back({job.job, job.phase, own.tasks, kNone});
       continue;
     }

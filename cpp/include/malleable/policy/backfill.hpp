@@ -22,7 +22,8 @@
 //
 // Nodes in other partitions, and nodes with so much memory and so many GPUs, are cells: what is
 // free is known of each cell. A job starts where its partition has room for all its tasks; a
-// reservation takes cells in their order, those that fewest jobs could use first.
+// reservation takes cells in their order, those that fewest jobs could use first. The first of the
+// queue is the first of those that may run in a cell, so that no partition waits for another.
 //
 // Orders WFP3 and UNICEF are from Tang et al. 2009, F1 from Carastan-Santos and de Camargo 2017.
 //
@@ -61,7 +62,7 @@ class Backfill final : public ClusterPolicy {
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void estimate_said(const ClusterState& state, Index job, Phase, double) override;
-  bool listens() const override { return cells_.size() > 1; }
+  bool listens() const override { return apart_; }
   void task_finished(const ClusterState& state, Index job, Phase p, Index node, double) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void starts(const ClusterState& state, int pool, std::vector<Start>& found) override;
@@ -145,13 +146,16 @@ class Backfill final : public ClusterPolicy {
     return needs.may_run_in(cells_[cell].partitions) ? room.fit(needs) : 0;
   }
   std::int64_t most(std::span<const NodeRoom> room, const TaskNeeds& needs) const;
-  std::int64_t most(const Room& room, const Room* later, const TaskNeeds& needs) const;
-  void take(Room& room, Room* later, Index place, const TaskNeeds& needs, std::int64_t tasks,
-            std::vector<Taken>& taken) const;
+  std::int64_t most(const Room& room, const Room& later, const TaskNeeds& needs, double end) const;
+  void take(Room& room, Room& later, Index place, const TaskNeeds& needs, double end,
+            std::int64_t tasks, std::vector<Taken>& taken) const;
   void pass(const Pool& pool, const Play& play, std::span<const Bundle> running, const Room& room,
             double now, std::vector<Taken>& taken);
-  double reserve(const Pool& pool, std::span<const Bundle> running, std::span<const Taken> taken,
-                 double now, const TaskNeeds& needs, std::int64_t tasks);
+  std::size_t reserve(const Pool& pool, std::span<const Bundle> running,
+                      std::span<const Taken> taken, double now, const TaskNeeds& needs,
+                      std::int64_t tasks);
+  double find_room(const Pool& pool, std::span<const Bundle> running, std::span<const Taken> taken,
+                   double now, const TaskNeeds& needs, std::int64_t tasks);
   void conserve(const Pool& pool, double now);
   std::size_t earliest(const Waiting& job);
   std::span<NodeRoom> step(std::size_t k) {
@@ -172,9 +176,11 @@ class Backfill final : public ClusterPolicy {
   double aged_ = 0.0;
   double asked_ = 0.0, used_ = 0.0;  // slot-seconds of bundles that ended
   std::vector<Cell> cells_;
+  bool apart_ = false;                              // it matters on which node a job runs
   std::vector<Index> cell_of_;                      // by node
   std::vector<std::pair<Index, Taken>> announced_;  // jobs that start, where
-  Room room_, passed_, later_, played_, window_;
+  Room room_, passed_, later_, then_, played_, window_;
+  std::vector<double> shadow_;  // by cell: when its reservation begins
   std::vector<Play> plays_;
   std::vector<Taken> taken_, step_, step_taken_;
   std::vector<Bundle> ends_, ahead_;
