@@ -175,7 +175,7 @@ def test_nothing_is_simulated_twice(tmp_path, monkeypatch):
 
 def test_few_jobs_are_no_reason_to_believe(tmp_path):
     _, facts = made(tmp_path, _easy_log(1, count=60), "--quick")
-    assert "only 60 jobs" in facts["trust"]["doubt"]
+    assert "counts 60 jobs" in facts["trust"]["doubt"]
     assert "can be believed" not in " ".join(facts["verdict"])
 
 

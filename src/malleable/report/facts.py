@@ -12,6 +12,7 @@ import numpy as np
 
 from malleable import _core
 from malleable.arrays import Floats
+from malleable.display import counted
 from malleable.records import mean_of, most_of, ratio
 from malleable.replications import interval
 from malleable.report import scenarios as runs
@@ -369,11 +370,11 @@ def _use(study: Study, idle: float) -> dict[str, float]:
 
 def _doubt(study: Study, rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Why the nearest simulation does not show that simulations can be believed; None if it does."""
-    counted = int(study.units.counted.sum())
+    jobs = int(study.units.counted.sum())
     if not rows:
         return "nothing was simulated of what ran"
-    if counted < _ENOUGH:
-        return f"only {counted} jobs are counted, and less than {_ENOUGH} tell nothing"
+    if jobs < _ENOUGH:
+        return f"the page counts {counted(jobs, 'job')}, and fewer than {_ENOUGH} tell nothing"
     nearest = rows[0]
     if not nearest["mean_ratio"] or not _NEAR[0] <= nearest["mean_ratio"] <= _NEAR[1]:
         return "its mean response is another one"

@@ -165,6 +165,11 @@ def study(
             "missing, so waits at the beginning are too short. The load is that of the time afterwards (--from "
             "TIME leaves the first jobs out)."
         )
+    if round(told.load, 2) > 1.0:
+        told.warnings.append(
+            f"More work came than the slots can do (load {told.load:.3g}): waits grow until no more jobs come,"
+            " so means and longest waits depend on how long the log is."
+        )
     return told if found.record is None else with_record(told, found.record)
 
 

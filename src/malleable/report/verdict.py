@@ -74,7 +74,7 @@ def _best(subject: _Row, base: _Row) -> str:
         return (
             f"No policy here does better than {named(base['policy'])}: the mean job takes {mean}."
         )
-    return f"{_headline(subject, base)} Jobs run on fixed numbers of slots, as they were."
+    return f"{_headline(subject, base)} In both, each job runs on as many slots as in the log."
 
 
 def _against_fair(subject: _Row, fair: _Row) -> str:
@@ -134,10 +134,9 @@ def _own(facts: Mapping[str, Any]) -> str:
         return _distance(facts)
     words, row = _simulated(facts)
     made, real = duration(row["mean_response"]), duration(row["recorded_mean_response"])
-    doubt = facts["trust"]["doubt"]
     return (
-        f"The simulations are not to be believed without a look: in the record the mean job took {real}, and"
-        f" {words} gives {made}; {doubt}."
+        f"These simulations cannot be relied on: {facts['trust']['doubt']}. In the record the mean job took"
+        f" {real}, {words} gives {made}."
     )
 
 
