@@ -20,7 +20,6 @@ _Name = TypeVar("_Name")
 
 
 def array_of(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Values as an array; ValueError if they make none."""
     no_mask(field, values)
     try:
         return np.asarray(values)
@@ -62,7 +61,6 @@ def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
 
 
 def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
-    """A column that cannot be left out; ValueError for None."""
     if values is None:
         raise ValueError(f"{field} = None: needed")
     return values
@@ -155,7 +153,6 @@ def integers_of(
 _LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(
     ("min_slots", "preferred", "tasks", "maps", "reduces", "running", "phase", "node"), 0
 )
-"""Of columns of whole numbers."""
 
 
 def column_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:
@@ -166,7 +163,6 @@ def column_of(field: str, values: Any, count: int | None = None, beside: str = "
 
 
 def columns_of(columns: Mapping[str, Any], count: int, beside: str = "") -> dict[str, Any]:
-    """Columns as the core reads them; None stays."""
     return {field: column_of(field, values, count, beside) for field, values in columns.items()}
 
 
@@ -184,7 +180,6 @@ def permutation_of(field: str, values: npt.ArrayLike, count: int) -> Integers:
 
 
 def names_of(field: str, values: Any, count: int, beside: str = "work") -> tuple[str, ...]:
-    """Texts, one a row; ValueError otherwise."""
     if isinstance(values, str):
         raise ValueError(f"{field}: one entry per job, not a single text")
     try:
@@ -220,7 +215,6 @@ def rows_of(index: npt.ArrayLike, count: int) -> Integers:
 
 
 def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:
-    """Each name once, and the number of each entry's name."""
     rows = list(names)
     number = {name: k for k, name in enumerate(dict.fromkeys(rows))}
     return list(number), np.array([number[name] for name in rows], dtype=np.int64)

@@ -105,9 +105,8 @@ def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Calla
 class Checkpointed:
     """An object that keeps state between calls.
 
-    It pickles, and its copies, shallow or deep, are independent and go on as the original would. Two objects
-    are equal if their states are. A pickle loads only in the version that wrote it. Only one thread at a time
-    may use an object; a second one gets a RuntimeError.
+    It pickles (for the version that wrote it), and copies go on as the original would. Objects are equal if
+    their states are. A second thread gets a RuntimeError.
     """
 
     __hash__ = None  # type: ignore[assignment]

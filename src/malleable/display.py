@@ -1,8 +1,5 @@
-"""How objects show themselves: in one brief line, in a notebook, and by way of `malleable.view`.
-
-Tables and pictures live in `malleable.view`, which may use results but not the other way round. `view` is the
-one exception: a result that is asked for a picture imports what draws it.
-"""
+"""How objects show themselves: in one brief line, in a notebook, and by way of `malleable.view`, which is
+imported when something is shown."""
 
 from __future__ import annotations
 

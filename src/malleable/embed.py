@@ -51,7 +51,7 @@ def handle(epoch: Any) -> int:
     """The handle of an epoch, with which functions of the C interface use this epoch.
 
     A handle is good as long as its epoch exists, so keep the epoch. Python and C may use the epoch one after
-    the other. If two threads use the epoch at once, one of them gets an error.
+    the other.
 
     It is an address; in Cython: ``<malleable_epoch *><size_t>handle``. ValueError if ``epoch`` is no epoch.
     """

@@ -140,7 +140,6 @@ class ExplainedDecision(BaseDecision):
     __slots__ = ("_bound",)
     _more: ClassVar[tuple[str, ...]] = ("_bound",)
     rule: str = ""
-    """The rule that decided, if there is one."""
 
     _bound: npt.NDArray[np.uint8]
 
@@ -164,9 +163,8 @@ class BaseEpoch(Checkpointed):
     """What all epochs share: a core that knows jobs by ids and reads columns by name.
 
     Ids are never used twice. A wrong call changes nothing. Copies and pickles go on as the original would (a
-    pickle loads in the same version only), and epochs are equal if their states are. Only one thread at a time
-    may use an epoch; a second one gets a RuntimeError. Contiguous arrays of the right type are read in place,
-    lists of plain numbers entry by entry; other values are converted first, or refused.
+    pickle loads in the same version only), and epochs are equal if their states are. Only one thread at a
+    time may use an epoch; a second one gets a RuntimeError.
     """
 
     def __init_subclass__(cls) -> None:
@@ -175,7 +173,6 @@ class BaseEpoch(Checkpointed):
 
     _core: Any
     _optional: ClassVar[tuple[str, ...]] = ()
-    """Columns of new jobs that may be left out."""
 
     def __len__(self) -> int:
         return len(self._core)

@@ -29,7 +29,6 @@ _OTHER_WORDS = {
     "deadline": "sum:tardy", "deadlines": "sum:tardy", "late jobs": "sum:tardy",
     "total tardiness": "sum:tardiness", "max lateness": "max:lateness", "lmax": "max:lateness",
 }  # fmt: skip
-"""What other fields call some of them."""
 _OF_DEADLINES = ("tardy", "tardiness", "strict")
 
 ObjectiveLike = ObjectiveName | str | Sequence[ObjectiveName | str]
@@ -37,8 +36,6 @@ PenaltyLike = Callable[[int, float], float] | Any
 
 
 class Priced(Protocol):
-    """A table whose rows have penalties: of jobs or of flows."""
-
     def __len__(self) -> int: ...
     @property
     def deadline(self) -> npt.NDArray[np.float64]: ...
@@ -61,7 +58,6 @@ def _parse_one(text: object) -> tuple[str, int]:
 
 
 def of_deadlines(objective: str) -> bool:
-    """Whether a named objective depends on deadlines."""
     return objective.partition(":")[2] in (*_OF_DEADLINES, "lateness")
 
 
@@ -118,12 +114,10 @@ class Objective:
         return cls(f"{aggregate}:mixed", aggregate, codes)
 
     def kind(self) -> _core.Kind | None:
-        """The core's code of the kind that all jobs share; None if they differ."""
         return _core.KINDS[int(self.kinds[0])] if len(self.kinds) == 1 else None
 
     @property
     def custom(self) -> bool:
-        """Whether a job's penalty is the caller's own function."""
         return any(_core.KINDS[code].custom for code in set(self.kinds.tolist()))
 
     @property
@@ -280,7 +274,6 @@ def _penalty_named(module: str, name: str) -> Penalty:
 
 
 def _kept(penalty: PenaltyLike | None) -> Penalty:
-    """Keep a penalty alive: the core stores its address only."""
     if penalty is None:
         raise ValueError("objective custom needs penalty=, a function of (job, completion)")
     made = Penalty(penalty)

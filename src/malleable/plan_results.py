@@ -55,7 +55,6 @@ class Request(NamedTuple):
         return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
 
     def told(self) -> dict[str, Any]:
-        """Those that a plan has as attributes."""
         return {"capacity": self.slots, "policy": self.policy, "now": self.now}
 
     def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:

@@ -85,10 +85,8 @@ def plan(
         FLEX, FlowFlex: candidates to try after the fixed orders. More effort is never worse, and no bound
         falls. The default keeps plans within seconds: `malleable.jobs.plan.DEFAULT_EFFORT`, fewer for more
         than 2,000 jobs (`malleable.jobs.plan.default_effort`), for flows 4000, fewer for more than 1,000
-        jobs. With deadlines, prices of slots come first, in stages that count as many candidates as fit into
-        their time. If a speed-up is below linear, a candidate of J jobs counts as (J / 100)^2, at least 1,
-        and for more than 280 jobs some fixed orders count, too. A max objective needs one candidate:
-        water-filling for the deadlines of its optimal level.
+        jobs. If a speed-up is below linear, a candidate of J jobs counts as (J / 100)^2, at least 1. A max
+        objective needs one candidate: water-filling for the deadlines of its optimal level.
     budget : float, optional
         FLEX, FlowFlex: ceiling of wall-clock time [s], checked between candidates, between steps of prices
         and, for flows, within long bounds. With 0 there are fixed orders and a quick bound only; for more
@@ -123,10 +121,10 @@ def plan(
 
     Notes
     -----
-    O(J log J) per order or candidate, O(J^2) if speed-ups are below linear. With a period the
-    plan takes one decision for each period until the last job ends, and some seconds at most for the bound.
-    FLEX: Wolf et al., Middleware 2010. FlowFlex: Nagarajan et al., Middleware 2013. heSRPT: Berg, Vesilo,
-    Harchol-Balter 2020.
+    O(J log J) per order or candidate, O(J^2) if speed-ups are below linear. With a period the plan takes one
+    decision for each period until the last job ends, and some seconds at most for the bound. FLEX: Wolf et
+    al., Middleware 2010. FlowFlex: Nagarajan et al., Middleware 2013. heSRPT: Berg, Vesilo, Harchol-Balter
+    2020.
 
     Examples
     --------

@@ -66,7 +66,6 @@ def by_table_row(order: Integers, sequence: Integers, *columns: Any) -> tuple[An
 
 
 def job_names(names: Sequence[str] | None, rows: Integers) -> list[str]:
-    """Names of these rows of a table, ``job`` and the row if it has none."""
     return [f"job{row}" if names is None else names[row] for row in rows.tolist()]
 
 
@@ -90,12 +89,10 @@ def most_of(values: Floats) -> float:
 
 
 def stretch_of(response: Floats, size: Floats) -> Floats:
-    """Responses over sizes; 0 for jobs without work."""
     return np.divide(response, size, out=np.zeros(len(size)), where=size > 0.0)
 
 
 def response_summary(response: Floats, size: Floats, wait: Floats) -> dict[str, float]:
-    """Means, quantiles and maxima of responses and waits; NaN without any."""
     order, stretch = np.sort(response), stretch_of(response, size)
 
     return {

@@ -65,8 +65,6 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 @by_value(without=("timing",))
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Results of all policies on the jobs of one seed, at one point of a grid."""
-
     point: dict[str, Any]
     seed: int
     model: str
@@ -214,7 +212,6 @@ def _one(
     policies: Sequence[Any],
     options: dict[str, Any],
 ) -> Run | None:
-    """One run; None if Ctrl-C stopped it."""
     of_jobs = {name: point[name] for name in point if name in signature(make).parameters}
     varied = {name: point[name] for name in point if name not in of_jobs}
     found = simulate(
@@ -322,7 +319,6 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _finished(futures: list[Any]) -> list[Run]:
-    """The runs that finished; the others are told to stop."""
     for future in futures:
         future.cancel()
     ended = [future for future in futures if future.done() and not future.cancelled()]

@@ -28,35 +28,32 @@ class SimulationResult:
 
     Attributes
     ----------
-    model : str
-    records : dict of str to array, or None
+    model : str records : dict of str to array, or None
         One entry for each finished job and policy, with the columns of `records.job_records`; None if not
         kept.
     summary : dict of str to dict
-        By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
-        ``mean_stretch``, ``max_response``, ``p50``, ``p95``, ``p99`` (response), ``longest_wait`` (for a
-        first slot), ``map_utilisation``, ``shuffle_utilisation``, ``lower_bound`` (of the mean response)
-        and so on. Metrics of one user have pairs as names: ``("response", user)``, ``("p95", user)``,
-        ``("longest_wait", user)``, ``("stretch", user)``.
+        By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``, ``mean_stretch``,
+        ``max_response``, ``p50``, ``p95``, ``p99`` (response), ``longest_wait`` (for a first slot),
+        ``lower_bound`` (of the mean response) and so on. Metrics of one user have pairs as names:
+        ``("response", user)``, ``("p95", user)``, ``("longest_wait", user)``, ``("stretch", user)``.
     slowdown : dict of str to tuple of arrays
         By policy: number of jobs and mean stretch in each bucket of size max(map, shuffle).
     timing : dict of str to float
-        Wall-clock seconds by policy, and of a decision by ``(policy, "decision p50")`` and ``"decision
-        p99"`` (cluster model); not reproducible.
+        Wall-clock seconds by policy, and of a decision by ``(policy, "decision p50")`` and ``"decision p99"``
+        (cluster model); not reproducible.
     complete : bool
         False after Ctrl-C: then the result has the finished part.
     trace : dict of str to dict of arrays, or None
-        Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
-        killed with its node or to make room, 4 output lost, 5 a backup task starts, 6
-        an attempt ends in vain), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``, ``slot``
-        (-1: output lost).
+        Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3 killed with
+        its node or to make room, 4 output lost, 5 a backup task starts, 6 an attempt ends in vain), ``job``,
+        ``phase`` (0 map, 1 reduce), ``task``, ``node``, ``slot`` (-1: output lost).
     tasks : dict of str to array, or None
-        With a trace: one entry for each attempt of a task that ended and policy, with the columns of
-        records, then ``job`` (row), ``phase``, ``task``, ``node``.
+        With a trace: one entry for each attempt of a task that ended and policy, with the columns of records,
+        then ``job`` (row), ``phase``, ``task``, ``node``.
     series : dict of str to dict of arrays, or None
-        Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
-        shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
-        slots). Tandem queue, for ``times=``: the work left of each job at these times.
+        Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next, shape
+        (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such slots).
+        Tandem queue, for ``times=``: the work left of each job at these times.
     history : dict of str to dict, or None
         Cluster model: for each policy that learns, what it had learnt at the end, in the form of
         `malleable.Scheduler.history`: for ``simulate(history=)`` and ``Scheduler(history=)``.
@@ -141,8 +138,6 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
 
 
 def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
-    """The result of one policy, under another name."""
-
     def key(name: Any) -> Any:
         return new if name == old else (new, *name[1:]) if isinstance(name, tuple) else name
 

@@ -148,7 +148,6 @@ def _of_events(path: str | os.PathLike[str]) -> tuple[ClusterJobs, Cluster]:
 
 
 def _names(policy: Any) -> list[Any]:
-    """The policies; ValueError for none, and for one that occurs twice."""
     names = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     if not names:
         raise ValueError("policy: at least one")

@@ -15,7 +15,6 @@ from malleable.records import by_table_row, job_names, job_records
 from malleable.validation import check_whole
 
 PART = 1 << 16
-"""Jobs of a table that are fed at once."""
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:
@@ -39,7 +38,6 @@ def warn_of_load(stop: str) -> None:
 
 
 def by_arrival(arrival: Floats | Integers) -> Integers:
-    """Rows by arrival, ties by place in the table."""
     return np.argsort(arrival, kind="stable").astype(np.int64)
 
 
@@ -81,7 +79,6 @@ class Source:
         return believed(jobs, self._estimates, self._sizes(jobs), self._errors)
 
     def parts(self) -> Iterator[Part]:
-        """All jobs in the order of their arrivals."""
         if self.stream:
             for jobs in self._jobs.chunks(self._seed):
                 yield Part(jobs, np.arange(len(jobs)), self._believed(jobs))

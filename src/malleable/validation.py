@@ -68,7 +68,6 @@ def near(name: object, known: Iterable[str]) -> str:
 
 
 def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str = "field") -> None:
-    """ValueError for an unknown key; ``where`` ends as it should."""
     for key in keys:
         if key not in known:
             hint = near(key, known) or f"; expected {', '.join(known)}"
@@ -197,12 +196,10 @@ def check_count(field: str, value: Any) -> int:
 
 
 def checked_positive(field: str, value: float) -> float:
-    """A float from 1e-12 to 1e12; ValueError otherwise."""
     return check_amount(field, value, RATE)
 
 
 def checked_flag(field: str, value: Any) -> bool:
-    """``value``, which must be a truth value and no number."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{field} = {value!r}: must be true or false")
     return bool(value)
@@ -277,7 +274,6 @@ def check_moments(field: str, values: npt.NDArray[np.float64]) -> None:
 
 
 def into_range(values: npt.NDArray[np.float64], limits: _core.Range) -> npt.NDArray[np.float64]:
-    """Drawn numbers clipped to the range; 0 stays 0."""
     moved: npt.NDArray[np.float64] = np.clip(values, limits.least, limits.most)
     return np.where(values > 0.0, moved, 0.0)
 

@@ -1,5 +1,3 @@
-"""``malleable add``: more commands or jobs for a run that goes on."""
-
 from __future__ import annotations
 
 import argparse

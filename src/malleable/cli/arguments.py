@@ -35,14 +35,12 @@ _COMMANDS = {
 
 
 _SHARED = dict.fromkeys(("pause", "resume", "cancel", "set"), "order")
-"""Commands that share a file."""
 
 _OVERLAID = ("simulate",)
 """Commands that have the options of several models, and say themselves which of them help is for."""
 
 
 def show_version() -> int:
-    """Print the version; the exit status."""
     from importlib.metadata import version
 
     print(f"malleable {version('malleable')}")

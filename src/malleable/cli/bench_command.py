@@ -1,5 +1,3 @@
-"""``malleable bench``: what decisions take on this machine."""
-
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,3 @@
-"""``malleable demo``: FLEX against FAIR and FIFO, the latency of an epoch, and a picture."""
-
 from __future__ import annotations
 
 import argparse
@@ -102,7 +100,6 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _folder(asked: argparse.Namespace, workloads: Sequence[_Workload]) -> Path | None:
-    """Where pictures go; None if matplotlib is missing."""
     folder = Path(asked.output)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"--output {folder}: not a folder")

@@ -1,5 +1,3 @@
-"""``malleable forget``: remove runs that have ended from a journal, and what their tasks printed."""
-
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,3 @@
-"""``malleable govern slurm``: your own arrays on a shared Slurm, under an objective."""
-
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,3 @@
-"""``malleable logs``: what tasks printed, from the files that a run keeps."""
-
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,3 @@
-"""``malleable pause``, ``resume``, ``cancel``, ``set``: tell a run that goes on what to do with a job."""
-
 from __future__ import annotations
 
 import argparse

@@ -14,14 +14,12 @@ from malleable.view.drawing import check_drawing
 from malleable.view.text import json_text, printable
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C."""
 
 
 OBJECTIVE = (
     "what should be small: sum:KIND or max:KIND of response, completion, stretch, tardy, tardiness, "
     "lateness, sla or strict"
 )
-"""Help of ``--objective``."""
 
 
 def output_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +29,6 @@ def output_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def ended(complete: bool) -> int:
-    """Exit status of work that was completed, or that Ctrl-C stopped."""
     if complete:
         return 0
     note("interrupted")

@@ -1,5 +1,3 @@
-"""``malleable plan``: a table or a snapshot of a trace, or flows, planned, shown and written."""
-
 from __future__ import annotations
 
 import argparse
@@ -100,7 +98,6 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 
 
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
-    """The plan, made in a thread so that Ctrl-C is heard."""
     common = fields_of(asked, "objective", "effort", "budget", "period")
     model = "flows" if isinstance(table, Flows) else "jobs"
     with warnings_as_notes():

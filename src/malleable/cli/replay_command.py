@@ -1,5 +1,3 @@
-"""``malleable replay``: a recorded stream of events, and what other policies would have decided."""
-
 from __future__ import annotations
 
 import argparse

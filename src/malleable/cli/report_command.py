@@ -1,5 +1,3 @@
-"""``malleable report``: what another policy would have done, or what a run did, on one page."""
-
 from __future__ import annotations
 
 import argparse

@@ -1,5 +1,3 @@
-"""``malleable reproduce``: a paper's figure beside its own numbers."""
-
 from __future__ import annotations
 
 import argparse

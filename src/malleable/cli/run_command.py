@@ -1,5 +1,3 @@
-"""``malleable run``: jobs of many commands on this machine, under an objective."""
-
 from __future__ import annotations
 
 import argparse
@@ -230,7 +228,6 @@ def _program(command: str) -> str:
 
 
 def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
-    """A command and its values, as a file of jobs has them."""
     if [asked.each is not None, asked.null, asked.columns].count(True) > 1:
         asked.usage("--each, -0, --columns: one of them says what the values are")
     if asked.columns:

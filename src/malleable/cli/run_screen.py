@@ -32,7 +32,6 @@ _WIDE = 60  # columns from which on there is room for one
 _PACE = 15  # looks that the rate is of
 _SECOND = 1.0
 MINUTE = 60.0
-"""Seconds between two lines if the output is not a terminal."""
 _MOST = 3  # failures that are shown a second
 
 
@@ -55,7 +54,6 @@ class Screen:
             self._write(self._last)
 
     def above(self, lines: Sequence[str]) -> bool:
-        """Write lines that stay; False: the terminal takes none now."""
         if not ready(sys.stderr):
             return False
         clear = "\r\x1b[K" if self._last else ""
@@ -64,7 +62,6 @@ class Screen:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Remove the last line while other code writes lines."""
         if self._last:
             self._write("\r\x1b[K")
         yield
@@ -184,7 +181,6 @@ class Halt(NamedTuple):
 
 
 def halt(text: str) -> Halt | None:
-    """The value of ``--halt``; None: never."""
     if text in ("never", "0"):
         return None
     found = _HALT.fullmatch(_SHORT.get(text, text))
@@ -279,7 +275,6 @@ class Shown:
                 break
 
     def rest(self) -> None:
-        """Write, in order, what still waits for earlier tasks."""
         for at in sorted(self._ended):
             self._show(*at, self._ended.pop(at))
 

@@ -30,7 +30,6 @@ def overrun_argument(add: Callable[..., str]) -> None:
 
 
 def decided_arguments(add: Callable[..., str]) -> None:
-    """Options of models in which a policy decides about slots."""
     add("--slots N", "capacity (number of slots; or give --load)", int)
     told = "what flex and auto make small, as in malleable plan (default: sum:response)"
     add("--objective", told)
@@ -42,14 +41,12 @@ def decided_arguments(add: Callable[..., str]) -> None:
 
 
 def generated(asked: argparse.Namespace) -> bool:
-    """Whether jobs are generated; ValueError unless there is exactly one source of them."""
     if (asked.generate is not None) == (asked.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
     return asked.file is None
 
 
 def trace_of(asked: argparse.Namespace) -> Trace:
-    """The trace of FILE, read once."""
     if asked.source is None:
         asked.source = read_file(asked.file, asked)
     found: Trace = asked.source
@@ -78,7 +75,6 @@ _MEANT = {"jobs": "malleable jobs", "cluster": "tasks on slots"}
 
 
 def estimates_of(asked: argparse.Namespace, word: str = "") -> Any:
-    """``--estimates``: a number, or the word that the model takes."""
     text = asked.estimates
     if text is None or text == word:
         return text

@@ -36,7 +36,6 @@ def arguments(add: Callable[..., str]) -> None:
 
 
 def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
-    """The jobs, and how they were read: the format and all options of its reader."""
     if asked.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
     if is_events(asked.file):

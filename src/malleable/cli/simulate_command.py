@@ -1,5 +1,3 @@
-"""``malleable simulate``: policies side by side on the same jobs."""
-
 from __future__ import annotations
 
 import argparse
@@ -44,7 +42,6 @@ _OF_RECORDS = ("records", "plot")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of all models: the file may determine the model."""
     _add(parser, _MODELS)
 
 

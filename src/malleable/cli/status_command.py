@@ -1,5 +1,3 @@
-"""``malleable status``: how far the last run of a journal is, also while another process writes it."""
-
 from __future__ import annotations
 
 import argparse

@@ -25,8 +25,6 @@ class AbandonedError(KeyboardInterrupt):
 
 @dataclass
 class Manner:
-    """How to write to people: quiet, in colours or plain."""
-
     quiet: bool = False
     no_color: bool = False
 
@@ -43,7 +41,6 @@ def quiet() -> bool:
 
 
 def watched(stream: TextIO) -> bool:
-    """Whether the stream is a terminal that can be redrawn."""
     return not _manner.quiet and stream.isatty()
 
 
@@ -65,7 +62,6 @@ def console(stream: TextIO) -> Console:
 
 
 def prepare_streams() -> None:
-    """Make standard streams take every character, and exist."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -86,7 +82,6 @@ def discard_output() -> None:
 
 
 def clear_line() -> None:
-    """Remove what Ctrl-C wrote on a terminal."""
     if watched(sys.stderr):
         with suppress(OSError):
             sys.stderr.write("\r\x1b[K")
@@ -107,7 +102,6 @@ _NEXT = {
     errno.ENOSPC: "make room there",
     errno.EDQUOT: "your share there is used up; remove some of your files",
 }
-"""What somebody can do if there is not enough of something."""
 
 
 def wording(error: BaseException) -> str:

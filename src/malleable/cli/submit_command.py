@@ -1,5 +1,3 @@
-"""``malleable submit``: jobs of many commands handed over to a Slurm as job arrays."""
-
 from __future__ import annotations
 
 import argparse

@@ -70,7 +70,6 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
 
 @contextmanager
 def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar; yields ``tell(done, total)``, which several threads may call."""
     with _bar(what) as change:
         yield lambda done, total: change(completed=done, total=total)
 
@@ -86,7 +85,6 @@ def busy(what: str) -> Iterator[None]:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Show each warning of the block once, after it."""
     with warnings.catch_warnings(record=True) as told:
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
@@ -202,7 +200,6 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
 
 
 def spread_argument(add: Callable[..., str]) -> None:
-    """``--spread``, for tables without arrival times."""
     told = "if all jobs come at one time: let them come at random within S seconds"
     add("--spread S", told, duration)
 
@@ -229,5 +226,4 @@ def read_file(path: str, arguments: argparse.Namespace) -> Trace:
 
 
 def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Those of `malleable.read`, as they are given."""
     return fields_of(arguments, "skip_bad", "max_size", "columns", "slots_from")

@@ -1,5 +1,3 @@
-"""``malleable watch``: how far a run is, renewed in place until it has ended."""
-
 from __future__ import annotations
 
 import argparse

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 @contextmanager
 def workers(count: int) -> Iterator[Executor | None]:
-    """A pool of this many processes; for one, calls run in this process."""
     if count < 1:
         raise ValueError(f"processes = {count}: must be at least 1")
     if count == 1:

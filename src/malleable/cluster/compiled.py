@@ -18,7 +18,6 @@ _State = namedtuple("_State", (*_FIELDS, "capacity", "free"))  # type: ignore[mi
 
 
 def is_compiled(policy: Any) -> bool:
-    """Whether it has an address, or is a function that Numba compiles."""
     return hasattr(policy, "address") or hasattr(policy, "py_func")
 
 

@@ -70,7 +70,6 @@ def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
 
 
 def cluster_header(cluster: Cluster) -> dict[str, Any]:
-    """The arguments that make an equal `Cluster`."""
     pools = {"map_slots": cluster.map_slots, "reduce_slots": cluster.reduce_slots}
     if cluster.generic:
         pools = {"slots": cluster.map_slots}

@@ -1,5 +1,3 @@
-"""A scheduler's knowledge of tasks, in JSON."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +13,6 @@ from malleable.validation import shown
 
 _FORMAT = "malleable history 1"
 _PHASES = {"map": 3, "reduce": 3}
-"""How many numbers tell of a phase."""
 # By list of the file, what names an entry, and how many numbers each field has; all but phases may be left out.
 _NAMES = {"programs": ("program", "user"), "users": ("user",)}
 _FIELDS = {
@@ -56,7 +53,6 @@ class History(NamedTuple):
         )
 
     def numbers(self, users: Iterable[str]) -> tuple[Floats, ...]:
-        """As the core takes them, with these users in this order."""
         place = {name: row for row, name in enumerate(self.users)}
         of = [place.get(name, -1) for name in users]
         said = (np.vstack([rows, np.zeros((1, 3))])[of] for rows in self.said.values())
@@ -100,7 +96,6 @@ def _plain(
 
 
 def _filled(rows: Floats, count: int) -> Floats:
-    """That many rows: missing rows are zeros, and rows beyond the number belong to no job."""
     found = np.zeros((count, rows.shape[1]))
     known = min(count, len(rows))
     found[:known] = rows[:known]

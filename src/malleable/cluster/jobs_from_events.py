@@ -85,7 +85,6 @@ def _ended(
     rate: Floats,
     usual: float,
 ) -> None:
-    """Seconds of tasks that ended, if reported, on a node of rate 1."""
     ids, phase, seconds = (columns[name].tolist() for name in ("ids", "phase", "seconds"))
     count = columns["count"].tolist() if "count" in columns else [1] * len(ids)
     node = columns["node"].tolist() if "node" in columns else [-1] * len(ids)
@@ -111,7 +110,6 @@ def _updated(
 def _changed(
     cluster: Cluster, columns: dict[str, npt.NDArray[Any]], now: float
 ) -> list[dict[str, Any]]:
-    """Nodes that left or returned: slots became 0, or more than 0."""
     slots = columns["map_slots"].copy()
     if "reduce_slots" in columns:
         slots = slots + columns["reduce_slots"]

@@ -38,7 +38,6 @@ class ClassMatching(NamedTuple):
     suggested: npt.NDArray[np.bool_]
 
     def sets(self) -> list[Integers]:
-        """For each node, its suggested classes in ascending order."""
         return [np.flatnonzero(column) for column in self.suggested.T]
 
 
@@ -75,7 +74,6 @@ class AdaptiveMatching(NamedTuple):
 
 
 def check_solver() -> Any:
-    """Import HiGHS, or raise an ImportError that says how to install it."""
     return library("highspy", "matching classes", "'malleable[lp]'")
 
 
@@ -95,12 +93,11 @@ def match_classes(
 ) -> ClassMatching:
     """Match classes of jobs with nodes so that all classes could grow alike as far as possible.
 
-    Maximises lambda subject to ``sum_j mu_ij delta_ij >= lambda alpha_i`` for every class i and
-    ``sum_i delta_ij <= 1`` for every node j. If several vertices are optimal, the result is the vertex that
-    puts later classes on later nodes: among all optimal delta, the largest ``sum_ij (i + 1)^a (j + 1)^b n_j
-    mu_ij delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3) (irrational, so that sums do not tie),
-    types in the order of their first node, n_j being the nodes of a type (1 without grouping). If rounding
-    makes the second program infeasible, the vertex of the first program stays.
+    Maximises lambda subject to ``sum_j mu_ij delta_ij >= lambda alpha_i`` for every class i and ``sum_i
+    delta_ij <= 1`` for every node j. If several vertices are optimal, the result is the vertex that puts
+    later classes on later nodes: among all optimal delta, the largest ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij
+    delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3) (irrational, so that sums do not tie), types in
+    the order of their first node, n_j being the nodes of a type (1 without grouping).
 
     Parameters
     ----------
@@ -112,8 +109,8 @@ def match_classes(
         Solve for types of nodes (equal columns), with the same lambda, and equal shares within a type. False:
         for each node, as the paper prints it.
     serve_idle : bool
-        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share 0.
-        False: to no node, as the paper prints it.
+        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share
+        0. False: to no node, as the paper prints it.
 
     Returns
     -------
@@ -122,8 +119,7 @@ def match_classes(
     Raises
     ------
     ValueError
-        Names the field, the first bad entry and its value; also for a class that comes but runs
-        nowhere.
+        Names the field, the first bad entry and its value; also for a class that comes but runs nowhere.
     ImportError
         highspy, which solves linear programs, is not installed.
 
@@ -133,7 +129,6 @@ def match_classes(
 
     Notes
     -----
-    A vertex has at most F + M - 1 entries that are not 0 (F + types - 1 before they are spread over nodes).
     Cost: two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source: adaptive,
     section 6.2, 3.
 
@@ -183,7 +178,6 @@ def resource_shares(alpha: Floats, mu: Floats, count: Floats) -> Floats:
 
 
 def _types(mu: Floats) -> tuple[Integers, Integers]:
-    """First node of every type, in ascending order, and every node's type by that order."""
     _, first, member = np.unique(mu, axis=1, return_index=True, return_inverse=True)
     member = member.reshape(-1)
     order = np.argsort(first, kind="stable")
@@ -213,7 +207,6 @@ def _solve(alpha: Floats, capacity: Floats) -> Floats:
 
 
 def _matrix(speed: Floats) -> tuple[Integers, Integers, Floats]:
-    """Both kinds of rows by column: starts, rows, values. The last column is the growth."""
     classes, columns = speed.shape
     start = np.arange(0, 2 * classes * columns + 1, 2)
     row = np.empty((classes, columns, 2), dtype=np.int64)

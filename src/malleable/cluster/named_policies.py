@@ -50,7 +50,6 @@ def _takes_time(function: Any) -> bool:
 
 
 def check_generic(policy: Any, generic: bool) -> None:
-    """ValueError for a policy of flows on a cluster with separate map and reduce slots."""
     if isinstance(policy, str) and policy.startswith("flowflex") and not generic:
         raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
 
@@ -64,7 +63,6 @@ def core_policy(
     tables: _Speedups = None,
     jobs: int = 0,
 ) -> Any:
-    """The core's policy: by its name, an `Adaptive`, or a function of your own."""
     if isinstance(policy, _core.ClusterPolicy):
         return policy
     if policy in ("adaptive", "adaptive-literal"):
@@ -98,7 +96,6 @@ def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
 
 
 def partitions_of(jobs: ClusterJobs, cluster: Cluster) -> dict[str, Any]:
-    """The column of the jobs' partitions, where jobs and nodes have any."""
     numbers = None if jobs.partition is None else cluster.numbers_of(jobs.partition)
     return {} if numbers is None else {"partition": numbers}
 
@@ -130,7 +127,6 @@ def _own_policy(policy: Any, generic: bool) -> Any:
 
 
 def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
-    """The objective of ``count`` jobs; without a count, one for all."""
     goal = parse_objective(objective, count)
     kind = goal.kind()
     if goal.custom or (count is None and (kind is None or kind.uses_sla)):
@@ -148,7 +144,6 @@ def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -
 def _exponents(
     speedups: _Speedups, settings: Mapping[str, Any], jobs: int
 ) -> tuple[list[float], list[int]]:
-    """For each job the p of s^p that is nearest to its rates, and how many slots still speed it up."""
     common = settings.get("speedup", 1.0)
     known: dict[int, tuple[float, int]] = {}
     rows = []
@@ -207,7 +202,6 @@ def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict
 
 
 def arguments_of(file: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    """Arguments of the simulation: as they are given, or else (None) as a cluster's file says."""
     found = dict(given)
     for name, value in file.items():
         if found.get(name, 0) is None:
@@ -220,7 +214,6 @@ _TOGETHER = "min_mode"
 
 
 def has_gangs(settings: Mapping[str, Any]) -> bool:
-    """Whether as many tasks as the minimum start together."""
     return bool(settings.get(_TOGETHER) == "start")
 
 

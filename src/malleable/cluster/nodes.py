@@ -120,7 +120,6 @@ _CHANGE: _Keys = {
 def _entries(
     kind: str, entries: Sequence[Mapping[str, Any]], keys: _Keys
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Where each entry stands, and all its values, checked."""
     for row, entry in enumerate(entries):
         where = f"{kind}[{row}]"
         check_keys(f"{where}: ", entry, tuple(keys), "key")

@@ -108,7 +108,6 @@ def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[s
 
 
 def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
-    """Responses and stretches of flows whose jobs have all finished."""
     names, flow = numbered(jobs.flow or ())
     count = len(names)
     arrival, work = np.full(count, math.inf), np.zeros(count)

@@ -110,6 +110,5 @@ class Adaptive:
         return {name: getattr(self, name) for name in (*_FLAGS, *_NUMBERS)}
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
-        """A function of arrival rates, execution rates and numbers of nodes that returns shares."""
         check_solver()
         return resource_shares

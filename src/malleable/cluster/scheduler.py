@@ -107,22 +107,21 @@ class SchedulerDecision(ExplainedDecision, AssessedDecision):
 
 
 class Scheduler(Checkpointed):
-    """Decides which job gets how many slots, and which tasks start where, for any engine.
-
-    You tell it what happened, in bulk, and it keeps counts and estimates. If you ask, it says how many slots
-    each job should have, why, and which tasks to start where.
+    """Decides which job gets how many slots, and which tasks start where, for any engine that tells what
+    happened.
 
     Parameters
     ----------
     cluster : Cluster, mapping or path
         Nodes and users.
     policy : str, Adaptive or function, optional
-        A name, as for a simulated cluster (``auto``: the property `rule` says what it does now), or a function
-        ``policy(state, now) -> slots`` of your own (see Notes).
+        A name, as for a simulated cluster (``auto``: the property `rule` says what it does now), or a
+        function ``policy(state, now) -> slots`` of your own (see Notes).
     objective : str
         ``sum:KIND`` or ``max:KIND``, as for `malleable.Epoch`.
     hysteresis, effort, at_least_one, by_user, **options
-        Options of policies and of the scheduler by name: ``docs/options.md``, ``malleable simulate --options``.
+        Options of policies and of the scheduler by name: ``docs/options.md``, ``malleable simulate
+        --options``.
     learn : bool
         True: improve the given seconds of tasks (0: not known) by the times of the job's own tasks, by how
         wrong statements for finished jobs were, and by earlier jobs of the same program and user. False: only
@@ -143,8 +142,8 @@ class Scheduler(Checkpointed):
 
     Notes
     -----
-    All methods take ``now``, the absolute time [s], by default the latest time told; times never
-    fall, and an event that you tell late counts from the latest time. ``ids`` are the ids that `add` returned.
+    All methods take ``now``, the absolute time [s], by default the latest time told; times never fall, and an
+    event that you tell late counts from the latest time. ``ids`` are the ids that `add` returned.
 
     Events may come late, twice or never. A task that ends without a reported start is taken to have started.
     Impossible events are ignored, and calls return how many tasks were ignored. Only `finish` and `remove`
@@ -770,9 +769,8 @@ class Scheduler(Checkpointed):
         and so has only copied, is taken back.
 
         Returns an array of jobs, one entry for each task: end the reduce task of this job that started last,
-        do not report it as failed (it waits again), and give its slot to `assign`. Empty without the option.
-        If reduce tasks copy nothing in your engine, tell `ended` so (``copying=0``): else some start early,
-        to learn how long copying takes. ``now`` and ``free`` are as in `assign`.
+        do not report it as failed (it waits again), and give its slot to `assign`. If reduce tasks copy
+        nothing in your engine, tell `ended` so (``copying=0``). ``now`` and ``free`` are as in `assign`.
 
         Examples
         --------
@@ -805,9 +803,10 @@ class Scheduler(Checkpointed):
 
         By phase, shape (n, 2): the numbers of tasks ``waiting``, ``running`` and ``finished``; ``ready``, 1
         if tasks may start; ``estimate``, the mean seconds of a task that runs alone; ``spread``, its standard
-        deviation (infinite without ``learn`` while fewer than two times were told); ``slowed``, how many
-        times slower the ended tasks were because they ran beside each other. ``speedup``, shape (n,), is the
-        learnt p of the job's program: s tasks together do as much as s^p tasks alone."""
+        deviation; ``slowed``, how many times slower the ended tasks were because they ran beside each other.
+        ``speedup``, shape (n,), is the learnt p of the job's program: s tasks together do as much as s^p
+        tasks alone.
+        """
         return self._core.counts(ids_of(ids))
 
     @guarded
@@ -817,15 +816,14 @@ class Scheduler(Checkpointed):
         """How much it would gain to start a backup task, a second attempt, beside each running task.
 
         Use slots that no ready task wants: start a second attempt of the task with the largest gain above
-        0.22, at most one for each task. When the first attempt ends, end the other one, and report the task
-        by `ended`, with the seconds since the first attempt began. Give slots of backup tasks to `assign` as
-        free ones, and end a backup task if its slot gets another task.
+        0.22, at most one for each task. When an attempt ends, end the other one, and report the task by
+        `ended`, with the seconds since the first attempt began. Give slots of backup tasks to `assign` as
+        free ones.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
-            Jobs of running tasks without a second attempt; a job may be named several times. Fastest if tasks
-            of one job and phase follow each other.
+            Jobs of running tasks without a second attempt; a job may be named several times.
         phase : array_like of int
             0 map, 1 reduce.
         seconds : array_like of float
@@ -877,12 +875,11 @@ class Scheduler(Checkpointed):
 
         Notes
         -----
-        Task times are log-normal; mean and scatter are drawn from what the tasks of the job, also
-        running ones, and of other jobs have shown. All tasks then run: by arrival for ``fifo``, equally for
-        ``fair`` and ``wdeq``, as `rule` says while that shares slots, by deadline for objectives of
-        deadlines, and otherwise by work left over weight. Later jobs and failures do not count. If a job's
-        tasks become longer as it goes on, ends are later than expected. O(draws steps log jobs), with at most
-        min(tasks, 8 slots log(tasks)) steps a job: 64 draws of 1,000 tasks take about 25 ms.
+        Task times are log-normal; mean and scatter are drawn from what the tasks of the job, also running
+        ones, and of other jobs have shown. All tasks then run: by arrival for ``fifo``, equally for ``fair``
+        and ``wdeq``, as `rule` says while that shares slots, by deadline for objectives of deadlines, and
+        otherwise by work left over weight. Later jobs and failures do not count. O(draws steps log jobs),
+        with at most min(tasks, 8 slots log(tasks)) steps a job: 64 draws of 1,000 tasks take about 25 ms.
 
         Examples
         --------
@@ -945,11 +942,9 @@ class Scheduler(Checkpointed):
     def history(self) -> dict[str, Any]:
         """All that was learnt, in JSON's types: for ``Scheduler(history=)``.
 
-        ``common`` has sums over all phases. ``programs`` has, for each program and user, for ``map`` and
-        ``reduce`` the number of finished phases, the mean of the logarithms of their seconds, and that of the
-        latest three; for ``speedup`` how many tasks showed p, and the logarithm of how well each p of the
-        grid explains them. ``users`` has for each user how many statements there were, the mean of how far
-        they were off (logarithms), and the sum of squares around it."""
+        ``common`` has sums over all phases. ``programs`` and ``users`` have a row for each program and each
+        user (`malleable.cluster.history.History`).
+        """
         return History.of(self._programs, self._users, self._core.history()).plain()
 
     @property

@@ -68,7 +68,6 @@ def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
 def _jobs(
     jobs: ClusterJobs, cluster: Cluster, policy: Any, programs: list[Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Columns and users; new programs are added to ``programs``."""
     columns = jobs.columns()
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
@@ -148,8 +147,8 @@ def run(
           FLEX's order. While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic
           slots).
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
-        - ``adaptive`` and ``adaptive-literal`` choose a job for each node, with rules in place of ``delay`` and
-          ``by_user``.
+        - ``adaptive`` and ``adaptive-literal`` choose a job for each node, with rules in place of ``delay``
+          and ``by_user``.
 
         A policy of your own gets a mapping with arrays of the jobs that have ready tasks (``job``,
         ``running``, ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``,
@@ -178,7 +177,8 @@ def run(
     objective, hysteresis, effort
         As for `malleable.Epoch`; the objective also as a list with one for each job, the same within a flow.
     at_least_one : bool
-        The minimum of every job is at least 1, so that every ready phase is soon measured (FLEX, section 4.2).
+        The minimum of every job is at least 1, so that every ready phase is soon measured (FLEX, section
+        4.2).
     by_user : bool, optional
         Users share the slots first (minima, then water-filling by priority), then the policy decides for the
         jobs of each user. By default if the cluster names users and jobs have them. Not for ``adaptive`` and
@@ -202,11 +202,10 @@ def run(
 
     Notes
     -----
-    A task takes O(log) time, less if equal tasks start together; a decision as in
-    `malleable.Epoch`. Running tasks go on to their ends; only reduce tasks that wait for maps
-    (``take_back``), and backup tasks, may give up their slots. Limited disks and links are shared by the
-    reads of blocks as fluids (max-min fair); a read then takes O(nodes + reads) whenever another begins or
-    ends. Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; metrics of users: adaptive, section 5."""
+    A task takes O(log) time, less if equal tasks start together; a decision as in `malleable.Epoch`. Limited
+    disks and links are shared by the reads of blocks as fluids (max-min fair); a read then takes O(nodes +
+    reads). Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; metrics of users: adaptive, section 5.
+    """
     jobs = table_of(jobs, ClusterJobs)
     name, policy = policy_name(policy), rule_of(policy, jobs)
     place = _place(jobs, cluster, load)
@@ -349,7 +348,6 @@ def _check_deadlines(jobs: ClusterJobs, goal: Objective) -> None:
 
 
 def _kinds(jobs: ClusterJobs, goal: Objective) -> npt.NDArray[np.uint8]:
-    """Kinds of penalties by job; ValueError if jobs of a flow differ."""
     first: dict[str, int] = {}
     for row, flow in enumerate(jobs.flow or ()):
         own, other = goal.kinds[row], goal.kinds[first.setdefault(flow, row)]

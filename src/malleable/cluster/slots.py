@@ -26,7 +26,6 @@ def interval_text(slots: Integers) -> str:
 
 
 def job_slots(trace: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> list[str]:
-    """For each of these jobs all slots that it ever held."""
     most = int(trace["slot"].max(initial=0)) + 1
     held = trace["slot"] >= 0
     pairs = np.unique(trace["job"][held] * most + trace["slot"][held])

@@ -54,7 +54,6 @@ _COLUMNS = (
 )
 
 _PLAIN = {"width": 1, "requested": 0, "memory": 0, "gpus": 0, "min_mode": -1}
-"""What columns are of jobs that are malleable, and have guarantees if the option says so."""
 _MODES = ("guarantee", "start")
 
 SCHEDULER_COLUMNS = tuple(
@@ -134,7 +133,6 @@ def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats 
 
 
 def _rates(rate: Mapping[str, Any], count: int) -> Floats:
-    """Rates of nodes of each name, shape (J, 2, names)."""
     found = np.empty((count, 2, len(rate)))
     for k, (name, values) in enumerate(rate.items()):
         array = floats(f"rate[{name!r}]", values, RATE)
@@ -154,7 +152,6 @@ def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, 
 
 
 def _modes(words: str | Sequence[str | None] | None, count: int) -> Integers:
-    """What minima mean, as the core reads it; -1: what the option says."""
     own = [words] * count if words is None or isinstance(words, str) else list(words)
     check_length("min_mode", own, count, "maps")
     for row, word in enumerate(own):
@@ -179,8 +176,7 @@ class ClusterJobs(Table):
     arrival : array_like or float
         When each job comes [s], from 0 to 1e12; any order.
     shuffle : array_like or float
-        Time for which each reduce task of the job copies at least [s]; see
-        `malleable.cluster.simulate.run`.
+        Time for which each reduce task of the job copies at least [s]; see `malleable.cluster.simulate.run`.
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
@@ -189,25 +185,22 @@ class ClusterJobs(Table):
         What the minima of each job mean. ``guarantee``: as above. ``start``: a phase waits until as many of
         its tasks as the minimum can start together. None: what the option ``min_mode`` says.
     width : array_like of int
-        So many map tasks of the job start at once, on as many slots, or none of them: 1 by default, the job is
-        malleable. A job is *rigid* if that is all its map tasks; they should take equal times.
+        So many map tasks of the job start at once, or none: 1 by default. A job is *rigid* if that is all its
+        map tasks.
     requested : array_like or float
-        Seconds that a map task takes at most, as its user said, for policies of rigid jobs; 0 or NaN: not
-        known, they go by estimates.
+        Seconds that a map task takes at most, as its user said; 0 or NaN: not known.
     partition : sequence of str, optional
         The partition in which each job runs; "" for any. It counts if nodes are in partitions.
     memory, gpus : array_like or float
         Bytes and GPUs that each map task takes on its node; 0 by default. They count under policies of rigid
         jobs, where the cluster's nodes say how much they have.
     weight, deadline : array_like or float
-        Weights: 0, or from 1e-12 to 1e12, 1 by default. Deadlines: absolute [s], up to 1e12, none by
-        default.
+        Weights: 0, or from 1e-12 to 1e12, 1 by default. Deadlines: absolute [s], up to 1e12, none by default.
     sla : sequence of sequences of (time, penalty), optional
         Steps of each job, as in `malleable.Jobs`.
     speedup : sequence, optional
         For each job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
-        rates of 1, 2, ... running tasks together, which never fall; more tasks than entries keep the last
-        rate.
+        rates of 1, 2, ... running tasks together, which never fall; the last rate counts for more.
     rate : mapping, optional
         By the name of nodes: how many of a job's seconds such a node does in one second, instead of its own
         rate. A number, one for each job, or two for each job, shape (J, 2), for maps and reduces.
@@ -357,7 +350,6 @@ class ClusterJobs(Table):
         return made
 
     def columns(self) -> dict[str, Any]:
-        """Columns of numbers by name, as the core takes them, without columns that are not given."""
         found = {field: getattr(self, field) for field in _COLUMNS if self._says(field)}
         return {field: column for field, column in found.items() if column is not None}
 
@@ -366,7 +358,6 @@ class ClusterJobs(Table):
         return {name: getattr(self, name) for name in SCHEDULER_COLUMNS if self._says(name)}
 
     def _says(self, field: str) -> bool:
-        """Whether a column says more than that jobs are as by default."""
         return field not in _PLAIN or bool((getattr(self, field) != _PLAIN[field]).any())
 
     def _validate(self) -> None:

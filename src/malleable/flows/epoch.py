@@ -119,13 +119,13 @@ class FlowDecision(BaseDecision):
     def plan(self) -> FlowPlan:
         """The `FlowPlan` that this decision begins: all flows, with their finished jobs.
 
-        A job that holds a slot although its work has run out ends at once. The first call takes O(jobs log
-        jobs) for each order that the bound needs; later calls return the same plan.
+        The first call takes O(jobs log jobs) for each order that the bound needs.
 
         Raises
         ------
         RuntimeError, ValueError
-            The epoch has changed since the decision; there are no slots, or the decision is held for a period.
+            The epoch has changed since the decision; there are no slots, or the decision is held for a
+            period.
         """
         if self._planned is None:
             self._planned = self._epoch._plan(self._version, self.now)
@@ -143,13 +143,13 @@ class FlowEpoch(PlannedEpoch):
         ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows, which may have kinds of their own
         (`add`).
     policy : str
-        ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows, and differ only with an
-        effort. ``flowflex-literal`` plans at every decision, as the paper prints it. ``fair`` and ``fifo`` are
-        plain rules.
+        ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows, and differ only with
+        an effort. ``flowflex-literal`` plans at every decision, as the paper prints it. ``fair`` and ``fifo``
+        are plain rules.
     effort : int, optional
-        None: ``flowflex`` compares orders of flows without a plan. A number: every decision also makes the plan
-        of `malleable.plan` with this effort, and compares its order with the others: O(jobs log jobs) for each
-        order that the plan tries.
+        None: ``flowflex`` compares orders of flows without a plan. A number: every decision also makes the
+        plan of `malleable.plan` with this effort, and compares its order with the others: O(jobs log jobs)
+        for each order that the plan tries.
     task_work : float
         The work of a task [slot-seconds], for jobs of which only the number of tasks is known (FlowFlex,
         section 5.2). `set_task_work` changes it.
@@ -161,11 +161,9 @@ class FlowEpoch(PlannedEpoch):
         share of the first phase's work is done, if they wait for no other job. From then on both phases count
         as one job, with work and maxima added (section 5.2). 1: when the first phase has finished.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
-        0: the loop asks again whenever a job ends.
+        As for `malleable.Epoch`.
     penalty : numba cfunc or function, optional
-        For flows of kind ``custom``, as for `malleable.plan`, but of a flow's id. An epoch with a penalty
-        pickles if the function is at the top level of a module.
+        As for `malleable.Epoch`, of a flow's id.
 
     Raises
     ------
@@ -179,8 +177,7 @@ class FlowEpoch(PlannedEpoch):
     Notes
     -----
     To compare orders quickly, ``flowflex`` takes each flow for one malleable job that uses as many slots as
-    the flow can use on average. The orders go by how fast penalties grow, or by due dates. Ready jobs get
-    slots in the best order of flows; within a flow the job with the longest path after it is first.
+    the flow can use on average. The orders go by how fast penalties grow, or by due dates.
 
     Only `finish` ends a job and lets jobs run that waited for it. A flow leaves the epoch when all its jobs
     have finished. A job whose work has run out keeps a slot, if there is one, and counts as ending now, but

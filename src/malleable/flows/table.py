@@ -19,7 +19,6 @@ from malleable.validation import ALL_SLOTS, suggesting
 
 Job = Mapping[str, Any]
 JOB_KEYS = ("name", "work", "max_slots", "after")
-"""What a job of a flow is described by."""
 
 _SHOWN_OF_CYCLE = 8  # jobs
 
@@ -165,7 +164,6 @@ class Flows(CoreTable, _core.Flows):
         self._name(names, local)
 
     def _name(self, names: tuple[str, ...], local: Sequence[str] | None) -> None:
-        """Name flows and jobs; without local names these are numbered when first asked for."""
         self.name = names
         self._job_name = None if local is None else self._joint(local)
 
@@ -182,7 +180,6 @@ class Flows(CoreTable, _core.Flows):
 
     @classmethod
     def of_core(cls, table: _core.Flows, ids: Integers, job_names: Sequence[str]) -> Flows:
-        """The core's table, its flows named by ids. O(jobs)."""
         made = cls._made(table, {"slots": None, "dated": True})
         made._name(tuple(f"flow{k}" for k in ids.tolist()), job_names)
         return made
@@ -305,8 +302,6 @@ def _told(
     job_offset: Integers,
     columns: dict[str, Any],
 ) -> str:
-    """The core's message, with the names of the jobs that it is about."""
-
     def found(row: int) -> tuple[str, str]:
         flow = int(np.searchsorted(job_offset, row, side="right")) - 1
         text = f"job{row - int(job_offset[flow])}" if local is None else local[row]

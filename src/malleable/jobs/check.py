@@ -92,8 +92,6 @@ def _done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
 
 
 def _check_calls(plan: Schedule, pieces: Pieces) -> None:
-    """Slots change at multiples of the period only, except when a job ends: its slots then idle."""
-
     def between(time: Floats) -> Mask:
         span = time - plan.now
         off = np.abs(span - np.round(span / plan.period) * plan.period)

@@ -60,8 +60,7 @@ class Decision(AssessedDecision):
 
     Notes
     -----
-    Value, bound and order take O(J log J), some milliseconds for 100,000 jobs, promises O(J). They are worked
-    out when you first ask, which must be before the epoch changes.
+    Value, bound, order: O(J log J), worked out when you first ask, before the epoch changes.
 
     Examples
     --------
@@ -151,13 +150,13 @@ class Epoch(PlannedEpoch):
         ``flex`` makes the objective small. ``fair`` gives equal shares, ``wdeq`` shares by weight, ``hesrpt``
         shares for speed-ups below linear. ``fifo`` serves jobs in the order of arrival.
     hysteresis : float
-        FLEX: a job that holds more than its minimum is (1 + hysteresis) times as urgent, so slots move only if
-        the gain is worth it. 0, or from 1e-12 to 1e12.
+        FLEX: a job that holds more than its minimum is (1 + hysteresis) times as urgent, so slots move only
+        if the gain is worth it. 0, or from 1e-12 to 1e12.
     min_mode : str
         ``guarantee``: a job has at least its minimum while it has work. ``gang``: at least its minimum, or no
-        slots. ``start``: it waits without slots until it gets its minimum, and then never has less; if minimum
-        and maximum are equal, it is rigid. If slots leave and running minima no longer fit, the job that
-        started last stops, keeps its done work, and waits again. Jobs may have modes of their own (`add`).
+        slots. ``start``: it waits without slots until it gets its minimum, and then never has less; if
+        minimum and maximum are equal, it is rigid. If slots leave, the job that started last stops, keeps its
+        done work, and waits again.
     effort : int, optional
         FLEX. None: it takes the order that belongs to the objective. A number: each decision makes a plan, as
         `malleable.plan` with this effort.
@@ -310,8 +309,8 @@ class Epoch(PlannedEpoch):
 
         For each number of slots that a decision gave to jobs of the program, the rate is the work done until
         the next decision, over the seconds. Other rates are interpolated by powers of the number; before any
-        was seen, s slots do s^0.8. Tell the work left before each decision (`update`); a changed estimate
-        counts as work done. O(entries)."""
+        was seen, s slots do s^0.8. A changed estimate of work left counts as work done. O(entries).
+        """
         return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
     def update(
@@ -370,9 +369,7 @@ class Epoch(PlannedEpoch):
         period : float, optional
             Seconds for which this decision is held (default: the epoch's ``period``). A job then gets more
             slots than it can use for the whole period only if no other job can use them better. ``plan()``
-            and value are those of a simulated loop with this period (as `malleable.plan`). A long loop is
-            simulated with fewer decisions in the end: a fourth of the time so far apart; slots that become
-            free in between go to the next jobs of ``order``.
+            and value are those of a simulated loop with this period (as `malleable.plan`).
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
@@ -382,7 +379,6 @@ class Epoch(PlannedEpoch):
         return Decision(moment, ids, given, changed, overloaded, self, version, None, None, None)
 
     def _warn_of_oversized(self) -> None:
-        """Warn once for each job that waits for more slots than there are."""
         if never := self._core.take_oversized().tolist():
             jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
             more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"

@@ -54,11 +54,9 @@ def bimodal_jobs(
 ) -> Jobs:
     """Draw one experiment of the FLEX paper's simulations; the defaults are its base case.
 
-    Work is bimodal: ``round(small * jobs)`` small jobs and 10 times larger ones in random order,
-    each kind normal with a standard deviation of a third of its mean, truncated at 0, then scaled
-    to the same total, ``horizon * slots``. Minima are normal with mean ``(1 - slack) * slots /
-    jobs`` and a third of that as standard deviation, truncated at 0, rounded, at least 1, and
-    drawn again while they exceed the maximum.
+    Work is bimodal: ``round(small * jobs)`` small jobs and 10 times larger ones in random order, each kind
+    normal, then scaled to the total ``horizon * slots``. Minima are normal with mean ``(1 - slack) * slots /
+    jobs``, at least 1. Standard deviations are a third of the mean; draws are truncated at 0.
 
     Parameters
     ----------
@@ -67,9 +65,7 @@ def bimodal_jobs(
     small : float
         Fraction of small jobs, 0 to 1.
     slack : float
-        Fraction of the slots that the minima leave free, 0 to 1. The minimum of 1 a job comes
-        first: with more jobs than ``(1 - slack) * slots``, or tight maxima, the minima add up to
-        something else, and with more jobs than slots to more than the slots.
+        Fraction of the slots that the minima leave free, 0 to 1.
     tasks : int, optional
         Number of tasks of all jobs together: a job of work W may run on ``tasks * W / total`` slots, rounded
         up. None: on all slots, as the paper's printed ratios suggest.
@@ -85,8 +81,8 @@ def bimodal_jobs(
     Returns
     -------
     Jobs
-        Deadlines are U(0, horizon), sla times U(0, horizon) and cumulative sla penalties U(0, 1),
-        both sorted.
+        Deadlines are U(0, horizon), sla times U(0, horizon) and cumulative sla penalties U(0, 1), both
+        sorted.
 
     Raises
     ------
@@ -97,7 +93,8 @@ def bimodal_jobs(
     -----
     Source: Wolf et al., "FLEX: A slot allocation scheduling optimizer for MapReduce workloads" (Middleware
     2010), section 4.1. The total work, the ranges of deadlines, sla times and penalties, and the number of
-    steps are our choices. O(jobs * (1 + sla_steps))."""
+    steps are our choices. O(jobs * (1 + sla_steps)).
+    """
     count = check_whole("jobs", jobs, 1)
     capacity = check_whole("slots", slots, 1)
     steps = check_whole("sla_steps", sla_steps, 0)

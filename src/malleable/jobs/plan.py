@@ -39,10 +39,10 @@ class Plan(BasePlan):
     gap : float or None
         ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
     status : str
-        ``ok``, ``minima_scaled`` (guaranteed minima added up to more than the slots), ``truncated``
-        (the budget cut the search short), ``unmet`` (a strict deadline is missed, and nothing proves
-        that it must be) or ``infeasible`` (no schedule meets all strict deadlines, or a job never runs
-        because its minimum is larger than the cluster).
+        ``ok``, ``minima_scaled`` (guaranteed minima added up to more than the slots), ``truncated`` (the
+        budget cut the search short), ``unmet`` (a strict deadline is missed, and nothing proves that it must
+        be) or ``infeasible`` (no schedule meets all strict deadlines, or a job never runs because its minimum
+        is larger than the cluster).
     met : ndarray of bool, shape (J,)
         Which jobs meet their deadline and cost less than infinity; a job without a deadline meets it. If
         strict deadlines cannot all be met, the plan meets as many as the search found, by weight.
@@ -57,14 +57,14 @@ class Plan(BasePlan):
     pieces : dict of ndarray
         ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
     period : float
-        For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots
-        at once.
+        For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots at
+        once.
     looped : bool
         Whether a loop decides again and again: with a period, if jobs wait to start, or with the epoch's
         ``predictable``. Each decision then scales minima that do not fit for the jobs that are left.
     live : bool
-        Whether it is the plan of an epoch's decision: jobs without work end now, not at their arrival, and keep
-        ``slots`` until they are removed.
+        Whether it is the plan of an epoch's decision: jobs without work end now, not at their arrival, and
+        keep ``slots`` until they are removed.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
 
@@ -147,7 +147,6 @@ def _plan_periodic(
     min_mode: str,
     own: int,
 ) -> tuple[dict[str, Any], float]:
-    """The plan of an epoch that is asked every ``period`` seconds, and the seconds that it took."""
     if asked.budget < math.inf:
         raise ValueError("budget: the plan of a loop does not search; leave it out")
     began = time.perf_counter()
@@ -175,7 +174,6 @@ def default_effort(jobs: int, curved: bool = False) -> int:
 
 
 def check_effort(effort: Any, jobs: int = 0, curved: bool = False) -> int:
-    """A number of candidates; None: the default for this many jobs."""
     if effort is None:
         return default_effort(jobs, curved)
     return check_count("effort", effort)

@@ -176,7 +176,6 @@ def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
 def _advance(
     loop: _core.PeriodicLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
 ) -> bool:
-    """Make all calls up to ``last``; whether all were made before Ctrl-C."""
     try:
         # Calls up to the last arrival in parts, then all others.
         first, latest = (jobs.arrival.min(), jobs.arrival.max()) if len(jobs) else (0.0, 0.0)
@@ -193,7 +192,6 @@ def _advance(
 
 
 def _end_errors(jobs: Jobs, promised: Floats, completion: Floats) -> Floats:
-    """|end - promised| / (promised - arrival) of the jobs that ended and had a promised end."""
     asked = promised - jobs.arrival
     known = np.isfinite(completion) & np.isfinite(promised) & (asked > 0.0)
     return np.abs(completion - promised)[known] / asked[known]

@@ -107,7 +107,6 @@ def check_min_mode(min_mode: str) -> None:
 
 
 def mode_columns(min_mode: Any, count: int) -> dict[str, Any]:
-    """`Jobs.min_mode` as the core reads it: one word for all jobs, or one for each."""
     if min_mode is None:
         return {}
     words = [min_mode] * count if isinstance(min_mode, str) else min_mode
@@ -152,7 +151,6 @@ class CoreTable:
         super().__init__(table)  # type: ignore[call-arg]
 
     def _hold_plain(self, columns: Mapping[str, Any]) -> bool:
-        """As `_hold`, for columns that may not be plain; returns whether they are."""
         try:
             self._hold(columns)
         except TypeError:
@@ -179,7 +177,6 @@ class CoreTable:
         return made
 
     def _replaced(self, **columns: Any) -> Self:
-        """The same table with some columns replaced and validated."""
         return self._made(self._columns() | columns, self._others())
 
     def take(self, index: npt.ArrayLike) -> Self:
@@ -208,9 +205,8 @@ class Jobs(CoreTable, _core.Jobs):
     work : array_like, shape (J,)
         Work of each job [slot-seconds]: 0, or from 1e-12 to 1e15.
     arrival : array_like or float, optional
-        When each job comes [s], from -1e12 to 1e12. Dates count from 1970, in UTC unless they have a zone.
-        By default 0. If you leave the arrival out, and add the table to an `Epoch`, the jobs arrive at the
-        last decision, or at the first one.
+        When each job comes [s], from -1e12 to 1e12. Dates count from 1970, in UTC unless they have a zone. By
+        default 0.
     min_slots, max_slots : array_like or int
         The fewest and the most slots that each job uses at once. Minima are from 0 to 2^50, maxima are at
         least 1. ``max_slots=None``, or NaN in an entry, means all slots.
@@ -226,8 +222,7 @@ class Jobs(CoreTable, _core.Jobs):
         How fast s slots of each job are (one entry for all, or one for each). None: s times as fast as one. A
         number p from 0 to 1: s^p times. A list: measured rates of 1, 2, ... slots, which begin with 1, never
         fall and are at most 1e12; the last one counts for more slots. ``work`` is then the seconds on one
-        slot. For rates that fall give the running maximum (``np.maximum.accumulate``) if the job may leave
-        slots idle, or let ``max_slots`` end before.
+        slot.
     min_mode : str or sequence of str, optional
         What the minimum of each job means: ``guarantee`` or ``start``, as for `Epoch`, for all jobs or for
         each. None: as the call that takes the table says.
@@ -359,7 +354,6 @@ class Jobs(CoreTable, _core.Jobs):
 
     @property
     def _modes(self) -> Integers:
-        """The core's numbers of `min_mode`; empty if none was given."""
         modes: Integers = _core.Jobs.min_mode.__get__(self)
         return modes
 
@@ -401,7 +395,6 @@ def job_columns(
     speedup: Any = None,
     min_mode: Any = None,
 ) -> dict[str, Any]:
-    """A job table's columns as the core reads them."""
     columns = {field: without_nan(field, values) for field, values in columns.items()}
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
@@ -411,7 +404,6 @@ def job_columns(
 
 
 def steps_of(offset: Integers, time: Floats, penalty: Floats) -> list[list[tuple[float, float]]]:
-    """The columns of `flat_sla` as steps of each row."""
     steps = list(zip(time.tolist(), penalty.tolist(), strict=True))
     return [steps[a:b] for a, b in pairwise(offset.tolist())]
 

@@ -1,12 +1,9 @@
-"""Backup tasks of a live run: second attempts of tasks that will probably run for long.
- They begin in slots that no ready task wants, the largest gain first (`malleable.Scheduler.backup_gains`),
-one for each task whose job has no waiting task and a finished one. The first attempt to end well counts, and
-the other one is ended. As soon as a ready task wants a slot, the latest backup task is ended. If one of two
-attempts fails, the other one goes on alone. This file knows the pairs, and when to look; the loop does the
-rest.
+"""Backup tasks: second attempts of tasks that will probably run for long, in slots that no ready task wants.
 
-A look costs O(running tasks). Looks follow starts and ends, and the clock: after a sixteenth of a task's mean
-time, or of its running time; at most one an epoch.
+One for each task whose job has no waiting task and a finished one, the largest gain first. The first attempt
+to end well counts. As soon as a ready task wants a slot, the latest backup task is ended. This file knows the
+pairs, and when to look: after starts and ends, and after a sixteenth of a task's mean or running time, at
+most once an epoch. A look costs O(running tasks).
 """
 
 from __future__ import annotations
@@ -48,11 +45,9 @@ class Backups:
 
     @property
     def slots(self) -> int:
-        """Slots of backup tasks, and of attempts that are being ended."""
         return len(self.running) + len(self.dying)
 
     def other(self, key: str) -> str:
-        """The attempt beside this one; empty: there is none."""
         return self._twin.get(key, "")
 
     def begin(self, key: str, flight: Flight, beside: str) -> None:
@@ -60,7 +55,6 @@ class Backups:
         self._twin[key], self._twin[beside] = beside, key
 
     def part(self, key: str) -> str:
-        """Let two attempts go on alone; returns the other one."""
         other = self._twin.pop(key)
         del self._twin[other]
         for each in (key, other):
@@ -68,11 +62,9 @@ class Backups:
         return other
 
     def give_up(self, key: str, flight: Flight) -> None:
-        """An attempt is being ended because it is not needed."""
         self.dying[key] = flight
 
     def stir(self) -> None:
-        """A task has begun or ended."""
         self._stirred = True
 
     # Which ones.

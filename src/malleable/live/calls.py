@@ -1,9 +1,8 @@
 """A run of Python calls: jobs that grow, a loop in a thread of its own, an engine, a journal.
 
-Clients append requests to one queue and wake the loop. One assignment makes a job or a call exist, so Ctrl-C at
-any moment loses neither. The result of a call is in the journal, if there is one, before a client sees it. In
-another session, a call is identified by its job, its place there and a digest of its pickle: the function by
-name, and arguments.
+Clients append requests to one queue and wake the loop. One assignment makes a job or a call exist, so Ctrl-C
+loses neither. A result is in the journal before a client sees it. Another session knows a call by its job,
+its place there and a digest of its pickle.
 """
 
 from __future__ import annotations
@@ -71,7 +70,6 @@ class CallJob:
         self.run.ask(lambda: self.run.loop.close(self.row))
 
     def make(self, number: int, attempt: int) -> Task | None:
-        """In the loop: the call that starts."""
         future = self.futures[number]
         task = Task("", call=future.call)
         if future.begin(task, not self.run.withdraws):
@@ -88,7 +86,6 @@ class CallJob:
         self.run.ask(lambda: self._drop(number))
 
     def end(self, futures: Iterable[Future[Any]]) -> None:
-        """Cancel these calls, and end running ones if the engine can."""
         numbers = {future.number for future in futures if not (future.cancel() or future.done())}
         for number in numbers:
             if future := self.futures.get(number):
@@ -100,7 +97,6 @@ class CallJob:
         return cast(WithdrawingEngine, self.run.engine).runs(task)
 
     def withdraw(self, task: Task) -> bool:
-        """Keep a call from starting; False: it may have started."""
         return cast(WithdrawingEngine, self.run.engine).withdraw(task)
 
     def _drop(self, number: int) -> None:
@@ -227,7 +223,6 @@ class CallRun:
         return job
 
     def job_of_pool(self, name: str) -> CallJob:
-        """The job of calls without a job of their own."""
         with self._lock:
             return self.jobs.get(name) or self._add(name)
 
@@ -326,7 +321,6 @@ class CallRun:
                 self.loop.cancel(job.row)
 
     def look_ahead(self) -> Mapping[int, ExpectedEnd]:
-        """When jobs are expected to end, by row."""
         if threading.current_thread() is self._thread:
             self.loop.look_ahead(0.0)
         elif self._thread.is_alive():
@@ -533,7 +527,6 @@ def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
 
 
 def end_calls(futures: Iterable[Future[Any]]) -> None:
-    """See `CallJob.end`."""
     jobs: dict[CallJob, list[Future[Any]]] = {}
     for future in futures:
         jobs.setdefault(future.job, []).append(future)

@@ -1,6 +1,5 @@
-"""Conditions for the next start: free memory, a low load, time since the last start. Memory and load are the
-machine's, read from /proc a few times a second, so a start costs nothing. They do not show a task that has just
-started, so ``delay`` gives it time."""
+"""Conditions for the next start: free memory, a low load, time since the last start. Memory and load are read
+from /proc a few times a second. They do not show a task that has just started, so ``delay`` gives it time."""
 
 from __future__ import annotations
 
@@ -16,7 +15,6 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def free_memory(source: Path = _MEMORY) -> float:
-    """Bytes that programs could use without paging."""
     for line in source.read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024.0
@@ -32,7 +30,6 @@ class Conditions:
     load: float = math.inf
     delay: float = 0.0
     why: str = ""
-    """What does not hold; empty: tasks may start."""
     _looked: float = -math.inf
     _next: float = -math.inf  # when another task may start, after the last one
 

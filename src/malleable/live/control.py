@@ -1,8 +1,5 @@
-"""Orders to a run from another terminal: files in a folder beside its journal that only its owner can use.
-
-A run listens while it holds its journal. Orders and answers are JSON files that appear whole. The run looks for
-one after each pass, without waiting; a look costs some microseconds.
-"""
+"""Orders to a run from another terminal: JSON files in a folder beside its journal that only its owner can use.
+A run listens while it holds its journal, and looks for an order after each pass, without waiting."""
 
 from __future__ import annotations
 
@@ -22,7 +19,6 @@ _LOOK = 0.02  # seconds between two looks whether it is
 
 
 def orders_folder(journal: Path) -> Path:
-    """Where the run that writes this journal looks for orders."""
     return journal.absolute().with_name(journal.name + ".orders")
 
 
@@ -46,7 +42,6 @@ class Control:
             left.unlink()
 
     def serve(self) -> None:
-        """Carry out the orders that are there."""
         with suppress(FileNotFoundError):  # somebody has removed it
             for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - after each pass
                 if name.endswith(".order"):
@@ -65,7 +60,6 @@ class Control:
             return {"error": str(error)}
 
     def close(self) -> None:
-        """Stop; clients that still wait for an answer find it."""
         with suppress(OSError):  # there is one
             self._folder.rmdir()
 

@@ -1,8 +1,7 @@
 """The decisions of a live run: a `malleable.Scheduler` that is told what happens to a run's jobs.
 
-It is told how each task ended if the engine says so, and counts otherwise. Tasks are counted in the slots that
-they take. A job whose tasks state their needs (memory, resources) may hold as many slots as there is room for.
-A call costs what the scheduler takes, and O(1) for each job that changed.
+It hears how each task ended if the engine says so, and counts otherwise. Tasks are counted in the slots that
+they take; a job whose tasks state needs (memory, resources) may hold as many slots as there is room for.
 """
 
 from __future__ import annotations
@@ -180,7 +179,6 @@ class SchedulerDecider:
             self._changed.add(row)
 
     def terms(self, row: int, now: float) -> None:
-        """Weight, deadline, limits or pause of a job have changed."""
         if row not in self._works:
             return
         work = self._works[row]
@@ -191,7 +189,6 @@ class SchedulerDecider:
 
     @property
     def room(self) -> Mapping[str, float]:
-        """What running tasks may hold together."""
         return self._room
 
     def _left_of_room(self) -> dict[str, float]:
@@ -310,7 +307,6 @@ class SchedulerDecider:
         return self._waiting(work) + work.running * work.width
 
     def seconds(self, rows: Sequence[int], now: float) -> list[float]:
-        """Estimated mean seconds of a task of each of these jobs."""
         self._report_changes(now)
         return _seconds(self._scheduler, [self._id_of[row] for row in rows])[0]
 
@@ -350,7 +346,6 @@ class SchedulerDecider:
         return found
 
     def _beside(self, work: JobState) -> dict[str, float]:
-        """The room that a job would have if all others held nothing."""
         needs = work.needs
         return {
             name: all_ - work.running * needs.get(name, 0.0) for name, all_ in self._room.items()
@@ -445,7 +440,6 @@ class SchedulerDecider:
         return found
 
     def has_room(self, row: int) -> bool:
-        """Whether the limits of a job allow one more attempt."""
         work = self._works[row]
         short = work.needs and self._room_is_waited_for()
         return not short and self._limit(work, self._left_of_room()) > work.running * work.width

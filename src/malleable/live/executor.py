@@ -83,8 +83,7 @@ class Progress(NamedTuple):
     why : str
         Why the job should have so many slots, or what it waits for.
     seconds : float
-        Mean time of a call [s]. While calls are left: what the scheduler expects, after everything that
-        calls of the pool have shown. If no call is left: the measured mean. NaN: not known.
+        Mean time of a call [s]: expected while calls are left, measured at the end. NaN: not known.
     end : float
         Seconds from now until the job is expected to end. 0: no call is left. NaN: not known.
     """
@@ -192,8 +191,8 @@ class Executor(futures.Executor):
     Parameters
     ----------
     slots : int, optional
-        How many calls run at once. By default as many as there are processors that this process may use;
-        with ``threads`` 4 more, but at most 32.
+        How many calls run at once. By default as many as there are processors that this process may use; with
+        ``threads`` 4 more, but at most 32.
     threads : bool
         True: calls run in threads of this process, so nothing is pickled. False: calls run in processes of
         their own (the workers).
@@ -201,21 +200,20 @@ class Executor(futures.Executor):
         As for `malleable.Scheduler`.
     mp_context : multiprocessing context, optional
         How to start the process from which workers are forked. By default that of ``multiprocessing``, but
-        ``forkserver`` in place of ``fork`` if this process has other threads and workers can import what
-        they need.
+        ``forkserver`` in place of ``fork`` if this process has other threads and workers can import what they
+        need.
     initializer, initargs, max_tasks_per_child
         As for ``ProcessPoolExecutor``.
     journal : path, optional
-        A file that records what happened and what calls returned (``docs/calls.md``). The file survives a
-        kill of this process.
+        A file that records what happened and what calls returned (``docs/calls.md``).
     durable : bool
         True: the journal survives a loss of power, too.
     resume : bool
         True: continue the last run of the journal, if it is not done. A call with the same job, place in it,
         function and arguments as a call of that run has its result at once.
     resources : mapping, optional
-        Named things of this machine, and their names or how many there are: ``{"gpu": [0, 1]}``. Jobs say
-        how many of them each of their calls holds. No two calls hold the same one.
+        Named things of this machine, and their names or how many there are: ``{"gpu": [0, 1]}``. Jobs say how
+        many of them each of their calls holds. No two calls hold the same one.
     engine : CallEngine, optional
         Runs the calls elsewhere: ``mb.engines.Dask(client)`` or ``mb.engines.Ray()``. The engine says how
         many ``slots`` there are and how workers start. An engine belongs to one pool, which closes it.
@@ -240,8 +238,7 @@ class Executor(futures.Executor):
     - A call that cannot be pickled fails when it is submitted.
     - Ctrl-C in a ``with`` block ends running calls.
     - No process outlives this one, however this one ends.
-    - A worker gets several short calls at once. If one of them takes longer, another worker makes the calls
-      that wait behind it.
+    - A worker gets several short calls at once.
 
     Any thread may use the pool. A call costs some 20 us here and in the worker, and about 400 bytes while it
     waits, O(1). Source of the decisions: FLEX, sections 1 and 2.
@@ -339,7 +336,6 @@ class Executor(futures.Executor):
         return not (self._shut or broken) and self._pid == os.getpid()
 
     def _begun(self) -> CallRun:
-        """The run; the thread of the first call or job begins it."""
         if self._pid != os.getpid():
             raise RuntimeError(f"this pool belongs to process {self._pid}")
         with self._lock:
@@ -392,8 +388,8 @@ class Executor(futures.Executor):
         weight : float
             Weight in the objective [1].
         deadline : float
-            When the job should end: seconds from now on [none]. If a run is resumed, its jobs keep their first
-            deadlines.
+            When the job should end: seconds from now on [none]. If a run is resumed, its jobs keep their
+            first deadlines.
         min_slots, max_slots : int
             The slots that the job is guaranteed while it has calls [0], and the most that it may use [all].
         user : str
@@ -401,14 +397,14 @@ class Executor(futures.Executor):
         retries : int
             How often a call is tried again if it failed or its worker died [0].
         seconds : float
-            How long a call will probably take [not known]. This counts until some calls have ended.
+            How long a call will probably take [not known].
         backups : bool
             True: a call that will probably run for long is made a second time in a slot that no other call
             wants. The first of the two to return counts, and the other one is ended [False].
         resources : mapping
-            How many of each resource of the pool a call holds while it runs, as ``{"gpu": 1}`` [none]. The call
-            finds their names in ``os.environ["MALLEABLE_GPU"]``, and for ``gpu`` in ``CUDA_VISIBLE_DEVICES``,
-            unless it runs in a thread.
+            How many of each resource of the pool a call holds while it runs, as ``{"gpu": 1}`` [none]. Their
+            names are in ``os.environ["MALLEABLE_GPU"]`` and ``CUDA_VISIBLE_DEVICES``, unless it runs in a
+            thread.
 
         Raises
         ------

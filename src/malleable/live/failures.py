@@ -1,5 +1,5 @@
-"""Tasks that did not end well: which ones, how they ended, and where to look. One as it happens (`Failure`), or
-all of a run from its journal (`failures`). Output is read, from the end of its file, only when asked for."""
+"""Tasks that did not end well: which ones, how they ended, and where to look; one as it happens (`Failure`), or
+all of a run from its journal (`failures`)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Futures of ``concurrent.futures`` that cost little until a thread waits for them.
 
-The condition of a standard future costs a kilobyte and some microseconds. Here it is made when first asked for,
-which for most futures of a large job is never. Without one, changes of state are made under one lock of all.
-
-A call that an engine has may not have begun. A `malleable.live.protocol.WithdrawingEngine` is asked whether it
-runs, and to withdraw it. With other engines a call runs from when it is handed over.
+The condition of a standard future costs a kilobyte and some microseconds; here it is made when first asked
+for. Without one, changes of state are made under one lock of all. A call runs from when it is handed over,
+unless the engine can withdraw it (`malleable.live.protocol.WithdrawingEngine`).
 """
 
 from __future__ import annotations
@@ -95,7 +93,6 @@ class Future(futures.Future[T]):
         return True
 
     def _cancel(self) -> None:
-        """Cancel; the caller holds the condition."""
         self._state = _CANCELLED
         self.set_running_or_notify_cancel()
         self._condition.notify_all()
@@ -132,7 +129,6 @@ class Future(futures.Future[T]):
             return True
 
     def drop(self) -> None:
-        """Cancel it, even if an engine has it."""
         with self._condition:
             if self._state in _ENDED:
                 return

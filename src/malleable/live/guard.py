@@ -18,7 +18,6 @@ class Guard:
         self._told: set[str] = set()
 
     def __call__(self, about: str, view: Callable[[], Answer]) -> Answer | None:
-        """What a view returns; None if it fails. Only an interrupt is raised."""
         try:
             return view()
         except (Exception, SystemExit) as error:

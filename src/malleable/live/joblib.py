@@ -1,9 +1,8 @@
-"""joblib under an objective: calls of ``joblib.Parallel`` are jobs of a pool that searches and programs share.
+"""joblib under an objective: each call of ``joblib.Parallel`` is a job of a pool, its batches are the pool's
+calls.
 
-A call of ``Parallel`` is a job, and its batches are the pool's calls. All are submitted at once, so that the
-scheduler knows how much is left; joblib batches short calls by the time that workers took. As in loky, workers
-of this machine map large arrays from one file; for other machines they are pickled. A batch costs a call of the
-pool and its pickle. joblib is imported when a backend is asked for. ``parallel_config`` knows the name
+All batches are submitted at once, so that the scheduler knows how much is left. Workers of this machine map
+large arrays from one file. joblib is imported when a backend is asked for; ``parallel_config`` knows the name
 ``malleable`` from then on, or as soon as both packages are imported, joblib first.
 """
 
@@ -57,7 +56,6 @@ _limited: list[Any] = []
 
 
 def _limit(threads: int) -> None:
-    """Let libraries of this process use this many threads, if they can be set."""
     if not _limited or _limited[0] != threads:
         with suppress(ImportError):
             from threadpoolctl import threadpool_limits
@@ -103,7 +101,6 @@ class _Backend:
 
     @property
     def uses_threads(self) -> bool:
-        """Whether calls see the objects of this process."""
         return self._given is not None and self._given.threads
 
     @property
@@ -260,7 +257,6 @@ class _Arrays:
         return self._folder
 
     def close(self) -> None:
-        """Remove the folder. A process that has mapped a file keeps the file."""
         if not self._folder:
             return
         from joblib.externals.loky.backend import resource_tracker
@@ -286,7 +282,6 @@ def _made(*args: Any, **named: Any) -> Any:
 
 
 def register() -> None:
-    """Let ``parallel_config(backend="malleable")`` find the backend, if joblib is imported."""
     if "joblib.parallel" in sys.modules:
         sys.modules["joblib.parallel"].EXTERNAL_BACKENDS["malleable"] = _register
 

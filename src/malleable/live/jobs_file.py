@@ -1,7 +1,5 @@
-"""Jobs to run, from a file of jobs or the command line, checked before anything starts.
- A job is a command template over values (`malleable.live.templates`), or a list of whole commands, and its
-settings for the scheduler. Tasks are made when they start, so that a job of a million lines takes the memory
-of its values."""
+"""Jobs to run, from a file of jobs or the command line, checked before anything starts. Tasks are made when
+they start, so that a job of a million lines takes the memory of its values."""
 
 from __future__ import annotations
 
@@ -108,7 +106,6 @@ class Job:
 
     @property
     def called(self) -> str:
-        """The name under which its task times are remembered."""
         return self.program or self.name
 
     @property
@@ -118,7 +115,6 @@ class Job:
 
     @property
     def is_shell(self) -> bool:
-        """Whether a shell runs its tasks."""
         return not self.command or self.command.shell
 
     def arguments(self, number: int) -> list[str]:
@@ -154,8 +150,6 @@ class Parts(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Range(Sequence[str]):
-    """Whole numbers as texts, made when they are asked for."""
-
     numbers: range
 
     def __len__(self) -> int:
@@ -554,7 +548,6 @@ def check_room(jobs: Sequence[Job], room: Mapping[str, float]) -> None:
 
 
 def read_rows(source: Source) -> list[dict[str, Any]]:
-    """Tables ``[[job]]`` of a TOML file, as they are."""
     with open_text(source) as (text, where), telling_of(where):
         try:
             found = tomllib.loads(text.read())

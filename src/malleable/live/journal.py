@@ -1,13 +1,9 @@
-"""The journal of runs: tasks, events and decisions, in one SQLite file.
+"""The journal of runs: tasks, events and decisions, in one SQLite file (schema: docs/internals/journal.md).
 
-One process writes; others may read at any time (write-ahead log). Records are in the file when ``commit``
-returns, so they survive the death of the process, and with ``durable`` that of the machine. Tasks are recorded
-when a run begins, and their sources are not read again. A task is done when an attempt of status 0 is recorded,
-so a resumed run makes each task at least once and counts it once. Time is the sum of the seconds of the run's
-sessions, independent of the wall clock.
-
-The schema is documented in docs/internals/journal.md. An attempt costs some 5 us and 100 bytes on
-disk, a task of a job some 10 bytes.
+One process writes, others may read at any time. Records survive the death of the process once ``commit``
+returns, and with ``durable`` that of the machine. A task is done when an attempt of status 0 is recorded, so
+a resumed run makes each task at least once and counts it once. Time is the sum of the seconds of the run's
+sessions. An attempt costs some 5 us and 100 bytes, a task of a job some 10 bytes.
 """
 
 from __future__ import annotations
@@ -118,7 +114,6 @@ class Journal(JournalFile):
             self._do("update run set slots = ? where id = ?", slots, run)
 
     def change(self, run: int, job: int, settings: Mapping[str, Any]) -> None:
-        """Change settings of a job; None: not set."""
         for (described,) in self._each(
             "select described from job where run = ? and job = ?", run, job
         ):
@@ -135,7 +130,6 @@ class Journal(JournalFile):
         return at
 
     def place(self, run: int, output: str) -> None:
-        """Set the name of the run's folder of output."""
         self._do("update run set output = ? where id = ?", output, run)
 
     def run(self, run: int | None = None) -> Run:
@@ -149,13 +143,11 @@ class Journal(JournalFile):
         raise JournalError(f"{self.path}: {which} in this journal")
 
     def older(self, seconds: float) -> list[Run]:
-        """Runs that began longer ago than this."""
         columns = ", ".join(Run._fields)
         past = f"select {columns} from run where unixepoch(began) < ?"
         return [Run._make(row) for row in self._each(past, time.time() - seconds)]
 
     def remove(self, run: int) -> None:
-        """Forget a run, except what was learnt."""
         for table in ("job", "attempt", "decision", "flying", "result", "expected"):
             self._do(f"delete from {table} where run = ?", run)
         self._do("delete from run where id = ?", run)
@@ -175,7 +167,6 @@ class Journal(JournalFile):
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
-        """All reads within are of one moment."""
         if self._base.in_transaction:  # the one who writes
             yield
             return
@@ -244,13 +235,11 @@ class Journal(JournalFile):
     # Results of calls.
 
     def keep(self, run: int, job: int, task: int, digest: bytes, value: bytes) -> None:
-        """Store the result of a call; the digest is the call's."""
         self._do(
             "insert or replace into result values (?, ?, ?, ?, ?)", run, job, task, digest, value
         )
 
     def kept(self, run: int, job: int, task: int, digest: bytes) -> bytes | None:
-        """The result of a call with this digest; None: unknown."""
         query = "select value from result where run = ? and job = ? and task = ? and digest = ?"
         found: bytes | None = next(
             (value for (value,) in self._each(query, run, job, task, digest)), None
@@ -258,21 +247,17 @@ class Journal(JournalFile):
         return found
 
     def last_tried(self, run: int, job: int) -> int:
-        """The last task of a job that was tried; -1: none."""
         last = "select ifnull(max(task), -1) from attempt where run = ? and job = ?"
         return int(self._do(last, run, job).fetchone()[0])
 
     def task(self, run: int, job: int, task: int) -> TaskOutcome | None:
-        """The outcome of a task so far; None: unknown."""
         return next(self._tried(_TASK_IS, run, job, task), None)
 
     def forget(self, run: int, job: int, task: int) -> None:
-        """Remove a call: it was another one, or its result was not kept."""
         for table in ("attempt", "result"):
             self._do(f"delete from {table} where {_TASK_IS}", run, job, task)
 
     def attempts(self, run: int) -> Iterator[Attempt]:
-        """All attempts of a run that have ended, by job, task and attempt."""
         rows = self._each(f"{_ATTEMPTS} where run = ? and status is not null {_IN_ORDER}", run)
         return map(Attempt._make, rows)
 
@@ -281,7 +266,6 @@ class Journal(JournalFile):
         return self._tried("run = ?", run)
 
     def tried_again(self, run: int, job: int) -> Iterator[TaskOutcome]:
-        """The same, only of tasks of a job with more than one attempt."""
         own = "run = ?1 and job = ?2"
         return self._tried(
             f"{own} and task in (select task from attempt where {own} and attempt > 0)", run, job
@@ -313,7 +297,6 @@ class Journal(JournalFile):
             )
 
     def expected(self, run: int) -> dict[int, ExpectedEnd]:
-        """Expected ends of jobs, as the run last wrote them."""
         rows = self._each(
             "select job, at, early, late, seconds, spread from expected where run = ?", run
         )
@@ -323,12 +306,10 @@ class Journal(JournalFile):
         }
 
     def flying(self, run: int) -> dict[int, RunningTasks]:
-        """Running tasks by job, at most a second old."""
         rows = self._each("select job, tasks, began, latest from flying where run = ?", run)
         return {row[0]: RunningTasks._make(row) for row in rows}
 
     def held(self, run: int) -> dict[int, Decided]:
-        """The last decision of each job."""
         rows = self._each(
             "select max(at), job, slots, why from decision where run = ? group by job", run
         )
@@ -356,7 +337,6 @@ class Journal(JournalFile):
             return found
 
     def learn(self, history: Mapping[str, Any]) -> None:
-        """Replace the history."""
         self._do("insert or replace into history values (0, ?)", json.dumps(history))
 
 
@@ -365,5 +345,4 @@ def _wall() -> str:
 
 
 def _said(text: str) -> str:
-    """An engine's text as SQLite takes it."""
     return text[:_WHY].encode("utf-8", "backslashreplace").decode()

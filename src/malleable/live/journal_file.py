@@ -81,7 +81,6 @@ class JournalFile:
             raise
 
     def _own(self, write: bool) -> None:
-        """Take the lock, and set the files' owner and modes."""
         if not write and not os.path.lexists(self.path):
             raise JournalError(f"{self.path}: no journal there")
         check_parent(self.path.absolute().parent)
@@ -189,19 +188,16 @@ class JournalFile:
             raise JournalError(f"{gone} is gone, and the run cannot go on")
 
     def commit(self) -> None:
-        """Write all records to the disk."""
         with telling(self.path):
             self._base.execute("commit")
             self._base.execute("begin")
 
     def shrink(self) -> None:
-        """Free the space of removed records."""
         with telling(self.path):
             for statement in ("commit", "vacuum", "pragma wal_checkpoint(truncate)", "begin"):
                 self._base.execute(statement)
 
     def close(self) -> None:
-        """Write all records; the next run may write."""
         base = self.__dict__.pop("_base", None)
         if base is not None:
             with contextlib.suppress(sqlite3.DatabaseError):

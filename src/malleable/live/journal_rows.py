@@ -114,12 +114,10 @@ class Run(NamedTuple):
 
 
 def packed(content: Mapping[str, Any] | None) -> bytes | None:
-    """The contents of tasks, compressed."""
     return None if content is None else zlib.compress(json.dumps(content).encode(), 1)
 
 
 def unpacked(content: bytes | None) -> dict[str, Any] | None:
-    """The reverse."""
     return None if content is None else json.loads(zlib.decompress(content))
 
 

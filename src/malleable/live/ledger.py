@@ -1,9 +1,7 @@
 """The jobs of a live run: which came, wait for others or have ended, and their expected ends.
 
-A ledger neither decides nor starts tasks. A decider says which job has how many slots. The loop that runs the
-tasks (`malleable.live.loop`), or the governor that watches them (`malleable.live.slurm.governor`), reports to
-the ledger. An event is in the journal before its consequences. Time is monotonic, in seconds of the run. A pass
-over n events costs O(n), and the decider's time.
+A ledger neither decides nor starts tasks: a decider gives slots, a loop or a governor reports to it. An event
+is in the journal before its consequences. Time is monotonic, in seconds of the run.
 """
 
 from __future__ import annotations
@@ -131,7 +129,6 @@ class JobState:
 
     @property
     def left(self) -> int:
-        """Tasks that have not ended for good."""
         return self.tasks - self.done - self.failed
 
     def fail(self, how: str, count: int = 1) -> None:
@@ -213,18 +210,15 @@ class Ledger:
 
     @property
     def now(self) -> float:
-        """Seconds of the run."""
         return self._clock() - self._zero
 
     # Of who runs the tasks.
 
     def flying(self) -> list[RunningTasks]:
-        """Running tasks by job."""
         raise NotImplementedError
 
     @property
     def slots(self) -> int:
-        """Slots of all jobs together."""
         raise NotImplementedError
 
     def _end_running(self, row: int) -> None:
@@ -233,7 +227,6 @@ class Ledger:
     # Jobs.
 
     def add(self, work: JobState) -> int:
-        """Add a job; returns its row."""
         row = len(self.jobs)
         self.jobs.append(work)
         self.wait_for(row, work.after)
@@ -241,7 +234,6 @@ class Ledger:
         return row
 
     def over(self, row: int, number: int, status: int, how: str = "") -> None:
-        """An earlier session ended this task for good; call it in the order of numbers."""
         work = self.jobs[row]
         work.again.extend(range(work.next, number))
         work.next = number + 1
@@ -251,17 +243,14 @@ class Ledger:
             work.fail(how)
 
     def grow(self, row: int, tasks: int) -> None:
-        """Add tasks to an open job."""
         self.jobs[row].tasks += tasks
         self._counts_changed(row)
 
     def close(self, row: int) -> None:
-        """No more tasks come."""
         self.jobs[row].open = False
         self._touched.add(row)
 
     def wait_for(self, row: int, parents: Sequence[int]) -> None:
-        """Let a job that has not come yet wait for others."""
         self.jobs[row].after = parents
         for parent in parents:
             self._children.setdefault(parent, []).append(row)
@@ -437,7 +426,6 @@ class Ledger:
         self._flown = -math.inf  # the journal says the same
 
     def _coming(self) -> dict[int, tuple[JobState, list[int]]]:
-        """Jobs that wait for others, and for which; parents first."""
         found: dict[int, tuple[JobState, list[int]]] = {}
         waits = [work.after for work in self.jobs]
         for row in parents_first(waits) if any(waits) else range(len(self.jobs)):
@@ -450,7 +438,6 @@ class Ledger:
         return found
 
     def tell(self) -> None:
-        """Report progress now."""
         self._told = self.now
         view = self._progress
         if view:

@@ -1,12 +1,9 @@
-"""The loop of a live run: observe, tell the scheduler, decide, act, record.
+"""The loop of a live run: observe, tell the scheduler, decide, act, record. A pass over n events costs
+O(n), and the scheduler's time.
 
-The scheduler decides which job has how many slots, and whose tasks start next: at once when a job comes, ends
-or is cancelled, otherwise once an epoch while something changes. Every attempt counts once, even if the engine
-reports it late or twice. Events are in the journal before their consequences start, and so is the number of
-each attempt at a command, which is therefore never used twice. Time is monotonic, in seconds of the run. If the
-engine can end running tasks, tasks of jobs that allow it may run twice at once (`malleable.live.backups`).
-
-A pass over n events costs O(n), and the scheduler's time.
+The scheduler is asked at once when a job comes, ends or is cancelled, otherwise once an epoch. Events
+are in the journal before their consequences start, and so are numbers of attempts at commands, which are
+therefore never used twice. Every attempt counts once, even if the engine reports it late or twice.
 """
 
 from __future__ import annotations
@@ -113,7 +110,6 @@ class Loop(Ledger):
 
     @property
     def slots(self) -> int:
-        """Of the engine."""
         return self.engine.slots
 
     def _end_running(self, row: int) -> None:
@@ -129,12 +125,10 @@ class Loop(Ledger):
             self.engine.cancel(keys)
 
     def tried(self, tried: TaskOutcome) -> None:
-        """Restore what earlier sessions did of an unfinished task."""
         self._tries[tried.last[:2]] = _Tries(tried.made, tried.failed, tried.lost)
 
     @property
     def finished(self) -> bool:
-        """All jobs, and all attempts that are not needed, have ended."""
         return super().finished and not self._backups.dying
 
     @property
@@ -142,7 +136,6 @@ class Loop(Ledger):
         return bool(self._flying)
 
     def step(self, most: float = 1.0) -> None:
-        """One pass; waits at most this many seconds for an event."""
         if not self.stopping:
             self._settle_jobs()
             if self.finished:
@@ -188,14 +181,12 @@ class Loop(Ledger):
             self._backups.stir()
 
     def _ahead(self) -> int:
-        """Tasks that the engine gets beyond its slots."""
         able = self.engine.abilities
         if self._conditions or self._pace * able.short < self.engine.slots:
             return 0
         return int(self._pace * able.ahead)
 
     def _may_start(self) -> int:
-        """How many tasks the conditions of the run let start now."""
         if not self._conditions:
             return MOST_SLOTS
         found = self._conditions.room(self.now)
@@ -234,7 +225,6 @@ class Loop(Ledger):
             self._hand_over(tasks)
 
     def _beside(self, key: str) -> list[Task]:
-        """A backup task of a running attempt; none if its task was cancelled."""
         row, number, attempt, *_ = self._flying[key]
         work = self.jobs[row]
         tries = self._tries.setdefault((row, number), _Tries())
@@ -318,7 +308,6 @@ class Loop(Ledger):
                 made.call = packed_holding(held, made.call)
 
     def _let_go(self, slot: int, work: JobState) -> bool:
-        """Take a task off a slot; returns whether the slot is free."""
         self._held[slot] -= 1
         if self._held[slot]:
             return False
@@ -327,7 +316,6 @@ class Loop(Ledger):
         return True
 
     def _given_back(self, row: int, number: int, why: str) -> None:
-        """The engine has not started a task after all."""
         if why:
             self._short(why)
         work = self.jobs[row]
@@ -474,7 +462,6 @@ class Loop(Ledger):
         return True
 
     def flying(self) -> list[RunningTasks]:
-        """Running tasks by job. O(tasks that run)."""
         found: dict[int, RunningTasks] = {}
         beside = {**self._backups.running, **self._backups.dying}
         for key, (row, _, _, since, *_) in list(self._flying.items()):  # at once, from any thread

@@ -1,5 +1,5 @@
-"""Processors and memory that a run may use: those of the machine or of its control group (a folder below
-/sys/fs/cgroup), whose parents' limits count, too. Some files are read once a run."""
+"""Processors and memory that a run may use: those of the machine or of its control group, whose parents' limits
+count, too."""
 
 from __future__ import annotations
 

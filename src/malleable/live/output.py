@@ -20,7 +20,6 @@ _NAME = 40  # characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
 _OF_TASK = re.compile(r"(\d+)\.(\d+)\.(?:out|err)", re.ASCII)
 SUFFIXES = ("out", "err")
-"""Of a task's streams."""
 
 
 def job_folder(row: int, name: str) -> str:

@@ -1,7 +1,6 @@
-"""Files and folders that a run trusts: they belong to its user, are no links, and are closed to others.
- A journal says what is run, and its folder where output goes, so a user who can write there can run or
-overwrite anything. Owner, mode and links are checked when something is opened: links and files of other users
-are refused, and rights of others to own files are removed. A check costs some microseconds."""
+"""Files and folders that a run trusts: they belong to its user, are no links, and are closed to others, because
+a user who can write there can run or overwrite anything. Checks are made when something is opened: links and
+files of other users are refused, and rights of others to own files are removed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Packed output of tasks: one file a job, of compressed blocks, each with the streams of many tasks.
- A running task writes into files of its own. After its end they are put into a block, and removed once that
-is in the pack, so each stream is whole in one of the two places, even if the run is killed or the disk is
-full. A block has a head (a mark, the lengths of the rest), an index (task, attempt, stream, bytes) and the
-streams. A block that was cut is ignored and overwritten. Large streams stay files. Some 10 bytes a task if
-tasks print a word; finding a stream costs a look at the index, which is read once."""
+
+A running task writes into files of its own. These are removed once their block is in the pack, so each stream
+is whole in one of the two places, even if the run is killed or the disk is full. A block has a head (a mark,
+the lengths of the rest), an index (task, attempt, stream, bytes) and the streams. A block that was cut is
+ignored and overwritten. Large streams stay files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,6 @@ from malleable.live.own_files import open_file
 
 PACK = "packed"
 LARGE = 1 << 16
-"""Bytes of a stream that is not packed."""
 _HEAD = struct.Struct("<4sII")
 _MARK = b"mOut"
 _Key = tuple[int, int, str]  # task, attempt, "out" or "err"
@@ -37,7 +37,6 @@ class Pack:
         self._block: tuple[int, bytes] = (-1, b"")  # the last that was read
 
     def look(self) -> dict[_Key, tuple[int, int, int]]:
-        """Places of all streams that are packed by now."""
         try:
             size = self._path.stat().st_size
         except OSError:
@@ -68,7 +67,6 @@ class Pack:
         return (task, attempt, suffix) in self.look()
 
     def read(self, task: int, attempt: int, suffix: str) -> bytes | None:
-        """A stream; None: it is not packed."""
         if not self.has(task, attempt, suffix):
             return None
         block, at, size = self._places[task, attempt, suffix]

@@ -1,9 +1,5 @@
-"""The interface between a loop and an engine, and the abilities of engines.
-
-An engine runs tasks somewhere: as processes of this machine, or on a cluster. It states its `Abilities`; the
-loop tells its user what is missing. ``start``, ``cancel`` and ``poll`` never wait for a task. An engine may
-report late, twice or not at all: the loop counts each task once.
-"""
+"""The interface between a loop and an engine, and the abilities of engines. ``start``, ``cancel`` and ``poll``
+never wait for a task. An engine may report late, twice or not at all: the loop counts each task once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Named things that tasks hold while they run, such as GPUs. A resource is a list of names. Each task of a
-job holds a number of them, the first free ones, and no two tasks hold the same one. The decider says how many
-tasks may run. A start or an end costs O(log names) for each name."""
+"""Named things that tasks hold while they run, such as GPUs. A resource is a list of names; each task holds a
+number of them, the first free ones, and no two tasks hold the same one."""
 
 from __future__ import annotations
 

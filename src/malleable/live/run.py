@@ -1,6 +1,5 @@
 """A run of commands on this machine: recorded jobs, a journal, an engine, a loop. A run begins once and may
-have several sessions (``resume``); the journal alone says what its tasks are. Their streams are private files
-below the journal's folder, one for each attempt (`malleable.live.output`); empty ones are removed."""
+have several sessions (``resume``); the journal alone says what its tasks are."""
 
 from __future__ import annotations
 
@@ -33,7 +32,6 @@ from malleable.live.protocol import Engine, Event, Task
 from malleable.live.task_outcome import Counted
 
 FAILED = 3
-"""Exit status of a run in which tasks failed."""
 _PACKED = 256  # attempts that are packed at once
 _LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
@@ -137,7 +135,6 @@ class CommandRun:
 
     @classmethod
     def resume(cls, journal: Journal, **options: Any) -> CommandRun:
-        """The last run of the journal, as it began."""
         run = journal.run()
         if run.kind != "commands":
             raise JournalError(
@@ -146,7 +143,6 @@ class CommandRun:
         return cls(journal, run, recalled_jobs(journal, run), **options)
 
     def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
-        """The loop with all jobs, and what earlier sessions ended."""
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
         of_run |= {"dropped": self._skipped, "left": self._ended_beside, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
@@ -186,7 +182,6 @@ class CommandRun:
                 work.paused = job.held == PAUSED
 
     def _recall_tasks(self, loop: Loop, decider: SchedulerDecider) -> None:
-        """Restore the tasks that earlier sessions ended or tried."""
         took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
         sums = [Counted() for _ in self.jobs]
         for task in self.journal.tried(self.number):
@@ -236,7 +231,6 @@ class CommandRun:
             self._tell_failure(row, number, event)
 
     def _remove_empty(self, row: int, number: int, attempt: int, good: bool) -> None:
-        """Remove empty output files of an attempt; others are packed soon."""
         left = False
         for suffix in SUFFIXES:
             path = stream_of(self.folders[row], number, attempt, suffix)
@@ -334,11 +328,9 @@ class CommandRun:
         self.journal.commit()
 
     def hold(self, row: int, held: str) -> None:
-        """Record an order about a job: `PAUSED`, `CANCELLED`, or none."""
         self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
-        """Close the run in the journal; JournalError if it cannot be read."""
         self.journal.check_there()
         self.pack(loop.now, soon=False)
         self.journal.record(self.number, loop.now, status=status)

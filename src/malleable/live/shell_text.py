@@ -109,11 +109,9 @@ class ShellText:
 
     @property
     def fields(self) -> list[tuple[re.Match[str], str]]:
-        """Fields outside comments, and the quotes around them."""
         return [part for part in self.parts if isinstance(part, tuple)]
 
     def filled(self, put: Callable[[re.Match[str], str], str]) -> str:
-        """The text with its fields replaced."""
         return "".join(part if isinstance(part, str) else put(*part) for part in self.parts)
 
 

@@ -189,7 +189,6 @@ def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
 
 
 def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:
-    """Jobs that never run, because a job that they wait for failed. O(jobs + edges)."""
     found: set[int] = set()
     for row in parents_first(after):
         if any(failed[parent] or parent in found for parent in after[row]):

@@ -1,7 +1,6 @@
-"""The outcome of a task, from all of its attempts: two attempts beside each other count as one.
- An attempt and the backup tasks beside it are a group. The group has ended well if one of its attempts did,
-and has failed if all have ended and none did. A group with an attempt without an end (the run was stopped or
-killed) has not failed. O(attempts of the task)."""
+"""The outcome of a task, from all of its attempts. An attempt and the backup tasks beside it are a group:
+it has ended well if one attempt did, and has failed if all have ended and none did. O(attempts of the
+task)."""
 
 from __future__ import annotations
 
@@ -28,7 +27,6 @@ class TaskOutcome(NamedTuple):
     wasted: float = 0.0
 
     def over(self, retries: int) -> bool:
-        """Whether it has ended for good."""
         return self.good is not None or self.failed > retries
 
     @property

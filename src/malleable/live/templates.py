@@ -1,13 +1,13 @@
 """Commands made of a template and a value, or several by name.
 
-``{}`` the value, ``{.}`` without its last suffix, ``{/}`` its file name, ``{//}`` its folder, ``{/.}``
-the file name without suffix, ``{#}`` the task's number from 1, ``{%}`` the number of its slot
-from 0, which a shell knows when the task starts; ``{name}`` and ``{name.}`` (``{name/}``
+``{}`` the value, ``{.}`` without its last suffix, ``{/}`` its file name, ``{//}`` its folder, ``{/.}`` the
+file name without suffix, ``{#}`` the task's number from 1, ``{%}`` the number of its slot from 0, which a
+shell knows when the task starts; ``{name}`` and ``{name.}`` (``{name/}``
 ...) for values by name. ``{{name}}`` is the text ``{name}``; all other braces stand for themselves. A template
 without any field gets the value at its end. Values of columns have numbers, too: ``{1}``.
 
-A command that is a list becomes the arguments as they are. Text that has nothing for a shell to do becomes
-arguments at its blanks. All other text goes to ``/bin/sh -c``, with values as parameters: ``{}`` stands for
+A command that is a list becomes the arguments as they are. Text with nothing for a shell to do becomes
+arguments at its blanks; other text goes to ``/bin/sh -c``, with values as parameters: ``{}`` stands for
 ``"$1"``, which the text may also say itself, and a value by name is ``$name``, too.
 """
 
@@ -144,7 +144,6 @@ class Template:
             )
 
     def arguments(self, value: Any, number: int) -> list[str]:
-        """The arguments of one task, the program first; ``number`` from 0."""
         values: Mapping[str, str] = value if isinstance(value, Mapping) else {"": value or ""}
 
         def text_of(key: _Key) -> str:

@@ -1,7 +1,6 @@
 """Figures 4 to 9 and tables 6 and 7 of the adaptive paper: nine benchmarks, four metrics.
  The cluster (table 3) and the mixes (tables 4 and 5) are the paper's. It does not print users, arrival rates
-and task times; ours are the constants below (users after its table 1). All metrics but the completion time
-are averages over the time of a run. Every policy sees the same jobs."""
+and task times; ours are the constants below (users after its table 1)."""
 
 from __future__ import annotations
 
@@ -57,7 +56,6 @@ def table3_cluster() -> Cluster:
 
 
 def benchmark_jobs(workload: int, ordering: int, seed: int) -> ClusterJobs:
-    """100 jobs of benchmark ``BM_{workload,ordering}``: Poisson arrivals, users at random."""
     kinds = _WORKLOADS[workload - 1]
     maps, reduces, rank = np.array([_TYPES[kind] for kind in kinds]).T
     weight = SKEW ** (rank * {1: -1.0, 2: 0.0, 3: 1.0}[ordering])

@@ -41,12 +41,10 @@ class Curve(NamedTuple):
 
     @property
     def pooled(self) -> Floats:
-        """Flow times of all simulations [steps]."""
         return np.concatenate(self.flows)
 
     @property
     def tail(self) -> Floats:
-        """99th percentile of the flow times, per simulation [steps]."""
         return np.array([np.quantile(own, 0.99) for own in self.flows])
 
     def drawn(self, kind: str) -> tuple[Any, Floats]:
@@ -143,7 +141,6 @@ def figure(run: Run, kind: str, setting: str) -> Figure:
 
 
 def _ours(curves: Curves) -> Iterator[str]:
-    """How much better unlock is than ASRPT, by simulation."""
     for scenario, by in curves.items():
         if not by:
             return

@@ -36,10 +36,8 @@ def partition_jobs(numbers: Sequence[int]) -> HardJobs:
     Notes
     -----
     Every A has Q tasks, and Q is so large that only 3 k of the A can end by step k + 1, unless so many U wait
-    that it does not pay. A schedule within the threshold therefore runs all U in step 1 and ends exactly 3 k
-    of the A by step k + 1. By the end of step k the maps of these and the reduces of the 3 (k - 1) before
-    have run, which leaves at most B units for the maps of the k-th triple, and all triples have m B. The
-    paper refers to a report for its own reduction; this one is ours. O(m Q)."""
+    that it does not pay. This reduction is ours. O(m Q).
+    """
     sizes = [check_whole(f"numbers[{k}]", a, 1, 2**20) for k, a in enumerate(numbers)]
     triples, over = divmod(len(sizes), 3)
     if triples == 0 or over:
@@ -82,9 +80,9 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
 
     ``policy`` is one of `malleable.slotted.simulate.POLICIES` for non-preemptive reduce tasks; ``ratio`` is
     c0, from 1 to 1000, and there are about as many jobs as its square. One job has 1 map task and a reduce
-    task of 2 Q + 1 steps, Q > c0^2 + 2 c0; other arrivals depend on when the policy starts its tasks. The
-    paper counts one step less for S2 than it takes; the conclusion is the same. Source: Zheng, Shroff, Sinha
-    2013, section IV."""
+    task of 2 Q + 1 steps, Q > c0^2 + 2 c0; other arrivals depend on when the policy starts its tasks. Source:
+    Zheng, Shroff, Sinha 2013, section IV.
+    """
     if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
         raise ValueError(f"ratio = {ratio!r}: must be from 1 to 1000")
     q = math.floor(ratio * ratio + 2.0 * ratio) + 1

@@ -1,7 +1,6 @@
-"""Whether a paper's claim holds here: by intervals, the same for all papers.
- A claim is a set of margins that should be above 0. It holds if all their intervals are, it fails if one is
-below 0, and otherwise it is open. The width of an interval falls with the root of the number of simulations,
-so about n (half width / distance to 0)^2 of them would settle an open claim."""
+"""Whether a paper's claim holds here. A claim is a set of margins that should be above 0: it holds if all their
+intervals are, it fails if one is below 0, and otherwise it is open. About n (half width / distance to 0)^2
+simulations would settle an open claim."""
 
 from __future__ import annotations
 

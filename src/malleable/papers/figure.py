@@ -167,7 +167,6 @@ class Run:
         self.progress(label, total)
 
     def figure(self, what: str, panels: Sequence[Panel], **more: Any) -> Figure:
-        """The figure of this run; ``what`` says what the numbers are."""
         title = f"{self.shows}: {what}, {counted(self.count, self.unit)}"
         return Figure(self, title, [panel for panel in panels if panel.rows], **more)
 
@@ -214,7 +213,6 @@ class Figure:
         return parts
 
     def draw(self) -> Any:
-        """The picture, a matplotlib figure."""
         rows = [row for row in self.axes if row]
         width = max((sum(each.width for each in row) for row in rows), default=4.5)
         drawn = new_figure(width, 0.5 + 3.7 * len(rows))
@@ -266,7 +264,6 @@ def _draw(axes: Any, what: Axes) -> Any:
 
 
 def _values(y: Iterable[Any]) -> tuple[Any, Any, Any]:
-    """Means, half widths, and the worst; None: there are none."""
     values = list(y)
     pairs = [each if isinstance(each, tuple) else (each, math.nan) for each in values]
     mean, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T

@@ -1,9 +1,10 @@
 """Figure 5 of the FLEX paper (section 4.1), beside what its text prints.
- Every simulation draws one table of jobs (`bimodal_jobs`) and plans it with FIFO, FAIR, FLEX with its default
-effort, and FLEX with its fixed orders only, as the paper describes it. Values are divided by a reference:
-with 10 jobs the best order of a search with far more effort, for maxima the optimum over all malleable
-schedules; with many jobs FLEX itself. As in the paper, ratios to a reference that is not positive are left
-out, and counted. The text gives numbers for the base case only; for sentences in words the criterion is ours.
+
+Every simulation draws jobs (`bimodal_jobs`) and plans them with FIFO, FAIR, FLEX, and FLEX with its fixed
+orders only, as the paper describes it. Values are divided by a reference: with 10 jobs the best order of a
+search with far more effort, for maxima the optimum over all malleable schedules; with many jobs FLEX itself.
+Ratios to a reference that is not positive are left out, and counted. For sentences in words the criterion is
+ours.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ REFERENCE_EFFORT = 40_000
 """Candidates of the search that gives the reference; ten times FLEX's default."""
 
 SERIES = ("fifo", "fair", "flex", "flex-orders")
-"""What is compared; ``flex-orders`` is FLEX with effort 0."""
 
 PRINTED = {"fifo": (2.07, 3.24), "fair": (1.54, 1.61)}
 """Average and worst ratio of the base case, as section 4.1 prints them."""
@@ -62,7 +62,6 @@ METRICS = tuple(
     )
     for weighted in (False, True)[:weights]
 )
-"""All the metrics that section 4.1 lists."""
 
 PRAISED = [METRICS[k].name for k in (1, 13, 2, 3, 9, 16)]
 """Those on which FLEX "does very well compared to the others"."""
@@ -84,7 +83,6 @@ class Point:
 
     @property
     def reference(self) -> str:
-        """What the values are divided by, in words."""
         if self.panel == "larger":
             return "many jobs: FLEX"
         if self.metric.objective.startswith("max"):
@@ -102,7 +100,6 @@ class Point:
         return {**own, **words, "left_out": out, **{name: self.range(name) for name in SERIES}}
 
     def simulate(self, seed: int) -> dict[str, float] | None:
-        """The ratios of one simulation; None if they are left out."""
         drawn: dict[str, Any] = {"small": self.small, "slack": self.slack}
         jobs = bimodal_jobs(self.jobs, self.slots, weighted=self.metric.weighted, rng=seed, **drawn)
 
@@ -160,7 +157,6 @@ def run_points(run: Run) -> list[Point]:
 
 
 def figure5(run: Run) -> Figure:
-    """All panels of figure 5, and the larger experiments unless ``quick``."""
     points = run_points(run)
     columns = {"label": "", **dict.fromkeys(SERIES, ".3f"), "left_out": ""}
     panels = [
@@ -191,7 +187,6 @@ def figure5(run: Run) -> Figure:
 
 
 def claims5(points: Sequence[Point]) -> Iterator[Claim]:
-    """The claims of section 4.1 whose points are there."""
     known: dict[str, list[Point]] = {name: [] for name in _PANELS}
     for point in points:
         if point.ratios["flex"]:

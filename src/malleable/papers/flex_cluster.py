@@ -1,16 +1,16 @@
 """Figure 6 of the FLEX paper (section 4.2), on a cluster, beside what its text prints.
- The paper: 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one pool, whose
-minimum is a part of the slots (slack is the rest), the same for maps and reduces; exponential gaps with a
-mean of lambda minutes; a standard deviation sigma of the jobs' work, such that at sigma = 4 the smallest is a
-tenth of the largest. Ours: a map slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900
-maps of 30 s on average, one reduce task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20
-%; slow start 0.05; estimates are extrapolated from finished tasks; slack 75 %, lambda 0 and sigma 2 where
-they do not vary; work m + sigma z, z evenly spaced with standard deviation 1 and m such that sigma = 4 gives
-the ratio of ten.
- GridMix2 is a workload of 172 jobs there. Its scripts (Hadoop 0.20, src/benchmarks/gridmix and gridmix2) have
-small, medium and large jobs, 40, 20 and 3 of each class, which read 3, 30 and all 100 files of a data set.
-Ours: five map tasks of 30 s a file, so that the maps take about 45 minutes; reduce tasks and copying as
-above; all jobs at once, in random order."""
+
+The paper: 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one pool, whose
+minimum is a part of the slots (slack is the rest); exponential gaps with a mean of lambda minutes; a standard
+deviation sigma of the jobs' work, such that at sigma = 4 the smallest is a tenth of the largest. Ours: a map
+slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900 maps of 30 s on average, one reduce
+task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20 %; slow start 0.05; estimates from
+finished tasks; slack 75 %, lambda 0 and sigma 2 where they do not vary.
+
+GridMix2 (Hadoop 0.20, src/benchmarks) is a workload of 172 jobs there: small, medium and large jobs, 40, 20
+and 3 of each class, which read 3, 30 and 100 files. Ours: five map tasks of 30 s a file; all jobs at once, in
+random order.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +127,6 @@ def longest_decision(seed: int, count: int = 172) -> float:
 
 
 def figure6_of(run: Run, rows: dict[str, list[dict[str, Any]]], decision: float) -> Figure:
-    """The paper prints its curves only as a picture, so the figure has no printed values."""
     columns = {"value": "g", "flex": ".1f", "fair": ".1f", "gain": ".1%"}
     panels = {name: Panel(name, columns, own) for name, own in rows.items()}
     axes: list[list[Axes]] = [[], []]

@@ -1,15 +1,15 @@
 """Figures 10 to 12 of the FlowFlex paper: FlowFlex against FAIR and FIFO, beside what its text says.
- Figures 10 and 11: 25 generated instances (section 5.1), 9 sums and 8 maxima over flows; average and worst
-ratio (value + 1) / (bound + 1) to the best bound, with times in units of the mean Q. The validator checks
-every schedule.
- Figure 12, on a cluster. The paper (section 5.2): 10 flows of 2 to 10 Gridmix2 jobs of random sizes, wired at
-random as in its section 5.1 (a pair of jobs with probability 0.5); all at once, or at exponential gaps; three
-random sets of each; epochs of about 2 s; reduce tasks are ready when a fixed part of the maps has finished;
-the work of jobs that have not started is a guess per task, and then follows the finished tasks. Ours: 10
-nodes of 8 slots; a job has a log-uniform number of maps from 8 to 400 of 10, 20 or 40 s and a reduce task for
-each 10 maps that copies 5 s and works 30 s; task times vary by 20 %; reduces are ready after half of the
-maps; gaps of 60 s on average; guesses of 20 s a task; heartbeats of 1 s. FlowFlex is run once for each
-metric."""
+
+Figures 10 and 11: 25 generated instances (section 5.1), 9 sums and 8 maxima over flows; average and worst
+ratio (value + 1) / (bound + 1) to the best bound, with times in units of the mean Q.
+
+Figure 12, on a cluster. The paper (section 5.2): 10 flows of 2 to 10 Gridmix2 jobs of random sizes, wired at
+random (a pair of jobs with probability 0.5); all at once, or at exponential gaps; three random sets of each;
+epochs of about 2 s; reduce tasks are ready after a fixed part of the maps. Ours: 10 nodes of 8 slots; a
+log-uniform number of maps from 8 to 400 of 10, 20 or 40 s and a reduce task for each 10 maps that copies 5 s
+and works 30 s; task times vary by 20 %; reduces are ready after half of the maps; gaps of 60 s; guesses of 20
+s a task. FlowFlex is run once for each metric.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def _ratios(objective: str, weighted: bool, seed: int) -> list[float]:
 
 
 def bounds(run: Run, aggregate: str) -> Figure:
-    """Figure 10 (sums) or 11 (maxima); Ctrl-C keeps the finished metrics."""
     # With weight 1 the largest tardy penalty is 1 or 0, so the paper leaves it out.
     metrics = [each for each in _METRICS if (aggregate, each) != ("max", "tardy")]
     cases = [(f"{aggregate}:{each.split()[-1].lower()}", "weighted" in each) for each in metrics]
@@ -147,7 +146,6 @@ ARRIVALS = {"all at once": 0.0, "exponential gaps": GAP}
 
 
 def gridmix_flows(seed: int, gap: float) -> ClusterJobs:
-    """Ten flows as in the header."""
     rng = np.random.default_rng(seed)
     after: list[list[int]] = []
     flow: list[str] = []
@@ -190,7 +188,6 @@ def figure12(run: Run) -> Figure:
 
 
 def figure12_of(run: Run, gains: dict[str, list[dict[str, Any]]]) -> Figure:
-    """The figure with these rows, and the claims of section 6, metric by metric."""
     columns = {"metric": "", **dict.fromkeys(RIVALS, ".1%")}
     panels = [Panel(arrivals, columns, rows) for arrivals, rows in gains.items() if rows]
     cases = [(panel.name, row, rival) for panel in panels for row in panel.rows for rival in RIVALS]

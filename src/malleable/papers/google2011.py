@@ -1,8 +1,9 @@
 """Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of the tandem paper.
- A job has ``n_tasks`` tasks of the mean time of those that finished; the table has no phases. So two columns,
-each scaled to mean 1, stand for them, as in the paper's section 5.1, which lacks intermediate data, too, and
-takes the local disk for the shuffle. Jobs that did not end inside the window, of one task, or with nothing in
-either column are left out."""
+
+A job has ``n_tasks`` tasks of the mean time of those that finished. Two columns, each scaled to mean 1, stand
+for the phases, as in the paper's section 5.1. Jobs that did not end inside the window, of one task, or with
+nothing in either column are left out.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Figures 2 to 4, 7 and 9 of the tandem paper (sections 2.1, 2.2, 5.2 and 5.3), beside what its text prints.
- Figures 2 and 3: the paper's example, three jobs in the order of arrival, with and without overlap. Figure 4
-compares both models with a Hadoop cluster, whose measured curves are in the picture only; its FIFO maps with
-a shared shuffle are ``k-lps`` with ``k = 1``.
- Figure 7: mean response over the lower bound at several loads, on jobs of a trace (the paper: 80,000), with
-their own sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size in 400
-buckets, on generated jobs (the paper: 5 x 10^7) at loads 0.75 and 0.90. The paper prints no single points;
-for sentences in words the criterion is ours."""
+
+Figures 2 and 3: the paper's three jobs, with and without overlap. Figure 4: both models; the Hadoop cluster's
+curves are in the picture only. Figure 7: mean response over the lower bound at several loads, on jobs of a
+trace, with their own sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size
+in 400 buckets, on generated jobs at loads 0.75 and 0.90. For sentences in words the criterion is ours.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +27,6 @@ PRINTED = {
     0.75: {"k-lps": 6.50, "max-srpt": 3.32, "split-srpt": 3.55},
     0.90: {"k-lps": 16.28, "max-srpt": 5.58, "split-srpt": 5.66},
 }
-"""Mean responses by load, as section 5.3 prints them."""
 
 _POLICIES = ("k-lps", "max-srpt", "split-srpt", "two-srpt")
 _LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75)
@@ -58,7 +56,6 @@ def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
 
 
 def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
-    """A table of section 5.3's jobs: Poisson arrivals, log-normal sizes."""
     parts = list(MapShuffleStream(jobs, 0.5).chunks(seed))
     fields = ("map", "shuffle", "arrival")
     maps, shuffles, arrival = (np.concatenate([getattr(p, f) for p in parts]) for f in fields)
@@ -66,14 +63,12 @@ def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
 
 
 def _at_load(jobs: MapShuffleJobs, _: int, load: float) -> MapShuffleJobs:
-    """Sizes in seconds at the capacities that give this load."""
     maps, shuffles = capacities_at(jobs, load)
     sizes = jobs.map / maps, jobs.shuffle / shuffles
     return MapShuffleJobs(*sizes, arrival=jobs.arrival, weight=jobs.weight)
 
 
 def _by_load(points: list[dict[str, Any]]) -> Iterator[tuple[float, dict[str, dict[str, Any]]]]:
-    """The loads at which all policies finished, and the results by policy."""
     for load in dict.fromkeys(point["load"] for point in points):
         by = {point["policy"]: point for point in points if point["load"] == load}
         if len(by) == len(_POLICIES):
@@ -85,7 +80,6 @@ def _advanced(run: Run, name: str, tables: int, _: int, total: int) -> None:
 
 
 def figure7(run: Run) -> Figure:
-    """Ratios to the bound over load; generated jobs unless there is a trace."""
     source = generated_jobs(run.count, run.seed) if run.trace is None else run.trace
     run.count = len(source)
     tables = {"sizes of the trace": source, "cube root of the ratios": cube_root_jobs(source)}
@@ -147,7 +141,6 @@ def _streamed(run: Run, load: float, policy: str) -> tuple[dict[str, Any], Any]:
 
 
 def figure9(run: Run) -> Figure:
-    """Mean responses beside the printed ones, and slowdowns by size."""
     cases = [(load, policy) for load in PRINTED for policy in _POLICIES]
     work = ((f"load {load}", _streamed(run, load, policy)) for load, policy in cases)
     found = run.steps(work, len(cases))
@@ -242,12 +235,10 @@ class Progress:
         return {name: column[row] for name, column in self.left.items()}
 
     def rate(self, first: float, last: float) -> Floats:
-        """Rate of the shuffle station from step to step."""
         rows = slice(round(first / _STEP), round(last / _STEP) + 1)
         return np.asarray(-np.diff(self.left["shuffle_left"][rows].sum(axis=1)) / _STEP)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Work left each second or minute, until all is done."""
         every = round(1.0 / _STEP)
         found = []
         for row in range(0, self.end + every - 1, every):
@@ -259,7 +250,6 @@ class Progress:
         return found
 
     def pictures(self, unit: str) -> list[Axes]:
-        """Work left and done at both stations; black: all jobs, at the shuffle station the waiting work."""
         time = self.left["time"][: self.end].tolist()
         pictures = []
         for phase in ("map", "shuffle"):

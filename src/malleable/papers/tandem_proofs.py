@@ -74,8 +74,9 @@ def matching_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardB
     The batch has a schedule of total response at most ``threshold`` if and only if each f can be paired with
     a g so that the sums are the h: for every h its f, its g, the job of h (``F0 ...``, ``G0 ...``, ``H0
     ...``), and the large jobs ``E0`` and ``E1`` last. There are equally many positive f, g and h, sum f + sum
-    g = sum h; otherwise, or if numbers leave the integers of doubles, a ValueError. The proof adds a constant
-    to all g and h first, so that every g exceeds 3 sum f. Lin et al. 2013, theorem 1."""
+    g = sum h; otherwise, or if numbers leave the integers of doubles, a ValueError. Lin et al. 2013, theorem
+    1.
+    """
     q = len(f)
     if q == 0 or len(g) != q or len(h) != q:
         raise ValueError("f, g, h: expected equally many numbers, at least one each")

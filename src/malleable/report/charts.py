@@ -1,7 +1,6 @@
-"""Line charts and stacked areas as SVG: axes with round numbers, lines that differ by colour, dashes and names.
- A chart is text of the page, so every name in it is escaped here, with its control characters. Colours are
-variables of the page's style (``--c-auto``), which has those of both schemes. Each chart has a description
-and a table of values for readers without scripts; scripts read ``data-`` attributes."""
+"""Line charts and stacked areas as SVG. Names are escaped here, with their control characters. Colours are
+variables of the page's style (``--c-auto``). Each chart has a description and a table of values for readers
+without scripts; scripts read ``data-`` attributes."""
 
 from __future__ import annotations
 
@@ -59,7 +58,6 @@ def _words(kind: str, x: float, y: float, text: str, anchor: str = "start") -> s
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """A few round numbers that cover a range."""
     if not high > low:
         return [low]
     rough = (high - low) / most
@@ -75,7 +73,6 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def time_unit(longest: float) -> tuple[float, str]:
-    """The unit that reads well for times up to this."""
     for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if longest >= 2.5 * size:
             return size, unit
@@ -170,7 +167,6 @@ def lines(
 
 
 def _reached(line: Line) -> list[float]:
-    """Both ends of the intervals of a line, or its points twice."""
     halves = line.half or [None] * len(line.y)
     return [
         value + sign * (half or 0.0)
@@ -189,7 +185,6 @@ def _lines(
     body: list[str],
     points: bool,
 ) -> str:
-    """The lines that go behind what is drawn, with the data that scripts read."""
     shown = [line for line in drawn if any(value is not None for value in line.y)]
     ends: list[tuple[float, str, str]] = []
     for line in shown:
@@ -218,7 +213,6 @@ def _lines(
 
 
 def _line(line: Line, frame: Frame, points: bool) -> tuple[list[str], float]:
-    """Draw one line with its intervals and points; returns how high it ends."""
     parts = []
     for a, b, half in zip(line.x, line.y, line.half or [], strict=False):
         if b is not None and half:
@@ -253,7 +247,6 @@ def _marked(
 
 
 def _names(ends: list[tuple[float, str, str]], x: int, height: int) -> list[str]:
-    """Names of lines at their right ends, moved so that they do not touch."""
     places: list[float] = []
     lowest, limit = float(_TOP + 4), float(height - _BOTTOM)
     for at, _, _ in ends:
@@ -288,7 +281,6 @@ def stacked(
     *,
     level: tuple[float, str] | None = None,
 ) -> str:
-    """Areas one above another: ``layers`` have a value for each window between two edges."""
     if len(edges) < 2 or not layers:
         return ""
     totals = [sum(values) for values in zip(*(own for _, own in layers), strict=True)]

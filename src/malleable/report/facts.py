@@ -95,7 +95,6 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
 
 
 def _rigid(study: Study) -> bool:
-    """Whether jobs wait in a queue for all their slots."""
     return bool((study.jobs.width > 1).any())
 
 
@@ -252,7 +251,6 @@ class _Made:
         return rows
 
     def _trust(self) -> dict[str, Any]:
-        """How far simulations of what ran are from the record."""
         study = self.study
         if study.schedule is None:
             told = "The file does not say when jobs ran, so no simulation can be compared with what happened."
@@ -309,7 +307,6 @@ class _Made:
         }
 
     def _errors(self) -> list[dict[str, Any]]:
-        """By policy: mean response over that of the best FAIR, which uses no sizes, for each sigma."""
         base = self.base[self.fair].metrics["mean_response"] if self.fair in self.base else math.nan
         found = []
         for name in self.shown:
@@ -447,7 +444,6 @@ def _over_time(
 
 
 def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
-    """Integral of a step function of ``values`` at ``times``, up to each edge."""
     order = np.argsort(times, kind="stable")
     sorted_times, own = times[order], values[order]
     sums = np.concatenate([[0.0], np.cumsum(own)])
@@ -458,7 +454,6 @@ def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
 
 
 def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
-    """Integral of a step function up to each edge."""
     whole = np.concatenate([[0.0], np.cumsum(slots * np.diff(time))])
     found: Floats = np.interp(edges, time, whole)
     return found

@@ -1,6 +1,5 @@
-"""The page of a run, from its journal: slots by job over time, failures, memory, what each job waited for,
-why slots were given. Other policies are simulated with the times of its tasks on as many slots, as for any
-record. O(attempts log attempts), and the simulations."""
+"""The facts of a run, from its journal: slots and memory by job over time, failures, what each job waited for,
+why slots were given. Other policies are simulated with the times of its tasks on as many slots."""
 
 from __future__ import annotations
 
@@ -45,7 +44,6 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def is_journal(path: str | Path) -> bool:
-    """Whether a file is a database, as journals are."""
     try:
         with Path(path).open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -265,7 +263,6 @@ def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]
 
 
 def _held_by(run: _Run, job: int, since: float, until: float) -> str:
-    """The two jobs with the most slot-seconds while this job waited for slots."""
     held: defaultdict[str, float] = defaultdict(float)
     for each in run.attempts:
         inside = min(until, each.began + each.seconds) - max(since, each.began)
@@ -277,7 +274,6 @@ def _held_by(run: _Run, job: int, since: float, until: float) -> str:
 
 
 def _over_time(run: _Run) -> dict[str, Any]:
-    """Slots and memory in use by job, the mean of each window."""
     last = max([run.status.now, *(each.began + each.seconds for each in run.attempts)], default=0.0)
     if not last > 0.0 or not (run.attempts or run.flying):
         return {"time": [], "slots": [], "memory": []}
@@ -318,7 +314,6 @@ def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def _reasons(run: _Run) -> list[dict[str, Any]]:
-    """Why slots were given, over all decisions: how often, and for how many slots."""
     count: Counter[str] = Counter()
     slots: Counter[str] = Counter()
     for one in run.decisions:

@@ -1,6 +1,5 @@
-"""Facts as one HTML page that needs neither network nor scripts. It shows figures and computes none; the
-terminal shows the same. Names of files, jobs and users are data: the templates, and `charts`, escape them and
-what does not print."""
+"""Facts as one HTML page that needs neither network nor scripts. It shows figures and computes none. Names of
+files, jobs and users are escaped, with what does not print."""
 
 from __future__ import annotations
 
@@ -34,7 +33,6 @@ def check_jinja() -> None:
 
 
 def key_of(policy: str) -> str:
-    """The name of a policy's colour."""
     base = own_options(policy)[0]
     return base if base in _COLOURED else _ALIKE.get(base, "other")
 

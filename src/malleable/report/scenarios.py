@@ -1,8 +1,6 @@
-"""The simulations of a page: independent runs side by side, in threads, because the core holds no interpreter
-lock.
- Policies at today's load, FAIR with all its settings (rivals are compared at their best), loads from 0.5 to
-1.1 by the rate of arrivals, wrong sizes, and rigid jobs of which a share is malleable. The result does not
-depend on the number of threads."""
+"""The simulations of a page, independent of each other, in threads: policies at today's load, FAIR with all its
+settings, loads from 0.5 to 1.1 by the rate of arrivals, wrong sizes, and rigid jobs of which a share is
+malleable."""
 
 from __future__ import annotations
 
@@ -27,12 +25,9 @@ UNKNOWN = "learn"
 
 Key = tuple[Any, ...]
 Tell = Callable[[int, int], None]
-"""Told how many steps are done, and of how many."""
 
 
 class Scenario(NamedTuple):
-    """One simulation; ``whole``: its schedule is kept, too."""
-
     key: Key
     jobs: ClusterJobs
     units: Units
@@ -57,13 +52,11 @@ def fairs(jobs: ClusterJobs, cluster: Cluster, policies: Sequence[str]) -> list[
 
 
 def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
-    """Every policy at today's load, and FAIR with its other settings."""
     names = dict.fromkeys([*policies, *fairs(study.jobs, study.cluster, policies)])
     return [Scenario(("base", name), study.jobs, study.units, name, {}, True) for name in names]
 
 
 def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Scenario]:
-    """AUTO, if this share of the jobs were malleable."""
     return [
         Scenario(
             ("share", share), reshaped(study.jobs, False, share, seed), study.units, "auto", {}
@@ -95,7 +88,6 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
 def error_scenarios(
     study: Study, policies: Sequence[str], sigmas: Sequence[float], draws: int, seed: int
 ) -> list[Scenario]:
-    """Wrong sizes, drawn several times; then without sizes."""
     drawn: list[tuple[Any, int, dict[str, Any]]] = [
         (sigma, draw, {"estimates": sigma, "rng": seed + draw})
         for sigma in sigmas
@@ -196,7 +188,6 @@ def best_fair(found: Mapping[str, Mapping[str, float]]) -> str | None:
 
 
 def label(policy: str) -> str:
-    """A policy's name for people: FAIR without its settings."""
     base, own = own_options(policy)
     if base in (FAIR, "auto"):
         return FAIR.upper() if base == FAIR else str(base)

@@ -241,7 +241,6 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
 
 
 def slots_said(trace: Trace, rows: Any) -> Said | None:
-    """The slots of the cluster by the trace's own words; None if it has none."""
     record = trace.recorded(rows)
     most = 0 if record is None else record.most
     if trace.width is not None and len(rows):
@@ -276,9 +275,7 @@ def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int)
 
 
 def _since(found: Read) -> float:
-    """When a log that was cut out of a longer one begins to have all jobs; -infinity if it was not cut.
-    Of jobs that came earlier, such a log has only those that ended in it, so it begins with few
-    arrivals and, for long, no ends."""
+    """When a log that was cut out of a longer one begins to have all jobs; -infinity if it was not cut."""
     if found.record is None or not len(found.jobs):
         return -math.inf
     arrival = np.sort(found.jobs.arrival)
@@ -314,7 +311,6 @@ def _piece(trace: Trace) -> float:
 
 
 def _spread(found: Read, spread: float | None, seed: int) -> ClusterJobs:
-    """Jobs that come one after another, if all came at once."""
     jobs = found.jobs
     if spread is None:
         return jobs
@@ -337,7 +333,6 @@ def spread_jobs(jobs: ClusterJobs, spread: float, seed: int) -> ClusterJobs:
 
 
 def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:
-    """The same jobs with other arrivals, and deadlines moved with them."""
     return jobs.changed(
         arrival=arrival, deadline=np.minimum(jobs.deadline + (arrival - jobs.arrival), np.inf)
     )
@@ -368,7 +363,6 @@ def load_of(
 def _place(
     found: Read, cluster: str | Cluster | None, slots: int | None, load: float | None
 ) -> Cluster:
-    """The cluster, and a sentence that states its source."""
     jobs = found.jobs
     if cluster is not None:
         return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
@@ -443,7 +437,6 @@ def with_record(told: Study, record: RecordedSchedule) -> Study:
 
 
 def checksums(path: str) -> list[dict[str, Any]]:
-    """Name, size and SHA-256 of a file, or of each in a folder."""
     place = Path(path)
     if place.is_dir():
         inside = sorted(each for each in place.rglob("*") if each.is_file())

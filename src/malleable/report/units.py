@@ -49,7 +49,6 @@ class Units:
         return len(self.arrival)
 
     def schedule(self, rows: Integers, start: Floats, end: Floats) -> Schedule:
-        """Ends and times of the jobs, from the known rows."""
         first, last = np.full(len(self), np.inf), np.full(len(self), -np.inf)
         np.minimum.at(first, self.of[rows], np.nan_to_num(start, nan=np.inf))
         np.maximum.at(last, self.of[rows], np.where(np.isnan(end), np.inf, end))
@@ -100,7 +99,6 @@ def _sums(own: Integers, values: Floats, count: int) -> Floats:
 
 
 def _pools(cluster: Cluster) -> tuple[float, float]:
-    """Work that all map slots, and all reduce slots, do in a second."""
     maps = float(cluster.rate @ cluster.map_slots)
     return maps, maps if cluster.generic else float(cluster.rate @ cluster.reduce_slots)
 

@@ -1,8 +1,5 @@
-"""The summary for a boss: what the policy would do to the mean job, against a known reference, and what it
-costs whom.
- If a simulation of what ran is far from the record, the headline compares simulations with each other, and
-the record comes after it: a difference from the record would be the simulation's as well as the policy's.
-O(groups)."""
+"""The summary for a boss: what the policy would do to the mean job, and what it costs whom. If a simulation of
+what ran is far from the record, the headline compares simulations with each other."""
 
 from __future__ import annotations
 
@@ -29,13 +26,11 @@ def under(policy: str) -> str:
 
 
 def near(facts: Mapping[str, Any]) -> bool:
-    """Whether a simulation of what ran is near the record."""
     trust = facts["trust"]
     return bool(trust["rows"]) and trust["doubt"] is None
 
 
 def verdict(facts: Mapping[str, Any]) -> list[str]:
-    """The sentences; the first is the headline."""
     told = _told(facts)
     if facts["slots_told"] is not None:
         told.append(facts["slots_told"])

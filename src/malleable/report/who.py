@@ -14,7 +14,6 @@ from malleable.records import quantile
 from malleable.report.units import Schedule, Units, changes, response_and_wait
 
 SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)
-"""Slot time at which the next class of jobs begins [slot-seconds]."""
 SIZE_NAMES = (
     "below 1 min", "1 to 10 min", "10 min to 1 h", "1 to 10 h", "10 to 100 h", "100 h and more",
 )  # fmt: skip

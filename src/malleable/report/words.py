@@ -10,7 +10,6 @@ _LONG = 60  # characters of a name that are shown
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, without an exponent for numbers that people count."""
     if abs(value) >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
@@ -82,8 +81,6 @@ FORMATS = {"duration": duration, "share": share, "count": count, "amount": amoun
 
 
 class Column(NamedTuple):
-    """A column of the table: its key, head, format, and meaning."""
-
     key: str
     head: str
     format: str
@@ -115,7 +112,6 @@ COLUMNS = (
         "Slots without a task, in the mean until the last job has ended.",
     ),
 )  # fmt: skip
-"""Of the table of policies."""
 
 _RESPONSE, _WAIT = "response time", "wait"
 FAMILIES = {"response": _RESPONSE, "wait": _WAIT}

@@ -67,9 +67,6 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
 class SlottedEpoch(BaseEpoch):
     """Decides, step by step, which jobs' map and reduce tasks get the idle machines.
 
-    The policies are those of `malleable.simulate`, but here they know only estimates, and you tell them what
-    happens.
-
     Parameters
     ----------
     slots : int
@@ -82,8 +79,7 @@ class SlottedEpoch(BaseEpoch):
     step_seconds : float
         Length of a step [s]: about as long as a map task takes.
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
-        0: the loop asks in every step.
+        As for `malleable.Epoch`; 0: the loop asks in every step.
 
     Raises
     ------

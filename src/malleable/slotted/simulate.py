@@ -40,7 +40,6 @@ def _columns(jobs: MapReduceJobs) -> _Columns:
 
 
 def _in_order(jobs: MapReduceJobs) -> tuple[_Columns, Integers]:
-    """Columns of the jobs by arrival, ties by place in the table, and their rows there."""
     order = by_arrival(jobs.arrival)
     in_order = np.array_equal(order, np.arange(len(jobs)))
     return _columns(jobs if in_order else jobs.take(order)), order
@@ -140,13 +139,14 @@ def run(
     Warns
     -----
     RuntimeWarning
-        The load of a stream is 1 or more. The simulation stops at the last step of arrivals, or at the horizon.
+        The load of a stream is 1 or more. The simulation stops at the last step of arrivals, or at the
+        horizon.
 
     Notes
     -----
-    Memory holds a chunk of jobs, the jobs in the system, and kept records. The header of the
-    core's `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for designing
-    provably efficient MapReduce schedulers" (2013), sections III, VI and VII."""
+    Memory holds a chunk of jobs, the jobs in the system, and kept records. The header of the core's
+    `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha 2013, sections III, VI and VII.
+    """
     if not isinstance(jobs, MapReduceStream):
         jobs = table_of(jobs, MapReduceJobs)
     policy_of("slotted", policy)
@@ -206,7 +206,6 @@ def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, floa
 
 
 def _in_system(arrival: Integers, finish: Integers, steps: int) -> Floats:
-    """Number of jobs in the system in steps 1 to ``steps``: arrived, and not ended before."""
     real = finish >= arrival
     change = np.bincount(np.minimum(arrival[real], steps + 1), minlength=steps + 2).astype(float)
     change -= np.bincount(np.minimum(finish[real] + 1, steps + 1), minlength=steps + 2)

@@ -148,7 +148,6 @@ class MapReduceJobs(Table):
 
     @property
     def name(self) -> tuple[str, ...]:
-        """One name a job."""
         if self._name is None:
             self._name = tuple(f"job{row}" for row in range(len(self)))
         return self._name
@@ -179,7 +178,6 @@ class MapReduceJobs(Table):
 
 
 def join_tables(parts: Sequence[MapReduceJobs]) -> MapReduceJobs:
-    """Tables one after another as one, without names."""
     if not parts:
         return MapReduceJobs([], [])
     starts = np.cumsum([0] + [len(part.task) for part in parts])

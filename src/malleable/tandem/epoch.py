@@ -61,27 +61,25 @@ class TandemEpoch(BaseEpoch):
     """Decides which jobs map and which jobs shuffle, from the work left of every job.
 
     There are two stations: all map slots, and all shuffle slots. The phases of a job overlap, because a job
-    can shuffle what it has mapped. The decisions are those of the tandem queue in `malleable.simulate`, in
-    which a job can use a whole station; slots that a job cannot use go to the next jobs in the order.
+    can shuffle what it has mapped.
 
     Parameters
     ----------
     slots : (int, int)
         Map and shuffle slots, each from 0 to 2^50; `decide` can change them.
     policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
-        Which job goes first. ``max-srpt``: at both stations the job whose larger phase has the least work left.
-        ``split-srpt``: each station is divided between jobs with more map work and jobs with more shuffle work,
-        each part by work left. ``two-srpt``: at the map station the least map work and a sixteenth of the
-        shuffle work left, at the shuffle station as ``max-srpt``. ``fcfs``: the oldest job.
+        Which job goes first. ``max-srpt``: at both stations the job whose larger phase has the least work
+        left. ``split-srpt``: each station is divided between jobs with more map work and jobs with more
+        shuffle work, each part by work left. ``two-srpt``: at the map station the least map work and a
+        sixteenth of the shuffle work left, at the shuffle station as ``max-srpt``. ``fcfs``: the oldest job.
     conserving : bool
-        True: slots that a job cannot use go to other jobs. False: they idle, as in the paper (for ``max-srpt``,
-        ``split-srpt`` and ``fcfs``).
+        True: slots that a job cannot use go to other jobs. False: they idle, as in the paper (for
+        ``max-srpt``, ``split-srpt`` and ``fcfs``).
     underestimates : {"first", "bounce"}
         A job that has done more of a phase than was estimated has nothing left and goes first (``first``), or
         as much left as the overrun, at most the estimate, so that others may pass (``bounce``).
     period : float
-        Seconds for which the loop holds a decision, unless `decide` gives others: 0, or from 1e-12 to 1e12.
-        0: the loop asks again whenever something changes.
+        As for `malleable.Epoch`.
 
     Raises
     ------

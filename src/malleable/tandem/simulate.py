@@ -52,7 +52,6 @@ BUCKETS, BUCKET_WIDTH = 400, 0.25
 """Mean stretch is kept by size max(map, shuffle): in so many buckets, so wide [s at full speed]."""
 
 DEFAULT_EFFORT = 1000
-"""Candidates that `best` tries after its fixed plans."""
 
 _SLICE = 64  # candidates between two looks at the clock
 _MOST_TIMES = 10**7  # numbers of one column
@@ -130,7 +129,6 @@ def batch_guarantee(policy: str, map: npt.ArrayLike, shuffle: npt.ArrayLike) -> 
 
 
 def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget: Any) -> _Plan:
-    """The plan of ``best`` and ``makespan`` for a batch, from the sizes that they see."""
     if policy not in BATCH_POLICIES:
         return _Plan(policy)
     tries = check_count("effort", effort)
@@ -160,7 +158,6 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
 
 
 def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
-    """How many times ``progress`` of `run` is called for these jobs."""
     return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else PART))
 
 
@@ -221,8 +218,8 @@ def run(
     rng, records, progress
         As for `malleable.simulate`.
     estimates : float, "column" or pair of array_like, optional
-        Sizes as policies see them. None: the truth. A number: the standard deviation of independent log-normal
-        errors. ``"column"``: the table's columns of estimates. A pair: two arrays.
+        Sizes as policies see them. None: the truth. A number: the standard deviation of independent
+        log-normal errors. ``"column"``: the table's columns of estimates. A pair: two arrays.
     map_capacity, shuffle_capacity : float
         Work that each station does in a second.
     load : float, optional
@@ -235,8 +232,7 @@ def run(
     bound : bool
         Whether to compute the lower bound, too.
     underestimates : {"first", "bounce"}
-        As for `malleable.TandemEpoch`; ``bounce`` after SRPT with bounce: Scully, Grosof, Mitzenmacher,
-        "Uniform bounds for scheduling with job size estimates", ITCS 2022.
+        As for `malleable.TandemEpoch`.
     effort : int
         For ``best``: how many candidates it tries after the fixed plans.
     budget : float, optional
@@ -268,9 +264,10 @@ def run(
 
     Notes
     -----
-    Events are exact: there are no time steps. The header of the core's `sim/tandem` gives costs.
-    Memory holds a chunk of jobs, the jobs in the system, and kept records. Source: Lin, Wierman, Zhang, Tan,
-    "Joint optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5."""
+    Events are exact: there are no time steps. The header of the core's `sim/tandem` gives costs. Memory holds
+    a chunk of jobs, the jobs in the system, and kept records. Source: Lin, Wierman, Zhang, Tan 2013, sections
+    2, 4 and 5.
+    """
     if not isinstance(jobs, MapShuffleStream):
         jobs = table_of(jobs, MapShuffleJobs)
     _check_policy(policy, jobs)
@@ -339,7 +336,6 @@ def _check_policy(policy: str, jobs: _Jobs) -> None:
 
 
 def _guarantee(policy: str, jobs: _Jobs, at_speed: tuple[Floats, ...]) -> dict[str, float]:
-    """The guarantee of the policy for a batch, if any."""
     if not (_is_batch(jobs) and _POLICIES[policy].guaranteed):
         return {}
     return {"guarantee": batch_guarantee(policy, *at_speed)}
@@ -355,7 +351,6 @@ def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> b
 
 
 def _at_speed(sizes: tuple[Floats, ...], capacity: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Map and shuffle sizes in seconds at full speed."""
     return sizes[0] / capacity[0], sizes[1] / capacity[1]
 
 
@@ -396,7 +391,6 @@ def _left_over_time(
     next_time = 0
 
     def look(end: float) -> None:
-        """Before ``end``; a job that arrives at one of the times is counted."""
         nonlocal next_time
         while next_time < len(times) and times[next_time] < end:
             queue.advance(float(times[next_time]))

@@ -25,7 +25,6 @@ from malleable.validation import (
 _COLUMNS = ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate")
 
 STREAM_CHUNK = 1 << 18
-"""Jobs that a stream draws at once."""
 
 
 def _column(field: str, values: Any, count: int | None) -> Any:

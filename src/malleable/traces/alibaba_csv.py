@@ -1,16 +1,15 @@
 """Alibaba's batch DAGs (cluster-trace-v2018) as published: ``batch_task.csv``, a task a line, no header.
 
-Format: https://github.com/alibaba/clusterdata/blob/master/cluster-trace-v2018/trace_2018.md (2.2 and
-2.3); columns in the order of the file: task_name, instance_num, job_name, task_type, status, start_time,
-end_time, plan_cpu, plan_mem; times in seconds after the trace's beginning, 0 where unknown.
+Format: https://github.com/alibaba/clusterdata/blob/master/cluster-trace-v2018/trace_2018.md (2.2 and 2.3);
+columns in the order of the file: task_name, instance_num, job_name, task_type, status, start_time, end_time,
+plan_cpu, plan_mem; times in seconds after the trace's beginning, 0 where unknown.
 
 Taken: a job is a flow, a task one of its jobs, of instance_num tasks that all run from start_time to
 end_time. Numbers in task names are the DAG: ``J3_1_2`` is number 3 and waits for 1 and 2; other names
-(``task_...``, ``MergeTask``) wait for nothing. Parts of a name that are no numbers do not count
-(``R2_1_Stg3``). A flow arrives at its first task's start: there is no time of submission.
+(``task_...``, ``MergeTask``) wait for nothing. A flow arrives at its first task's start: there is no time of
+submission.
 
-Assumed: each instance takes as long as its task. Instances start one after another and end apart, so this
-is the most work that there can have been; mean times of instances would be nearer.
+Assumed: each instance takes as long as its task. This is the most work that there can have been.
 
 Left out: flows with a task that is not ``Terminated`` or of unknown times (the trace's window cuts them);
 task_type, plan_cpu, plan_mem.

@@ -64,9 +64,8 @@ def jobs(
         Keep jobs without work in this phase, except in a snapshot of a `Trace.timed`.
     **assumed
         `Trace.assumptions`: ``block_bytes``, ``task_seconds``, ``reduce_bytes``, ``reduce_seconds`` (bytes
-        become tasks); ``reduce_from``: "start", "shuffled" (default) or "sorted", where the counted
-        part of a reduce task begins. A first-wave reducer's shuffle contains its waiting for the
-        maps, so by default it does not count.
+        become tasks); ``reduce_from``: "start", "shuffled" (default) or "sorted", where the counted part of a
+        reduce task begins.
 
     Raises
     ------
@@ -255,7 +254,6 @@ def _whole(field: str, values: Floats) -> Integers:
 
 
 def _all_tasks(counts: Integers) -> Integers:
-    """Offsets of so many reduce tasks a job."""
     total = counts.sum(dtype=np.float64)
     if total > _MOST_TASKS:
         row = int(np.argmax(counts))

@@ -97,7 +97,6 @@ def not_for(option: str, format: str, known: Iterable[str]) -> ValueError:
 
 
 def given(trace: Trace, converter: str, assumed: Mapping[str, Any]) -> dict[str, Any]:
-    """All assumptions of a converter, with the values that its caller gave."""
     known = assumptions(trace, converter)
     for name, value in assumed.items():
         if name not in known:
@@ -187,6 +186,5 @@ def left(
 
 
 def sizes(phase: str, values: Mapping[str, Any]) -> tuple[float, float]:
-    """Bytes and seconds of a task of a phase, where they are assumed."""
     unit, seconds = _SIZES[phase]
     return values.get(unit, 1.0), values.get(seconds, 1.0)

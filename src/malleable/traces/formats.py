@@ -57,7 +57,6 @@ class Head:
         self.is_object = self.text.lstrip().startswith("{")
 
     def has(self, *names: str) -> bool:
-        """Whether one of these columns is among ``cells``."""
         return not set(names).isdisjoint(self.cells)
 
 
@@ -160,7 +159,6 @@ def register(name: str, looks: Callable[[Head], bool], read: Callable[[File], Tr
 
 
 def register_frames(read: Callable[[Any], Trace]) -> None:
-    """Make known how to read a data frame."""
     _FRAMES.append(read)
 
 
@@ -235,7 +233,6 @@ def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
 
 
 def _columns(told: str | Mapping[str, str] | None) -> Mapping[str, str]:
-    """``submit=...,start=...`` by the names here, or names alone in the order of the file."""
     if not isinstance(told, str):
         return told or {}
     pairs = [part.partition("=") for part in told.split(",") if part.strip()]
@@ -250,16 +247,16 @@ def read(
     columns: str | Mapping[str, str] | None = None,
     slots_from: str | None = None,
 ) -> Trace:
-    """Read a trace or a table of jobs of any known format.
+    r"""Read a trace or a table of jobs of any known format.
 
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip or zstd; the content tells the format. For a rolling log of Spark give its folder; a
-        folder of logs of one format is one trace (`malleable.traces.merging`).
+        Plain, gzip or zstd; the content tells the format. A folder of logs of one format, or of a rolling
+        log, is one trace.
     skip_bad : bool
-        False: malformed records, and everything behind a damaged place of the file, are one error that
-        counts them and shows the first. True: they are left out, with a warning that counts them.
+        False: malformed records, and everything behind a damaged place of the file, are one error that counts
+        them and shows the first. True: they are left out, with a warning that counts them.
     max_size : int or None
         Bytes that the file may have, unpacked; None: any number.
     columns : str or mapping, optional
@@ -271,14 +268,14 @@ def read(
     Returns
     -------
     Trace
-        Its converters `Trace.jobs`, `Trace.flows`, `Trace.map_shuffle`, `Trace.map_reduce` and
-        `Trace.tasks` give the tables of all models.
+        Its converters `Trace.jobs`, `Trace.flows`, `Trace.map_shuffle`, `Trace.map_reduce` and `Trace.tasks`
+        give the tables of all models.
 
     Raises
     ------
     ValueError
-        One line that names the file, and the line or record and field: an unknown format, malformed
-        records, more than ``max_size``.
+        One line that names the file, and the line or record and field: an unknown format, malformed records,
+        more than ``max_size``.
     ImportError
         Parquet, zstd or a data frame, and pyarrow is not installed.
     OSError
@@ -296,7 +293,7 @@ def read(
     --------
     >>> import io
     >>> import malleable as mb
-    >>> trace = mb.read(io.StringIO("nightly\\t0\\t0\\t1e9\\t4e9\\t0\\nhourly\\t60\\t60\\t2e8\\t0\\t0\\n"))
+    >>> trace = mb.read(io.StringIO("nightly\t0\t0\t1e9\t4e9\t0\nhourly\t60\t60\t2e8\t0\t0\n"))
     >>> trace
     Trace(SWIM trace, 2 jobs)
     >>> trace.jobs(phase="map", block_bytes=1e8).work

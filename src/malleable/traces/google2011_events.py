@@ -3,15 +3,15 @@
 Format: Reiss, Wilkes, Hellerstein, "Google cluster-usage traces: format + schema" (2011, revised 2014),
 https://github.com/google/cluster-data/blob/master/ClusterData2011_2.md. 13 columns: time [microseconds],
 missing info, job ID, task index, machine ID, event type, user, scheduling class, priority, requests of CPU,
-memory and disk, different-machines constraint. A time of 0 is before the trace's window, 2^63 - 1 after it.
+memory and disk, different-machines constraint.
 
 Taken: a job's tasks are those with an event; a run that succeeded goes from SCHEDULE (1) to FINISH (4). The
 job arrives at its first event and ends with its last one, if every task has ended by then (FAIL, FINISH,
-KILL, LOST). User. A task that never finished counts with its job's mean; jobs without a finished run of
-known time have no known times.
+KILL, LOST). User. A task that never finished counts with its job's mean; jobs without a finished run of known
+time have no known times.
 
 Assumed: the file is all there is. It is one of 500 parts, each a stretch of time at whose ends jobs are cut;
-parts one after another in one file are read as one. The order of rows matters for equal times only.
+parts one after another in one file are read as one.
 
 Left out: machines, classes, priorities, requests, constraints, runs that were evicted, failed or were killed.
 """

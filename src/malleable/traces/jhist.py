@@ -24,7 +24,6 @@ _ENDED = {
 
 
 def _job(file: File) -> dict[str, Any]:
-    """Events as the job of a Rumen trace."""
     job: dict[str, Any] = {"mapTasks": [], "reduceTasks": []}
     begun: dict[str, Any] = {}
     tasks: dict[str, dict[str, Any]] = {}
@@ -49,7 +48,6 @@ def _job(file: File) -> dict[str, Any]:
 
 
 def _taken(told: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """What an event says, by Rumen's names."""
     return {here: told[there] for there, here in names.items() if told.get(there)}
 
 

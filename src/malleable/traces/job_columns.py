@@ -49,12 +49,10 @@ def trace_of_cells(
 
 
 def clock(seconds: Any) -> str:
-    """Seconds as sacct shows a time limit."""
     whole = parse_number(f"{seconds}")
     return f"{int(whole // 60)}:{whole % 60:06.3f}"
 
 
 def of_ms(value: Any) -> str:
-    """Milliseconds since 1970 as seconds; 0 or less: not known."""
     number = parse_number(f"{value}")
     return f"{number / 1000.0!r}" if number > 0.0 else "Unknown"

@@ -272,7 +272,7 @@ def table_of(given: Any, *kinds: type, field: str = "jobs") -> Any:
 
 
 def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
-    """Read a job table.
+    r"""Read a job table.
 
     Parameters
     ----------
@@ -290,10 +290,8 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Raises
     ------
     ValueError
-        One line that names the file and what is wrong: an unknown column (with the most similar known
-        name), a column that occurs twice, no ``work``, a row of another length than the header, a cell that
-        is not a number, slots that are not whole, a value that `Jobs` rejects, bytes that are not text.
-        Rows are counted from 0 and without the header and blank lines.
+        One line that names the file and what is wrong. Rows are counted from 0 and without the header and
+        blank lines.
     ImportError
         Parquet or a data frame, and pyarrow is not installed.
     OSError
@@ -305,20 +303,20 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
 
     Notes
     -----
-    Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
-    ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup``
-    (p, or rates ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``),
-    ``preferred`` [none] and ``user``, in any order. A blank cell means the default in
-    brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless
-    they have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in
-    CSV has an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see
-    `write_jobs`). Time and memory are linear in the size of the table.
+    Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0], ``max_slots``
+    [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup`` (p, or rates
+    ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred`` [none] and ``user``, in
+    any order. A blank cell means the default in brackets. Times are numbers or ISO dates such as
+    ``2024-05-01T09:30`` (seconds since 1970; UTC unless they have a zone). Commas separate cells of CSV, or
+    semicolons if the header has no comma. If a name in CSV has an apostrophe before one of ``= + - @``, the
+    apostrophe is not part of the name (see `write_jobs`). Time and memory are linear in the size of the
+    table.
 
     Examples
     --------
     >>> import io
     >>> import malleable as mb
-    >>> jobs = mb.read_jobs(io.StringIO("name,work,max_slots\\nnightly,4000,100\\nadhoc,300,20\\n"))
+    >>> jobs = mb.read_jobs(io.StringIO("name,work,max_slots\nnightly,4000,100\nadhoc,300,20\n"))
     >>> jobs.max_slots
     array([100,  20])
     """

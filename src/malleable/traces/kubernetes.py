@@ -29,7 +29,6 @@ _MOST_WAVES = 100_000
 
 
 def _cpus(template: Any) -> int:
-    """Slots of a pod."""
     spec = template.get("spec", {}) if isinstance(template, Mapping) else {}
     total = 0.0
     for container in spec.get("containers", []):
@@ -41,7 +40,6 @@ def _cpus(template: Any) -> int:
 
 
 def _volcano(job: Mapping[str, Any], cells: dict[str, str]) -> list[dict[str, str]]:
-    """All pods at once, for as long as it ran."""
     slots = sum(
         _cpus(task.get("template", {})) * int(task.get("replicas", 1))
         for task in job["spec"]["tasks"]
@@ -77,7 +75,6 @@ def _parse(job: Any) -> list[dict[str, str]]:
 def _waves(
     spec: Mapping[str, Any], status: Mapping[str, Any], cells: dict[str, str]
 ) -> list[dict[str, str]]:
-    """Its pods, so many at once, one wave after the other."""
     at_once = int(spec.get("parallelism", 1))
     pods = int(spec.get("completions", at_once))
     ended = [one for one in status.get("conditions", []) if one.get("type") == "Failed"]

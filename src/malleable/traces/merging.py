@@ -181,7 +181,6 @@ def _flows(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def _order(trace: Trace) -> Integers:
-    """Rows by arrival; of jobs that occur twice the last."""
     order = np.argsort(trace.arrival, kind="stable")
     if trace.flow is not None:  # flows have one arrival, and stay together
         return np.lexsort((trace.flow, trace.arrival))

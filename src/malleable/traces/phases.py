@@ -81,7 +81,6 @@ class Phase:
 
     @classmethod
     def of_blocks(cls, tasks: Integers, start: Floats, end: Floats) -> Phase:
-        """A phase all of whose tasks start and end together: columns of shape (J,)."""
         some = tasks > 0
         first, width = np.zeros(int(some.sum()), dtype=np.int64), tasks[some].astype(np.float64)
         runs = {"task": first, "width": width, "start": start[some], "end": end[some]}
@@ -122,7 +121,6 @@ class Phase:
         return np.bincount(self._job, rows, len(self.offset) - 1).astype(np.float64)
 
     def _lengths(self, begin: Floats) -> Floats:
-        """How long each run took; where that is unknown the job's mean, and 0 without one."""
         length = self.end - begin
         known = ~np.isnan(length)
         total, count = self._sums(np.where(known, length, 0.0)), self._sums(known)

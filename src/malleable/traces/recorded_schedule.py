@@ -92,7 +92,6 @@ def _width(phase: Phase, runs: Any) -> Floats:
 def in_use(
     moments: list[Floats], changes: list[Floats], per_second: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Moments [s] at which the number of slots in use changes, and the slots from then on."""
     time, change = np.concatenate([*moments, np.empty(0)]), np.concatenate([*changes, np.empty(0)])
     at, place = np.unique(time, return_inverse=True)
     return at / per_second, np.cumsum(np.bincount(place, change, len(at)))

@@ -120,7 +120,6 @@ class _Job(NamedTuple):
 
 
 def job_of(record: Any) -> _Job:
-    """A job of a record."""
     if not isinstance(record, dict) or "jobID" not in record:
         raise ValueError(
             "an object without jobID, not a job of a Rumen trace, nor JSON of sacct, YARN, Kubernetes, Spark, "
@@ -203,7 +202,6 @@ def _read(file: File) -> Trace:
 
 
 def trace_of(file: File, jobs: list[_Job]) -> Trace:
-    """The jobs of a file."""
     file.settle(len(jobs))
     named = sorted(zip(_names(jobs), jobs, strict=True), key=lambda pair: pair[1].submit)
     jobs = [job for _, job in named]

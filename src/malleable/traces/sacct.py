@@ -7,15 +7,13 @@ Format: https://slurm.schedmd.com/sacct.html. Cells with ``|`` (or a comma) betw
 Needed: JobID, Submit, Start, and End or Elapsed. Used where they are there: State, AllocCPUS (or NCPUS),
 ReqCPUS, User, JobName (program), ElapsedRaw, Timelimit (or TimelimitRaw), Cluster, Partition, Account,
 AllocTRES (or ReqTRES: memory and GPUs; with ``slots_from`` another of its resources counts as slots). Other
-columns may stand among them. JobName may contain what stands between cells. A file without a header is read
-with ``columns``, the names in their order.
+columns may stand among them. A file without a header is read with ``columns``, the names in their order.
 
 Taken: an element of an array (``123_4``), a component (``123+1``) or a job alone is a run from its start, for
-the time that it ran, on each of its CPUs: so many tasks that start and end together, however the run ended.
-Elements of an array, and components, are tasks of one job, which arrives when the first of them was submitted.
-Jobs are rigid: their tasks start together or not at all. Of an array this holds for the CPUs of each element;
-its elements may start one by one. Clusters number their jobs apart: if there are several, names have them.
-Times are ISO dates of the cluster's clock (or seconds since 1970), taken as if every day had 24 hours.
+the time that it ran, on each of its CPUs, however the run ended. Elements of an array, and components, are
+tasks of one job, which arrives when the first of them was submitted. Jobs are rigid: their tasks start
+together or not at all. Elements of an array may start one by one. Times are ISO dates of the cluster's clock
+(or seconds since 1970), taken as if every day had 24 hours.
 
 Assumed: runs that have not ended take the job's mean time, and so do elements that wait (``123_[5-9%2]`` are
 five of them), on ReqCPUS CPUs each. A line stands for the lines of the same job ID before it (``sacct -D``).
@@ -23,7 +21,6 @@ No number of CPUs means one.
 
 Left out: steps (``123.batch``, ``123.extern``, ``123.0``); what was cancelled before it started; elements
 behind the ``...`` of a list that sacct cuts off. Jobs none of whose runs has ended have no known times.
-Priority, nodes, dependencies.
 """
 
 from __future__ import annotations
@@ -248,7 +245,6 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
 
 
 def _lines(file: File) -> Iterator[_Element]:
-    """The records of a table."""
     with closing(file.lines()) as lines:
         first = next(lines)
         head = first[1].lstrip("\ufeff").strip()
@@ -273,7 +269,6 @@ def _finish(job: list[_Element]) -> float:
 
 
 def _lacking(job: list[_Element]) -> str:
-    """Why no part of a job has known times; "" where one has them."""
     if any(one.tasks and one.end >= one.start for one in job):
         return ""
     reasons = [one.lacking for one in job]
@@ -309,7 +304,6 @@ def _groups(listed: list[list[_Element]]) -> dict[str, list[str]]:
 
 
 def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
-    """The jobs of a file."""
     listed = _submitted(file, elements)
     several = len({job[0].job[0] for job in listed}) > 1
     lacking = list(map(_lacking, listed))

@@ -1,22 +1,20 @@
 """Event logs of Apache Spark applications: JSON lines, stages as DAGs with the times of their tasks.
 
 Format: https://spark.apache.org/docs/latest/monitoring.html (``spark.eventLog.enabled``); the fields are
-those of ``org.apache.spark.util.JsonProtocol``. Plain, gzip or zstd; of a rolling log the folder, or its
-parts one after another in one file. Times in Unix milliseconds.
+those of ``org.apache.spark.util.JsonProtocol``. Times in Unix milliseconds.
 
 Taken: a Spark job is a flow, which arrives at the submission of ``SparkListenerJobStart``; its stages
 (``Stage Infos``: ``Stage ID``, ``Parent IDs``, ``Number of Tasks``) are its jobs. A ``SparkListenerTaskEnd``
-of reason ``Success`` is a run of a task from ``Launch Time`` to ``Finish Time``; those of later attempts of
-a stage are runs, too: the work was done. The application's user and name (program).
+of reason ``Success`` is a run of a task. The application's user and name (program).
 
 Assumed: a task takes one slot, whatever ``spark.task.cpus`` says. A stage that several jobs list belongs to
 the first of them. A stage without a task's end, in a job that ended, was skipped, as Spark does where its
-output was there; nothing waits for it. Tasks of a completed stage whose ends the log lacks take the
-stage's mean time. The tasks of a later attempt are those which had not succeeded, if there are as many.
+output was there; nothing waits for it. Tasks of a completed stage whose ends the log lacks take the stage's
+mean time.
 
 Left out: jobs that failed, or that the log does not follow to their end (every stage completed, or the job
-succeeded); jobs that ran no stage; a last line that is cut in two, as a running application leaves it;
-other events; waiting between jobs (adaptive execution submits stages as jobs of their own).
+succeeded); jobs that ran no stage; a last line that is cut in two, as a running application leaves it; other
+events.
 """
 
 from __future__ import annotations

@@ -4,16 +4,15 @@ Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Comments begi
 is a job of 18 numbers with spaces between them, -1 where unknown; times in seconds of the log's own clock.
 
 Taken: job number (name), submit time (arrival), wait time and run time, allocated processors (the requested
-ones where unknown), requested time and memory, user and executable (program), group, queue and partition. Jobs
-are rigid: a job on p processors becomes p tasks that start and end together, however its run ended: it held its
-processors. Jobs of unknown time or without processors (cancelled while they waited) have no known times. The
-header says how many processors there are (MaxProcs, or MaxNodes).
+ones where unknown), requested time and memory, user and executable (program), group, queue and partition.
+Jobs are rigid: a job on p processors becomes p tasks that start and end together, however its run ended. Jobs
+of unknown time or without processors (cancelled while they waited) have no known times. The header says how
+many processors there are (MaxProcs, or MaxNodes).
 
-Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted. Where none is
-known, the log does not say when work was done.
+Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted.
 
-Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time and used
-memory, and what a job waited for (preceding job, think time).
+Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time and used memory,
+and what a job waited for (preceding job, think time).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """SWIM traces: jobs of Facebook's Hadoop clusters, known by their bytes only.
 
-Source: Chen et al., "The case for evaluating MapReduce performance using workload suites"
-(MASCOTS 2011). Tab-separated lines without a header: name, submit time [s], gap to the previous
-submit [s], map input [bytes], shuffle [bytes], reduce output [bytes]; some samples append paths of
-their input and output, one or several, which are ignored. There are no task counts and no run times, so
-the rates that turn bytes into tasks and slot-seconds are assumptions. The gap and the reduce output
-are checked to be numbers and not used further.
+Source: Chen et al., "The case for evaluating MapReduce performance using workload suites" (MASCOTS 2011).
+Tab-separated lines without a header: name, submit time [s], gap to the previous submit [s], map input
+[bytes], shuffle [bytes], reduce output [bytes]; some samples append paths of their input and output, one or
+several, which are ignored. There are no task counts and no run times, so the rates that turn bytes into tasks
+and slot-seconds are assumptions.
 """
 
 from __future__ import annotations

@@ -63,15 +63,12 @@ class Stage(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A flow, its stages in any order."""
-
     name: str
     arrival: float  # on the trace's clock
     stages: Sequence[Stage]
 
 
 def checked_parents(stages: Sequence[Stage]) -> None:
-    """ValueError if some stages wait for each other in a circle."""
     try:
         TopologicalSorter({k: stage.parents for k, stage in enumerate(stages)}).prepare()
     except CycleError as error:

@@ -1,7 +1,6 @@
-"""How to show moments: one rule for tables, explanations, pictures and pages. Up to 100,000 s, about a day, a
-moment is shown with four digits or to the second. Beyond (Unix times, say) moments are shown as seconds after
-``now``: ``+12.5``; ``now`` is stated once, as a date if it looks like a Unix time. JSON and CSV keep absolute
-times in full."""
+"""How to show moments: up to 100,000 s, about a day, with four digits or to the second. Beyond (Unix times,
+say) as seconds after ``now``: ``+12.5``; ``now`` is stated once, as a date if it looks like a Unix time.
+JSON and CSV keep absolute times in full."""
 
 from __future__ import annotations
 
@@ -34,8 +33,6 @@ def moment_text(moment: float) -> str:
 
 @dataclass(frozen=True)
 class Clock:
-    """Shows moments as seconds after ``origin``; 0: unchanged."""
-
     origin: float = 0.0
 
     @classmethod

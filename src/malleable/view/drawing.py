@@ -34,7 +34,6 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of that size [inches] outside pyplot; notebooks still show it."""
     check_drawing()
     from matplotlib.figure import Figure
 

@@ -1,8 +1,10 @@
 """How fast this machine decides: the latency of an epoch by policy, objective and number of jobs.
- Three instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1): (a) twice
-as many slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as jobs, no minima,
-maxima all slots; (c) as (b), with maxima uniform on 1 to 64, and a period of 5 s. Between two decisions 1 %
-of the jobs leave, arrive or change (a third each), so the number of jobs stays."""
+
+Instances with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1): (a) twice as many
+slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as jobs, no minima, maxima all
+slots; (c) as (b), with maxima uniform on 1 to 64, and a period of 5 s. Between two decisions 1 % of the jobs
+leave, arrive or change.
+"""
 
 from __future__ import annotations
 
@@ -44,25 +46,20 @@ _HELD = {"c": 5.0}  # seconds
 
 
 def instance_a(jobs: int) -> tuple[Jobs, int]:
-    """Jobs and slots of instance "a": 2 slots a job, minima 1, maxima U{1..64}."""
     return lognormal_jobs(jobs, 2 * jobs, min_slots=1, max_slots=(1, 64), rng=_SEED), 2 * jobs
 
 
 def instance_b(jobs: int) -> tuple[Jobs, int]:
-    """Jobs and slots of instance "b": a tenth of a slot a job, no minima, maxima all slots."""
     slots = max(1, jobs // 10)
     return lognormal_jobs(jobs, slots, min_slots=0, max_slots=None, rng=_SEED), slots
 
 
 def instance_c(jobs: int) -> tuple[Jobs, int]:
-    """Jobs and slots of instance "c": a tenth of a slot a job, no minima, maxima U{1..64}."""
     slots = max(1, jobs // 10)
     return lognormal_jobs(jobs, slots, min_slots=0, max_slots=(1, 64), rng=_SEED), slots
 
 
 class Case(NamedTuple):
-    """A case to time: an instance with so many jobs under a policy and an objective."""
-
     instance: str
     jobs: int
     policy: str = "flex"
@@ -89,10 +86,10 @@ def measure(
     """Time ``epochs`` decisions of each case while jobs come, go and change.
 
     Returns a dict for each case, with its fields and wall-clock seconds: ``decide_*`` is `Epoch.decide`
-    alone, ``change_median`` the calls of remove, add and update before it, ``plan_seconds`` a FLEX plan with
-    value, bound and pieces (fixed orders only); and False after Ctrl-C, with the finished cases. ``progress``
-    is called after each case. ValueError for an unknown instance, policy or objective, or fewer than 1 job or
-    epoch."""
+    alone, ``change_median`` the changes before it, ``plan_seconds`` a FLEX plan with value, bound and pieces
+    (fixed orders only); and False after Ctrl-C, with the finished cases. ``progress`` is called after each
+    case. ValueError for an unknown instance, policy or objective, or fewer than 1 job or epoch.
+    """
     check_whole("epochs", epochs, 1)
     DecisionStream("a", _FEW).change()  # what is made once belongs to no case
     found: list[dict[str, Any]] = []
@@ -124,9 +121,8 @@ def _measured(case: Case, epochs: int) -> dict[str, Any]:
 
 
 class DecisionStream:
-    """An epoch on instance "a" or "b" whose jobs come, go and change. `change` replaces and updates `SHARE` of
-    the jobs and moves the clock by a second, or by the period. ``change_seconds`` is the wall-clock time of the
-    last change, without the time of drawing it."""
+    """An epoch on instance "a" or "b" whose jobs come, go and change. ``change_seconds`` is the wall-clock time
+    of the last change, without the time of drawing it."""
 
     def __init__(
         self, instance: str, jobs: int, objective: str = "sum:response", policy: str = "flex"
@@ -177,7 +173,6 @@ class DecisionStream:
 
 
 def latency_dict(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The results and their circumstances in JSON types; all times in seconds."""
     made_with = {
         "malleable": _core.__version__,
         "python": platform.python_version(),
@@ -189,7 +184,6 @@ def latency_dict(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def latency_tables(found: Sequence[dict[str, Any]]) -> list[Table | str]:
-    """The results for people: one table an instance, one row a case."""
     made: list[Table | str] = []
     for instance, words in INSTANCES.items():
         own = [each for each in found if each["instance"] == instance]

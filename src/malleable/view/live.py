@@ -160,7 +160,6 @@ def _plain_job(job: JobStatus) -> dict[str, Any]:
 def plan_table(
     jobs: Sequence[Job], expected: Sequence[ExpectedEnd], end: ExpectedEnd, slots: int
 ) -> Table:
-    """The jobs that would run, and their expected ends."""
     unknown = sum(math.isnan(own.at) for own in expected)
     without = f"; what tasks take is not known of {counted(unknown, 'job')}" if unknown else ""
     title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {_expected(end)}{without}"
@@ -218,7 +217,6 @@ def _left_between(early: float, late: float) -> str:
 
 
 def bar(share: float, width: int, plain: bool) -> str:
-    """A share of a width; ``plain``: of characters that every terminal has."""
     full = int(share * width)
     return ("#" * full).ljust(width, ".") if plain else "\u2588" * full + "\u2591" * (width - full)
 

@@ -38,7 +38,6 @@ Parts = Iterable["str | Table"]
 
 
 def html(shown: object) -> str:
-    """The object as HTML: texts are escaped, and long tables cut."""
     parts = [
         part._repr_html_() if isinstance(part, Table) else f"<p>{escape(part)}</p>\n"
         for part in _parts(shown)
@@ -79,7 +78,6 @@ _SHOWN: dict[type, str] = {
     SlottedDecision: "ids slots maps reduces changed",
 }
 _USUAL = {"weight": 1.0, "deadline": np.inf, "reduce_slots": 0}
-"""Columns that are left out if every row has this."""
 
 
 def _cell(values: Sequence[Any], clock: Clock | None, row: int) -> str:
@@ -96,7 +94,6 @@ def _cell(values: Sequence[Any], clock: Clock | None, row: int) -> str:
 
 
 def _values(shown: Any, name: str) -> Any:
-    """The attribute, with names instead of numbers; None: nothing to show."""
     values = getattr(shown, name)
     if callable(values):
         values = values()

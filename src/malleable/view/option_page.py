@@ -46,7 +46,6 @@ from a trace. If the trace does not say something that the jobs need, the conver
 
 
 def option_page() -> str:
-    """The page as Markdown. O(options)."""
     rows = list(_core.OPTIONS)
     parts = [_INTRO]
     for of, title in _PARTS:

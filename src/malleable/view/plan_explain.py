@@ -190,7 +190,6 @@ def _cost(plan: Plan | FlowPlan, row: int, completion: float) -> str:
 
 
 def _lateness(completion: float, deadline: float) -> str:
-    """The completion beside the deadline, if there is one."""
     if math.isinf(deadline):
         return ""
     late = completion - deadline

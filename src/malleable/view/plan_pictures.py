@@ -1,9 +1,7 @@
-"""Plans as pictures: the packing of jobs, and flows as a Gantt picture.
- A packing has time on x, slots on y, and a coloured block for each job. Jobs that end last are at the bottom,
-so that slots become free at the top of the stack, and blocks keep their place as long as possible. Many jobs
-are drawn in groups that end one after another, with the mean of their slots in many small steps of time.
- Flows have a row for each job, and precedence as arrows. A bar is as high as the job's share of its own
-maximum at every moment; flows are separated and coloured by their place in the order."""
+"""Plans as pictures. A packing has time on x, slots on y, and a coloured block for each job; jobs that end last
+are at the bottom, so that blocks keep their place as long as possible. Many jobs are drawn in groups, with
+the mean of their slots in small steps of time. Flows have a row for each job, and precedence as arrows; a bar
+is as high as the job's share of its own maximum."""
 
 from __future__ import annotations
 
@@ -88,7 +86,6 @@ def draw_packings(plans: Sequence[Plan]) -> Any:
 
 
 def title_of(plan: Plan | FlowPlan) -> str:
-    """The plan and how good it is, in one line."""
     what = counted(len(plan.order), "flow" if isinstance(plan, FlowPlan) else "job")
     return (
         f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, lower bound "

@@ -80,11 +80,9 @@ def pieces_csv(plan: Plan | FlowPlan) -> str:
 def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
     """A pandas data frame with one row per job, in the order of the table. O(J).
 
-    Of jobs: name, slots, start, completion, penalty, place (in the order, from 0), arrival, work, min_slots,
-    max_slots (missing: all), weight, deadline (missing: none), and user if known. Of flows: flow, name
-    (``flow/job``), slots, start, completion, work, max_slots and after (names of those that it waits for);
-    with ``rows="flows"`` one row per flow: name, slots (of its jobs together), completion, penalty, place,
-    arrival, work, weight, deadline."""
+    Columns are those of the table, then slots, start, completion, penalty and place (in the order, from 0).
+    Of flows a row for each job, named ``flow/job``, or with ``rows="flows"`` for each flow.
+    """
     if rows not in ("jobs", "flows"):
         raise ValueError(f"rows = {rows!r}: expected jobs or flows")
     pd = library("pandas", "to_frame", "pandas")
@@ -134,7 +132,6 @@ def plan_clock(plan: Plan | FlowPlan) -> Clock:
 
 
 def plan_headline(plan: Plan | FlowPlan) -> list[str]:
-    """The plan, how good it is, and the origin of its times."""
     what = counted(len(_job_names(plan)), "job")
     if isinstance(plan, FlowPlan):
         what = f"{counted(len(plan.flows), 'flow')} of {what}"
@@ -154,7 +151,6 @@ def plan_headline(plan: Plan | FlowPlan) -> list[str]:
 
 
 def plan_columns(plan: Plan | FlowPlan) -> list[Column]:
-    """The columns of a plan's table, row by row in the order."""
     noun, names = _ordered(plan)
     clock, order = plan_clock(plan), plan.order.tolist()
     ends, slots = plan.completion, plan.slots
@@ -207,6 +203,5 @@ def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
 
 
 def _differs(values: Floats | Integers, by: float = 0.0) -> npt.NDArray[np.bool_]:
-    """Where an entry differs (relatively) from the entry before; the first always counts."""
     far = np.abs(np.diff(values)) > by * np.abs(values[1:])
     return np.append(True, far)[: len(values)]

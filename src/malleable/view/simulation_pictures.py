@@ -59,7 +59,6 @@ def draw_periods(found: Replications) -> Any:
 
 
 def _scale_periods(axes: Any, periods: list[float]) -> None:
-    """A logarithmic axis of periods, which may begin with 0, and plain numbers at both axes."""
     _plain_numbers(axes.yaxis)
     axes.set_xlabel("period [s]")
     if periods[0] == 0.0:

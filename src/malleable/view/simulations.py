@@ -126,7 +126,6 @@ def interval_cell(value: Value, share: bool = False) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """This many significant digits, without an exponent for large numbers."""
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
@@ -146,7 +145,6 @@ def _cell(summary: Summary1, metric: str) -> str:
 
 
 def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
-    """One line a policy, without metrics that all of them lack."""
     there = [
         name
         for name in metrics
@@ -280,7 +278,6 @@ def _longest(summary: Summary, policy: str, best: str) -> str:
 
 
 def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
-    """The policy with the least mean stretch of jobs of that size; the first of equal ones."""
     stretch = {
         name: own[decade]
         for name, (count, own) in slowdown.items()
@@ -336,7 +333,6 @@ def _grid_row(
     columns: Sequence[str],
     rivals: Sequence[str],
 ) -> list[str]:
-    """The cells of a metric at a point; after mean responses also FLEX over FAIR."""
     cells = [
         *map(_axis_text, point.values()),
         *(_cell(own.summary[name], metric) for name in columns),
@@ -383,7 +379,6 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
 
 
 def replications_dict(found: Replications) -> dict[str, Any]:
-    """Means and half widths in JSON types; of a grid a list of points."""
     shown = {"model": found.done[0].model, "complete": found.complete}
     if found.points == [{}]:
         return {**shown, **_point_dict(found)}

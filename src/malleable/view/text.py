@@ -36,7 +36,6 @@ def number(value: float) -> str:
 
 
 def finite(value: float) -> float | None:
-    """The number in JSON: None for infinity and NaN."""
     return value if math.isfinite(value) else None
 
 
@@ -67,7 +66,6 @@ def json_text(content: Any) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A fraction as a percentage; a dash for none."""
     if fraction is None or not math.isfinite(fraction):
         return "-"
     return f"{100 * fraction:.2f} %" if abs(fraction) < 10 else f"{100 * fraction:,.0f} %"

@@ -63,7 +63,6 @@ class Cluster:
         return [(b"", rest) for _, rest in calls], self._shared[1]
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """A call that runs may go on; its result is dropped."""
         for bundle in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
             for key in self._close(bundle):
                 self._said.put(Event("returned", key))
@@ -95,7 +94,6 @@ class Cluster:
         return []
 
     def _missing(self) -> str:
-        """Why no worker can run calls now; empty: some can."""
         return ""
 
     def _heard(self, said: Any) -> list[Event]:
@@ -130,7 +128,6 @@ class Cluster:
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
-        """Results stay where they are as long as their futures exist."""
         with suppress(Exception):  # it is gone
             self.cancel(list(self._bundle_of))
         self._bundles.clear()

@@ -1,8 +1,9 @@
 """Python calls as tasks of a running Dask cluster: ``distributed.Client``.
- A Dask task is a bundle of short calls, or one call. It sends the outcomes to the client before its own end
-arrives; large results stay on workers. The slots are the threads of all workers, as these come and go. Each
-job has as many bundles on the cluster as it has slots, and a few more if calls are so short that workers
-would wait. A call costs some 40 us here, a bundle some 0.5 ms here and in Dask's scheduler."""
+
+A Dask task is a bundle of short calls, or one call. Large results stay on workers. Each job has as many
+bundles on the cluster as it has slots, and a few more if calls are so short that workers would wait. A call
+costs some 40 us here, a bundle some 0.5 ms here and in Dask's scheduler.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class Dask(Cluster):
         Priority of all calls of the pool against tasks of others. A higher priority goes first; equal
         priorities go in the order of submission.
     **submit
-        More arguments of ``Client.map``, such as ``workers`` and ``resources``. With these also give ``slots``:
-        how many calls the chosen workers can run at once.
+        More arguments of ``Client.map``, such as ``workers`` and ``resources``. With these also give
+        ``slots``: how many calls the chosen workers can run at once.
 
     Raises
     ------
@@ -60,10 +61,10 @@ class Dask(Cluster):
 
     Notes
     -----
-    If a worker dies, other workers repeat its calls, as often as Dask allows; then a call fails
-    with ``KilledWorker``. If the client reconnects to the scheduler, unfinished calls are submitted again; if
-    it gives up, all calls fail. If a call in a bundle takes longer than expected, another worker makes the
-    calls behind it. A running call cannot be ended."""
+    If a worker dies, other workers repeat its calls, as often as Dask allows; then a call fails with
+    ``KilledWorker``. If the client reconnects to the scheduler, unfinished calls are submitted again; if it
+    gives up, all calls fail. A running call cannot be ended.
+    """
 
     abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=100, calls="by value")
 

@@ -1,9 +1,10 @@
 """Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
- HyperQueue starts small processes (`pilot`), which connect to the engine. A pilot gets what has waited
-longest, a command or a bundle of short calls, reports the outcome, and gets the next, so that ends, cancels
-and deaths are known at once. After a while it leaves its slot to HyperQueue's choice. There are as many
-pilots as slots, and a few that wait. A pilot costs some 12 ms of a processor, for calls some 60; a command or
-bundle 1 ms."""
+
+HyperQueue starts small processes (`pilot`), which connect to the engine, so that ends, cancels and deaths are
+known at once. A pilot gets a command or a bundle of short calls, reports the outcome, and gets the next;
+after a while it leaves its slot to HyperQueue's choice. A pilot costs some 12 ms of a processor, for calls
+some 60; a command or bundle 1 ms.
+"""
 
 from __future__ import annotations
 
@@ -89,8 +90,7 @@ class HyperQueue(Cluster):
         Tasks at once. If the engine starts a server, the server has a worker with so many cores.
     server : path, optional
         Folder of a running server (``hq server start --server-dir``). By default the engine starts and ends a
-        server on this machine. It listens on all interfaces without a password, because HyperQueue's package
-        has no other way; a RuntimeWarning says this.
+        server on this machine. It listens on all interfaces without a password; a RuntimeWarning says this.
     priority : int
         Priority of all tasks of the engine against tasks of others. A higher priority goes first.
     host : str, optional
@@ -109,9 +109,9 @@ class HyperQueue(Cluster):
 
     Notes
     -----
-    A task takes one core. The output of a command or call goes to the files of its task; if there are none, it
-    is dropped. If a process dies, its call fails; a command counts as lost. If the server dies, the engine can
-    run nothing any more.
+    A task takes one core. The output of a command or call goes to the files of its task; if there are none,
+    it is dropped. If a process dies, its call fails; a command counts as lost. If the server dies, the engine
+    can run nothing any more.
     """
 
     abilities = Abilities(
@@ -233,7 +233,6 @@ class HyperQueue(Cluster):
             return list(bundle.tasks.values())
 
     def _hand_over(self, mine: _Pilot, tasks: Sequence[Task]) -> int:
-        """Send a pilot its tasks; returns the number of the message."""
         try:
             work: tuple[Any, ...]
             if mine.calls:
@@ -305,7 +304,6 @@ class HyperQueue(Cluster):
                     self._said.put(Event("returned", task.key))
 
     def kill(self, keys: Sequence[str]) -> None:
-        """The process of a call ends with it."""
         for key in keys:
             number = self._bundle_of.get(key, 0)
             process = self._given[number].pilot if number else None
@@ -394,7 +392,6 @@ class HyperQueue(Cluster):
         return found
 
     def _ask_server(self) -> dict[int, Any]:
-        """Failed pilots, of jobs of which some pilots have not come."""
         try:
             absent = {each.job for each in self._pilots.values() if not each.connection}
             failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
@@ -404,7 +401,6 @@ class HyperQueue(Cluster):
         return failed
 
     def close(self, grace: float = 5.0) -> int:
-        """Ends a server of its own, too. May be called twice."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()

@@ -1,9 +1,6 @@
-"""Python calls as tasks of a Ray cluster.
- A task of Ray is a bundle of short calls, or one call. It returns their outcomes, and large results as
-objects, which stay where they were made. The slots are the cluster's CPUs, or another resource, as nodes come
-and go. Ray starts tasks in an order of its own, so the cluster gets only as many bundles as there are slots,
-and a few more if calls are so short that workers would wait. A bundle costs some 0.5 ms here, a call some 40
-us."""
+"""Python calls as tasks of a Ray cluster: bundles of short calls, or one call. Large results stay where they
+were made. Ray starts tasks in an order of its own, so the cluster gets only as many bundles as there are
+slots, and a few more if calls are short. A bundle costs some 0.5 ms here, a call some 40 us."""
 
 from __future__ import annotations
 
@@ -57,9 +54,9 @@ class Ray(Cluster):
 
     Notes
     -----
-    If a worker dies, its calls are repeated, each up to three times; then it fails with
-    ``BrokenExecutor``. If the cluster goes away, all calls fail. If a call in a bundle takes longer than
-    expected, another worker makes the calls behind it."""
+    If a worker dies, its calls are repeated, each up to three times; then it fails with ``BrokenExecutor``.
+    If the cluster goes away, all calls fail.
+    """
 
     abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=200, calls="by value")
 

@@ -1,6 +1,5 @@
-"""Calls on other machines: pickled with what cannot be imported there, and run in bundles. A worker runs a
-bundle call after call, until the rest should rather start elsewhere. Large results stay there until
-fetched."""
+"""Calls on other machines: pickled by value, and run in bundles, call after call, until the rest should rather
+start elsewhere. Large results stay there until fetched."""
 
 from __future__ import annotations
 
@@ -97,7 +96,6 @@ def outcome_of(
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit status of a process that raised this."""
     code = error.code if isinstance(error, SystemExit) else 1
     return code & 255 if isinstance(code, int) else int(code is not None)
 

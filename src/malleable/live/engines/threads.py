@@ -45,7 +45,6 @@ class Threads:
         self._events.put(None)
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """``task.call`` is (function, arguments, named arguments)."""
         with self._lock:
             for task in tasks:
                 if task.withdrawn:

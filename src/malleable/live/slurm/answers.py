@@ -1,5 +1,5 @@
-"""What the answers of Slurm's commands say: arrays of tasks, nodes, memory, accounting. Names and comments
-are texts of other users, so answers of squeue are cut at a word that cannot be guessed. O(lines)."""
+"""What the answers of Slurm's commands say: arrays of tasks, nodes, memory, accounting. Names and comments are
+texts of other users, so answers of squeue are cut at a word that cannot be guessed. O(lines)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ FIELDS = ("F", "A", "K", "t", "C", "P", "y", "Q", "r", "E", "V", "S", "u", "k", 
 _RUNNING = ("R", "CF", "S", "SI", "SO", "RS")
 _FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")  # shown for some minutes
 ALIVE = ("PD", "RQ", *_RUNNING)
-"""States of what waits or runs."""
 STATES = ",".join(("CG", *ALIVE, *_FAILED))
 _BLOCKED = (
     "Dependency", "JobHeld", "BeginTime", "PartitionDown", "PartitionInactive", "ReqNodeNotAvail",
@@ -58,7 +57,7 @@ class Array:
     submitted : float
         [s since 1970]
     elapsed : float
-        Seconds of all running tasks so far, added up.
+        Seconds of all running tasks together.
     failed : mapping
         Tasks that lately failed or were cancelled, by job.
     """
@@ -84,7 +83,6 @@ class Array:
 
     @property
     def over(self) -> bool:
-        """None of its tasks is in the queue."""
         return self.pending + self.running + self.ending == 0
 
     @property
@@ -119,7 +117,6 @@ class Look:
     took: float = 0.0
 
     def earliest(self, otherwise: float) -> float:
-        """When the first array was submitted, if known."""
         every = (array.submitted for array in self.arrays.values())
         return min((at for at in every if not math.isnan(at)), default=otherwise)
 
@@ -135,7 +132,6 @@ class Look:
         return max(held, min(held + there.free, there.slots))  # the nodes were asked a moment later
 
     def memory(self, place: str) -> float:
-        """The same of memory [MiB]."""
         here = [array for array in self.arrays.values() if array.place == place]
         held = sum((array.running + array.ending) * array.memory for array in here)
         there = self.usable.get(place, Usable())
@@ -149,7 +145,6 @@ def tasks_in(text: str) -> tuple[int, int]:
 
 
 def numbers_in(text: str) -> Iterator[int]:
-    """The numbers of these tasks; as of `tasks_in`."""
     return chain.from_iterable(_ranges(text))
 
 
@@ -171,8 +166,6 @@ def _whole(text: str) -> int:
 
 
 class Queue:
-    """Lines of squeue, gathered by array."""
-
     def __init__(self, at: float) -> None:
         self.at = at
         self.arrays: dict[int, Array] = {}

@@ -1,8 +1,8 @@
-"""The commands of Slurm that are called (their answers: ``answers.py``).
- All stand in one table, `COMMANDS`: those that read the queue and the nodes, and those that change an array.
-Answers are taken whole or not at all. A command's answer after a change is not believed; the next look shows
-the effect. Formats are those of Slurm 22.05 and later. A look costs one squeue and one scontrol (every 30 s
-one more), O(lines): one for each running task and each waiting array."""
+"""The commands of Slurm that are called (their answers: ``answers.py``), all in one table, `COMMANDS`.
+
+Answers are taken whole or not at all; an answer to a change is not believed, the next look shows the effect.
+Formats are those of Slurm 22.05 and later. A look costs one squeue and one scontrol (every 30 s one more).
+"""
 
 from __future__ import annotations
 
@@ -190,7 +190,6 @@ class Slurm:
         return Look(at, queue.arrays, queue.leases, usable, took)
 
     def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
-        """Memory of tasks, as it was when their array came."""
         if self._shares_memory is None:
             how = self.ask_config().get("SelectTypeParameters", "")
             self._shares_memory = "MEMORY" in how.upper()
@@ -235,7 +234,6 @@ class Slurm:
         self._ask([*COMMANDS["cancel"], str(number)])
 
     def script(self, number: int) -> str:
-        """The script of a job; empty if Slurm does not give it."""
         return self._ask([*COMMANDS["script"], str(number), "-"]).text
 
     def ask_config(self) -> dict[str, str]:

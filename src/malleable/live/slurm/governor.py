@@ -1,9 +1,9 @@
-"""Waiting arrays in another scheduler's queue, governed: a ledger of what looks at the queue show.
- The queue's own scheduler starts the tasks. The governor looks at the queue, tells our scheduler what it saw,
-and puts arrays in its order: by ``Nice``, minima and limits by caps on tasks at once. Each look starts from
-the actual state, because requests may fail. All changes are set back at the end, or by a lease if the
-governor dies. The scheduler gets counts, and how long running tasks have run. A look costs O(arrays), and the
-schedulers' time."""
+"""Waiting arrays in a queue of Slurm, governed: a ledger of what looks at the queue show.
+
+Slurm starts the tasks. The governor puts arrays into our scheduler's order by ``Nice``, minima and limits by
+caps on tasks at once. Each look starts from the actual state, because requests may fail. Changes are set back
+at the end, or by a lease if the governor dies. A look costs O(arrays), and the schedulers' time.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +79,6 @@ class Planned:
 
 @dataclass
 class _Seen:
-    """The sums of what a look shows of an array."""
-
     number: int
     waits: int = 0  # tasks that have not ended
     failed: dict[int, int] = field(default_factory=dict)  # tasks by the job that they were
@@ -149,14 +147,12 @@ class Governor(Ledger):
 
     @property
     def never(self) -> list[Array]:
-        """Arrays without running tasks that wait for what will never happen."""
         arrays = self.look.arrays.values()
         return [array for array in arrays if array.dead and not array.running + array.ending]
 
     # Looks.
 
     def step(self, most: float = 1.0) -> None:
-        """One pass; waits at most this many seconds until the next look."""
         self._settle_jobs()
         if self.finished:
             self.record()
@@ -178,14 +174,12 @@ class Governor(Ledger):
             self.tell()
 
     def _trouble(self, about: str, text: str) -> None:
-        """What fails at a place; empty: it works again."""
         if text:
             self.trouble[about] = text
         else:
             self.trouble.pop(about, None)
 
     def take(self, look: Look) -> None:
-        """Process a look: jobs that came, went or changed."""
         now = self.now
         self._looked, self.looks = now, self.looks + 1
         chosen = {number: each for number, each in look.arrays.items() if self._chosen(each)}
@@ -280,7 +274,6 @@ class Governor(Ledger):
             self.cancel(row)
 
     def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
-        """Report that many tasks as ended, some of them as failed."""
         work, seen = self.jobs[row], self._seen[row]
         if count == 0:
             return
@@ -376,7 +369,6 @@ class Governor(Ledger):
         return front, [array for array in free if array.number not in ranked]
 
     def _turnover(self, slots: int) -> int:
-        """Slots that become free within some looks."""
         known = self._places.seconds(self._row_of.values(), self.now).values()
         shortest = max(min(known, default=1.0), _SHORTEST)
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
@@ -391,7 +383,6 @@ class Governor(Ledger):
         return min(filter(None, caps), default=0)
 
     def _capped(self, array: Array, waiting: int) -> bool:
-        """Whether it has a minimum and could keep other waiting arrays from running."""
         return waiting > 1 and self.jobs[self._row_of[array.number]].min_slots > 0
 
     # What is done about it.
@@ -451,7 +442,6 @@ class Governor(Ledger):
     # What is kept.
 
     def record(self) -> None:
-        """What was only counted, too."""
         super().record()
         if self._journal and self._restated:
             for row, seconds in self._restated.items():
@@ -460,7 +450,6 @@ class Governor(Ledger):
             self._restated = {}
 
     def flying(self) -> list[RunningTasks]:
-        """Running tasks by job, as last seen."""
         found: list[RunningTasks] = []
         for number, array in self.look.arrays.items():
             if array.running and number in self._row_of:
@@ -477,6 +466,5 @@ class Governor(Ledger):
 
     @property
     def slots(self) -> int:
-        """What governed arrays hold, and what is free for them."""
         places = {array.place for array in self.look.arrays.values()}
         return sum(self.look.slots(place) for place in places)

@@ -1,8 +1,9 @@
 """What restores arrays when their governor dies: a process that watches, and a job that waits in Slurm.
- The process watches a file that the governor touches. It acts as soon as the lease is over, even if the queue
-is full, but ends with its machine. The job begins when its lease is over, unless it is pushed back before; it
-survives the machine, but waits for its turn. Both contain all that is to be restored, so a later governor can
-read it there."""
+
+The process watches a file that the governor touches; it acts at once, but ends with its machine. The job
+survives the machine, and begins when the lease is over unless it is pushed back before. Both contain all that
+is to be restored, and a later governor can read it there.
+"""
 
 from __future__ import annotations
 

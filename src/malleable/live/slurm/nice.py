@@ -1,7 +1,9 @@
-"""The order of arrays in a queue of priorities, by ``Nice`` alone.
- An array can only lose priority: Nice n takes n from it. Wanted are priorities that fall along the order,
-each as high as possible, so that arrays of others pass as few as possible; correct ones do not change. Each
-look checks whether priorities move as asked; if not, nothing is asked for a while. O(arrays) a look."""
+"""The order of arrays in a queue of priorities, by ``Nice`` alone. O(arrays) a look.
+
+Nice n takes n from an array's priority. Wanted are priorities that fall along the order, each as high as
+possible, so that arrays of others pass as few as possible. If priorities do not move as asked, nothing is
+asked for a while.
+"""
 
 from __future__ import annotations
 

@@ -47,12 +47,10 @@ class PlaceDeciders:
     def expected(
         self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> dict[int, ExpectedEnd]:
-        """Without arrays that are not here yet."""
         return {row: end for own in self._of.values() for row, end in own.expected({}, now).items()}
 
     @property
     def rule(self) -> str:
-        """Of the place with most jobs."""
         jobs = Counter(id(own) for own in self._own.values())
         return max(self._of.values(), key=lambda own: jobs[id(own)]).rule if self._of else ""
 

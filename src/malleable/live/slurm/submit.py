@@ -1,8 +1,9 @@
-"""Jobs of commands handed over to Slurm as job arrays: one array a job, one task a value.
- A hand-over has a journal and output of its own. The commands of a job are a file there, one quoted line
-each; each task takes its line, and writes the start and end of its attempts into a file, which
-``submitted.py`` reads. So the nodes need a shell and that folder only. A job's settings (weight, deadline,
-minimum, seconds) are in the arrays' comments, where a governor reads them. O(tasks)."""
+"""Jobs of commands handed over to Slurm as job arrays: one array a job, one task a value. O(tasks).
+
+A hand-over has a journal and output of its own. Commands are lines of a file there; each task takes its line,
+and writes the start and end of its attempts into a file for ``submitted.py``. So nodes need a shell and that
+folder only. A job's settings are in the arrays' comments, where a governor reads them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The outcome of jobs that were handed over to Slurm, as a journal has it.
- A hand-over has a journal with one run. Each task writes the start and end of its attempts into a file. A
-task that is no longer in the queue and has not written its end was ended by Slurm, or with its node. Both are
-read on request, into the journal of this reader alone. O(tasks)."""
+"""The outcome of jobs that were handed over to Slurm, as a journal has it: from files that tasks write, and the
+queue, read on request into the journal of this reader alone. A task that left the queue and has not written
+its end was ended by Slurm, or with its node. O(tasks)."""
 
 from __future__ import annotations
 
@@ -64,7 +63,6 @@ class Submission:
         """Why the queue is not known; empty: it is."""
 
     def look(self) -> None:
-        """Read again, at most every few seconds."""
         at = self._wall()
         if at < self._looked + _PAUSE or self._folder is None:
             return
@@ -83,7 +81,6 @@ class Submission:
         self._journal.overlay(self._run.id, lasted, found, flying, "done" if over else "running")
 
     def _left(self) -> list[set[int]] | None:
-        """Tasks that are in the queue, by job; None: unknown."""
         assert self._folder
         self.trouble = ""
         try:

@@ -1,10 +1,8 @@
 """What a Spark context shows of its jobs, and the minima of its pools, by way of py4j.
 
-A call of the JVM costs a good part of a millisecond, so a look is six of them, whatever runs: the jobs that
-run and their stages, and both as JSON, as Spark's own REST service writes it; the slots; the names of all
-pools. The JVM writes the JSON into a file: an answer of more than 8 KB by way of py4j takes 40 ms, because
-the JVM sends it in parts and waits until the first ones are confirmed. A job costs two more calls when it is
-first seen, for what its stages wait for, and a stage two more when it is gone. O(stages).
+A call of the JVM costs a good part of a millisecond. A look is six of them: running jobs and their stages,
+both as JSON of Spark's own REST service, the slots, the names of pools. The JVM writes the JSON into a file,
+because a py4j answer of more than 8 KB takes 40 ms. A new job costs two more calls, a stage that is gone two.
 """
 
 from __future__ import annotations
@@ -58,7 +56,6 @@ class Stage:
 
     @property
     def pending(self) -> int:
-        """Tasks that have not started."""
         return max(0, self.tasks - self.running - self.done)
 
 
@@ -185,7 +182,6 @@ class Context:
     # One governor.
 
     def claim(self, who: str) -> None:
-        """ValueError if another governor has it."""
         owner = self._jvm.java.lang.System.getProperties().putIfAbsent(_MARK, who)
         if owner is not None:
             raise ValueError(f"sc: {owner} already governs this context")
@@ -203,12 +199,10 @@ class Context:
     # Of the thread that calls.
 
     def local(self, name: str) -> str | None:
-        """A property of jobs that this thread submits."""
         found: str | None = self._python.getLocalProperty(name)
         return found
 
     def set_local(self, name: str, value: str | None) -> None:
-        """Set it; None: it is none."""
         self._python.setLocalProperty(name, value)
 
     # Looks.
@@ -322,7 +316,6 @@ class Context:
         return self._pools[name]
 
     def own_minimum(self, name: str) -> int:
-        """The owner's minimum of a pool."""
         pool = self._pool(name)
         return pool.own if pool else 0
 
@@ -336,11 +329,9 @@ class Context:
 
     @property
     def changed(self) -> dict[str, int]:
-        """Minima of pools that differ from their owners'."""
         return {name: pool.now for name, pool in self._pools.items() if pool.now != pool.own}
 
     def restore(self) -> None:
-        """Set all pools back."""
         for name in self.changed:
             self.set_minimum(name, 0)
 

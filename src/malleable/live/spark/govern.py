@@ -153,7 +153,6 @@ class GovernedSpark:
         return f"malleable-{self._made}"
 
     def _wishes(self, pool: str) -> Wishes:
-        """What is wanted of a pool's jobs."""
         with self._lock:
             blocks = self._blocks.get(pool)
             found = blocks[-1] if blocks else None
@@ -257,9 +256,9 @@ def govern_spark(
 
     Notes
     -----
-    A slot is what one task takes (``spark.task.cpus``). The ``minShare`` that you gave a pool stays its floor.
-    A look that fails is reported once and tried again. It never stops your program. A look takes
-    O(stages), and the time of the policy. Source: FLEX, sections 1 and 2.
+    A slot is what one task takes (``spark.task.cpus``). The ``minShare`` that you gave a pool stays its
+    floor. A look that fails is reported once and tried again. A look takes O(stages), and the time of the
+    policy. Source: FLEX, sections 1 and 2.
 
     Examples
     --------

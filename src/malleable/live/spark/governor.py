@@ -1,8 +1,9 @@
 """Jobs of a Spark context, governed: a ledger of what looks at the context show.
- Spark's FAIR scheduler starts the tasks, first of pools below their minimum. The governor looks at the
-running jobs, tells our scheduler what it saw, and sets each pool's minimum to what the stages of the pool
-should have. A Spark job is a flow, and its stages are the flow's jobs; waiting stages count as its work. All
-changes are set back at the end. A look costs O(stages), and the scheduler's time."""
+
+Spark starts the tasks, first of pools below their minimum. The governor sets each pool's minimum to what our
+scheduler gives the stages of the pool. A Spark job is a flow, and its stages are the flow's jobs. Minima are
+set back at the end. A look costs O(stages), and the scheduler's time.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +57,10 @@ class Governor(Ledger):
 
     @property
     def slots(self) -> int:
-        """Tasks that the context's executors run at once."""
         return self._slots
 
     @property
     def busy(self) -> bool:
-        """Whether the last look saw a stage."""
         return bool(self._stages)
 
     def look(self) -> None:
@@ -195,7 +194,6 @@ class Governor(Ledger):
     # What is kept.
 
     def flying(self) -> list[RunningTasks]:
-        """Running tasks by job, as last seen."""
         return [
             RunningTasks(row, stage.running, began, began)
             for row, stage in self._stages.items()
@@ -204,5 +202,4 @@ class Governor(Ledger):
         ]
 
     def end(self, status: str) -> None:
-        """Close the run in the journal."""
         self._end_run(status, lambda: self.decider.history(self.now))

@@ -1,5 +1,5 @@
-"""How a process of a task begins and ends, and how messages about it are framed; shared by all that start
-processes. It imports little besides ``os``, because processes that start commands are started often."""
+"""How a process of a task begins and ends, and how messages about it are framed. It imports little besides
+``os``, because processes that start commands are started often."""
 
 # ruff: noqa: SIM105, PTH108
 # contextlib and pathlib take longer to import than all else here.
@@ -18,7 +18,6 @@ else:  # which imports less
     from _signal import SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ
 
 HEAD = 8
-"""Bytes of a frame's length."""
 HEARD = (SIGINT, SIGTERM, SIGHUP)
 """Signals that go to the loop, which decides what to do."""
 SHORT = frozenset((EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC))
@@ -27,7 +26,6 @@ _DEFAULT = (*HEARD, SIGPIPE, SIGXFSZ)  # what this process does about them is no
 
 
 def framed(body: bytes, seal: bytes = b"") -> bytes:
-    """Bytes after a seal and their number."""
     return seal + len(body).to_bytes(HEAD, "little") + body
 
 
@@ -97,6 +95,5 @@ def signal_all(pid: int, number: int) -> None:
 
 
 def reaped(pid: int) -> tuple[int, float, int]:
-    """Exit status (below 0 the signal) of a child that has ended, its processor seconds, and most bytes."""
     _, status, used = os.wait4(pid, 0)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024

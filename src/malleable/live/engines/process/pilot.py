@@ -1,17 +1,13 @@
-"""A process on another machine that runs commands, or bundles of calls, for an engine, and tells it what
-became of them.
+"""A process on another machine that runs commands, or bundles of calls, for an engine.
 
-It is started by whatever has the slots, connects to the engine, and both show that they know the secret
-of the run (environment ``MALLEABLE_SECRET``). It does one piece of work after the other until the engine
-has none. What it imports for commands makes up most of its start, so that it is little: some 12 ms of a
-processor in all; each further command costs 1.
+It connects to the engine; both show that they know the secret of the run (``MALLEABLE_SECRET``). It imports
+little, because a start is most of its cost: some 12 ms of a processor, each further command 1 ms.
 
-Frames, marshalled: the engine sends ``("run", number, commands)``, or ``("call", number, path, calls)``, or
-None where nothing is to be done any more; meanwhile ``("back", number)``: what was not begun of this work
-goes back; ``("end", number)``: a command that runs is ended, too; ``("kill", number, place)``: this command or
-call is ended if it runs, a call with its process. Answers, one for each command or
-call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not begun (with a text: as the machine
-had no room for it), and ``("refused", place, text)``. If the engine is gone, all ends.
+Frames are marshalled. From the engine: ``("run", number, commands)`` or ``("call", number, path, calls)``,
+None at the end; meanwhile ``("back", number)`` takes back work that has not begun, ``("end", number)`` also
+ends a running command, ``("kill", number, place)`` one command, or a call with its process. Answers:
+``("ended", place, ...)``, ``("returned", place)`` if it was not begun (with a text: the machine had no room),
+``("refused", place, text)``. If the engine is gone, everything ends.
 """
 
 # ruff: noqa: PTH120
@@ -45,7 +41,6 @@ _SHORT = 1.0  # seconds until a command goes back for which the machine had no r
 
 
 def read(connection: socket, count: int) -> bytes:
-    """This many bytes; EOFError if fewer come."""
     found = bytearray()
     while len(found) < count:
         data = connection.recv(min(count - len(found), 1 << 20))
@@ -60,12 +55,11 @@ def send(connection: socket, value: Any) -> None:
 
 
 def receive(connection: socket) -> Any:
-    """The next frame; EOFError after the last."""
     return marshal.loads(read(connection, int.from_bytes(read(connection, HEAD), "little")))
 
 
 def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
-    """Whether the next message ends the command at this place; if it is about other work, it is put back."""
+    """Whether the next message ends the command at this place; other messages are put back."""
     what, about, *places = receive(connection)
     if about != number:
         return False  # it came late
@@ -181,7 +175,6 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
 
 
 def end_below() -> None:
-    """Kill all processes that calls have started."""
     from malleable.live.engines.process.supervisor import descendants, ended_children, kill_all
 
     kill_all(

@@ -1,7 +1,8 @@
 """Python calls in worker processes of this machine, under a keeper that ends them when the pool ends.
- A worker has one bundle of short calls, or one call, at a time. It answers each call at once, so that a call
-that kills it is known. Calls behind one that takes longer than expected are taken back. A call costs a
-message in each direction, some 15 us together, and its pickling."""
+
+A worker has one bundle of short calls, or one call, at a time, and answers each call at once, so that a call
+that kills it is known. A call costs some 15 us, and its pickling.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +89,6 @@ class _Worker:
         self.bundle = self.answered = 0
 
     def close(self) -> None:
-        """Let the worker end after its call."""
         self.socket.close()
         for each in (self.tickets, self.gives):
             os.close(each)
@@ -227,7 +227,6 @@ class Processes:
                     self._take_back(each)
 
     def kill(self, keys: Sequence[str]) -> None:
-        """The process of a running call is killed, and a new one takes its place."""
         self.cancel(keys)
         gone = set(keys)
         for each in self._workers.values():
@@ -244,7 +243,6 @@ class Processes:
             return task.holder is not None and task.holder.has_begun(task)
 
     def withdraw(self, task: Task) -> bool:
-        """The other calls of its bundle come back, too."""
         with self._lock:
             if task.holder is not None:
                 has = cast(_Worker, task.holder)
@@ -280,7 +278,6 @@ class Processes:
         return events
 
     def _hear(self, each: _Worker) -> bool:
-        """Read the answers that are there; returns whether there may be more."""
         try:
             data, shared, _, _ = socket.recv_fds(each.socket, worker.READ, 1)
             each.shared += shared

@@ -1,17 +1,14 @@
-"""The process that starts a run's commands, and none of them outlives it.
+"""The process that starts a run's commands, so that none of them outlives the run, even if the loop is killed.
 
-It is separate from the loop, so that every command ends when the loop does, even if the loop is killed. As a
-subreaper it becomes the parent of all that a command leaves behind, daemons too, and kills it before the loop
-hears of the command's end (`Supervisor.sweep`). It uses the standard library alone and starts in milliseconds.
- It talks over one socket, in batches: a length (8 bytes) and a marshalled list. It gets ``("start", key,
-argv, environment, folder, output, errors, seconds)``, ``("kill", key)``, ``("slots", slots)``, ``("stop",
-grace)``. It sends ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key, text)``,
-``("short", key, text)`` if the machine lacked room, ``("gone", folder)`` if a folder of commands or output
-has gone, ``("stopping",)``, ``("stopped", left)``. A command gets SIGTERM first and SIGKILL after ``GRACE``
-seconds; if the loop is gone (end of the socket) all are killed at once.
+As a subreaper it becomes the parent of all that a command leaves behind, and kills it before the loop hears
+of the command's end (`Supervisor.sweep`). It imports the standard library alone.
 
-Commands beyond the slots wait here. While any waits, the loop is told every ``PAUSE`` seconds only. A start
-costs one posix_spawn (about 0.5 ms), a batch one read of a file of /proc.
+It talks over one socket in batches: a length (8 bytes) and a marshalled list. It gets ``("start", key, argv,
+environment, folder, output, errors, seconds)``, ``("kill", key)``, ``("slots", slots)``, ``("stop", grace)``.
+It sends ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key, text)``, ``("short", key,
+text)`` (no room on the machine), ``("gone", folder)``, ``("stopping",)``, ``("stopped", left)``. A command
+gets SIGTERM, and SIGKILL after ``GRACE`` seconds. Commands beyond the slots wait here; while any waits, the
+loop is told every ``PAUSE`` seconds only.
 """
 
 # ruff: noqa: PTH109, PTH120, PTH123, PTH208, SIM105
@@ -66,8 +63,6 @@ def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
 
 
 class _Children:
-    """Pids of this process' children, from a file of /proc that stays open."""
-
     def __init__(self) -> None:
         try:
             self._file = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
@@ -110,7 +105,6 @@ def _parents() -> dict[int, int]:
 
 
 def descendants(root: int) -> list[int]:
-    """Pids below a process, its children first."""
     below: dict[int, list[int]] = {}
     for pid, parent in _parents().items():
         below.setdefault(parent, []).append(pid)
@@ -134,7 +128,6 @@ def mark_of(pid: int) -> tuple[str, str]:
 
 
 def session_of(pid: int) -> int:
-    """Its session; 0: unknown."""
     try:
         return os.getsid(pid)
     except OSError:
@@ -223,7 +216,6 @@ class Supervisor:
             self.start(self.queue.popleft())
 
     def start(self, command: tuple[Any, ...]) -> None:
-        """Start one; its parts are in the order of the message."""
         key, argv, environment, folder, *streams, seconds = command
         folder = folder or self.here
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
@@ -311,9 +303,9 @@ class Supervisor:
     def sweep(self) -> None:
         """Kill processes that commands left behind when they ended.
 
-        An orphan belongs to the command that its environment names, or to that of its session. A daemon that
-        has neither is left alone as long as a command runs, because it may belong to that one. A session
-        keeps the number of its first command: while it has a process, no new process gets that number."""
+        An orphan belongs to the command that its environment names, or to that of its session. A daemon with
+        neither is left alone while a command runs, because it may belong to that one.
+        """
         ended, self.over, self.look = self.over, set(), False
         for pid in self.children():
             if pid in self.running:
@@ -328,7 +320,6 @@ class Supervisor:
                 send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
-        """End all; returns how many processes were left after `SWEEPS` looks."""
         self.queue.clear()
         if grace > 0.0:
             for pid in self.running:
@@ -346,7 +337,6 @@ class Supervisor:
             return 0
 
     def obey(self, command: tuple[Any, ...]) -> bool:
-        """True for the message that ends it."""
         verb, *rest = command
         if verb == "start":
             self.queue.append(tuple(rest))

@@ -1,13 +1,14 @@
-"""Worker processes that run Python calls, and the keeper that starts them, and that none of them outlives.
- The keeper is forked (or started as the context says) before the pool has threads, and has one thread, so
-workers are forked from it without harm. As a subreaper, it kills all that workers and calls have left when
-the pool or its process ends.
- The pool sends the keeper datagrams: a worker's number with two descriptors, the worker's end of a socket and
-the end of a pipe of tickets; a number alone: kill this worker. The keeper answers with (number, exit code) of
-each worker that ended. A worker gets bundles, pickled ``(bundle, [(key, call), ...])``, and answers each call
-with ``(key, good, result, seconds)``. Before each call it takes a ticket, a byte with the number of the
-bundle; a call whose ticket the pool has taken out of the pipe surely never runs. Answers begin with the
-worker's seal, because calls may write into the socket, too."""
+"""Worker processes that run Python calls, and the keeper that starts them, so that none outlives the pool.
+
+The keeper has one thread and is forked before the pool has others, so workers are forked from it without
+harm. As a subreaper it kills all that workers and calls have left when the pool or its process ends.
+
+The pool sends it datagrams: a worker's number with two descriptors (its end of a socket, and of a pipe of
+tickets), or a number alone: kill this worker. It answers with (number, exit code) of workers that ended. A
+worker gets pickled ``(bundle, [(key, call), ...])`` and answers each call with ``(key, good, result,
+seconds)``, behind its seal, because calls may write into the socket, too. Before each call it takes a ticket
+of the bundle; a call whose ticket the pool has taken out of the pipe never runs.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,6 @@ def _answer(connection: socket.socket, seal: bytes, *answer: Any) -> None:
 
 
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
-    """Answer calls until the pool is gone or ``most`` calls were run."""
     frames, spare, run = Frames(), b"", 0
     own = os.fstat(connection.fileno()).st_ino
     while data := connection.recv(READ):
@@ -116,8 +116,6 @@ def _work(
 
 
 class Keeper:
-    """The process that starts workers."""
-
     def __init__(self, control: socket.socket, parent: int) -> None:
         with suppress(PermissionError):
             os.setsid()  # Ctrl-C is the pool's
@@ -149,7 +147,6 @@ class Keeper:
             os.close(each)
 
     def serve(self, *how: Any) -> None:
-        """Start workers until the pool is gone."""
         while True:
             for found, _ in self._selector.select():
                 if found.fd == self._parent:
@@ -187,7 +184,6 @@ class Keeper:
                 os.waitpid(pid, 0)
 
     def _look_behind(self) -> None:
-        """Look for processes that ended while one was started: no signal reports them any more."""
         for pid, (_, process) in list(self._workers.items()):
             if process.exitcode is not None:
                 self._bury(pid)
@@ -199,7 +195,6 @@ class Keeper:
             self._control.send(ENDED.pack(number, process.exitcode))
 
     def end(self) -> None:
-        """Kill all workers that are left."""
         kill_all(
             lambda: descendants(self._pid), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
         )
