@@ -16,7 +16,6 @@ _START, _END, _BACKUP = 0, 1, 5  # kinds of rows of a trace
 
 
 def interval_text(slots: Integers) -> str:
-    """Sorted slots without repetition as Batsim writes them: ``0-3 7``."""
     if not len(slots):
         return ""
     breaks = np.flatnonzero(np.diff(slots) > 1) + 1

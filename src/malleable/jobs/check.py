@@ -80,7 +80,6 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
 
 
 def _done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
-    """Work that each job has done, by its speed-up at the slots that it held together."""
     done = np.zeros(len(speedup))
     runs = (held.slots > 0) & (held.until > held.time)
     spans = (column[runs].tolist() for column in (held.job, held.slots, held.until - held.time))

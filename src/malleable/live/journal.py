@@ -124,7 +124,6 @@ class Journal(JournalFile):
             return
 
     def enter(self, run: int) -> float:
-        """A process resumes a run; returns how long the run has lasted."""
         at = self.run(run).lasted
         self._do("update run set status = 'running' where id = ?", run)
         return at
@@ -178,7 +177,6 @@ class Journal(JournalFile):
                 self._base.execute("commit")
 
     def goes_on(self, run: int) -> bool:
-        """Whether a process, or a queue, works on this run."""
         return self.run(run).status == "running" and (self._overlaid or self.written())
 
     def overlay(

@@ -52,16 +52,14 @@ class Loop(Ledger):
 
     Parameters
     ----------
-    engine : Engine
-    decider : SchedulerDecider
-    journal, run, **more
+    engine : Engine decider : SchedulerDecider journal, run, **more
         As for `Ledger`.
     epoch : float
         Seconds between decisions while only tasks end.
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
     left : callable, optional
-        Called with (row, number, Event) for each attempt that ended beside another one, or was not needed.
+        As `settled`, for each attempt that ended beside another one, or was not needed.
     rested : callable, optional
         Called with (row, number) for each task that the engine gave back; returns whether it is still wanted.
     short : callable, optional
@@ -354,8 +352,6 @@ class Loop(Ledger):
             self.decider.changed(row)
 
     def _begins(self, events: Sequence[Event]) -> list[float]:
-        """When the tasks of these events began. A task may have waited for a slot after it was handed over,
-        and tasks of one slot ran one after another. O(events)."""
         now = self.now
         # By slot, seconds of tasks that ended after it.
         later: defaultdict[int, float] = defaultdict(float)

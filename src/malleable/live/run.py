@@ -51,7 +51,6 @@ def _key(job: Job, number: int) -> bytes:
 
 
 def _done_before(journal: Journal, before: Run, jobs: Sequence[Job]) -> list[Attempt]:
-    """Attempts that did tasks of these jobs in another run; each attempt counts for one task."""
     known = recalled_jobs(journal, before)
     done: dict[bytes, list[Attempt]] = {}
     for good in (tried.good for tried in journal.tried(before.id) if tried.good):

@@ -84,7 +84,7 @@ def observed(holds: object) -> Verdict:
 
 
 def margin(constant: float, *terms: tuple[float, Interval]) -> Interval:
-    """A constant and multiples of means; half widths add up, however the means depend on each other."""
+    """A constant and multiples of means; half widths add up."""
     mean = constant + sum(factor * own.mean for factor, own in terms)
     return Interval(mean, sum(abs(factor) * own.half for factor, own in terms))
 

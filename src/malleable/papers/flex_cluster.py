@@ -120,7 +120,6 @@ def figure6(run: Run) -> Figure:
 
 
 def longest_decision(seed: int, count: int = 172) -> float:
-    """The 99 % quantile of wall-clock seconds of FLEX's decisions in the largest experiment."""
     jobs = gridmix2_jobs(seed, count)
     made = simulate(jobs, "flex", cluster=paper_cluster(), rng=seed, **_HOW)
     return made.timing["flex", "decision p99"]
@@ -202,7 +201,6 @@ def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Clai
 
 
 def _quick_enough(seconds: float) -> Claim:
-    """In powers of ten, because wall-clock times differ from run to run."""
     text = '"flex takes less than 10 milliseconds per run" in the largest experiments'
     below = 10.0 ** math.ceil(math.log10(max(1e3 * seconds, 1e-6)))
     criterion = "99 of 100 decisions with 172 jobs"

@@ -153,7 +153,6 @@ def _study(path: str, run: _Run) -> Study:
 
 
 def _first_good(attempts: Sequence[Attempt]) -> Iterable[Attempt]:
-    """For each task that ended well, the attempt that ended first."""
     good: dict[tuple[int, int], Attempt] = {}
     for each in attempts:
         if each.status == 0:

@@ -208,7 +208,6 @@ def _rate_text(rate: float) -> str:
 
 
 def _left_between(early: float, late: float) -> str:
-    """The range of the time that is left, in parentheses; empty: there is none."""
     first, last = lasting(early), lasting(late)
     amount, _, unit = first.partition(" ")
     if first == last:
@@ -307,7 +306,6 @@ def failure_groups(failures: Sequence[Failure]) -> list[str]:
 
 
 def _where_whole(failure: Failure, whole: str) -> str:
-    """A large file, or the command that shows it once it is packed."""
     output = Path(whole).parents[2]
     journal = str(output.with_name(output.name.removesuffix(".output")))
     words = ["malleable", "logs", failure.job, str(failure.task), *["--err"] * bool(failure.errors)]

@@ -1,5 +1,4 @@
-"""Python calls in threads of this process: nothing is pickled, and one interpreter runs all. Calls wait in one
-queue, a few more than there are threads if calls are short."""
+"""Python calls in threads of this process: nothing is pickled, and one interpreter runs all."""
 
 from __future__ import annotations
 

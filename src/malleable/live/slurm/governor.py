@@ -285,7 +285,6 @@ class Governor(Ledger):
         work.done += count - bad
 
     def _time(self) -> None:
-        """Give tasks that ended the time that is believed after this look."""
         rows = {row for row, *_ in self._gone}
         seconds = self._places.seconds(rows, self.now)
         for row in rows:
@@ -302,7 +301,6 @@ class Governor(Ledger):
         self._restated |= {row: s for row, s in seconds.items() if self.jobs[row].left == 0}
 
     def _miss(self, number: int, row: int, failed: Mapping[int, int]) -> None:
-        """An array that was not seen; after two such looks it has ended."""
         work, seen = self.jobs[row], self._seen[row]
         work.running = 0
         work.elapsed = 0.0

@@ -164,7 +164,6 @@ class Context:
         self._all = java.util.ArrayList(), self._python._gateway.new_array(self._jvm.double, 0)
 
     def _try_out(self) -> None:
-        """Set and read back the minimum of a pool that belongs to nobody."""
         mode = self._context.taskScheduler().rootPool().schedulingMode()
         pool = self._jvm.org.apache.spark.scheduler.Pool("malleable", mode, 0, 1)
         try:
