@@ -14,7 +14,7 @@ _, release, address = facts()
 project, author = "malleable", "The malleable developers"
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["site_parts", "gallery"]
 suppress_warnings = ["myst.header"]
 
@@ -38,6 +38,8 @@ html_title = f"{project} {release}"
 html_baseurl = address
 html_static_path = ["site_parts/static"]
 html_css_files = ["site.css"]
+html_logo = html_favicon = "site_parts/static/mark.svg"
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # output is not for copying
 html_copy_source = html_show_sourcelink = html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": False}
 # Contrast of 7 : 1 and more in both schemes.
