@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import malleable as mb
-from benchmarks.instances import tpch_arrivals, tpch_stream, traces, wf_stream
+from benchmarks.instances import executor_dags, tpch_arrivals, tpch_stream, traces, wf_stream
 from benchmarks.rivals import rules as rivals
+from benchmarks.rivals.executors import RULES, mean_response
 from benchmarks.rivals.loops import FluidFlowEpoch
 from benchmarks.rivals.sections.clusters import mean_seconds
 from benchmarks.rivals.table import Row, SkippedError, section
@@ -100,4 +101,29 @@ def flow_plan_rows(quick: bool) -> Iterator[Row]:
             rivals=("srwf online", "FIFO", "FAIR"),
             seeds=range(1 if quick else 4),
             floors=("bound",),
+        )
+
+
+@section(
+    "executors",
+    "Queries of TPC-H whose tasks slow each other down (`executor_dags`), on 50 executors that stay with a "
+    "stage until it has no task left to start, and take 2 s to another query. All queries are there at the "
+    "start, or they come in a stream. The figures are mean responses [s]. Ours is FlowEpoch that is told "
+    'the speed-up of each stage. The rivals are fair shares, shares by a power of the work left ("fair '
+    '-1"), the least work left first, that with at most c times the root of the work left in executors '
+    '("root"), and a width by a price of slots ("knee")',
+)
+def executor_rows(quick: bool) -> Iterator[Row]:
+    if traces() is None:
+        raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
+    rivals = [name for name in RULES if not name.startswith("FlowEpoch")]
+    for flows, load in ((20, None), (200, 0.5), (200, 0.7)):
+        yield Row(
+            f"{flows} at once" if load is None else f"{flows}, load {load:g}",
+            lambda rule, seed, flows=flows, load=load: mean_response(
+                rule, executor_dags(seed, 10 if quick else flows, load)
+            ),
+            ours=("FlowEpoch", "FlowEpoch, linear"),
+            rivals=rivals,
+            seeds=range(1 if quick else 3 if load else 10),
         )

@@ -70,6 +70,11 @@ void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double 
     for (std::size_t i = job_offset[j]; i < job_offset[j + 1]; ++i) {
       flow[i] = static_cast<Index>(j);
       high[i] = std::min(static_cast<double>(flows.max_slots[i]), slots);
+      if (flows.speedup.given()) {
+        const double each = flows.speedup.each(i);
+        high[i] = std::min(high[i], flows.speedup.at(i, high[i]) / each);
+        work[i] /= each;
+      }
       volume[j] += work[i];
     }
     find_paths(j);

@@ -15,6 +15,7 @@ void validate(const FlowsView& flows) {
   validate(static_cast<const TermsView&>(flows), f);
   check_length("max_slots", flows.max_slots.size(), n, "work");
   check_amounts("work", flows.work, kWorkRange);
+  validate(flows.speedup, n, "work");
   check_counts("max_slots", flows.max_slots, 1, kAllSlots, "must be at least 1");
   for (std::size_t k = 0; k < f; ++k) {
     const std::int64_t first = flows.job_offset[k], end = flows.job_offset[k + 1];
@@ -68,6 +69,7 @@ void FlowColumns::clear() {
   work.clear();
   max_slots.clear();
   parent.clear();
+  speedup.clear();
   for (auto* offset : {&job_offset, &parent_offset}) offset->assign(1, 0);
 }
 
@@ -76,9 +78,11 @@ void FlowColumns::add(const FlowsView& from, std::size_t flow) {
   const auto first = static_cast<std::size_t>(from.job_offset[flow]);
   const auto end = static_cast<std::size_t>(from.job_offset[flow + 1]);
   const auto shift = static_cast<std::int64_t>(work.size()) - from.job_offset[flow];
+  if (from.speedup.given()) speedup.pad(work.size());
   for (std::size_t i = first; i < end; ++i) {
     work.push_back(from.work[i]);
     max_slots.push_back(from.max_slots[i]);
+    if (from.speedup.given() || speedup.view().given()) speedup.add(from.speedup, i);
     for (std::int64_t e = from.parent_offset[i]; e < from.parent_offset[i + 1]; ++e) {
       parent.push_back(from.parent[static_cast<std::size_t>(e)] + shift);
     }

@@ -1,7 +1,6 @@
 #include "malleable/policy/flow_baseline.hpp"
 
 #include "malleable/kernel/fair_list.hpp"
-#include "malleable/kernel/flow_bound.hpp"
 
 namespace malleable {
 
@@ -39,18 +38,7 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
   }
   complete_jobs(problem, plan);
   complete_flows(problem, penalties, aggregate, plan);
-  FlowBound bound;
-  bound.build(problem);
-  double lower = bound.alone(penalties, aggregate);
-  if (aggregate == Aggregate::kMax) {
-    lower = bound.max_level(penalties, lower, plan.value);
-  } else if (all_steps(problem, penalties)) {
-    lower = std::max(lower, bound.step_bound(penalties, plan.value, 0, {}));
-  } else {
-    std::vector<double> end(f);
-    for (std::size_t j = 0; j < f; ++j) end[j] = plan.flow_completion[j] - problem.now;
-    lower = std::max(lower, bound.busy_bound(penalties, end));
-  }
+  const double lower = quick_bound(problem, penalties, aggregate, plan);
   finish_plan(problem, penalties, aggregate, lower, plan);
 }
 

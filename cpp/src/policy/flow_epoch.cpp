@@ -1,11 +1,21 @@
 #include "malleable/policy/flow_epoch.hpp"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
 #include "malleable/model/error.hpp"
+#include "malleable/policy/flow_curves.hpp"
 
 namespace malleable {
+namespace {
+
+// What a second of a flow costs where its penalty rises in a straight line; else its weight.
+double second_of(const FlowTable::Flow& flow) {
+  return info(flow.kind).per_size && flow.size > 0.0 ? flow.weight / flow.size : flow.weight;
+}
+
+}  // namespace
 
 FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options)
     : rule_(make_flow_rule(options)) {
@@ -26,6 +36,7 @@ FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
   at_.table.add(std::move(added), seen_.custom != nullptr, at_.clock.now());
   for (const FlowTable::Flow& flow : at_.table.flows().subspan(before)) {
     order_.push_back(flow.id);
+    at_.coming.add(flow.id);
     const double period = at_.clock.period();
     for (const FlowTable::Job& job : flow.jobs) {
       if (period > 0.0) at_.clock.come(period * slot_periods(job.work, period));
@@ -48,6 +59,7 @@ void FlowEpoch::finish(std::span<const std::int64_t> jobs) {
 
 void FlowEpoch::remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows) {
   at_.table.remove(jobs, flows);
+  for (const std::int64_t id : flows) at_.coming.remove(id);
   ++version_;
 }
 
@@ -89,9 +101,40 @@ void FlowEpoch::order_flows() {
   for (const Index row : ordered_) order_.push_back(flows[row].id);
 }
 
+// With a period no job has more slots than keep busy; the job whose work is worth most is first in
+// turn.
+void FlowEpoch::serve_by_gains(FlowShares& to) {
+  to.hold();
+  gains_.begin(to.free);
+  gaining_.clear();
+  for (const Index row : ordered_) {
+    FlowTable::Flow& flow = at_.table.flows()[row];
+    if (at_.waits(flow) || flow.volume == 0.0) continue;
+    for (const Index place : flow.queue) {
+      FlowTable::Job& job = flow.jobs[place];
+      const SpeedupView speedup = flow.speedup.view();
+      double most = job.high;
+      if (at_.clock.any()) {
+        const double busy = speedup.slots_for(place, job.left / at_.clock.period());
+        most = std::min(most, std::ceil(busy));
+        decision_.order.push_back(flow.id_of(job));
+      }
+      gains_.add(job.left, most, speedup, place);
+      gaining_.push_back(&job);
+    }
+    gains_.end_flow(second_of(flow));
+  }
+  gained_.resize(gaining_.size());
+  gains_.allocate(at_.coming.expected(), gained_);
+  for (std::size_t k = 0; k < gaining_.size(); ++k) to.hand(*gaining_[k], gained_[k]);
+  to.serve_spent(ordered_);
+}
+
 void FlowEpoch::serve() {
   FlowShares shares{at_};
-  if (at_.clock.any() && rule_->by_order()) {
+  if (by_gains()) {
+    serve_by_gains(shares);
+  } else if (at_.clock.any() && rule_->by_order()) {
     periodic_.serve(shares, seen_, ordered_, decision_.order);
   } else {
     rule_->serve(shares, ordered_, decision_.order);
@@ -133,6 +176,8 @@ void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::option
   at_.clock.begin(now, held);
   decision_.order.clear();
   at_.table.drop_ended(decision_.ended);
+  for (const std::int64_t id : decision_.ended) at_.coming.remove(id);
+  at_.coming.decide(now, at_.table.next_flow());
   at_.study();
   order_flows();
 }
@@ -159,12 +204,18 @@ void FlowEpoch::plan(SeenFlows& flows, FlowPlan& plan, std::vector<double>& pena
   }
   at_.study();
   seen_.build_all(at_);
-  if (const FlowPlan* planned = rule_->planned()) {
+  const bool curved = at_.table.curved();
+  if (const FlowPlan* planned = rule_->planned(); planned && !curved) {
     plan = *planned;
   } else {
     std::vector<Index> last;
     seen_.places_of(order_, last);
     seen_.plan(at_, last, kInfinity, plan);
+  }
+  if (curved) {
+    plan_curves({seen_.seen.flows.view(), seen_.problem, seen_.penalties, at_.options.aggregate,
+                 at_.options.baseline, at_.coming.expected()},
+                plan);
   }
   flows = seen_.seen;
   penalty.resize(plan.flow_completion.size());

@@ -119,6 +119,20 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
   complete_flows(problem, penalties, aggregate, plan);
 }
 
+double quick_bound(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                   const FlowPlan& plan) {
+  FlowBound bound;
+  bound.build(problem);
+  const double lower = bound.alone(penalties, aggregate);
+  if (aggregate == Aggregate::kMax) return bound.max_level(penalties, lower, plan.value);
+  if (all_steps(problem, penalties)) {
+    return std::max(lower, bound.step_bound(penalties, plan.value, 0, {}));
+  }
+  std::vector<double> end(problem.flows());
+  for (std::size_t j = 0; j < end.size(); ++j) end[j] = plan.flow_completion[j] - problem.now;
+  return std::max(lower, bound.busy_bound(penalties, end));
+}
+
 bool all_steps(const FlowProblem& problem, const Penalties& penalties) {
   if (penalties.linear()) return false;
   for (std::size_t j = 0; j < problem.flows(); ++j) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "malleable/model/error.hpp"
-#include "malleable/policy/flow_baseline.hpp"
+#include "malleable/policy/flow_curves.hpp"
 #include "malleable/policy/registry.hpp"
 
 namespace malleable {
@@ -60,13 +60,21 @@ void plan_flows(const FlowsView& flows, const Penalties& penalties, const FlowRe
   FlowProblem problem;
   problem.build(flows, request.slots, request.now);
   const PolicyCode& code = find_policy(Model::kFlows, request.policy).code;
-  if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
+  const auto* baseline = std::get_if<FlowBaseline>(&code);
+  const bool curved = flows.speedup.curved();
+  if (baseline != nullptr && !curved) {
     plan_baseline(problem, penalties, request.aggregate, *baseline, flows.arrival, plan);
     return;
   }
-  FlowOptions options = request.options;
-  options.method = std::get<FlowMethod>(code);
-  FlowFlex().plan(problem, penalties, request.aggregate, options, plan);
+  if (baseline == nullptr) {
+    FlowOptions options = request.options;
+    options.method = std::get<FlowMethod>(code);
+    FlowFlex().plan(problem, penalties, request.aggregate, options, plan);
+    if (!curved) return;
+  }
+  plan_curves({flows, problem, penalties, request.aggregate,
+               baseline == nullptr ? std::nullopt : std::optional(*baseline)},
+              plan);
 }
 
 }  // namespace malleable

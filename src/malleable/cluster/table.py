@@ -464,6 +464,7 @@ def cluster_flows(
         after=[flows.after(row) for row in range(len(tasks))],
         flow=[flows.name[k] for k in flows.flow.tolist()],
         name=flows.job_name,
+        speedup=flows.speedup,
     )
 
 

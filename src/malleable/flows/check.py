@@ -15,6 +15,7 @@ import numpy.typing as npt
 from malleable.arrays import Floats
 from malleable.display import counted
 from malleable.flows.table import Flows
+from malleable.jobs.check import work_done
 from malleable.schedule_pieces import Pieces
 
 _TOLERANCE = 1e-6
@@ -38,6 +39,8 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     arrival or before the end of all its parents; completions as the pieces say. O(P log P) for P pieces."""
     flows, pieces = plan.flows, Pieces(plan.pieces, plan.flows.job_name)
     first, last, done = pieces.first, pieces.last, pieces.done
+    if flows.speedup is not None:
+        done = work_done(flows.speedup, pieces.held())
     arrived = np.maximum(flows.arrival, plan.now)[flows.flow] if len(first) else np.empty(0)
     pieces.refuse(first < arrived, lambda row: f"starts at {first[row]}, before {arrived[row]}")
 

@@ -16,7 +16,7 @@ from malleable.display import counted
 from malleable.epoch import BaseDecision, PlannedEpoch, rule_line
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
-from malleable.jobs.table import SlaSteps, flat_sla
+from malleable.jobs.table import SlaSteps, flat_sla, speedup_columns
 from malleable.objective import Objective, PenaltyLike
 from malleable.policies import FlowPolicy, ObjectiveName
 from malleable.traces.job_table import table_of
@@ -179,6 +179,10 @@ class FlowEpoch(PlannedEpoch):
     To compare orders quickly, ``flowflex`` takes each flow for one malleable job that uses as many slots as
     the flow can use on average. The orders go by how fast penalties grow, or by due dates.
 
+    If some jobs have a ``speedup``, slots go one by one to the ready job that gains most by its next slot: what
+    the slot adds to its rate, times what a unit of the flow's work is worth. This is more for flows that are
+    early in the order, and less if more flows are behind them (`docs/flows.md`).
+
     Only `finish` ends a job and lets jobs run that waited for it. A flow leaves the epoch when all its jobs
     have finished. A job whose work has run out keeps a slot, if there is one, and counts as ending now, but
     jobs that wait for it still wait. `malleable.epoch.BaseEpoch` says what holds for all epochs: ids, copies,
@@ -281,6 +285,7 @@ class FlowEpoch(PlannedEpoch):
         work: npt.ArrayLike | None = None,
         tasks: npt.ArrayLike | None = None,
         max_slots: npt.ArrayLike | None = None,
+        speedup: float | Sequence[Any] | None = None,
         flows: npt.ArrayLike = (),
         weight: npt.ArrayLike | None = None,
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
@@ -291,16 +296,17 @@ class FlowEpoch(PlannedEpoch):
         Parameters
         ----------
         ids, flows : array_like of int
-            Jobs of the columns ``work``, ``tasks`` and ``max_slots``; flows of ``weight``, ``deadline`` and
-            ``sla``.
+            Jobs of the columns ``work``, ``tasks``, ``max_slots`` and ``speedup``; flows of ``weight``,
+            ``deadline`` and ``sla``.
         work, tasks : array_like
             What is left: the work [slot-seconds], or the number of tasks if the work is not known (0: it is
             known).
-        max_slots, weight, deadline, sla : array_like
+        max_slots, speedup, weight, deadline, sla : array_like
             As in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
         columns = columns_of({"work": work, "tasks": tasks, "max_slots": max_slots}, len(jobs))
+        columns |= speedup_columns(speedup, len(jobs), "ids")
         columns |= columns_of({"weight": weight, "deadline": deadline}, len(of_flows))
         if sla is not None:
             columns |= flat_sla(sla, len(of_flows), "flows")

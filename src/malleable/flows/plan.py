@@ -34,8 +34,8 @@ class FlowPlan(BasePlan):
     guarantee : tuple of pairs or None
         What the theorems promise of the literal algorithm, and so of all plans of ``flowflex``, as pairs
         (factor on the optimum, speed): (2, 3) for sums and (1, 2) for maxima and strict deadlines. If all
-        costs are weighted times, also (6, 1) and (2, 1) (corollaries 1 and 2). None for other policies, and
-        with arrivals after ``now``.
+        costs are weighted times, also (6, 1) and (2, 1) (corollaries 1 and 2). None for other policies, with
+        arrivals after ``now``, and with speed-ups.
     literal_value : float
         Value of the paper's own algorithm on this instance; NaN if it was not run.
     status, met, order
@@ -77,7 +77,8 @@ class FlowPlan(BasePlan):
         self._meet(self.flows.deadline, self.flow_completion)
         self.guarantee: tuple[tuple[float, float], ...] | None = None
         late = bool(np.any(self.flows.arrival > self.now))
-        if policy_of("flows", self.policy).guaranteed and not late:
+        linear = self.flows.speedup is None
+        if policy_of("flows", self.policy).guaranteed and not late and linear:
             self.guarantee = _guarantee(goal, self.now)
 
     def __repr__(self) -> str:

@@ -14,11 +14,20 @@ from malleable import _core
 from malleable.arrays import Floats, Integers, names_of, rows_of, wholes_of
 from malleable.checkpoints import by_value
 from malleable.display import as_html, counted
-from malleable.jobs.table import CoreTable, SlaSteps, as_column, check_keys, flat_sla, unique
+from malleable.jobs.table import (
+    CoreTable,
+    SlaSteps,
+    as_column,
+    check_keys,
+    flat_sla,
+    speedup_columns,
+    speedups_of,
+    unique,
+)
 from malleable.validation import ALL_SLOTS, suggesting
 
 Job = Mapping[str, Any]
-JOB_KEYS = ("name", "work", "max_slots", "after")
+JOB_KEYS = ("name", "work", "max_slots", "after", "speedup")
 
 _SHOWN_OF_CYCLE = 8  # jobs
 
@@ -32,7 +41,8 @@ class Flows(CoreTable, _core.Flows):
     jobs : sequence of sequences of mappings
         The jobs of each flow. A job has ``work`` [slot-seconds; 0, or from 1e-12 to 1e15], and optionally
         ``name`` (unique in its flow; by default ``job0``, ``job1``, ...), ``max_slots`` (by default all
-        slots), and ``after``: the names of the jobs that must have ended before this job starts.
+        slots), ``after``: the names of the jobs that must have ended before this job starts, and ``speedup``:
+        p or rates, as in `malleable.Jobs` (by default linear).
     arrival : array_like or float, shape (F,), optional
         When each flow comes [s]; no job of it runs earlier.
     weight, deadline, sla, name, size
@@ -47,6 +57,8 @@ class Flows(CoreTable, _core.Flows):
         Columns of the jobs.
     parent_offset, parent : ndarray of int64
         Job i waits for the jobs at the rows ``parent[parent_offset[i]:parent_offset[i + 1]]``.
+    speedup : tuple or None
+        As in `malleable.Jobs`.
     job_name : tuple of str
         Name of each job, as ``flow/job``.
     slots : int or None
@@ -111,6 +123,7 @@ class Flows(CoreTable, _core.Flows):
         parent: npt.ArrayLike,
         *,
         max_slots: npt.ArrayLike | None = None,
+        speedup: float | Sequence[Any] | None = None,
         arrival: npt.ArrayLike | None = None,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike | None = None,
@@ -120,7 +133,7 @@ class Flows(CoreTable, _core.Flows):
         size: npt.ArrayLike | None = None,
     ) -> Flows:
         """Make flows of columns, faster than a mapping for each job: ``job_offset``, ``work``,
-        ``parent_offset``, ``parent`` and ``max_slots`` as the attributes, ``arrival``, ``weight``,
+        ``parent_offset``, ``parent``, ``max_slots`` and ``speedup`` as the attributes, ``arrival``, ``weight``,
         ``deadline``, ``sla``, ``name`` and ``size`` as the parameters of `Flows`, ``job_name`` within the
         flow."""
         self = cls.__new__(cls)
@@ -137,6 +150,7 @@ class Flows(CoreTable, _core.Flows):
             "parent_offset": wholes_of("parent_offset", parent_offset),
             "parent": wholes_of("parent", parent),
         }
+        columns |= speedup_columns(speedup, np.size(work))
         terms = {"arrival": arrival, "weight": weight, "deadline": deadline, "size": size}
         self._fill(names, local, columns | terms, sla)
         return self
@@ -229,6 +243,11 @@ class Flows(CoreTable, _core.Flows):
         others = {"name": names, "_job_name": job_name, "slots": None, "dated": dated}
         return cls._made(cls._joined(list(tables)), others)
 
+    @property
+    def speedup(self) -> tuple[float | Floats, ...] | None:
+        """The exponent p or the rates of each job. None: all jobs are linear."""
+        return speedups_of(self)
+
     def local_names(self) -> list[str]:
         """Names of the jobs within their flows."""
         if self._job_name is None:
@@ -255,6 +274,7 @@ def _rows_of(
         field: [] for field in ("job_offset", "work", "max_slots", "parent_offset", "parent")
     }
     local: list[str] = []
+    speedups: list[Any] = []
     for flow, rows in enumerate(jobs):
         where = f"flow {names[flow]!r}: "
         columns["job_offset"].append(len(local))
@@ -267,9 +287,12 @@ def _rows_of(
             most = row.get("max_slots")
             columns["max_slots"].append(ALL_SLOTS if most is None else most)
             columns["work"].append(row["work"])
+            speedups.append(row.get("speedup"))
         local += own
     columns["job_offset"].append(len(local))
     columns["parent_offset"].append(len(columns["parent"]))
+    if any(each is not None for each in speedups):
+        columns |= speedup_columns(speedups, len(speedups))
     return columns, local
 
 

@@ -79,7 +79,7 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
         refuse(has_work & (shown != given), "but its pieces have {} now", shown)
 
 
-def _done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
+def work_done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
     done = np.zeros(len(speedup))
     runs = (held.slots > 0) & (held.until > held.time)
     spans = (column[runs].tolist() for column in (held.job, held.slots, held.until - held.time))
@@ -120,7 +120,7 @@ def check_schedule(plan: Schedule) -> None:
     runs = np.isfinite(plan.completion) & has_work
     done, last = pieces.done, pieces.last
     if jobs.speedup is not None:
-        done = _done(jobs.speedup, pieces.held())
+        done = work_done(jobs.speedup, pieces.held())
     # What the clock does not show: how far from one another instants may be that count as one.
     maxima = np.minimum(jobs.max_slots, plan.capacity).astype(float)
     if jobs.speedup is not None:  # what is done in a second, from above

@@ -97,6 +97,19 @@ def speedup_columns(speedup: Any, count: int, beside: str = "work") -> dict[str,
     return columns
 
 
+def speedups_of(table: Any) -> tuple[float | Floats, ...] | None:
+    """The exponent p or the rates of each job of a table. None: all jobs are linear."""
+    count = len(table.exponent)
+    if not count:
+        return None
+    whole = np.zeros(count + 1, dtype=np.int64)
+    offset = (table.rate_offset if len(table.rate_offset) else whole).tolist()
+    return tuple(
+        p if first == end else table.rate[first:end]
+        for p, (first, end) in zip(table.exponent.tolist(), pairwise(offset), strict=True)
+    )
+
+
 MIN_MODES = ("guarantee", "gang", "start")
 """What minima mean; the places are the core's numbers."""
 _OWN_MODES = ("guarantee", "start")
@@ -162,7 +175,10 @@ class CoreTable:
         return True
 
     def _columns(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in self.COLUMNS}
+        columns = {field: getattr(self, field) for field in self.COLUMNS}
+        speedup = ("exponent", "rate_offset", "rate")
+        left_out = (field for field in speedup if field in columns and not len(columns[field]))
+        return columns | dict.fromkeys(left_out)
 
     def _others(self) -> dict[str, Any]:
         fields = (name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
@@ -322,14 +338,7 @@ class Jobs(CoreTable, _core.Jobs):
     @property
     def speedup(self) -> tuple[float | Floats, ...] | None:
         """The exponent p or the rates of each job. None: all jobs are linear."""
-        if not len(self.exponent):
-            return None
-        whole = np.zeros(len(self) + 1, dtype=np.int64)
-        offset = (self.rate_offset if len(self.rate_offset) else whole).tolist()
-        return tuple(
-            p if first == end else self.rate[first:end]
-            for p, (first, end) in zip(self.exponent.tolist(), pairwise(offset), strict=True)
-        )
+        return speedups_of(self)
 
     def rates(self, slots: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> Floats:
         """How fast jobs are on this many ``slots``: slot-seconds of work a second. ``rows`` are those of the
@@ -349,7 +358,7 @@ class Jobs(CoreTable, _core.Jobs):
     def _columns(self) -> dict[str, Any]:
         columns = super()._columns()
         columns["min_mode"] = self._modes
-        optional = ("exponent", "rate_offset", "rate", "min_mode", "preferred")
+        optional = ("min_mode", "preferred")
         return columns | dict.fromkeys(field for field in optional if not len(columns[field]))
 
     @property

@@ -118,14 +118,17 @@ def _said(**values: tuple[Any, Any]) -> dict[str, Any]:
 
 def flows_dict(flows: Flows, slots: int | None = None) -> dict[str, Any]:
     """Flows in the types of their JSON format; what is a default is left out."""
-    local = flows.local_names()
+    local, rates = flows.local_names(), flows.speedup
     listed = []
     for k, steps in enumerate(flows.sla):
         jobs = []
         for row in range(int(flows.job_offset[k]), int(flows.job_offset[k + 1])):
             job = {"name": local[row], "work": float(flows.work[row])}
             most, above = int(flows.max_slots[row]), [local[p] for p in flows.after(row)]
-            jobs.append(job | _said(max_slots=(most, ALL_SLOTS), after=(above, [])))
+            fast = 1.0 if rates is None else rates[row]
+            fast = fast if isinstance(fast, float) else fast.tolist()
+            said = _said(max_slots=(most, ALL_SLOTS), after=(above, []), speedup=(fast, 1.0))
+            jobs.append(job | said)
         columns = {key: getattr(flows, key) for key in _NUMBERS}
         numbers = {key: (float(own[k]), _NUMBERS[key]) for key, own in columns.items()}
         said = _said(**numbers, sla=([list(step) for step in steps], []))

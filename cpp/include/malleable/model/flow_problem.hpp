@@ -37,8 +37,9 @@ struct FlowProblem {
   std::size_t flows() const { return release.size(); }
   std::size_t jobs() const { return work.size(); }
 
-  // `flows` is valid and has no cycle. Allocates nothing when the vectors are large enough already.
-  // O(flows + jobs + parents).
+  // `flows` is valid and has no cycle. Jobs with a speed-up become linear ones that are nowhere
+  // slower, with parts of slots as maxima. Allocates nothing when the vectors are large enough
+  // already. O(flows + jobs + parents).
   void build(const FlowsView& flows, std::int64_t slot_count, double time);
 
  private:

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/speedups.hpp"
 #include "malleable/model/terms.hpp"
 
 namespace malleable {
@@ -20,6 +21,7 @@ struct FlowsView : TermsView {               // terms per flow
   std::span<const std::int64_t> max_slots;
   std::span<const std::int64_t> parent_offset;  // jobs() + 1 entries
   std::span<const std::int64_t> parent;         // job rows
+  SpeedupView speedup = {};                     // per job
 
   std::size_t flows() const { return arrival.size(); }
   std::size_t jobs() const { return work.size(); }
@@ -37,8 +39,11 @@ struct FlowColumns : TermColumns {
   std::vector<std::int64_t> job_offset;
   std::vector<double> work;
   std::vector<std::int64_t> max_slots, parent_offset, parent;
+  SpeedupColumns speedup;
 
-  FlowsView view() const { return {terms(), job_offset, work, max_slots, parent_offset, parent}; }
+  FlowsView view() const {
+    return {terms(), job_offset, work, max_slots, parent_offset, parent, speedup.view()};
+  }
   void clear();
   // One more flow, that of another table.
   void add(const FlowsView& from, std::size_t flow);
@@ -53,6 +58,7 @@ struct FlowColumns : TermColumns {
     visit("parent_offset", self.parent_offset, jobs + 1, false);
     visit("parent", self.parent, kAnyLength, false);
     TermColumns::each(self, flows, visit);
+    SpeedupColumns::each(self.speedup, jobs, visit);
   }
 };
 

@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/state.hpp"
+
 namespace malleable {
 
 struct SpeedupView {
@@ -79,9 +81,14 @@ struct SpeedupColumns {
   // One more row, that of another table; of rows that are linear where that has none.
   void add(const SpeedupView& from, std::size_t row);
   void add(double p, std::span<const double> rates);
+  // Linear rows until there are so many.
+  void pad(std::size_t rows) {
+    while (exponent.size() < rows) add(1.0, {});
+  }
   // The same rows, tables up to `high` slots by their hulls, which start at 0.
   void add_hulls(const SpeedupView& from, const SpeedupHulls& hulls);
 
+  void state(State& s) { s(exponent, offset, rate); }
   template <typename Self, typename Visit>
   static void each(Self& self, std::size_t rows, Visit&& visit) {
     visit("exponent", self.exponent, rows, true);

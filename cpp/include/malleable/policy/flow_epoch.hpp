@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/flow_gains.hpp"
 #include "malleable/policy/epoch/flow_periodic.hpp"
 #include "malleable/policy/epoch/flow_rule.hpp"
 
@@ -73,7 +74,7 @@ class FlowEpoch {
   const FlowTable::Flow& flow(std::int64_t id) const { return flows()[at_.table.find_flow(id)]; }
 
   // Which rule makes decisions.
-  const char* rule() const { return rule_->name(); }
+  const char* rule() const { return by_gains() ? "gains" : rule_->name(); }
 
   // The whole schedule behind the last decision, the flows as it sees them, and what they pay;
   // nothing must have changed since. There is none for 0 slots.
@@ -89,15 +90,21 @@ class FlowEpoch {
 
  private:
   void begin(double now, std::optional<std::int64_t> slots, std::optional<double> period);
+  // FlowFlex where some work would swell.
+  bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
   void count_held(double now);
   void order_flows();
   void serve();
+  void serve_by_gains(FlowShares& to);
   void report();
 
   FlowScene at_;
   std::unique_ptr<FlowRule> rule_;
   FlowInstance seen_;
   FlowPeriodic periodic_;
+  FlowGains gains_;
+  std::vector<FlowTable::Job*> gaining_;
+  std::vector<double> gained_;
   std::uint64_t version_ = 0;
   std::vector<std::int64_t> order_;  // flow ids: of the last decision, then those that came
   std::vector<Index> ordered_;       // flow rows, by priority

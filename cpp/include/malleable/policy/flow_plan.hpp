@@ -50,6 +50,10 @@ double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggr
 void complete_flows(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     FlowPlan& plan);
 
+// No schedule is better, by what does not take long; the plan has its ends.
+double quick_bound(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                   const FlowPlan& plan);
+
 // Every flow with work pays by steps alone.
 bool all_steps(const FlowProblem& problem, const Penalties& penalties);
 

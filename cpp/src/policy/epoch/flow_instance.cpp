@@ -47,10 +47,15 @@ void FlowInstance::build(const FlowScene& at) {
         if (row_of_[above] >= 0) flows.parent.push_back(row_of_[above]);
       }
       flows.parent_offset.push_back(static_cast<std::int64_t>(flows.parent.size()));
-      const auto place = static_cast<std::size_t>(&job - flow.jobs.data());
+      const std::size_t place = flow.place_of(job);
+      if (flow.curved()) {
+        flows.speedup.pad(flows.work.size() - 1);
+        flows.speedup.add(flow.speedup.view(), place);
+      }
       seen.name.push_back(flow.name.empty() ? std::string() : flow.name[place]);
     }
   }
+  if (flows.speedup.view().given()) flows.speedup.pad(flows.work.size());
   problem.build(flows.view(), at.slots, at.clock.now());
 }
 
@@ -72,7 +77,7 @@ void FlowInstance::places_of(std::span<const std::int64_t> ids, std::vector<Inde
 void FlowInstance::plan(const FlowScene& at, std::span<const Index> warm, double hysteresis,
                         FlowPlan& plan) {
   const FlowEpochOptions& options = at.options;
-  if (options.baseline) {
+  if (options.baseline && !seen.flows.speedup.view().given()) {
     plan_baseline(problem, penalties, options.aggregate, *options.baseline, seen.flows.arrival,
                   plan);
     return;

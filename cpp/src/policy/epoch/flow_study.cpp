@@ -31,7 +31,8 @@ void FlowScene::study() {
 void FlowScene::study_jobs(Flow& flow) const {
   for (Job& job : flow.jobs) {
     job.left = job.work;
-    job.high = room(job);
+    job.high = job.fastest = room(job);
+    if (flow.curved()) job.fastest = flow.speedup.view().at(flow.place_of(job), job.high);
     job.path = 0.0;
     job.second = kNone;
     job.pending = 0;
@@ -43,7 +44,7 @@ void FlowScene::study_jobs(Flow& flow) const {
 
 // Second phases whose first one is far enough, and which wait for nothing else.
 void FlowScene::join_phases(Flow& flow) const {
-  if (options.ready_fraction >= 1.0) return;
+  if (options.ready_fraction >= 1.0 || flow.curved()) return;
   for (Job& job : flow.jobs) {
     if (job.follows == kNone || !job.open() || job.pending != 1) continue;
     Job& first = flow.jobs[job.follows];
@@ -53,7 +54,7 @@ void FlowScene::join_phases(Flow& flow) const {
     if (first.left + job.left == 0.0) continue;
     first.second = static_cast<Index>(&job - flow.jobs.data());
     first.left += std::exchange(job.left, 0.0);
-    first.high =
+    first.high = first.fastest =
         std::min(first.high + job.high, static_cast<double>(std::max<std::int64_t>(slots, 1)));
   }
 }
@@ -62,7 +63,7 @@ void FlowScene::join_phases(Flow& flow) const {
 void FlowScene::find_paths(Flow& flow) {
   for (std::size_t k = flow.jobs.size(); k-- > 0;) {
     Job& job = flow.jobs[flow.topological[k]];
-    job.path += job.left / job.high;
+    job.path += job.left / job.fastest;
     for (const Index above : flow.parents_of(job)) {
       flow.jobs[above].path = std::max(flow.jobs[above].path, job.path);
     }
@@ -81,10 +82,10 @@ void FlowScene::study(Flow& flow) {
     const Job& job = flow.jobs[place];
     for (const Index above : flow.parents_of(job)) {
       head_[place] =
-          std::max(head_[place], head_[above] + flow.jobs[above].left / flow.jobs[above].high);
+          std::max(head_[place], head_[above] + flow.jobs[above].left / flow.jobs[above].fastest);
     }
     flow.volume += job.left;
-    longest = std::max(longest, head_[place] + job.left / job.high);
+    longest = std::max(longest, head_[place] + job.left / job.fastest);
     flow.held += job.ready && left(job) == 0.0 ? 1 : 0;
     if (job.ready && job.left > 0.0 && job.pending == 0) flow.queue.push_back(place);
   }

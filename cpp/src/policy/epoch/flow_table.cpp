@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
@@ -115,6 +116,10 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
       flow.topological.push_back(place_of(sorted_.topological[i]));
       if (!added.name.empty()) flow.name.push_back(std::move(added.name[i]));
     }
+    for (std::size_t i = begin; i < end && flows.speedup.given(); ++i) {
+      flow.speedup.add(flows.speedup, i);
+    }
+    if (!flow.speedup.view().curved()) flow.speedup.clear();
     flow.size = std::max(0.0, flow.size);
     flow.open = static_cast<Index>(flow.jobs.size());
     next_job_ += flow.open;
@@ -160,7 +165,8 @@ std::span<const Index> FlowTable::flow_rows(std::span<const std::int64_t> ids) {
       "no such flow");
 }
 
-void FlowTable::check_changes(std::span<const Index> flows, const Changes& changes) const {
+void FlowTable::check_changes(std::size_t jobs, std::span<const Index> flows,
+                              const Changes& changes) const {
   check_amounts("work", changes.work, kLeftRange);
   check_tasks(changes.tasks, task_work_);
   for (std::size_t k = 0; k < changes.max_slots.size(); ++k) {
@@ -168,6 +174,7 @@ void FlowTable::check_changes(std::span<const Index> flows, const Changes& chang
     throw FieldError("max_slots", k, static_cast<long long>(changes.max_slots[k]),
                      "must be at least 1");
   }
+  validate(changes.speedup, jobs, "ids");
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
   for (std::size_t k = 0; k < changes.deadline.size(); ++k) {
@@ -181,7 +188,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
                        const Changes& changes) {
   check_lengths(changes, jobs.size(), flows.size());
   const std::span<const Index> rows = open_rows(jobs), of_flows = flow_rows(flows);
-  check_changes(of_flows, changes);
+  check_changes(rows.size(), of_flows, changes);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     Flow& flow = touch(rows[k]);
     Job& job = flow.jobs[rows[k] - flow.first];
@@ -194,6 +201,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
       if (job.tasks > 0.0) job.work = job.tasks * task_work_;
     }
     overwrite(job.max_slots, changes.max_slots, k);
+    if (changes.speedup.given()) change_speedup(flow, job, changes.speedup, k);
   }
   for (std::size_t k = 0; k < of_flows.size(); ++k) {
     Flow& flow = flows_[of_flows[k]];
@@ -204,6 +212,18 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     flow.sla_time.assign(steps.time.begin(), steps.time.end());
     flow.sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
   }
+}
+
+void FlowTable::change_speedup(Flow& flow, const Job& job, const SpeedupView& to, std::size_t k) {
+  SpeedupColumns before = std::exchange(flow.speedup, {});
+  for (const Job& each : flow.jobs) {
+    if (&each == &job) {
+      flow.speedup.add(to, k);
+    } else {
+      flow.speedup.add(before.view(), flow.place_of(each));
+    }
+  }
+  if (!flow.speedup.view().curved()) flow.speedup.clear();
 }
 
 void FlowTable::end(Flow& flow, Job& job, JobStage how) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "malleable/policy/coming_jobs.hpp"
 #include "malleable/policy/epoch/flow_table.hpp"
 #include "malleable/policy/epoch/period_clock.hpp"
 #include "malleable/policy/flow_baseline.hpp"
@@ -38,6 +39,7 @@ struct FlowScene {
   FlowTable table;
   std::int64_t slots = 0;
   PeriodClock clock;
+  ComingJobs coming;  // flows
 
   bool waits(const Flow& flow) const { return flow.arrival > clock.now(); }
   // The most that a job may have by itself. Where there are no slots, what a single one would mean.
@@ -54,7 +56,7 @@ struct FlowScene {
   // Brings flows up to date that were touched.
   void study();
 
-  void state(State& s) { s(options, table, slots, clock); }
+  void state(State& s) { s(options, table, slots, clock, coming); }
 
  private:
   void study(Flow& flow);

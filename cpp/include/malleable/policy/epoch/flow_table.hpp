@@ -40,8 +40,9 @@ class FlowTable {
     Index first_parent, parents;  // in Flow::parent: the first, how many
     double attained = 0.0;        // slot-seconds, by decisions
     // Work and maximum (of both phases where they are joined: the second is a part of the first),
-    // the longest path from its start on; parents that have not ended; its second phase.
-    double left = 0.0, high = 0.0, path = 0.0;
+    // how fast it is on that, the longest path from its start on; parents that have not ended; its
+    // second phase.
+    double left = 0.0, high = 0.0, fastest = 0.0, path = 0.0;
     Index pending = 0, second = kNone;
 
     bool open() const { return stage == JobStage::kOpen; }
@@ -60,6 +61,7 @@ class FlowTable {
     std::vector<Index> parent = {}, topological = {};  // places; parents first
     std::vector<std::string> name = {};                // of jobs, or empty
     std::vector<double> sla_time = {}, sla_penalty = {};
+    SpeedupColumns speedup = {};          // of jobs; empty: all are linear
     bool leaves = false, touched = true;  // touched: what is derived is not up to date
     bool fresh = true;                    // it was not before the last decision
     // Derived: as FlowProblem has them; ready jobs whose work has run out; jobs that can run, the
@@ -71,11 +73,15 @@ class FlowTable {
     std::span<const Index> parents_of(const Job& job) const {
       return std::span(parent).subspan(job.first_parent, job.parents);
     }
-    std::int64_t id_of(const Job& job) const { return first_id + (&job - jobs.data()); }
+    std::int64_t id_of(const Job& job) const { return first_id + place_of(job); }
+    std::size_t place_of(const Job& job) const {
+      return static_cast<std::size_t>(&job - jobs.data());
+    }
+    bool curved() const { return !speedup.exponent.empty(); }
     void state(State& s) {
       s(id, first_id, first, arrival, weight, deadline, size, kind, open, jobs, parent,
         topological);
-      s(name, sla_time, sla_penalty);
+      s(name, sla_time, sla_penalty, speedup);
     }
   };
 
@@ -96,6 +102,7 @@ class FlowTable {
     std::span<const std::int64_t> tasks, max_slots;
     std::span<const double> weight, deadline;  // of flows, as are the steps
     SlaView sla;
+    SpeedupView speedup = {};  // of jobs
 
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t jobs, std::size_t flows, Visit&& visit) {
@@ -105,6 +112,7 @@ class FlowTable {
       visit("weight", self.weight, flows, true);
       visit("deadline", self.deadline, flows, true);
       SlaColumns::each(self.sla, flows + 1, visit);
+      SpeedupColumns::each(self.speedup, jobs, visit);
     }
   };
 
@@ -130,6 +138,9 @@ class FlowTable {
   std::span<const Flow> flows() const { return flows_; }
   std::size_t size() const { return flows_.size(); }
   std::size_t open_jobs() const { return open_; }
+  bool curved() const {
+    return std::any_of(flows_.begin(), flows_.end(), [](const Flow& f) { return f.curved(); });
+  }
   std::int64_t next_flow() const { return next_flow_; }
   std::int64_t next_job() const { return next_job_; }
   Index find_flow(std::int64_t id) const;  // its row, or kNone
@@ -138,7 +149,8 @@ class FlowTable {
 
  private:
   void check_additions(const Additions& added, bool custom) const;
-  void check_changes(std::span<const Index> flows, const Changes& changes) const;
+  void check_changes(std::size_t jobs, std::span<const Index> flows, const Changes& changes) const;
+  static void change_speedup(Flow& flow, const Job& job, const SpeedupView& to, std::size_t k);
   Index find_job(std::int64_t id) const;
   std::span<const Index> open_rows(std::span<const std::int64_t> ids);
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
