@@ -106,7 +106,7 @@ double PromisedEnds::price_of_all(const Task& task, std::size_t newcomers) const
   for (int step = 0; step < kKeyHalvings; ++step) {
     const double middle = low + (high - low) / 2.0;
     double all = 0.0;
-    for (std::size_t j = 0; j < n && newcomers > 0; ++j) {
+    for (std::size_t j = 0; j < n && newcomers > 0 && !(all > task.problem.slots); ++j) {
       if (task.problem.work[j] > 0.0) {
         all += asked(task, static_cast<Index>(j), std::exp(middle));
       }
@@ -241,8 +241,12 @@ double PromisedEnds::put(const Task& task, Index row, double most, double& now) 
   std::size_t k = kept > 0.0 ? 0 : first_free_;
   now = k == 0 ? taken(free_[0].free) : 0.0;
   const std::size_t first = k;
+  double has = 0.0, rate = 0.0;
   for (; k < free_.size(); ++k) {
-    const double rate = task.speedup.at(row, taken(free_[k].free));
+    if (const double more = taken(free_[k].free); more != has) {
+      has = more;
+      rate = task.speedup.at(row, has);
+    }
     const double span = (k + 1 < free_.size() ? free_[k + 1].from : kInfinity) - free_[k].from;
     if (rate > 0.0 && left <= rate * span * (1.0 + kRounding)) {
       end = free_[k].from + left / rate;
