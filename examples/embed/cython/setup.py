@@ -8,7 +8,7 @@ from setuptools import Extension, setup
 
 # pip builds apart from what is installed; the package is there.
 site.addsitedir(sysconfig.get_path("platlib"))
-import malleable  # noqa: E402
+import malleable
 
 include = malleable.get_include()
 setup(
