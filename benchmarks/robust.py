@@ -33,7 +33,7 @@ from typing import Any
 import malleable as mb
 from benchmarks.instances import hawk_jobs, shortest_first
 from malleable.replications import interval
-from malleable.view.drawing import new_figure, save_figure
+from malleable.view.drawing import new_figure, policy_look, save_figure
 
 RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "flex": ("flex", {}),
@@ -58,13 +58,6 @@ HEADER = (
 )
 FAIR_STARTS = (0.05, 0.8, 1.0)
 METRICS = ("mean_response", "p95", "longest_wait")
-# Okabe and Ito's colours, which colour-blind readers can tell apart, and a mark for each.
-STYLES = (
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "s", "--"),
-    ("#009E73", "^", "-."),
-    ("#CC79A7", "D", ":"),
-)
 
 
 def workloads(folder: Path | None, only: str) -> Iterator[tuple[str, mb.ClusterJobs]]:
@@ -173,10 +166,10 @@ def draw(asked: argparse.Namespace) -> None:
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (load, p) in zip(grid, panels, strict=True):
         axes.axhline(1.0, color="gray", linewidth=1.0, label="FAIR at its best")
-        for rule, (color, mark, line) in zip(asked.rules, cycle(STYLES), strict=False):
+        for rule, mark in zip(asked.rules, cycle("os^D"), strict=False):
             rows = [row for row in found if (row["load"], row["p"], row["rule"]) == (load, p, rule)]
             means = [float(row["mean"]) for row in rows]
-            look = {"color": color, "marker": mark, "linestyle": line, "markersize": 5}
+            look = {"marker": mark, "markersize": 5, **policy_look(rule)}
             axes.plot([row["said"] for row in rows], means, label=rule, **look)
         axes.set(
             title=f"load {load}, p = {p}",

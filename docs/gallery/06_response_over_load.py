@@ -7,11 +7,17 @@ phase and a shuffle phase, which overlap. Each point of the picture is a simulat
 import matplotlib.pyplot as plt
 
 import malleable as mb
+from malleable.view.drawing import policy_look
 
 loads, policies = [0.5, 0.6, 0.7, 0.8, 0.9], ["max-srpt", "fcfs", "k-lps"]
 found = [mb.simulate(mb.MapShuffleStream(20_000, load), policies, rng=1).summary for load in loads]
 for policy in policies:
-    plt.plot(loads, [each[policy]["mean_response"] for each in found], label=policy)
+    plt.plot(
+        loads,
+        [each[policy]["mean_response"] for each in found],
+        label=policy,
+        **policy_look(policy),
+    )
 plt.gca().set(title="Mean response over load", xlabel="load", ylabel="seconds", yscale="log")
 plt.legend()
 plt.savefig("load.png")

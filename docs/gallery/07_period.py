@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import malleable as mb
+from malleable.view.drawing import policy_look
 
 rng, periods = np.random.default_rng(1), [0.2, 0.5, 1.0, 2.0]
 most, come = rng.integers(1, 65, 2000), np.cumsum(rng.exponential(0.77, 2000))
@@ -16,7 +17,8 @@ jobs = mb.Jobs(rng.lognormal(3.0, 1.5, 2000), max_slots=most, arrival=come)
 for policy, told in (("flex", True), ("fair", True), ("flex", False)):
     runs = [mb.simulate(jobs, policy, slots=100, period=p, knows_period=told) for p in periods]
     means = [run.summary[policy]["mean_response"] for run in runs]
-    plt.plot(periods, means, label=policy + ("" if told else ", not told its period"))
+    name = policy if told else f"{policy}, not told its period"
+    plt.plot(periods, means, label=name, **policy_look(name))
 plt.gca().set(
     title="What a period costs", xlabel="period [s]", ylabel="mean response [s]", ylim=(0, 20)
 )

@@ -7,6 +7,7 @@ believes the wrong sizes. `auto` corrects the sizes while jobs run.
 import matplotlib.pyplot as plt
 
 import malleable as mb
+from malleable.view.drawing import policy_look
 
 jobs, sigmas = mb.generate_cluster_jobs(300, rng=1), [0.0, 0.5, 1.0, 2.0]
 cluster = mb.Cluster.for_load(jobs, 0.9)
@@ -16,7 +17,7 @@ runs = [
 ]
 for policy in ("flex", "auto"):
     ratio = [run[policy]["mean_response"] / run["fair"]["mean_response"] for run in runs]
-    plt.plot(sigmas, ratio, label=policy)
+    plt.plot(sigmas, ratio, label=policy, **policy_look(policy))
 plt.axhline(1.0, color="grey")
 plt.gca().set(
     title="Mean response over FAIR's",

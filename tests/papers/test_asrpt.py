@@ -119,5 +119,5 @@ def test_curves_of_a_simulation(tmp_path):
     jobs = section7("uniform-small", steps=40, rng=1)
     result = mb.simulate(jobs, ["asrpt", "fifo"])
     axes = result.plot(tmp_path / "cdf.png").axes[0]
-    assert axes.get_xlabel() == "response [slots]"
+    assert axes.get_xlabel() == "response time [steps]"
     assert (tmp_path / "cdf.png").read_bytes().startswith(b"\x89PNG")

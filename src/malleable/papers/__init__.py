@@ -28,8 +28,20 @@ class Experiment(NamedTuple):
     trace: bool = False
 
 
+_ASRPT = {
+    "ratio": "flow time over its bound",
+    "convergence": "flow time over its bound as time goes on",
+    "distribution": "share of jobs by flow time",
+    "exp": "exponential sizes",
+    "uniform": "uniform sizes",
+    "large": "large reduce phases",
+    "small": "small reduce phases",
+}
+
+
 def _asrpt(kind: str, setting: str) -> Experiment:
-    return Experiment("asrpt.figure", (kind, setting), 200, 20, f"{kind}, {setting}")
+    words = ", ".join(_ASRPT[word] for word in (kind, *setting.split("-")))
+    return Experiment("asrpt.figure", (kind, setting), 200, 20, words)
 
 
 def _model(number: int, shows: str) -> Experiment:

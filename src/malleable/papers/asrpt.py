@@ -126,9 +126,10 @@ def figure(run: Run, kind: str, setting: str) -> Figure:
             look = {"marker": "", "drawstyle": "steps-post"}
             drawn = [(policy, *curve.drawn(kind)) for policy, curve in own.items()]
             series = [Series(policy, y.tolist(), x.tolist(), look) for policy, x, y in drawn]
-            axes.append(Axes(scenario, xlabel, ylabel, series))
+            options = {"xscale": "log"} if kind == "distribution" else {}
+            axes.append(Axes(scenario, xlabel, ylabel, series, options=options))
         else:
-            axes.append(picture(panel, ["ratio"], "flow time / SRPT bound: mean, worst"))
+            axes.append(picture(panel, ["ratio"], "flow time / SRPT bound (bar: mean)"))
     steps = _LONG if kind == "convergence" else SLOTS
     return run.figure(
         f"flow time / SRPT bound, mean / worst{ylabel and ', ' + ylabel}",

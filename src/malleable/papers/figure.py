@@ -14,7 +14,7 @@ import numpy as np
 
 from malleable.papers.claim import Claim
 from malleable.replications import Interval, Replications, replicate
-from malleable.view.drawing import new_figure
+from malleable.view.drawing import new_figure, plain_numbers, policy_look
 from malleable.view.text import Table, counted, plain, table
 
 
@@ -222,9 +222,14 @@ class Figure:
             part, first = across // len(row), None
             for place, each in enumerate(row):
                 where = grid[k, place * part : (place + 1) * part]
+                shared = place > 0 and each.ylabel == row[0].ylabel
                 first = _draw(drawn.add_subplot(where, sharey=first), each)
+                if shared:
+                    first.set_ylabel("")
         ended = "" if self.run.complete else " (interrupted)"
-        drawn.suptitle(f"{self.run.name}: {self.title}{ended}", fontsize=10, wrap=True)
+        shows = f"{self.run.shows[:1].upper()}{self.run.shows[1:]}"
+        source = f"{self.run.name}, {counted(self.run.count, self.run.unit)}{ended}"
+        drawn.suptitle(f"{shows} ({source})", fontsize=10, wrap=True)
         return drawn
 
 
@@ -239,28 +244,53 @@ def _draw(axes: Any, what: Axes) -> Any:
     bars = [own for own in what.series if own.x is None]
     for k, own in enumerate(bars):
         x = [bar_place(group, k, len(bars)) for group in range(len(what.groups))]
-        mean, error, worst = _values(own.y)
-        look = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label, **own.look}
-        axes.bar(x, mean, _WIDTH / len(bars), yerr=error, capsize=2, **look)
-        if worst is not None:
-            axes.plot(x, worst, "k_", markersize=9)
+        _draw_bars(axes, own, x, _WIDTH / len(bars), what.groups if len(bars) == 1 else ())
     for own in what.series:
         if own.x is not None:
-            x, (mean, error, worst) = list(own.x), _values(own.y)
-            look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, **own.look}
-            line = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
-            if worst is not None:
-                axes.plot(x, worst, "^--", markersize=4, linewidth=1.0, color=line.get_color())
+            _draw_curve(axes, own)
     if what.groups:
         turn = {"rotation": 25, "ha": "right"} if len("".join(what.groups)) > 8 * what.width else {}
         axes.set_xticks(range(len(what.groups)), what.groups, fontsize=8, **turn)
     axes.set(xlabel=what.xlabel, ylabel=what.ylabel, **what.options)
+    if what.options.get("yscale") == "log":
+        plain_numbers(axes.yaxis)
     axes.set_title(what.title, loc="left", fontsize=9)
     axes.grid(axis="y", linewidth=0.3)
-    if len(what.series) > 1:
+    handles, names = axes.get_legend_handles_labels()
+    shown = dict(zip(names, handles, strict=True))  # the worst of several bars has one entry
+    if len(what.series) > 1 or "worst" in shown:
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if bars else {}
-        axes.legend(fontsize=7, frameon=False, **beside)
+        axes.legend(shown.values(), shown, fontsize=7, frameon=False, **beside)
     return axes
+
+
+def _draw_bars(axes: Any, own: Series, x: Any, width: float, policies: Sequence[str]) -> None:
+    """A bar a group. If groups are policies, each bar has the colour of its policy and needs no legend."""
+    mean, error, worst = _values(own.y)
+    look: dict[str, Any] = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label}
+    colors = [policy_look(each).get("color") for each in policies]
+    if colors and all(colors):
+        look |= {"color": colors, "label": ""}
+    elif color := policy_look(own.label).get("color"):
+        look["color"] = color
+    axes.bar(x, mean, width, yerr=error, capsize=2, **{**look, **own.look})
+    if worst is not None:
+        axes.plot(x, worst, "k_", markersize=9, label="worst")
+
+
+def _draw_curve(axes: Any, own: Series) -> None:
+    x, (mean, error, worst) = [] if own.x is None else list(own.x), _values(own.y)
+    look = {
+        "marker": "o",
+        "markersize": 3.5,
+        "linewidth": 1.2,
+        **policy_look(own.label),
+        **own.look,
+    }
+    line = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
+    if worst is not None:
+        thin = {"markersize": 4, "linewidth": 1.0, "color": line.get_color()}
+        axes.plot(x, worst, "^--", label=f"{own.label}, worst", **thin)
 
 
 def _values(y: Iterable[Any]) -> tuple[Any, Any, Any]:

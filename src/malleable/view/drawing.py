@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,21 @@ from malleable.files.writing import write_file
 from malleable.view.clock import Clock
 
 _DPI = 150
+# Colours that colour-blind readers can tell apart; the operator's page has the same.
+_BLUE, _GREEN, _RED, _VIOLET = "#0a58ad", "#00735c", "#b34700", "#7d2f8f"
+_SKY, _OCHRE, _ROSE, _BLACK = "#3f9fd8", "#c98a00", "#c0619c", "#17202c"
+# A policy has one colour and one kind of stroke in every picture. Policies of this package have full strokes.
+_POLICIES = {
+    "auto": (_BLUE, "-"), "flex": (_GREEN, "-"), "flowflex": (_SKY, "-"), "unlock": (_GREEN, "-"),
+    "two-srpt": (_GREEN, "-"), "fair": (_RED, "--"), "fifo": (_VIOLET, ":"), "fcfs": (_VIOLET, ":"),
+    "wdeq": (_OCHRE, "--"), "ps": (_RED, "--"), "hesrpt": (_SKY, "-."), "srpt": (_BLACK, "-."),
+    "max-srpt": (_BLUE, "-."), "split-srpt": (_SKY, "--"), "k-lps": (_OCHRE, "--"), "asrpt": (_OCHRE, "-."),
+    "dsrpt": (_SKY, "--"), "lrpt": (_ROSE, ":"), "gittins": (_ROSE, "-."), "easy": (_RED, "-."),
+    "conservative": (_OCHRE, ":"), "adaptive": (_ROSE, "-"), "recorded": (_BLACK, "-"),
+    "flowflex-fast": (_SKY, ":"), "flowflex-literal": (_OCHRE, "--"), "flex-orders": (_SKY, "-"),
+    "adaptive-literal": (_OCHRE, "--"), "adaptive-finish": (_BLUE, "-"),
+    "easy-sjf": (_GREEN, "-."), "easy-auto": (_BLUE, "-"),
+}  # fmt: skip
 _SCREEN = 96  # dots per inch that browsers assume
 
 
@@ -48,6 +64,27 @@ def _shown(figure: Any) -> tuple[bytes, dict[str, int]]:
         "width": round(_SCREEN * width),
         "height": round(_SCREEN * height),
     }
+
+
+def policy_look(policy: str) -> dict[str, Any]:
+    """Colour, stroke and width of a policy's curve, for matplotlib; nothing for an unknown policy. A variant,
+    ``fair(slow_start=0.8)`` or ``flex, not told``, has the colour of its policy and dots."""
+    base = re.split(r"[(, ]", policy.lower(), maxsplit=1)[0]
+    if base not in _POLICIES:
+        return {}
+    color, stroke = _POLICIES[base]
+    return {
+        "color": color,
+        "linestyle": stroke if base == policy.lower() else ":",
+        "linewidth": 2.2 if stroke == "-" else 1.6,
+        "zorder": 2.1 if stroke == "-" else 2.2,  # dashes show where curves coincide
+    }
+
+
+def plain_numbers(axis: Any) -> None:
+    """Numbers of a logarithmic axis in full, not as powers of ten."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}")
 
 
 def label_times(axes: Any, clock: Clock) -> None:

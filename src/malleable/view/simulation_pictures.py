@@ -9,7 +9,7 @@ import numpy as np
 
 from malleable.replications import Interval, Replications
 from malleable.results import SimulationResult
-from malleable.view.drawing import new_figure, picture
+from malleable.view.drawing import new_figure, picture, plain_numbers, policy_look
 from malleable.view.simulations import REFERENCE, SUBJECT, gain
 
 _APART = 0.015  # of sigma, so that bars of several loads do not cover each other
@@ -20,15 +20,19 @@ _POINTS = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
 def draw_response_cdf(result: SimulationResult) -> Any:
     """The share of jobs with a response of at most t, t on a logarithmic axis."""
     records = result.kept_records()
-    unit = "slots" if result.model == "slotted" else "s"
+    unit = "steps" if result.model == "slotted" else "s"
     figure = new_figure(6.0, 4.0)
     axes = figure.add_subplot()
-    axes.set(xlabel=f"response [{unit}]", ylabel="share of jobs", xscale="log", ylim=(0.0, 1.0))
+    axes.set(
+        xlabel=f"response time [{unit}]", ylabel="share of jobs", xscale="log", ylim=(0.0, 1.0)
+    )
+    axes.set_title("Share of jobs by response time", loc="left")
     for policy in result.summary:
         response = np.sort(records["turnaround_time"][records["policy"] == policy])
         share = np.arange(1, len(response) + 1) / max(len(response), 1)
-        axes.plot(response, share, drawstyle="steps-pre", label=policy)
-    axes.legend()
+        axes.plot(response, share, drawstyle="steps-pre", label=policy, **policy_look(policy))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
     return figure
 
 
@@ -49,17 +53,17 @@ def draw_periods(found: Replications) -> Any:
             own = [summary[period][policy].get(name, Interval(math.nan, 0.0)) for period in periods]
             means, half = np.array(own).T
             error = np.minimum(np.nan_to_num(half), 0.9 * np.abs(means))
-            axes.errorbar(
-                periods, means, yerr=error if error.any() else None, label=policy, **_POINTS
-            )
+            look = {**_POINTS, **policy_look(policy)}
+            axes.errorbar(periods, means, yerr=error if error.any() else None, label=policy, **look)
+        axes.set_title(panels[name].capitalize().split(" [")[0] + " over the period", loc="left")
         axes.set(ylabel=panels[name], yscale="symlog" if name == "mean_tardiness" else "log")
         _scale_periods(axes, periods)
-    figure.axes[0].legend(fontsize=8)
+    figure.axes[0].legend(fontsize=8, frameon=False)
     return figure
 
 
 def _scale_periods(axes: Any, periods: list[float]) -> None:
-    _plain_numbers(axes.yaxis)
+    plain_numbers(axes.yaxis)
     axes.set_xlabel("period [s]")
     if periods[0] == 0.0:
         axes.set_xscale("symlog", linthresh=periods[1])
@@ -69,11 +73,6 @@ def _scale_periods(axes: Any, periods: list[float]) -> None:
     axes.set_xticks(periods, [f"{period:g}" for period in periods])
     axes.set_xticks([], minor=True)
     axes.grid(alpha=0.3)
-
-
-def _plain_numbers(axis: Any) -> None:
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("{x:g}")
 
 
 @picture
@@ -96,8 +95,8 @@ def draw_grid(found: Replications) -> Any:
         _draw_gains(axes, [own for own in points if own[1] == speedup], loads)
         if len(speedups) > 1:
             axes.set_title(f"s tasks do s^{speedup:g}", fontsize=10)
-    panels[0].set(yscale="log", ylabel="mean response, FLEX / FAIR")
-    _plain_numbers(panels[0].yaxis)
+    panels[0].set(yscale="log", ylabel="mean response, FLEX / FAIR (below 1: FLEX is better)")
+    plain_numbers(panels[0].yaxis)
     if loads != [None]:
         panels[-1].legend(fontsize=8)
     return figure
