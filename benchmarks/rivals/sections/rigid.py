@@ -35,7 +35,7 @@ def _figure(what: str, jobs: mb.ClusterJobs, slots: int, policy: str) -> float:
     "rigid",
     "Rigid jobs on one pool of slots (`rigid_log`: 120 jobs on 16, `lublin`: 256 slots). Mean response [s], "
     "mean bounded slowdown (bound 10 s; ours with sum:stretch), longest wait [s]. Ours: auto. Rivals: EASY by "
-    "arrival, by shortest requested time, WFP3 and F1.",
+    "arrival, by shortest requested time, WFP3 and F1",
 )
 def rigid(quick: bool) -> Iterator[Row]:
     seeds = range(4 if quick else 40)
