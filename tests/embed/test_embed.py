@@ -122,6 +122,35 @@ def test_speedups():
     assert b"speedup[2][2] = 2.6" in embed.function("malleable_message")()
 
 
+def test_speedups_of_flows():
+    """Added and changed as from Python."""
+    work, exponent = np.array([9.0, 5.0, 7.0]), np.array([0.5, 1.0, 1.0])
+    offset, rate = np.array([0, 0, 0, 3]), np.array([1.0, 1.5, 1.75])
+    rates = {"rate_offset": offset, "rate": rate}
+    jobs = record_of("jobs", count=3, flows=2, work=work, speedup=exponent, **rates)
+    places = {"job_offset": np.array([0, 2, 3]), "parent_offset": np.zeros(4, np.int64)}
+    for name, column in places.items():
+        jobs[name] = column.ctypes.data
+    ours, theirs = mb.FlowEpoch(20), mb.FlowEpoch(20)
+    kind = np.zeros(2, np.uint8)
+    jobs["kind"] = kind.ctypes.data
+    ids, flow_ids = np.zeros(3, np.int64), np.zeros(2, np.int64)
+    add = embed.function("malleable_epoch_add")
+    assert add(embed.handle(ours), jobs.ctypes, ids.ctypes, flow_ids.ctypes) == 0
+    rules = [0.5, None, rate]
+    table = mb.Flows.from_arrays(*(places["job_offset"], work), [0] * 4, [], speedup=rules)
+    theirs.add(table, kind="response")
+    assert ours.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
+    changes = record_of("jobs", count=1, speedup=exponent[2:])
+    update = embed.function("malleable_epoch_update")
+    assert update(embed.handle(ours), changes.ctypes, ids.ctypes, 0) == 0
+    theirs.update([0], speedup=1.0)
+    assert ours.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
+    exponent[2] = 2.0
+    assert update(embed.handle(ours), changes.ctypes, ids.ctypes, 0) == 1
+    assert b"speedup[0] = 2" in embed.function("malleable_message")()
+
+
 def test_what_backup_tasks_gain():
     """As from Python; three of four tasks have ended."""
     scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), "auto")

@@ -127,7 +127,8 @@ typedef struct malleable_jobs {
   const int64_t* sla_offset;
   const double* sla_time;
   const double* sla_penalty;
-  const double* speedup; /* 1; it is p if s slots are s^p times as fast as one */
+  const double* speedup; /* 1; it is p if s slots are s^p times as fast as one; of jobs of flows,
+                          * too; * */
   /* Instead of p, row j may have rates: how many times as fast as one slot 1, 2, ... slots are.
    * They have the places from rate_offset[j] to before rate_offset[j + 1] in `rate`. */
   const int64_t* rate_offset;
