@@ -178,3 +178,25 @@ def test_the_glossary_explains_every_column_of_a_run():
 
     for head, _ in _COLUMNS:
         assert re.search(rf"^\|[^|]*\b{re.escape(head)}", PAGES["docs/glossary.md"], re.MULTILINE)
+
+
+def test_the_manual_stays_short():
+    """Words (as ``wc -w`` counts them, with code) and pages of the menus in front of what was measured."""
+    index = PAGES["docs/index.md"]
+    manual, measured = index.split(":caption: How it works and what was measured")
+    menus = re.findall(r":::\{toctree\}\n(.*?)^:::", manual, re.MULTILINE | re.DOTALL)
+    pages = re.findall(r"^[\w/]+$", "\n".join(menus), re.MULTILINE)
+    words = sum(len(PAGES[f"docs/{page}.md"].split()) for page in ["index", *pages])
+    print(f"{words} words in {len(pages)} pages")
+    assert "internals/measurements" in measured
+    assert len(pages) <= 28
+    assert words <= 40_000
+
+
+def test_links_of_the_readme_are_absolute_as_soon_as_there_is_an_address():
+    """A package index shows README, but has no pages beside it."""
+    urls = re.search(
+        r"^\[project\.urls\]\n(.*?)\n\[", (ROOT / "pyproject.toml").read_text(), re.M | re.S
+    )
+    relative = re.findall(r"(?:\]\(|src=\")(?!https://)[^)\"]+", PAGES["README.md"])
+    assert not urls[1].strip() or not relative
