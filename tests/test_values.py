@@ -10,7 +10,7 @@ import pytest
 import malleable as mb
 from malleable import checkpoints
 from malleable.cluster.matching import AdaptiveMatching, ClassMatching
-from malleable.cluster.scheduler import SchedulerDecision, TaskStarts
+from malleable.cluster.scheduler_decision import SchedulerDecision, TaskStarts
 from malleable.epoch import AssessedDecision, BaseDecision, ExplainedDecision
 from malleable.flows.epoch import FlowDecision, FlowIds
 from malleable.objective import Objective, parse_objective

@@ -24,8 +24,8 @@ BESIDE = {
         "malleable.flows.epoch.FlowDecision",
         "malleable.tandem.epoch.TandemDecision",
         "malleable.slotted.epoch.SlottedDecision",
-        "malleable.cluster.scheduler.SchedulerDecision",
-        "malleable.cluster.scheduler.TaskStarts",
+        "malleable.cluster.scheduler_decision.SchedulerDecision",
+        "malleable.cluster.scheduler_decision.TaskStarts",
         "malleable.cluster.matching.AdaptiveMatching",
     ],
     "run": [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster.nodes import Cluster
-from malleable.cluster.scheduler import TaskStarts
+from malleable.cluster.scheduler_decision import TaskStarts
 from malleable.cluster.table import ClusterJobs
 from malleable.epoch import BaseDecision
 from malleable.flows.epoch import FlowDecision
