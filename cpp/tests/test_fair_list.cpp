@@ -95,7 +95,7 @@ TEST(shares_what_is_ready) {
 TEST(as_a_water_filling_at_every_event) {
   trials(1, 800,
          [&](Random& random) { compare(random_flows(random, 6, 7, true), integer(random, 1, 9)); });
-  // Many jobs at once: several levels of the tree of bits, levels of the water_filling up and down.
+  // Many jobs at once: levels of the water_filling go up and down.
   trials(2, 20, [&](Random& random) {
     FlowTable table = random_flows(random, 60, 8, true);
     table.add_flow(0.0, 1.0, 9.0);
