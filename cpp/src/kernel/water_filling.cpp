@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <compare>
 #include <cstdint>
 #include <numeric>
 
@@ -13,45 +12,15 @@ namespace malleable {
 namespace {
 
 constexpr double kNearly = kCount / 10.0;  // slots that the shares may miss: no fraction shows it
-constexpr std::size_t kRateLanes = 4;
 // Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
-// the levels on either side ends when no level lies between them: 64 times for each half of a
-// level.
-constexpr int kNewtonSteps = 64, kAllSteps = kNewtonSteps + 2 * 66;
-
-// high + low, with twice the digits of a double: shares of 2^50 slots still have fractions.
-struct Precise {
-  double high = 0.0, low = 0.0;
-  bool operator==(const Precise&) const = default;
-  auto operator<=>(const Precise&) const = default;
-};
-
-Precise precise_sum(double a, double b) {
-  const double sum = a + b, part = sum - a;
-  return {sum, (a - (sum - part)) + (b - part)};
-}
-Precise plus(const Precise& a, double b) {
-  const Precise sum = precise_sum(a.high, b);
-  return precise_sum(sum.high, sum.low + a.low);
-}
-Precise times(const Precise& a, double b) {
-  const double product = a.high * b;
-  return {product, std::fma(a.high, b, -product) + a.low * b};
-}
-Precise over(double a, const Precise& b) {
-  const double quotient = a / b.high;
-  const double rest = std::fma(-quotient, b.high, a) - quotient * b.low;
-  return precise_sum(quotient, rest / b.high);
-}
-double minus(const Precise& a, double b) { return (a.high - b) + a.low; }
+// the levels on either side ends when no level lies between them.
+constexpr int kNewtonSteps = 64, kAllSteps = kNewtonSteps + 66;
 
 // Halves the doubles between two levels rather than the distance, which a few steps of that shape
-// would not bring across the powers of ten; then the distance between neighbours.
-Precise middle_of(const Precise& below, const Precise& above) {
-  const auto low = std::bit_cast<std::uint64_t>(below.high);
-  const auto high = std::bit_cast<std::uint64_t>(above.high);
-  if (high > low + 1) return {std::bit_cast<double>(low + (high - low) / 2), 0.0};
-  return precise_sum(below.high, ((above.high - below.high) + (above.low + below.low)) / 2.0);
+// would not bring across the powers of ten.
+double middle_of(double below, double above) {
+  const auto low = std::bit_cast<std::uint64_t>(below), high = std::bit_cast<std::uint64_t>(above);
+  return std::bit_cast<double>(low + (high - low) / 2);
 }
 
 // Jobs that share slots at one level; `weight` may be empty (all 1).
@@ -60,63 +29,50 @@ struct Sharers {
   std::span<const double> weight, low, high;
 
   double weight_of(Index j) const { return weight.empty() ? 1.0 : weight[j]; }
-  Precise share_of(Index j, const Precise& level) const {
-    return weight.empty() ? level : times(level, weight[j]);
-  }
 };
 
 // Sums at a level: the slots of jobs that no longer rise, the weight of jobs that do, and the kinks
 // above and below.
 struct AtLevel {
-  double fixed = 0.0, next = kInfinity, last = 0.0;
-  Precise rate;
+  double fixed = 0.0, rate = 0.0, next = kInfinity, last = 0.0;
 };
 
-AtLevel look_at(const Sharers& all, const Precise& level) {
+AtLevel look_at(const Sharers& all, double level) {
   AtLevel found;
-  Precise rates[kRateLanes];  // parts of a sum that need not wait for each other
-  std::size_t lane = 0;
   for (const Index j : all.jobs) {
-    const Precise wanted = all.share_of(j, level);
-    if (minus(wanted, all.low[j]) < 0.0) {
+    const double w = all.weight_of(j), wanted = level * w;
+    if (wanted < all.low[j]) {
       found.fixed += all.low[j];
-      found.next = std::min(found.next, all.low[j] / all.weight_of(j));
-    } else if (minus(wanted, all.high[j]) >= 0.0) {
+      found.next = std::min(found.next, all.low[j] / w);
+    } else if (wanted >= all.high[j]) {
       found.fixed += all.high[j];
-      found.last = std::max(found.last, all.high[j] / all.weight_of(j));
-    } else if (all.weight.empty()) {
-      rates[0].high += 1.0;
+      found.last = std::max(found.last, all.high[j] / w);
     } else {
-      Precise& rate = rates[lane++ % kRateLanes];
-      rate = plus(rate, all.weight[j]);
+      found.rate += w;
     }
-  }
-  found.rate = rates[0];
-  for (std::size_t k = 1; k < kRateLanes; ++k) {
-    found.rate = plus(plus(found.rate, rates[k].high), rates[k].low);
   }
   return found;
 }
 
 // sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
-// the bottom may pass the solution where the slope grows; then they come back from above.
-Precise level_for(const Sharers& all, double capacity, Precise level) {
-  Precise below, above{kInfinity};
+// the bottom may pass the solution where the slope grows; then they come back from above. What
+// rounding leaves is on the side of too few slots.
+double level_for(const Sharers& all, double capacity, double level) {
+  double below = 0.0, above = kInfinity;
   for (int step = 0; step < kAllSteps; ++step) {
     const AtLevel at = look_at(all, level);
-    const double water = capacity - at.fixed;
-    const double error = -minus(times(level, at.rate.high), water) - level.high * at.rate.low;
-    if (std::fabs(error) <= kNearly) break;
+    const double water = capacity - at.fixed, error = water - level * at.rate;
+    if (std::fabs(error) <= kNearly) return level;
     (error > 0.0 ? below : above) = level;
     // Beside a kink rather than at it, which rounding may miss.
-    Precise guess = at.rate.high > 0.0 ? over(water, at.rate)
-                    : error > 0.0      ? Precise{std::nextafter(at.next, kInfinity)}
-                                       : Precise{std::nextafter(at.last, 0.0)};
+    double guess = at.rate > 0.0 ? water / at.rate
+                   : error > 0.0 ? std::nextafter(at.next, kInfinity)
+                                 : std::nextafter(at.last, 0.0);
     if (step >= kNewtonSteps || !(guess > below && guess < above)) guess = middle_of(below, above);
     if (guess == level) break;
     level = guess;
   }
-  return level;
+  return below;
 }
 
 }  // namespace
@@ -142,26 +98,6 @@ void WaterFilling::fill(const Problem& problem, std::span<const double> weight,
   level_ = level;
 }
 
-// Newton steps alone; where they end does not matter.
-double WaterFilling::roughly(const Problem& problem, std::span<const double> weight,
-                             std::span<const Index> jobs, double capacity) const {
-  double below = 0.0, above = kInfinity, level = level_;
-  for (int step = 0; step < kNewtonSteps; ++step) {
-    double water = capacity, rate = 0.0;
-    for (const Index j : jobs) {
-      const double w = weight[j], wanted = level * w, low = low_[j], high = problem.high[j];
-      const bool rises = wanted >= low && wanted < high;
-      water -= rises ? 0.0 : wanted < low ? low : high;
-      rate += rises ? w : 0.0;
-    }
-    (level * rate < water ? below : above) = level;
-    const double guess = rate > 0.0 ? water / rate : level;
-    if (!(guess > below && guess < above)) break;
-    level = guess;
-  }
-  return level;
-}
-
 void WaterFilling::fill_group(const Problem& problem, std::span<const double> weight,
                               std::span<const Index> jobs, double slots_for_all,
                               std::span<double> slots) {
@@ -169,22 +105,18 @@ void WaterFilling::fill_group(const Problem& problem, std::span<const double> we
   double most = 0.0;
   for (const Index j : jobs) most += problem.high[j];
   const double capacity = std::min(slots_for_all, most);
-  // With weights a level of usual digits, which costs less, is found first.
-  Precise level{level_};
-  if (!weight.empty()) level = {roughly(problem, weight, jobs, capacity)};
-  level = level_for(all, capacity, level);
-  level_ = level.high;
+  level_ = level_for(all, capacity, level_);
   shares_.clear();
   double left = capacity;
   for (const Index j : jobs) {
-    const Precise share = all.share_of(j, level);
+    const double share = level_ * all.weight_of(j);
     slots[j] = low_[j];
     double fraction = 0.0;
-    if (minus(share, problem.high[j]) >= 0.0) {
+    if (share >= problem.high[j]) {
       slots[j] = problem.high[j];
-    } else if (minus(share, low_[j]) >= 0.0) {
-      slots[j] = std::floor(share.high);
-      fraction = minus(share, slots[j]);
+    } else if (share >= low_[j]) {
+      slots[j] = std::floor(share);
+      fraction = share - slots[j];
       const double carry = std::floor(fraction + kCount);
       slots[j] += carry;
       fraction -= carry;

@@ -3,8 +3,9 @@
 //   x_j = clamp(level w_j, m_j, M_j)  with  sum_j x_j = min(S, sum_j M_j),
 //
 // rounded down, the remaining slots one each to the largest fractions, ties to the lower index. The
-// level is found by Newton steps on a piecewise-linear function: O(J) each, few of them. It has
-// twice the digits of a double, so that fractions are right to 1e-9 however many slots there are.
+// level is found by Newton steps on a piecewise-linear function: O(J) each, few of them. Fractions
+// have the digits that a double leaves: where shares exceed a million slots, a slot may go to a job
+// whose fraction is less by 1e-9 or so.
 // With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal 2012), which
 // needs no sizes. With fluid shares it is within twice the least weighted completion time; whole
 // slots lose that where there are fewer slots than jobs.
@@ -37,8 +38,6 @@ class WaterFilling {
     Index job;
   };
   void fill(const Problem& problem, std::span<const double> weight, std::span<double> slots);
-  double roughly(const Problem& problem, std::span<const double> weight,
-                 std::span<const Index> jobs, double capacity) const;
   void fill_group(const Problem& problem, std::span<const double> weight,
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
 
