@@ -42,34 +42,6 @@ TEST(one_machine_is_exact) {
     earliest_completions(problem, earliest);
     const double bound = relaxation.bound(problem, penalties, completion, earliest, 1);
     CHECK_NEAR(bound, best, 1e-9 * scale_of(best));
-    CHECK_NEAR(relaxation.quick_bound(problem, penalties, completion), best, 1e-9 * scale_of(best));
-  });
-}
-
-// So many that prices are taken in groups: at most a group's width is lost, and never gained.
-TEST(many_jobs_on_one_machine) {
-  trials(11, 6, [](Random& random) {
-    Table table;
-    for (int j = 0; j < 20'000; ++j) {
-      const double work = chance(random, 0.01) ? 0.0 : std::exp(real(random, -4.0, 4.0));
-      table.add(work, 0, kAllSlots, static_cast<double>(integer(random, 0, 4)));
-    }
-    const Problem problem = table.problem(integer(random, 1, 9));
-    const Penalties penalties = table.penalties(Kind::kCompletion);
-    Order order = identity(table.work.size());
-    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-      return table.work[a] * table.weight[b] < table.work[b] * table.weight[a];
-    });
-    Doubles completion(order.size());
-    double done = 0.0;
-    for (const Index j : order) {
-      done += table.work[j];
-      completion[j] = table.work[j] > 0.0 ? done / problem.slots : 0.0;
-    }
-    const double best = value_of(problem, penalties, Aggregate::kSum, completion);
-    const double quick = relaxation.quick_bound(problem, penalties, completion);
-    CHECK_AT_MOST(quick, best, 1e-9 * best);
-    CHECK_AT_MOST(best * (1.0 - 0x1p-9), quick, 0.0);
   });
 }
 
@@ -103,10 +75,6 @@ TEST(no_schedule_is_below_the_bound) {
           count += 1.0;
         }
       }
-      if (penalties.linear()) {
-        const double quick = relaxation.quick_bound(problem, penalties, start);
-        CHECK_AT_MOST(quick, best, 1e-9 * scale_of(best));
-      }
     }
   });
   CHECK(close > 0.8 * count);
@@ -128,10 +96,6 @@ TEST(every_starting_point_is_valid) {
       const double best = best_known(problem, penalties, random);
       CHECK_AT_MOST(relaxation.bound(problem, penalties, start, earliest, 5), best,
                     1e-9 * scale_of(best));
-      if (penalties.linear()) {
-        CHECK_AT_MOST(relaxation.quick_bound(problem, penalties, start), best,
-                      1e-9 * scale_of(best));
-      }
     }
   });
 }
@@ -156,7 +120,6 @@ TEST(exact_where_nobody_competes) {
       sum += alone[j];
     }
     CHECK_NEAR(relaxation.bound(problem, penalties, alone, alone, 5), sum, 1e-9 * sum);
-    CHECK_NEAR(relaxation.quick_bound(problem, penalties, alone), sum, 1e-9 * sum);
   });
 }
 
@@ -180,13 +143,11 @@ TEST(many_jobs_and_all_magnitudes) {
     const double bound = relaxation.bound(problem, penalties, completion, earliest, 10);
     CHECK_AT_MOST(bound, value, 1e-9 * value);
     CHECK_AT_MOST(0.5 * value, bound, 0.0);
-    CHECK_AT_MOST(relaxation.quick_bound(problem, penalties, completion), value, 1e-9 * value);
   });
 }
 
 // Jobs of little weight that end on their minimum long before their turn comes: a minimum taken
-// for more than their work would slow the others down and lift the bound above a schedule. Few jobs
-// are ranked one by one, many go by groups.
+// for more than their work would slow the others down and lift the bound above a schedule.
 TEST(minima_that_end_before_their_turn) {
   trials(6, 12, [](Random& random) {
     const bool many = chance(random, 0.5);
@@ -209,9 +170,11 @@ TEST(minima_that_end_before_their_turn) {
     Doubles completion(jobs);
     packing.run(problem, order, completion);
     const double value = value_of(problem, penalties, Aggregate::kSum, completion);
-    const double quick = relaxation.quick_bound(problem, penalties, completion);
-    CHECK_AT_MOST(quick, value, 1e-9 * value);
-    CHECK_AT_MOST(0.9 * value, quick, 0.0);
+    Doubles earliest(jobs);
+    earliest_completions(problem, earliest);
+    const double bound = relaxation.bound(problem, penalties, completion, earliest, 1);
+    CHECK_AT_MOST(bound, value, 1e-9 * value);
+    CHECK_AT_MOST(0.9 * value, bound, 0.0);
   });
 }
 
@@ -222,7 +185,6 @@ TEST(nothing_to_do) {
   const Doubles zero{0.0};
   CHECK_EQUAL(relaxation.bound(problem, table.penalties(Kind::kCompletion), zero, zero, 3),
               -kInfinity);
-  CHECK_NEAR(relaxation.quick_bound(problem, table.penalties(Kind::kCompletion), zero), 6.0, 1e-12);
 }
 
 }  // namespace test_mean_busy_time

@@ -10,9 +10,6 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
                        std::span<const double> earliest) {
   const std::size_t n = problem.size();
   if (n == 0) return 0.0;
-  if (quick && aggregate == Aggregate::kSum && penalties.linear()) {
-    return std::min(mean_busy_time_.quick_bound(problem, penalties, completion), value);
-  }
   if (earliest.empty()) {
     earliest_.resize(n);
     earliest_completions(problem, earliest_);
@@ -33,7 +30,7 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
     return std::min(bound, value);
   }
   // Linear or custom penalties.
-  const int rounds = std::clamp(static_cast<int>(2000 / n), 1, 60);
+  const int rounds = quick ? 1 : std::clamp(static_cast<int>(2000 / n), 1, 60);
   bound = std::max(bound, mean_busy_time_.bound(problem, penalties, completion, earliest, rounds));
   // Rounding must not lift a bound above a schedule that exists.
   return std::min(bound, value);

@@ -1,14 +1,11 @@
 #include "malleable/kernel/mean_busy_time.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "malleable/kernel/running_sum.hpp"
-#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/fetch.hpp"
 #include "malleable/model/tolerance.hpp"
 
@@ -34,8 +31,7 @@ struct Tangent {
   double completion, busy, slope;
 };
 
-// Computes everything and then chooses, so that loops of it can be vectorised.
-inline Tangent tangent(double work, double low, double high, double c) {
+Tangent tangent(double work, double low, double high, double c) {
   const double alone = work / high;
   // Steeper lines, closer to work / low, are right for fewer jobs than they spoil.
   const double steep = 0.8 * work / low;  // infinite for low = 0
@@ -49,61 +45,6 @@ inline Tangent tangent(double work, double low, double high, double c) {
   const double slope = work * room / (high * extra);
   const bool choice = room > 0.5;  // otherwise it runs at `high` and ends when it ends
   return {c, choice ? busy : alone / 2.0, choice ? slope : 0.0};
-}
-
-struct QuickColumns {
-  const double *work, *low, *high, *slope, *start;
-  double *density, *offset, *alone;
-};
-
-// The one round of the quick bound: the price of the mean busy times per work, and what tangents
-// and jobs alone add, job by job.
-MALLEABLE_VECTOR_CLONES
-void quick_prices(const QuickColumns& jobs, std::size_t n) {
-#pragma omp simd
-  for (std::size_t j = 0; j < n; ++j) {
-    const double work = jobs.work[j], high = jobs.high[j], slope = jobs.slope[j];
-    const Tangent line = tangent(work, jobs.low[j], high, jobs.start[j]);
-    const bool idle = work == 0.0;
-    const double density = slope * line.slope / work, alone = slope * (work / high);
-    const double offset = slope * (line.completion - line.slope * line.busy);
-    jobs.density[j] = idle ? 0.0 : density;
-    jobs.offset[j] = idle ? 0.0 : offset;
-    jobs.alone[j] = idle ? 0.0 : alone;
-  }
-}
-
-struct PositiveExtent {
-  double least, most;  // of the positive values; least > most if there is none
-};
-
-MALLEABLE_VECTOR_CLONES
-PositiveExtent positive_extent(const double* values, std::size_t n) {
-  double least = kInfinity, most = 0.0;
-#pragma omp simd reduction(min : least) reduction(max : most)
-  for (std::size_t j = 0; j < n; ++j) {
-    const double value = values[j], low = value > 0.0 ? value : kInfinity;
-    least = low < least ? low : least;
-    most = value > most ? value : most;
-  }
-  return {least, most};
-}
-
-// The penalties of completions at `now`, one row a job.
-MALLEABLE_VECTOR_CLONES
-void lines_at(double now, const double* at, const double* value, const double* slope, std::size_t n,
-              double* penalty) {
-#pragma omp simd
-  for (std::size_t j = 0; j < n; ++j) {
-    const double rise = slope[j] * (now - at[j]);
-    penalty[j] = value[j] + (slope[j] == 0.0 ? 0.0 : rise);
-  }
-}
-
-MALLEABLE_VECTOR_CLONES
-void smith_keys(const double* work, const double* price, std::size_t n, double* key) {
-#pragma omp simd
-  for (std::size_t j = 0; j < n; ++j) key[j] = price[j] > 0.0 ? work[j] / price[j] : kInfinity;
 }
 
 // When a job of which `done` is done at `time`, at `speed` from then on, meets min(work, high t).
@@ -126,7 +67,9 @@ void MeanBusyTime::sort_by_price(const Problem& problem) {
   const std::size_t n = problem.size();
   key_.resize(n);
   order_.resize(n);
-  smith_keys(problem.work.data(), price_.data(), n, key_.data());
+  for (std::size_t j = 0; j < n; ++j) {
+    key_[j] = price_[j] > 0.0 ? problem.work[j] / price_[j] : kInfinity;
+  }
   sorter_.sort(key_, order_);
 }
 
@@ -248,133 +191,6 @@ double MeanBusyTime::relax(const Problem& problem) {
   double sum = 0.0;
   for (std::size_t j = 0; j < n; ++j) sum += price_[j] * busy_[j];
   return sum;
-}
-
-// Groups jobs by price per work, falling, one job a group.
-void MeanBusyTime::rank_by_density(std::size_t n) {
-  key_.resize(n);
-  order_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) key_[j] = -density_[j];
-  sorter_.sort(key_, order_);
-  groups_.resize(n);
-  for (Index g = 0; g < n; ++g) {
-    group_[order_[g]] = static_cast<std::uint16_t>(g);
-    groups_[g] = {0.0, 0.0, density_[order_[g]]};
-  }
-}
-
-// The same for many jobs without sorting: by groups of almost equal price, which is rounded down to
-// the least of its group. That lowers a bound by at most the width of a group, 2^-9 of it if the
-// prices spread over a factor of up to 2^32.
-void MeanBusyTime::group_by_density(std::size_t n, double least, double most) {
-  constexpr int kGroupBits = 14;
-  // Prices too far apart for doubles: the tail may as well be free.
-  most = std::min(most, std::numeric_limits<double>::max());
-  least = std::min(least, most);
-  const auto base = std::bit_cast<std::uint64_t>(least);
-  const std::uint64_t range = std::bit_cast<std::uint64_t>(most) - base;
-  const int shift = std::max(0, static_cast<int>(std::bit_width(range)) - kGroupBits);
-  const std::uint64_t top = range >> shift;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double density = std::min(density_[j], most);
-    const std::uint64_t group = top - ((std::bit_cast<std::uint64_t>(density) - base) >> shift);
-    group_[j] = static_cast<std::uint16_t>(density > 0.0 ? group : top + 1);
-  }
-  groups_.resize(top + 2);
-  for (std::uint64_t g = 0; g <= top; ++g) {
-    groups_[g] = {0.0, 0.0, std::bit_cast<double>(base + ((top - g) << shift))};
-  }
-  groups_[top + 1] = {};  // costs nothing
-}
-
-// Least sum of price_j B_j when every job may do all its work at once. Only the work of a group
-// counts, all of one price per work: before the frontier comes to it its jobs have their lower
-// limits, afterwards nothing is left.
-double MeanBusyTime::relax_maxima(const Problem& problem, std::span<const double> low, double least,
-                                  double most) {
-  constexpr std::size_t kFew = 8192;
-  const std::size_t n = problem.size();
-  group_.resize(n);
-  if (n <= kFew) {
-    rank_by_density(n);
-  } else {
-    group_by_density(n, least, most);
-  }
-  double minima = 0.0;
-  for (std::size_t j = 0; j < n; ++j) {
-    Group& group = groups_[group_[j]];
-    group.work += problem.work[j];
-    group.low += low[j];
-    minima += low[j];
-  }
-  if (minima > 0.0) {
-    // A job that would end on its minimum before the frontier comes bends its lower limit; such
-    // limits are dropped, which only lowers the bound. The frontier comes to a group no later than
-    // the work before it takes beside the minima behind, nor later than to any group after it.
-    entered_.resize(groups_.size());
-    double before = 0.0, behind = minima;
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      entered_[g] = before > 0.0 ? before / (problem.slots - behind) : 0.0;
-      before += groups_[g].work;
-      behind -= groups_[g].low;
-    }
-    for (std::size_t g = groups_.size() - 1; g > 0; --g) {
-      entered_[g - 1] = std::min(entered_[g - 1], entered_[g]);
-    }
-    for (std::size_t j = 0; j < n; ++j) {
-      const std::uint16_t group = group_[j];
-      if (low[j] > 0.0 && problem.work[j] < low[j] * entered_[group]) {
-        groups_[group].low -= low[j];
-        minima -= low[j];
-      }
-    }
-  }
-  double before = 0.0, behind = minima, sum = 0.0, entered = 0.0;
-  for (const auto& [work, rate, density] : groups_) {
-    if (work == 0.0) continue;
-    before += work;
-    behind -= rate;
-    const double left = std::max(entered, before / (problem.slots - behind));
-    const double open = work - rate * entered;
-    const double area = entered * (work + open) / 2.0 + open * (left - entered) / 2.0;
-    sum += density * area;
-    entered = left;
-  }
-  return sum;
-}
-
-double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalties,
-                                 std::span<const double> start) {
-  const std::size_t n = problem.size();
-  std::span<const double> low = problem.low;
-  if (problem.gang) {
-    low_.assign(n, 0.0);
-    low = low_;
-  }
-  density_.resize(n);
-  double offsets = 0.0, alones = 0.0, constants = 0.0, least = kInfinity, most = 0.0;
-  constexpr std::size_t kBlock = 512;  // what is only added up stays in the first cache
-  double offset[kBlock], alone[kBlock], constant[kBlock];
-  for (std::size_t first = 0; first < n; first += kBlock) {
-    const std::size_t count = std::min(kBlock, n - first);
-    const double *work = &problem.work[first], *slope = &penalties.slope()[first];
-    double* density = &density_[first];
-    quick_prices(
-        {work, &low[first], &problem.high[first], slope, &start[first], density, offset, alone},
-        count);
-    lines_at(problem.now, &penalties.at()[first], &penalties.value()[first], slope, count,
-             constant);
-    for (std::size_t k = 0; k < count; ++k) {
-      if (work[k] == 0.0) constant[k] = penalties.line(first + k, problem.idle_end[first + k]);
-    }
-    offsets += sum_of({offset, count});
-    alones += sum_of({alone, count});
-    constants += sum_of({constant, count});
-    const PositiveExtent extent = positive_extent(density, count);
-    least = std::min(least, extent.least);
-    most = std::max(most, extent.most);
-  }
-  return constants + std::max(alones, offsets + relax_maxima(problem, low, least, most));
 }
 
 MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalties& penalties,

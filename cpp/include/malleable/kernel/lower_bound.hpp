@@ -18,7 +18,7 @@ namespace malleable {
 class LowerBound {
  public:
   // `completion` (from problem.now) is a known schedule's, whose objective is `value`. `quick`
-  // settles for the cheaper form of the mean-busy-time bound. `earliest` is what
+  // settles for one round, or fewer prices. `earliest` is what
   // earliest_completions says, for those who know it already.
   double run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
              std::span<const double> completion, double value, bool quick = false,

@@ -36,19 +36,9 @@ class MeanBusyTime {
   double bound(const Problem& problem, const Penalties& penalties, std::span<const double> start,
                std::span<const double> earliest, int rounds);
 
-  // One round for sums of linear penalties with the upper limits relaxed to W_j: then the times at
-  // which the frontier moves are ratios of prefix sums over groups of jobs of the same price.
-  // Weaker than bound() where maxima are tight. O(J).
-  double quick_bound(const Problem& problem, const Penalties& penalties,
-                     std::span<const double> start);
-
  private:
   // Minimises sum_j price_j B_j over the relaxation; fills busy_ and returns the sum.
   double relax(const Problem& problem);
-  double relax_maxima(const Problem& problem, std::span<const double> low, double least,
-                      double most);
-  void rank_by_density(std::size_t n);
-  void group_by_density(std::size_t n, double least, double most);
   void sort_by_price(const Problem& problem);
   struct Support {
     double value, slope;
@@ -59,15 +49,9 @@ class MeanBusyTime {
 
   KeySort sorter_;
   JobEvents upper_events_, lower_events_;
-  Scratch<double> price_, busy_, point_, key_, low_, density_;
+  Scratch<double> price_, busy_, point_, key_, low_;
   std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
   Scratch<Index> order_;
-  struct Group {
-    double work, low, density;  // sums over its jobs; price per work
-  };
-  std::vector<Group> groups_;
-  std::vector<double> entered_;   // when the frontier comes to a group at the latest
-  Scratch<std::uint16_t> group_;  // of each job
   std::vector<double> hull_t_, hull_v_;
 };
 
