@@ -1,17 +1,14 @@
 #include "malleable/kernel/order_search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "malleable/model/fetch.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
 constexpr std::size_t kAllMoves = 1 << 12;  // up to this many moves are tried exhaustively
-constexpr std::size_t kManyJobs = 1 << 14;  // more than this do not fit into the nearest memory
 
 }  // namespace
 
@@ -40,37 +37,6 @@ bool OrderSearch::better(const Score& a, const Score& b) {
   return a.secondary < b.secondary - kRounding * std::fabs(b.secondary);
 }
 
-// Jobs are scattered over memory: what they pay is looked up some completions later, when it has
-// been fetched.
-void OrderSearch::score_lines(std::span<const Index> order, std::span<const double> due, double cut,
-                              Score& score) {
-  struct Ended {
-    Index job;
-    double time;
-  };
-  constexpr std::size_t kBlock = 32;
-  std::array<Ended, kBlock> ended;
-  std::size_t count = 0;
-  const Penalties& penalties = *penalties_;
-  const auto pay = [&] {
-    for (std::size_t k = 0; k < count; ++k) {
-      const auto [job, time] = ended[k];
-      score.value += penalties.line(job, time) - earliest_[job];
-    }
-    count = 0;
-    return score.value <= cut;
-  };
-  pack(order, due, [&](Index j, double completion) {
-    for (const auto& column : {penalties.at(), penalties.value(), penalties.slope()}) {
-      fetch(&column[j]);
-    }
-    fetch(&earliest_[j]);
-    ended[count++] = {j, problem_->now + completion};
-    return count < kBlock || pay();
-  });
-  pay();
-}
-
 Score OrderSearch::score(std::span<const Index> order, const Score& limit,
                          std::span<const double> due) {
   const Penalties& penalties = *penalties_;
@@ -84,10 +50,6 @@ Score OrderSearch::score(std::span<const Index> order, const Score& limit,
       score.secondary += paid;
       return score.value <= cut;
     });
-    return score;
-  }
-  if (penalties.linear() && problem_->size() > kManyJobs) {
-    score_lines(order, due, cut, score);
     return score;
   }
   if (penalties.linear()) {

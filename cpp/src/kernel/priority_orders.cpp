@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -47,20 +46,6 @@ double end_of_work(const Problem& problem) {
   double total = 0.0;
   for (const double work : problem.work) total += work;
   return total / problem.slots;
-}
-
-// Fills `time` and returns the largest. Work without slots divides to infinity; no work must not
-// divide to NaN.
-MALLEABLE_VECTOR_CLONES
-double moldable_times(const double* work, const double* slots, std::size_t n, double* time) {
-  double longest = 0.0;
-#pragma omp simd reduction(max : longest)
-  for (std::size_t j = 0; j < n; ++j) {
-    const double alone = work[j] / slots[j], t = work[j] > 0.0 ? alone : 0.0;
-    time[j] = t;
-    longest = t > longest ? t : longest;
-  }
-  return longest;
 }
 
 std::vector<double> times_of(std::span<const double> due, std::span<const DueAsk> asks) {
@@ -400,8 +385,12 @@ void PriorityOrders::by_due(const Problem& problem, std::span<const double> due,
 
 void PriorityOrders::by_moldable(const Problem& problem, std::span<double> slots,
                                  std::span<const Index> waiting, std::span<Index> order) {
-  const double longest =
-      moldable_times(problem.work.data(), slots.data(), problem.size(), slots.data());
+  double longest = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    // No work on no slots takes no time.
+    slots[j] = problem.work[j] > 0.0 ? problem.work[j] / slots[j] : 0.0;
+    longest = std::max(longest, slots[j]);
+  }
   const std::span<const double> key = slots;
   sorter_.sort(key, order);
   if (longest < kInfinity) return;

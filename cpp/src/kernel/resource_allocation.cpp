@@ -62,9 +62,6 @@ class ByHalving {
     for (std::size_t j = first; j < end; ++j) sum += count(x, j);
     return sum;
   }
-  UnitTotals totals(double x, double y) const {
-    return {total(x, 0, low_.size()), total(y, 0, low_.size())};
-  }
   void counts(double x, std::size_t first, std::span<double> out) const {
     for (std::size_t k = 0; k < out.size(); ++k) out[k] = count(x, first + k);
   }

@@ -40,9 +40,6 @@ class SecondsSaved {
     for (std::size_t j = first; j < end; ++j) sum += count(j, x);
     return sum;
   }
-  UnitTotals totals(double x, double y) const {
-    return {total(x, 0, low_.size()), total(y, 0, low_.size())};
-  }
   void fewest(std::span<double> out) const { std::copy(low_.begin(), low_.end(), out.begin()); }
   void counts(double x, std::size_t first, std::span<double> out) const {
     for (std::size_t k = 0; k < out.size(); ++k) out[k] = count(first + k, x);

@@ -29,19 +29,6 @@ double closed_total(const double* scale, const double* low, const double* high, 
   return total;
 }
 
-// At two prices at once: reading the columns is what takes the time.
-MALLEABLE_VECTOR_CLONES
-UnitTotals closed_totals(const double* scale, const double* low, const double* high, std::size_t n,
-                         double x, double y) {
-  double first = 0.0, second = 0.0;
-#pragma omp simd reduction(+ : first, second)
-  for (std::size_t j = 0; j < n; ++j) {
-    first += closed_count(scale[j], low[j], high[j], x);
-    second += closed_count(scale[j], low[j], high[j], y);
-  }
-  return {first, second};
-}
-
 MALLEABLE_VECTOR_CLONES
 void closed_counts(const double* scale, const double* low, const double* high, std::size_t n,
                    double x, double* out) {
@@ -54,10 +41,6 @@ void closed_counts(const double* scale, const double* low, const double* high, s
 double ClosedForm::total(double x, std::size_t first, std::size_t end) const {
   return closed_total(scale_.data() + first, low_.data() + first, high_.data() + first, end - first,
                       x);
-}
-
-UnitTotals ClosedForm::totals(double x, double y) const {
-  return closed_totals(scale_.data(), low_.data(), high_.data(), scale_.size(), x, y);
 }
 
 void ClosedForm::counts(double x, std::size_t first, std::span<double> out) const {

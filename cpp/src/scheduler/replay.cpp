@@ -36,31 +36,24 @@ struct Named {
   explicit Named(std::uint8_t place) : code(place) {}
 };
 
-using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
-constexpr Tables checksum_tables() {
-  Tables made{};
+constexpr std::array<std::uint32_t, 256> checksum_table() {
+  std::array<std::uint32_t, 256> made{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;
     for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) ? 0xedb88320u : 0u);
-    made[0][byte] = rest;
-  }
-  for (std::size_t t = 1; t < 8; ++t) {
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      const std::uint32_t before = made[t - 1][byte];
-      made[t][byte] = (before >> 8) ^ made[0][before & 255];
-    }
+    made[byte] = rest;
   }
   return made;
 }
-constexpr Tables kTables = checksum_tables();
+constexpr auto kTable = checksum_table();
 
-// The checksum of zip and gzip, eight bytes a step.
+// The checksum of zip and gzip.
 class Checksum {
  public:
   void add(std::int64_t value) {
-    const std::uint64_t all = static_cast<std::uint64_t>(value) ^ sum_;
-    sum_ = 0;
-    for (std::size_t k = 0; k < 8; ++k) sum_ ^= kTables[7 - k][(all >> (8 * k)) & 255];
+    for (std::size_t k = 0; k < 8; ++k) {
+      sum_ = (sum_ >> 8) ^ kTable[(sum_ ^ (static_cast<std::uint64_t>(value) >> (8 * k))) & 255];
+    }
   }
   std::int64_t get() const { return static_cast<std::int64_t>(sum_ ^ 0xffffffffu); }
 

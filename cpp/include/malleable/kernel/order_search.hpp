@@ -61,8 +61,6 @@ class OrderSearch {
   void list_moves();
   void descend(PackedOrder& packed, Score& score);
   bool exhausted();
-  void score_lines(std::span<const Index> order, std::span<const double> due, double cut,
-                   Score& score);
   template <typename Done>
   void pack(std::span<const Index> order, std::span<const double> due, Done done) {
     if (due.empty()) {

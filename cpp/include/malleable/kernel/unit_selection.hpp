@@ -24,10 +24,6 @@ struct Unit {  // one more slot for a job
   Index job;
 };
 
-struct UnitTotals {  // at two prices
-  double first, second;
-};
-
 // Prices of F = scale / s: the unit after s costs s (s + 1) / scale. A job with a scale, which ends
 // with slots only, has at least one.
 class ClosedForm {
@@ -37,8 +33,6 @@ class ClosedForm {
       : scale_(scale), low_(low), high_(high) {}
   // Slots of the jobs from `first` to `end` when every unit priced at most x is bought.
   double total(double x, std::size_t first, std::size_t end) const;
-  // All jobs, at two prices.
-  UnitTotals totals(double x, double y) const;
   // At the lower ends of all ranges.
   void fewest(std::span<double> out) const { counts(0.0, 0, out); }
   // For the jobs from `first` on.
@@ -99,11 +93,6 @@ void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
   // Widen until everybody's totals bracket the capacity.
   const std::int64_t lowest = bracket.below, highest = bracket.above;
   std::int64_t width = std::int64_t{1} << 47;
-  if (guess - width > lowest && guess + width < highest) {
-    const UnitTotals sums = cost.totals(price_of_rank(guess - width), price_of_rank(guess + width));
-    bracket.narrow(guess - width, sums.first);
-    if (guess + width < bracket.above) bracket.narrow(guess + width, sums.second);
-  }
   for (; (bracket.below == lowest || bracket.above == highest) && width < (std::int64_t{1} << 60);
        width *= 8) {
     for (const std::int64_t rank : {guess - width, guess + width}) {
