@@ -121,29 +121,14 @@ Score FlowSearch::score(const FlowRecipe& recipe, const Score& limit) {
   return score;
 }
 
-// splitmix64
-std::uint64_t FlowSearch::random() {
-  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 // Moves within the order. Due times stay with the places: a flow takes over those of its new place.
-void FlowSearch::apply(const Move& move, FlowRecipe& recipe) {
+void FlowSearch::apply(const OrderMove& move, FlowRecipe& recipe) {
   std::vector<Index>& order = recipe.order;
-  const auto at = [&](Index place) { return order.begin() + static_cast<std::ptrdiff_t>(place); };
   if (recipe.scheduler == FlowScheduler::kSlack) {
     moved_.resize(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) moved_[k] = recipe.due[order[k]];
   }
-  if (move.swap) {
-    std::swap(order[move.from], order[move.to]);
-  } else if (move.from < move.to) {
-    std::rotate(at(move.from), at(move.from + 1), at(move.to + 1));
-  } else {
-    std::rotate(at(move.to), at(move.from), at(move.from + 1));
-  }
+  move.apply(order);
   if (recipe.scheduler == FlowScheduler::kSlack) {
     for (std::size_t k = 0; k < order.size(); ++k) recipe.due[order[k]] = moved_[k];
   }
@@ -165,13 +150,14 @@ void FlowSearch::list_moves() {
     }
   } else {
     for (std::size_t k = 0; k < 4096; ++k) {
-      const auto a = static_cast<Index>(random() % n);
-      const auto reach = static_cast<Index>(1 + random() % std::min<Index>(n - 1, 32));
-      const Index b = random() % 2 == 0 ? (a >= reach ? a - reach : 0) : std::min(n - 1, a + reach);
-      if (a != b) moves_.push_back({a, b, random() % 2 == 0});
+      const auto a = static_cast<Index>(random_() % n);
+      const auto reach = static_cast<Index>(1 + random_() % std::min<Index>(n - 1, 32));
+      const Index b =
+          random_() % 2 == 0 ? (a >= reach ? a - reach : 0) : std::min(n - 1, a + reach);
+      if (a != b) moves_.push_back({a, b, random_() % 2 == 0});
     }
   }
-  for (std::size_t k = moves_.size(); k > 1; --k) std::swap(moves_[k - 1], moves_[random() % k]);
+  for (std::size_t k = moves_.size(); k > 1; --k) std::swap(moves_[k - 1], moves_[random_() % k]);
 }
 
 void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
@@ -196,7 +182,7 @@ std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
                                   const std::function<bool()>& stop) {
   tried_ = 0;
   effort_ = effort;
-  state_ = 1;
+  random_ = SearchRandom(1);
   stop_ = &stop;
   goal_ = bound > -kInfinity ? bound + 2e-9 * std::fabs(bound) : bound;
   if (active_.size() < 2 || best.value <= goal_) return 0;
@@ -223,9 +209,9 @@ std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
   const auto n = active_.size();
   while (!exhausted() && best.value > goal_) {
     FlowRecipe recipe = top;
-    const std::size_t kicks = 2 + random() % 3;
+    const std::size_t kicks = 2 + random_() % 3;
     for (std::size_t k = 0; k < kicks; ++k) {
-      const auto a = static_cast<Index>(random() % n), b = static_cast<Index>(random() % n);
+      const auto a = static_cast<Index>(random_() % n), b = static_cast<Index>(random_() % n);
       if (a != b) apply({a, b, false}, recipe);
     }
     Score found = score(recipe);

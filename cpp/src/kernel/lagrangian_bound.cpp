@@ -47,22 +47,9 @@ double LagrangianBound::last_of(const Penalties& penalties, std::size_t row) con
   return at + tolerance(at) - problem_->now;
 }
 
-// Where the times of each of 4 m even spans begin: finding a place takes a step or two.
-void LagrangianBound::index_times() {
-  const std::size_t m = times_.size();
-  spans_ = 4.0 * static_cast<double>(m);
-  scale_ = spans_ / times_.back();
-  place_.resize(4 * m + 1);
-  for (std::size_t b = 0, k = 0; b <= 4 * m; ++b) {
-    while (k < m && times_[k] * scale_ < static_cast<double>(b)) ++k;
-    place_[b] = static_cast<std::uint16_t>(k > 0 ? k - 1 : 0);
-  }
-}
-
 std::uint16_t LagrangianBound::first_from(double t) const {
-  std::size_t k = place_[static_cast<std::size_t>(std::clamp(t * scale_, 0.0, spans_))];
-  while (k < times_.size() && times_[k] < t) ++k;
-  return static_cast<std::uint16_t>(k);
+  return static_cast<std::uint16_t>(std::lower_bound(times_.begin(), times_.end(), t) -
+                                    times_.begin());
 }
 
 // One completion that job j may choose; `rising`: see choose().
@@ -112,7 +99,6 @@ bool LagrangianBound::begin(const Problem& problem, const Penalties& penalties,
   for (const double work : problem.work) total += work;
   if (!pick_times(penalties, earliest, completion, total / problem.slots, times)) return false;
   if (times_.empty()) return false;
-  index_times();
   rounding_ = 2.0 * kRounding * std::max(1.0, static_cast<double>(n) / kRoundedJobs) * total;
   options_.clear();
   offset_.assign(1, 0);

@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "malleable/model/fetch.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -93,10 +92,6 @@ void list_lower_ends(const Problem& problem, std::span<const Index> order,
                      std::span<const double> low, double minima, JobEvents& events) {
   double before = 0.0, behind = minima;
   for (std::size_t p = 0; p < order.size(); ++p) {
-    if (p + kFetchAhead < order.size()) {
-      fetch(&problem.work[order[p + kFetchAhead]]);
-      fetch(&low[order[p + kFetchAhead]]);
-    }
     const Index j = order[p];
     before += problem.work[j];
     if (!(low[j] > 0.0)) continue;
@@ -129,13 +124,6 @@ double MeanBusyTime::relax(const Problem& problem) {
   double integral = 0.0;  // of what has been left of that job's work since then
   bool opened = false;
   const auto open = [&] {  // the frontier's job leaves the jobs behind
-    if (frontier + kFetchAhead < n) {
-      const Index next = order_[frontier + kFetchAhead];
-      fetch(&problem.work[next]);
-      fetch(&problem.high[next]);
-      fetch(&low_[next]);
-      fetch(&busy_[next]);
-    }
     const Index j = order_[frontier];
     if (low_[j] > 0.0) {
       done -= std::min(problem.work[j], low_[j] * time);

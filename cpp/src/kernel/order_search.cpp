@@ -79,7 +79,7 @@ Score OrderSearch::score(std::span<const Index> order, const Score& limit,
 }
 
 // splitmix64
-std::uint64_t OrderSearch::random() {
+std::uint64_t SearchRandom::operator()() {
   std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -88,26 +88,25 @@ std::uint64_t OrderSearch::random() {
 
 bool OrderSearch::exhausted() { return tried_ >= effort_ || (*stop_ && (*stop_)()); }
 
-// Swaps two positions, or moves the job at `from` to `to`.
-void OrderSearch::apply(const Move& move, std::vector<Index>& order) {
+void OrderMove::apply(std::vector<Index>& order) const {
   const auto begin = order.begin();
-  if (move.swap) {
-    std::swap(order[move.from], order[move.to]);
-  } else if (move.from < move.to) {
-    std::rotate(begin + move.from, begin + move.from + 1, begin + move.to + 1);
+  if (swap) {
+    std::swap(order[from], order[to]);
+  } else if (from < to) {
+    std::rotate(begin + from, begin + from + 1, begin + to + 1);
   } else {
-    std::rotate(begin + move.to, begin + move.from, begin + move.from + 1);
+    std::rotate(begin + to, begin + from, begin + from + 1);
   }
 }
 
 // A random move; mostly between near positions, where orders of many jobs are still wrong.
-OrderSearch::Move OrderSearch::random_move() {
-  const std::uint64_t r = random();
+OrderMove OrderSearch::random_move() {
+  const std::uint64_t r = random_();
   const auto from = static_cast<Index>((r >> 8) % active_);
   std::uint64_t reach = 1;
   for (std::uint64_t bits = r & 63; reach < active_ && (bits & 1) != 0; bits >>= 1) reach *= 4;
   const auto distance =
-      static_cast<std::int64_t>(1 + random() % std::min<std::uint64_t>(4 * reach, active_ - 1));
+      static_cast<std::int64_t>(1 + random_() % std::min<std::uint64_t>(4 * reach, active_ - 1));
   std::int64_t to = static_cast<std::int64_t>(from) + ((r >> 6) & 1 ? distance : -distance);
   if (to < 0 || to >= static_cast<std::int64_t>(active_))
     to = static_cast<std::int64_t>(from) + (to < 0 ? distance : -distance);
@@ -126,14 +125,14 @@ void OrderSearch::descend(PackedOrder& packed, Score& score) {
       if (failures >= patience) return;  // a whole round without improvement
       failures = 0;
       for (std::size_t k = moves_.size(); k > 1; --k)
-        std::swap(moves_[k - 1], moves_[random() % k]);
+        std::swap(moves_[k - 1], moves_[random_() % k]);
       next = 0;
     } else if (failures >= patience) {
       return;
     }
-    const Move move = all ? moves_[next++] : random_move();
+    const OrderMove move = all ? moves_[next++] : random_move();
     trial_ = order;
-    apply(move, trial_);
+    move.apply(trial_);
     ++tried_;
     const Score reached = this->score(trial_, score, packed.due);
     if (better(reached, score)) {
@@ -164,7 +163,7 @@ std::uint64_t OrderSearch::improve(std::vector<PackedOrder>& starts, Score& best
                                    const std::function<bool()>& stop) {
   tried_ = 0;
   effort_ = effort;
-  state_ = 0;
+  random_ = SearchRandom();
   stop_ = &stop;
   goal_ = std::isfinite(bound) ? bound + kRounding * std::fabs(bound) : bound;
   // Jobs without work go last and stay there.
@@ -192,7 +191,7 @@ std::uint64_t OrderSearch::improve(std::vector<PackedOrder>& starts, Score& best
   while (best.value > goal_ && !exhausted()) {
     current = starts[0];
     const std::size_t kicks = 2 + idle / 4 % 4;
-    for (std::size_t k = 0; k < kicks; ++k) apply(random_move(), current.order);
+    for (std::size_t k = 0; k < kicks; ++k) random_move().apply(current.order);
     ++tried_;
     Score reached = score(current.order, {}, current.due);
     descend(current, reached);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 
 #include "malleable/kernel/unit_selection.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -13,7 +12,6 @@ namespace {
 
 // Slots of all jobs together that may be looked at one by one.
 constexpr double kMostWalked = 6e4;
-constexpr double kNoIdea = std::numeric_limits<double>::quiet_NaN();  // in place of a guess
 
 // The least whole number in [from, to) where a property that stays once it is there holds, or `to`.
 // Fewer rounds than a double has bits.
@@ -30,31 +28,14 @@ double first_where(double from, double to, Property holds) {
   return from;
 }
 
-// Any price that does not fall along a job's units: a guess at the count, checked, or halving.
-template <typename Price, typename Guess>
+// Any price that does not fall along a job's units.
+template <typename Price>
 class ByHalving {
  public:
-  ByHalving(Price price, Guess guess, double dearest, std::span<const double> low,
-            std::span<const double> high)
-      : price_(price), guess_(guess), dearest_(dearest), low_(low), high_(high) {}
+  ByHalving(Price price, double dearest, std::span<const double> low, std::span<const double> high)
+      : price_(price), dearest_(dearest), low_(low), high_(high) {}
   double count(double x, std::size_t j) const {
-    double from = low_[j], to = high_[j];
-    if (from >= to) return from;
-    const double near = guess_(j, x);  // NaN: no idea
-    if (near <= from) {
-      if (!(price_(j, from) <= x)) return from;
-    } else if (near >= to) {
-      if (price_(j, to - 1.0) <= x) return to;
-    } else if (near > from) {
-      if (price_(j, near) <= x) {
-        from = near + 1.0;
-      } else if (price_(j, near - 1.0) <= x) {
-        return near;
-      } else {
-        to = near - 1.0;
-      }
-    }
-    return first_where(from, to, [&](double s) { return !(price_(j, s) <= x); });
+    return first_where(low_[j], high_[j], [&](double s) { return !(price_(j, s) <= x); });
   }
   void fewest(std::span<double> out) const { std::copy(low_.begin(), low_.end(), out.begin()); }
   double total(double x, std::size_t first, std::size_t end) const {
@@ -70,7 +51,6 @@ class ByHalving {
 
  private:
   Price price_;
-  Guess guess_;
   double dearest_;
   std::span<const double> low_, high_;
 };
@@ -187,8 +167,8 @@ void ResourceAllocation::offer_steps(const Task& task, std::size_t j) {
 }
 
 // The cheapest units by prices that are found by halving; the dearest that is worth its slot.
-template <typename Price, typename Guess>
-void ResourceAllocation::select(const Task& task, Price price, Guess guess, double dearest) {
+template <typename Price>
+void ResourceAllocation::select(const Task& task, Price price, double dearest) {
   const std::size_t n = low_.size();
   double needed = 0.0, cheapest = kInfinity, last = -kInfinity;
   for (std::size_t j = 0; j < n; ++j) {
@@ -198,7 +178,7 @@ void ResourceAllocation::select(const Task& task, Price price, Guess guess, doub
       last = std::max(last, price(j, high_[j] - 1.0));
     }
   }
-  const ByHalving costs(price, guess, std::min(dearest, last), low_, high_);
+  const ByHalving costs(price, std::min(dearest, last), low_, high_);
   select_units(costs, high_, task.problem.slots, needed, costs.total(costs.dearest(), 0, n),
                cheapest, task.slots, units_);
 }
@@ -206,14 +186,7 @@ void ResourceAllocation::select(const Task& task, Price price, Guess guess, doub
 // The worst is served first.
 void ResourceAllocation::select_worst(const Task& task) {
   const auto price = [&](std::size_t j, double s) { return -task.cost(j, s); };
-  // The job needs to end while its penalty is still below -x.
-  const auto guess = [&](std::size_t j, double x) {
-    if (!task.linear()) return kNoIdea;
-    const double due = task.penalties.latest(j, std::nextafter(-x, -kInfinity));
-    const double span = std::max(due + tolerance(due) - task.problem.now, 0.0);
-    return std::ceil(task.problem.work[j] / span);
-  };
-  select(task, price, guess, kInfinity);
+  select(task, price, kInfinity);
 }
 
 // Where every sum is convex, the largest gain is taken first.
@@ -221,16 +194,7 @@ void ResourceAllocation::select_gains(const Task& task) {
   const auto price = [&](std::size_t j, double s) {
     return task.cost(j, s + 1.0) - task.cost(j, s);
   };
-  // As if the last slope went on for ever, but never past where the penalty is as low as it gets.
-  const auto guess = [&](std::size_t j, double x) {
-    if (!task.linear() || task.penalties.is_custom(j)) return kNoIdea;
-    const std::size_t last = task.penalties.offset()[j + 1] - 1;
-    const double work = task.problem.work[j];
-    const double free = std::round(std::sqrt(work * task.penalties.slope()[last] / -x + 0.25));
-    const double span = task.penalties.at()[last] - task.problem.now;
-    return span > 0.0 ? std::min(free, std::ceil(work / span)) : free;
-  };
-  select(task, price, guess, -kTiny);
+  select(task, price, -kTiny);
 }
 
 // Convex where the penalty is convex over the completions in reach (a non-decreasing convex

@@ -23,6 +23,7 @@ void PlannedMaps::arrive(std::span<const SlottedJob> jobs, Index row) {
   const SlottedJob& job = jobs[row];
   handle_of(handle_, row) =
       job.left() > 0.0 ? virtual_.add(job.sequence, row, job.map_left, job.left()) : kNone;
+  update(jobs, row);
 }
 
 void PlannedMaps::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
@@ -69,11 +70,6 @@ void PlannedMaps::forget() {
   for (const Planned& planned : planned_) place_[planned.row] = kNone;
 }
 
-void Asrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
-  planned_.arrive(jobs, row);
-  update(jobs, row);
-}
-
 void Asrpt::update(std::span<const SlottedJob> jobs, Index row) {
   const SlottedJob& job = jobs[row];
   if (job.maps > 0) {
@@ -92,14 +88,12 @@ void Asrpt::update(std::span<const SlottedJob> jobs, Index row) {
 void Asrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
   maps_.erase(row);
   reduces_.erase(row);
-  planned_.leave(jobs, row, cancelled);
+  PlannedMaps::leave(jobs, row, cancelled);
 }
-
-void Asrpt::pass(std::int64_t machines, double steps) { planned_.pass(machines, steps); }
 
 void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                    bool fresh, std::vector<SlottedGrant>& grants) {
-  idle = planned_.grant(jobs, machines, idle, fresh, false, grants);
+  idle = grant(jobs, machines, idle, fresh, false, grants);
   if (idle > 0) {
     reduces_.visit_in_order([&](const IndexedHeap::Entry& entry) {
       const std::int64_t tasks = std::min(jobs[entry.item].ready, idle);
@@ -111,9 +105,9 @@ void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
   if (idle > 0) {
     maps_.visit_in_order([&](const IndexedHeap::Entry& entry) {
       const std::int64_t maps = jobs[entry.item].maps;
-      if (SlottedGrant* grant = planned_.find(entry.item, grants)) {
-        const std::int64_t more = std::min(maps - grant->maps, idle);
-        grant->maps += more;
+      if (SlottedGrant* planned = find(entry.item, grants)) {
+        const std::int64_t more = std::min(maps - planned->maps, idle);
+        planned->maps += more;
         idle -= more;
       } else {
         grants.push_back({entry.item, std::min(maps, idle), 0});
@@ -122,7 +116,7 @@ void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
       return idle > 0;
     });
   }
-  planned_.forget();
+  forget();
 }
 
 void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {

@@ -4,11 +4,6 @@
 
 namespace malleable {
 
-void Unlock::arrive(std::span<const SlottedJob> jobs, Index row) {
-  planned_.arrive(jobs, row);
-  update(jobs, row);
-}
-
 void Unlock::update(std::span<const SlottedJob> jobs, Index row) {
   const SlottedJob& job = jobs[row];
   if (job.maps + job.ready > 0) {
@@ -20,20 +15,18 @@ void Unlock::update(std::span<const SlottedJob> jobs, Index row) {
 
 void Unlock::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
   order_.erase(row);
-  planned_.leave(jobs, row, cancelled);
+  PlannedMaps::leave(jobs, row, cancelled);
 }
-
-void Unlock::pass(std::int64_t machines, double steps) { planned_.pass(machines, steps); }
 
 void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                     bool fresh, std::vector<SlottedGrant>& grants) {
-  idle = planned_.grant(jobs, machines, idle, fresh, true, grants);
+  idle = grant(jobs, machines, idle, fresh, true, grants);
   if (idle > 0) {
     order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
       const SlottedJob& job = jobs[entry.item];
-      if (SlottedGrant* grant = planned_.find(entry.item, grants)) {
-        const std::int64_t more = std::min(job.maps - grant->maps, idle);
-        grant->maps += more;
+      if (SlottedGrant* planned = find(entry.item, grants)) {
+        const std::int64_t more = std::min(job.maps - planned->maps, idle);
+        planned->maps += more;
         idle -= more;
       } else {
         const std::int64_t maps = std::min(job.maps, idle);
@@ -44,7 +37,7 @@ void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std
       return idle > 0;
     });
   }
-  planned_.forget();
+  forget();
 }
 
 }  // namespace malleable

@@ -62,12 +62,7 @@ class FlowSearch {
                         double bound, const std::function<bool()>& stop);
 
  private:
-  struct Move {
-    Index from, to;
-    bool swap;
-  };
-  std::uint64_t random();
-  void apply(const Move& move, FlowRecipe& recipe);
+  void apply(const OrderMove& move, FlowRecipe& recipe);
   void list_moves();
   void descend(FlowRecipe& recipe, Score& score);
   bool exhausted();
@@ -86,8 +81,9 @@ class FlowSearch {
   DeadlineGreedy greedy_;
   ReadyList list_;
   FlowRecipe trial_;
-  std::vector<Move> moves_;
-  std::uint64_t tried_ = 0, effort_ = 0, state_ = 0;
+  std::vector<OrderMove> moves_;
+  SearchRandom random_;
+  std::uint64_t tried_ = 0, effort_ = 0;
   double goal_ = 0.0;
   const std::function<bool()>* stop_ = nullptr;
 };

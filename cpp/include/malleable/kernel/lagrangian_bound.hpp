@@ -69,7 +69,6 @@ class LagrangianBound {
   bool pick_times(const Penalties& penalties, std::span<const double> earliest,
                   std::span<const double> completion, double end, std::size_t most);
   double last_of(const Penalties& penalties, std::size_t row) const;
-  void index_times();
   std::uint16_t first_from(double t) const;  // number of the first time that is at least t
   void add_option(std::size_t j, double completion, double penalty, std::uint16_t rising);
   void list_options(const Penalties& penalties, std::size_t j, double from);
@@ -82,8 +81,6 @@ class LagrangianBound {
   double constant_ = 0.0;  // jobs without work
   double rounding_ = 0.0;  // work
   std::vector<double> times_;
-  std::vector<std::uint16_t> place_;
-  double spans_ = 0.0, scale_ = 0.0;  // of place_: how many, and how many a second
   std::vector<Option> options_;
   std::vector<std::size_t> offset_;
   std::vector<double> low_;

@@ -26,6 +26,23 @@ struct Score {
   double secondary = kInfinity;
 };
 
+// A change of an order: two positions swap, or the job at `from` moves to `to`.
+struct OrderMove {
+  Index from, to;
+  bool swap;
+  void apply(std::vector<Index>& order) const;
+};
+
+// splitmix64
+class SearchRandom {
+ public:
+  explicit SearchRandom(std::uint64_t state = 0) : state_(state) {}
+  std::uint64_t operator()();
+
+ private:
+  std::uint64_t state_;
+};
+
 struct PackedOrder {
   std::vector<Index> order;
   std::vector<double> due = {};  // from problem.now; empty: malleable_packing
@@ -51,13 +68,7 @@ class OrderSearch {
                         double bound, const std::function<bool()>& stop);
 
  private:
-  struct Move {
-    Index from, to;
-    bool swap;
-  };
-  std::uint64_t random();
-  Move random_move();
-  static void apply(const Move& move, std::vector<Index>& order);
+  OrderMove random_move();
   void list_moves();
   void descend(PackedOrder& packed, Score& score);
   bool exhausted();
@@ -80,9 +91,10 @@ class OrderSearch {
   LaxityPacking laxity_;
 
   std::vector<Index> trial_;
-  std::vector<Move> moves_;
+  std::vector<OrderMove> moves_;
+  SearchRandom random_;
   std::size_t active_ = 0;  // jobs with work: the front of every order
-  std::uint64_t tried_ = 0, effort_ = 0, state_ = 0;
+  std::uint64_t tried_ = 0, effort_ = 0;
   double goal_ = 0.0;
   const std::function<bool()>* stop_ = nullptr;
 };

@@ -58,8 +58,8 @@ class ResourceAllocation {
   void select_worst(const Task& task);
   bool convex(const Task& task, std::size_t j, bool dense) const;
   void select_gains(const Task& task);
-  template <typename Price, typename Guess>
-  void select(const Task& task, Price price, Guess guess, double dearest);
+  template <typename Price>
+  void select(const Task& task, Price price, double dearest);
   void choose_options(const Task& task, bool dense);
   void offer_steps(const Task& task, std::size_t j);
   static double gain(const Option& from, const Option& to);

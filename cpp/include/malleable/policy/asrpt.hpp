@@ -24,13 +24,15 @@
 
 namespace malleable {
 
-// The map tasks that the virtual SRPT runs in a step.
-class PlannedMaps {
+// A policy that begins with the map tasks that the virtual SRPT runs in a step.
+class PlannedMaps : public SlottedPolicy {
  public:
-  void arrive(std::span<const SlottedJob> jobs, Index row);
-  void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled);
-  void pass(std::int64_t machines, double steps);
+  void arrive(std::span<const SlottedJob> jobs, Index row) override;
+  void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
+  void pass(std::int64_t machines, double steps) override;
+  void state(State& s) override { s(virtual_, handle_); }
 
+ protected:
   // Moves the virtual schedule on by one step if it is `fresh` and appends grants for its map
   // tasks, by work left; with `unlocking` only for jobs with at least as much reduce as map work
   // left. Returns the machines that stay idle.
@@ -43,7 +45,6 @@ class PlannedMaps {
   }
   // Ends the decision.
   void forget();
-  void state(State& s) { s(virtual_, handle_); }
 
  private:
   struct Planned {
@@ -57,18 +58,18 @@ class PlannedMaps {
   std::vector<Index> place_;  // of a row's grant
 };
 
-class Asrpt final : public SlottedPolicy {
+class Asrpt final : public PlannedMaps {
  public:
-  void arrive(std::span<const SlottedJob> jobs, Index row) override;
   void update(std::span<const SlottedJob> jobs, Index row) override;
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
-  void pass(std::int64_t machines, double steps) override;
-  void state(State& s) override { s(planned_, maps_, reduces_); }
+  void state(State& s) override {
+    PlannedMaps::state(s);
+    s(maps_, reduces_);
+  }
 
  private:
-  PlannedMaps planned_;
   IndexedHeap maps_, reduces_;
 };
 

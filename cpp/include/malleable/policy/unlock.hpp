@@ -7,25 +7,26 @@
 //   2  map tasks that the virtual SRPT runs in this step, of jobs with no more map than reduce work
 //      left: a machine spent here unlocks at least one unit of reduce work
 //   3  everything else that may start, map or reduce, by the job's work left, ties to the earlier
-// Not from a paper; docs/internals/models.md has the comparison and what else was tried. Costs as ASRPT.
+// Not from a paper; docs/internals/models.md has the comparison and what else was tried. Costs as
+// ASRPT.
 #pragma once
 
 #include "malleable/policy/asrpt.hpp"
 
 namespace malleable {
 
-class Unlock final : public SlottedPolicy {
+class Unlock final : public PlannedMaps {
  public:
-  void arrive(std::span<const SlottedJob> jobs, Index row) override;
   void update(std::span<const SlottedJob> jobs, Index row) override;
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
-  void pass(std::int64_t machines, double steps) override;
-  void state(State& s) override { s(planned_, order_); }
+  void state(State& s) override {
+    PlannedMaps::state(s);
+    s(order_);
+  }
 
  private:
-  PlannedMaps planned_;
   IndexedHeap order_;
 };
 
