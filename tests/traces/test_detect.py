@@ -101,7 +101,7 @@ def test_phase_snapshot_and_options_reach_the_reader() -> None:
     [
         (b"", "empty, no jobs in it"),
         (b"\r\n\n", "empty, no jobs in it"),
-        (b"\x7fELF\0\0\0", "binary data, neither gzip, zstd nor Parquet"),
+        (b"\x7fELF\0\0\0", "binary data, neither gzip, bz2, zstd, lz4 nor Parquet"),
         (b"[1, 2]", r"unknown format, begins with '\[1, 2\]'; JSON that is read: of sacct"),
         (b"a\tb\tc\td\te\tf\n", "unknown format"),
         (b"\xff\xfe\xfd", "unknown format"),

@@ -236,3 +236,19 @@ def test_moments(text: str, seconds: float) -> None:
 def test_no_moments(text: str) -> None:
     with pytest.raises(ValueError, match="not a number or a date such as"):
         parse_moment(text)
+
+
+@pytest.mark.parametrize("kind", ["bz2", "lz4"])
+def test_other_ways_to_pack(kind: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, kind) as out:
+        out.write(TEXT.encode())
+    packed = sink.getvalue().to_pybytes()
+    with open_bytes(io.BytesIO(packed)) as (stream, _):
+        assert stream.read() == TEXT.encode()
+    with (
+        pytest.raises(ValueError, match=f"^<input>: damaged or truncated {kind} data"),
+        open_bytes(io.BytesIO(packed[:10] + b"\xff" * 9 + packed[19:])) as (stream, _),
+    ):
+        stream.read()

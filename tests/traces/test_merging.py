@@ -1,6 +1,7 @@
 """Several logs as one trace."""
 
 import gzip
+import io
 import json
 import shutil
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.traces.merging import merged
+from malleable.traces.merging import between, merged
 from tests.report.pages import sacct, swim
 from tests.trace_files import trace_file
 
@@ -139,3 +140,21 @@ def test_a_lone_part_says_what_is_missing(tmp_path):
     alone.mkdir()
     (alone / "events_1_app-1.gz").write_bytes(gzip.compress(_events(1).encode()))
     assert len(mb.read(alone / "events_1_app-1.gz")) == 1
+
+
+def test_jobs_that_ran_when_the_window_begins_count_with_what_was_left() -> None:
+    text = (
+        "JobID|Submit|Start|End|AllocCPUS\n"
+        "1|0|0|1000|2\n"  # runs at 600: 400 s are left
+        "2|10|20|500|4\n"  # has ended
+        "3|550|700|800|3\n"  # waits at 600
+        "4|650|650|750|1\n"
+    )
+    trace = mb.read(io.StringIO(text))
+    with pytest.warns(UserWarning, match="2 jobs of before --from count with what was left then"):
+        window = between(trace, "600", None)
+    jobs = window.tasks()
+    assert jobs.name == ("1", "3", "4") and jobs.arrival.tolist() == [0, 0, 50]
+    assert jobs.map_work.tolist() == [2 * 400, 3 * 100, 100]
+    recorded = window.recorded(window.task_rows())
+    assert recorded is not None and recorded.start.tolist() == [600, 700, 650]

@@ -93,7 +93,7 @@ def test_processors_take_no_memory() -> None:
             "line 4: allocated processors = '3e9': must be from 0 to 2147483648",
         ),
         ("    2  3", "    1  3", "line 5: job number = 1: the number is taken"),
-        ("    2  3", "    2  3  4", "line 5: 19 fields, expected 18"),
+        ("    2  3", "-    2  3", "line 5: field 1 = .-.: not a number"),
         ("1  7  1  3", "1  7.5  1  3", "line 4: user = '7.5': must be a whole number"),
     ],
 )
@@ -134,3 +134,10 @@ def test_the_head_says_how_large_the_machine_is_and_users_how_long_jobs_run() ->
     assert jobs.width.tolist() == [8] and jobs.requested.tolist() == [90.0] and jobs.rigid.all()
     trace = mb.read(io.StringIO("; MaxNodes: 4\n" + line.format(-1)))
     assert trace.slots == 4 and trace.tasks().requested.tolist() == [0.0]
+
+
+def test_what_follows_the_columns_is_left_out() -> None:
+    line = "1 0 5 10 4 -1 -1 4 20 -1 1 7 1 1 1 1 -1 -1"
+    plain = mb.read(io.StringIO(f"{line}\n"))
+    more = mb.read(io.StringIO(f"{line} 3.5 0\n"))
+    assert plain.format == more.format == "SWF log" and plain.tasks() == more.tasks()

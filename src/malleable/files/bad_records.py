@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import one_line
 
 _SHOWN = 3
+_KINDS = 1000  # that are told apart
+_VALUES = re.compile(r"'[^']*'|\d+")  # what differs between two records of one kind
 
 
 class BadRecords:
-    """Counts malformed records (a ``noun``) and keeps the first few. ``skip``: `settle` warns about them
-    rather than raising an error."""
+    """Counts malformed records (a ``noun``) and keeps the first of each kind. ``skip``: `settle` warns about
+    them rather than raising an error."""
 
     def __init__(self, skip: bool = False, noun: str = "jobs") -> None:
         self.skip = skip
         self.noun = noun
         self.count = 0
-        self._first: list[str] = []
+        self._kinds: dict[str, tuple[int, str]] = {}  # how many, and the first of them
 
     def add(self, reason: str) -> None:
         self.count += 1
-        if len(self._first) < _SHOWN:
-            self._first.append(one_line(reason))
+        kind = _VALUES.sub("", reason)
+        if kind in self._kinds or len(self._kinds) < _KINDS:
+            number, first = self._kinds.get(kind, (0, one_line(reason)))
+            self._kinds[kind] = number + 1, first
 
     def settle(self, where: str, good: int) -> None:
         """Raise ValueError or warn, if there was a malformed record; ``good`` others were read."""
         if not self.count:
             return
-        few = "; ".join(self._first) + ("; ..." if self.count > _SHOWN else "")
+        kinds = sorted(self._kinds.values(), key=lambda kind: -kind[0])[:_SHOWN]
+        more = self.count - sum(number for number, _ in kinds)
+        few = "; ".join(
+            first if number == 1 else f"{first} (and {number - 1:,} more of this kind)"
+            for number, first in kinds
+        ) + (f"; {more:,} of other kinds" if more else "")
         told = f"{where}: {self.count} of {self.count + good} {self.noun} malformed: {few}"
         if not self.skip:
             raise AdvisedError(told, "skip_bad=True leaves them out", "--skip-bad leaves them out")

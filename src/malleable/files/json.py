@@ -58,10 +58,11 @@ def text_of(value: object, field: str) -> str:
     return str(value)
 
 
-def amount_of(value: object, field: str) -> float:
-    """A finite number of at least 0; ValueError naming ``field`` otherwise."""
-    if not is_number(value) or value < 0:
-        raise ValueError(f"{field} = {shown(value)}: must be finite and at least 0")
+def amount_of(value: object, field: str, end: float = math.inf) -> float:
+    """A finite number from 0 to below ``end``; ValueError naming ``field`` otherwise."""
+    if not is_number(value) or not 0 <= value < end:
+        limits = "finite and at least 0" if end == math.inf else f"from 0 to below {end:.0f}"
+        raise ValueError(f"{field} = {shown(value)}: must be {limits}")
     return float(value)
 
 
@@ -70,6 +71,17 @@ def of_kind(value: Any, kind: type[Kind], told: str) -> Kind:
     if not isinstance(value, kind):
         raise ValueError(told.format(shown(value)))
     return value
+
+
+def list_of(entry: Mapping[str, Any], field: str, kind: type[Kind]) -> list[Kind]:
+    """A list of values of a kind in a field of an object, empty if the field is missing."""
+    found = entry.get(field)
+    if found is not None and not (
+        isinstance(found, list) and all(isinstance(one, kind) for one in found)
+    ):
+        named = {dict: "objects", object: "values"}[kind]
+        raise ValueError(f"{field} = {shown(found)}: expected a list of {named}")
+    return found or []
 
 
 def texts_of(entry: Mapping[str, Any], field: str) -> list[str]:

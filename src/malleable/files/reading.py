@@ -1,10 +1,11 @@
 """Opening files, file objects and data frames that people give. Readers look at content, not at suffixes:
-gzip and zstd are known by their first bytes. Faults of the bytes (truncated gzip, not UTF-8, binary) become a
-one-line ValueError that names the file. A file object stays the caller's: it is read from its position and
-left open."""
+gzip, bz2, zstd and lz4 are known by their first bytes. Faults of the bytes (truncated, not UTF-8, binary)
+become a one-line ValueError that names the file. A file object stays the caller's: it is read from its
+position and left open."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import os
@@ -24,17 +25,18 @@ from malleable.validation import check_whole, shown
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
 
-class ZstdError(Exception):
-    """Zstd data are damaged or end too early."""
+class DamageError(Exception):
+    """Packed data are damaged or end too early."""
 
 
-# What a truncated or damaged file raises.
-DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, ZstdError)
 MAX_SIZE = 1 << 30
 """Bytes that a file may have, unpacked, unless ``max_size`` says otherwise."""
 
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
+_PACKED = {
+    b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4",
+}  # fmt: skip
+# What their libraries raise for damaged data; BadGzipFile is an OSError.
+_FAULTS = (EOFError, OSError, zlib.error)
 _HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
 _LINE = 400  # characters of a message
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -126,28 +128,28 @@ class _Relay(io.RawIOBase):
 def _unpacked(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes] | None:
     """A ``read(n)`` of what is packed in a stream, None if nothing is packed; the stack closes it."""
     head = packed.peek(4)[:4]
-    if head[:2] == _GZIP:
-        return stack.enter_context(gzip.GzipFile(fileobj=packed, mode="rb")).read
-    return _zstd_reader(packed, stack) if head == _ZSTD else None
-
-
-def _zstd_reader(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes]:
-    pa = library("pyarrow", "reading zstd", "'malleable[tables]'")
-    unpacked = stack.enter_context(pa.CompressedInputStream(packed, "zstd"))
+    kind = next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), None)
+    if kind is None:
+        return None
+    unpacked: Any
+    if kind == "gzip":
+        unpacked = gzip.GzipFile(fileobj=packed, mode="rb")
+    elif kind == "bz2":
+        unpacked = bz2.BZ2File(packed)
+    else:
+        pa = library("pyarrow", f"reading {kind}", "'malleable[tables]'")
+        unpacked = pa.CompressedInputStream(packed, kind)
+    stack.enter_context(unpacked)
 
     def read(size: int) -> bytes:
         try:
             return bytes(unpacked.read(size))
-        except OSError as error:
-            raise ZstdError(str(error)) from None
+        except _FAULTS as error:
+            if isinstance(error, OSError) and error.errno:
+                raise  # of the disk
+            raise DamageError(f"damaged or truncated {kind} data ({error})") from None
 
     return read
-
-
-def damage(error: Exception) -> str:
-    """The message for an error that `DAMAGED` lists."""
-    kind = "zstd" if isinstance(error, ZstdError) else "gzip"
-    return f"damaged or truncated {kind} data ({error})"
 
 
 def name_of(source: object) -> str:
@@ -191,7 +193,7 @@ def source_of(path: str) -> Any:
 def open_bytes(
     source: Source, max_size: int | None = MAX_SIZE
 ) -> Iterator[tuple[io.BufferedReader, str]]:
-    """Open a path or file object for reading, unpacked if it is gzip or zstd; yields the stream and its name
+    """Open a path or file object for reading, unpacked if it is packed; yields the stream and its name
     for messages.
 
     The first ``peek()`` shows 4096 bytes (fewer only if there are no more); ``name`` is the name for
@@ -203,9 +205,9 @@ def open_bytes(
     OSError, TypeError
         The path cannot be opened; ``source`` is neither a path nor a file object.
     ImportError
-        Zstd, and pyarrow is not installed.
+        Zstd or lz4, and pyarrow is not installed.
     ValueError
-        A folder. Here or in the ``with`` body: damaged gzip or zstd, text that is not UTF-8, more bytes than
+        A folder. Here or in the ``with`` body: damaged packed data, text that is not UTF-8, more bytes than
         ``max_size`` (`LimitError`).
     """
     where = name_of(source)
@@ -230,8 +232,8 @@ def open_bytes(
             yield stream, where
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             raise ValueError(f"{where}: not UTF-8 text ({error.reason})") from None
-        except DAMAGED as error:
-            raise ValueError(f"{where}: {damage(error)}") from None
+        except DamageError as error:
+            raise ValueError(f"{where}: {error}") from None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
 from malleable.validation import check_whole, shown
@@ -110,4 +110,4 @@ def _flow(found: tuple[str, list[_Task]]) -> Flow:
     return Flow(job, min(task.start for task in tasks), stages)
 
 
-register("Alibaba batch_task table", _looks, _read)
+FORMAT = Format("Alibaba batch_task table", _looks, _read)

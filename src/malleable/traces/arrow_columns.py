@@ -66,7 +66,7 @@ def parquet_columns(
     Raises
     ------
     ValueError
-        Damaged, or more than ``max_size`` bytes of columns, unpacked.
+        DamageError, or more than ``max_size`` bytes of columns, unpacked.
     """
     pa = library("pyarrow", "reading Parquet", "'malleable[tables]'")
     import pyarrow.parquet

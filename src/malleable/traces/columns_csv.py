@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import chain
 
 from malleable.files.csv import check_head, csv_rows
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.job_columns import Column, cells_of, clock, trace_of_cells
 from malleable.traces.trace import Trace
 from malleable.validation import check_keys
@@ -50,4 +50,4 @@ def _read(file: File) -> Trace:
             return trace_of_cells(file, parse, numbers)
 
 
-register("CSV file with named columns", _looks, _read)
+FORMAT = Format("CSV file with named columns", _looks, _read)

@@ -13,7 +13,7 @@ from malleable.files.reading import MAX_SIZE, Source, telling_of
 from malleable.files.writing import write_file
 from malleable.flows.table import JOB_KEYS, Flows
 from malleable.jobs.table import ALL_SLOTS, check_keys, check_slots
-from malleable.traces.formats import File, read, register
+from malleable.traces.formats import File, Format, read
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 from malleable.validation import shown
@@ -176,4 +176,4 @@ def write_flows(
     write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)
 
 
-register("file of flows", lambda head: head.is_object and '"flows"' in head.text, _read)
+FORMAT = Format("file of flows", lambda head: head.is_object and '"flows"' in head.text, _read)

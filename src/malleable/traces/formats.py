@@ -1,5 +1,5 @@
-"""Reading a trace of any format: each format is a file of this folder, known by its content. It registers
-with `register`, and `_MODULES` names it. A folder is the parts of a Spark event log, or logs of one
+"""Reading a trace of any format: each format is a file of this folder, known by its content. Its ``FORMAT``
+says how, and `_MODULES` names it. A folder is the parts of a Spark event log, or logs of one
 format."""
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 from malleable.files.bad_records import BadRecords
 from malleable.files.json import parse_json
 from malleable.files.reading import (
-    DAMAGED,
     MAX_SIZE,
+    DamageError,
     Source,
     as_text,
-    damage,
     open_bytes,
     open_parts,
     telling_of,
@@ -56,9 +55,6 @@ class Head:
         self.cells = [cell.strip().strip('"') for cell in self.line.split(",")]
         self.is_object = self.text.lstrip().startswith("{")
 
-    def has(self, *names: str) -> bool:
-        return not set(names).isdisjoint(self.cells)
-
 
 @dataclass(frozen=True)
 class File:
@@ -86,8 +82,8 @@ class File:
                 for number, line in enumerate(text, start=1):
                     if line.strip():
                         yield number, line.rstrip("\r\n")
-            except DAMAGED as error:
-                self.bad.add(f"after line {number}: {damage(error)}")
+            except DamageError as error:
+                self.bad.add(f"after line {number}: {error}")
 
     def records(
         self, parse: Callable[[Any], Record | None], lines: Any = None, noun: str = "line"
@@ -144,27 +140,16 @@ class File:
 
 
 class Format(NamedTuple):
+    """A format: its name, whether a head looks like it, and how to read a `File` or a data ``frame``."""
+
     name: str
     looks: Callable[[Head], bool]
     read: Callable[[File], Trace]
-
-
-_FORMATS: dict[str, Format] = {}  # by the module that registered it
-_FRAMES: list[Callable[[Any], Trace]] = []
-
-
-def register(name: str, looks: Callable[[Head], bool], read: Callable[[File], Trace]) -> None:
-    """Register a format: its name, whether a head looks like it, and how to read a `File`."""
-    _FORMATS[read.__module__] = Format(name, looks, read)
-
-
-def register_frames(read: Callable[[Any], Trace]) -> None:
-    _FRAMES.append(read)
+    frame: Callable[[Any], Trace] | None = None
 
 
 def _formats() -> list[Format]:
-    modules = [importlib.import_module(f"malleable.traces.{stem}") for stem in _MODULES]
-    return [_FORMATS[module.__name__] for module in modules]
+    return [importlib.import_module(f"malleable.traces.{stem}").FORMAT for stem in _MODULES]
 
 
 def _format_of(head: Head) -> Format:
@@ -174,7 +159,7 @@ def _format_of(head: Head) -> Format:
         if format.looks(head):
             return format
     if b"\0" in head.data:
-        raise ValueError("binary data, neither gzip, zstd nor Parquet")
+        raise ValueError("binary data, neither gzip, bz2, zstd, lz4 nor Parquet")
     raise ValueError(f"unknown format, begins with {shown(head.line)}; {_likeliest(head)}")
 
 
@@ -252,8 +237,8 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip or zstd; the content tells the format. A folder of logs of one format, or of a rolling
-        log, is one trace.
+        Plain, gzip, bz2, zstd or lz4; the content tells the format. For a rolling log of Spark give its folder;
+        a folder of logs of one format is one trace (`malleable.traces.merging`).
     skip_bad : bool
         False: malformed records, and everything behind a damaged place of the file, are one error that counts
         them and shows the first. True: they are left out, with a warning that counts them.
@@ -277,7 +262,7 @@ def read(
         One line that names the file, and the line or record and field: an unknown format, malformed records,
         more than ``max_size``.
     ImportError
-        Parquet, zstd or a data frame, and pyarrow is not installed.
+        Parquet, zstd, lz4 or a data frame, and pyarrow is not installed.
     OSError
         The file cannot be opened.
 
@@ -302,8 +287,7 @@ def read(
     if not isinstance(skip_bad, bool):
         raise ValueError(f"skip_bad = {shown(skip_bad)}: must be True or False")
     if is_frame(source):
-        _formats()  # one of which reads data frames
-        return _FRAMES[0](source)
+        return next(format.frame for format in _formats() if format.frame)(source)
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
     if path is not None and path.is_dir() and (logs := _logs(path)):
         from malleable.traces.merging import merged

@@ -23,7 +23,7 @@ from array import array
 
 import numpy as np
 
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
@@ -128,4 +128,4 @@ class _Job:
         return self.latest if all(kind in _ENDS for kind in self.last.values()) else math.nan
 
 
-register("Google 2011 task events", _looks, _read)
+FORMAT = Format("Google 2011 task events", _looks, _read)

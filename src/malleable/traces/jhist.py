@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from malleable.files.json import parse_json
-from malleable.traces.formats import File, register
+from malleable.traces.formats import File, Format
 from malleable.traces.rumen import job_of, trace_of
 from malleable.traces.trace import Trace
 
@@ -58,4 +58,4 @@ def _read(file: File) -> Trace:
         raise ValueError(f"not a history file of Hadoop: {error!r}") from None
 
 
-register("Hadoop job history", lambda head: head.line.startswith("Avro-Json"), _read)
+FORMAT = Format("Hadoop job history", lambda head: head.line.startswith("Avro-Json"), _read)

@@ -33,13 +33,26 @@ def cells_of(record: Any, table: Sequence[Column]) -> dict[str, str]:
     return cells
 
 
+def rows_of(file: File) -> Iterator[tuple[int, dict[str, str]]]:
+    """Lines of a table with tabs between its cells by the names of columns, with their numbers."""
+    lines = file.lines()
+    names = next(lines)[1].split("\t")
+    for number, line in lines:
+        yield number, dict(zip(names, line.split("\t"), strict=False))
+
+
 def trace_of_cells(
-    file: File, parse: Callable[[Any], Iterable[dict[str, str]]], records: Any, noun: str = "line"
+    file: File,
+    parse: Callable[[Any], Iterable[dict[str, str]]],
+    records: Any,
+    noun: str = "line",
+    apart: bool = False,
 ) -> Trace:
-    """The jobs of records, of each of which ``parse`` makes cells of as many elements."""
+    """The jobs of records, of each of which ``parse`` makes cells of as many elements; ``apart``: their IDs
+    are Slurm's."""
 
     def elements(record: Any) -> list[Any]:
-        return [element_of(cells, apart=False) for cells in parse(record)]
+        return [element_of(cells, file.slots_from, apart=apart) for cells in parse(record)]
 
     def each() -> Iterator[Any]:
         for found in file.records(elements, records, noun):

@@ -19,11 +19,10 @@ from malleable.files.bad_records import BadRecords
 from malleable.files.csv import check_head, csv_rows, csv_text, without_apostrophe
 from malleable.files.numbers import parse_moment, parse_number
 from malleable.files.reading import (
-    DAMAGED,
     MAX_SIZE,
+    DamageError,
     Source,
     as_text,
-    damage,
     open_bytes,
     telling_of,
 )
@@ -33,7 +32,7 @@ from malleable.jobs.table import ALL_SLOTS, Jobs
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.arrow_columns import PARQUET_MAGIC, frame_columns, is_frame, parquet_columns
-from malleable.traces.formats import File, Head, register, register_frames
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 from malleable.validation import check_keys, near, shown
@@ -222,10 +221,10 @@ def _rows(stream: Any, where: str, max_size: int | None, bad: BadRecords | None 
             rows: list[list[str]] = []
             try:
                 rows.extend(filter(None, cells))
-            except DAMAGED as error:
+            except DamageError as error:
                 if bad is None or not rows:
                     raise
-                bad.add(f"after row {len(rows) - 2}: {damage(error)}")
+                bad.add(f"after row {len(rows) - 2}: {error}")
     if not rows:
         raise ValueError("empty; a job table starts with a header line")
     header = [cell.strip() for cell in rows[0]]
@@ -434,5 +433,4 @@ def _read(file: File) -> Trace:
     return _traced(_rows(file.stream, file.where, file.max_size, file.bad), file)
 
 
-register("table of jobs", _looks, _read)
-register_frames(frame_trace)
+FORMAT = Format("table of jobs", _looks, _read, frame_trace)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.files.numbers import parse_moment, parse_number
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 
@@ -25,6 +25,9 @@ _TABLE = (
     Column("spec/queue", "Partition"), Column("metadata/creationTimestamp", "Submit"),
     Column("status/startTime", "Start"), Column("status/completionTime", "End"),
 )  # fmt: skip
+_STATES = {
+    "Completed": "COMPLETED", "Failed": "FAILED", "Aborted": "FAILED", "Running": "RUNNING",
+}  # fmt: skip
 _MOST_WAVES = 100_000
 
 
@@ -46,17 +49,12 @@ def _volcano(job: Mapping[str, Any], cells: dict[str, str]) -> list[dict[str, st
     )
     state = job.get("status", {}).get("state", {})
     phase, changed = state.get("phase", "Pending"), state.get("lastTransitionTime", "Unknown")
-    known = {
-        "Completed": "COMPLETED",
-        "Failed": "FAILED",
-        "Aborted": "FAILED",
-        "Running": "RUNNING",
-    }
-    end = changed if phase in ("Completed", "Failed", "Aborted") else "Unknown"
+    end = "Unknown" if phase not in _STATES or phase == "Running" else changed
     ran = f"{job.get('status', {}).get('runningDuration', '')}".removesuffix("s")
     if end != "Unknown" and ran.replace(".", "").isdigit():
         cells["Start"] = f"{parse_moment(end) - parse_number(ran)!r}"
-    return [{**cells, "State": known.get(phase, "PENDING"), "End": end, "AllocCPUS": f"{slots}"}]
+    cells |= {"State": _STATES.get(phase, "PENDING"), "End": end, "AllocCPUS": f"{slots}"}
+    return [cells]
 
 
 def _parse(job: Any) -> list[dict[str, str]]:
@@ -89,16 +87,12 @@ def _waves(
         raise ValueError(f"completions = {pods:,} with parallelism = {at_once}: too many waves")
     start, end = parse_moment(cells["Start"]), parse_moment(cells["End"])
     each = (end - start) / waves
-    return [
-        {
-            **cells,
-            "Element": f"{wave}",
-            "Tasks": f"{min(at_once, pods - wave * at_once)}",
-            "Start": f"{start + wave * each!r}",
-            "End": f"{start + (wave + 1) * each!r}",
-        }
-        for wave in range(waves)
-    ]
+    found = []
+    for wave in range(waves):
+        tasks, begin = min(at_once, pods - wave * at_once), start + wave * each
+        own = {"Element": f"{wave}", "Tasks": f"{tasks}", "Start": f"{begin!r}"}
+        found.append({**cells, **own, "End": f"{begin + each!r}"})
+    return found
 
 
 def _read(file: File) -> Trace:
@@ -111,4 +105,4 @@ def _looks(head: Head) -> bool:
     return head.is_object and '"apiVersion"' in head.text and '"kind"' in head.text
 
 
-register("Kubernetes jobs", _looks, _read)
+FORMAT = Format("Kubernetes jobs", _looks, _read)

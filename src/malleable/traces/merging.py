@@ -7,22 +7,23 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from malleable.arrays import Integers, numbered
+from malleable.arrays import Floats, Integers, numbered
 from malleable.display import counted
 from malleable.files.numbers import parse_moment
 from malleable.traces.phases import Phase
+from malleable.traces.recorded_schedule import recorded
 from malleable.traces.trace import Trace
 
 # What a trace counts as where another knows more of its jobs.
 _UNSAID: dict[str, Any] = {
-    "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan, "known": True, "sla": (),
-    "lacking": "", "width": 1, "requested": np.nan, "memory": 0.0, "gpus": 0.0,
+    "name": "job", "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan,
+    "known": True, "sla": (), "lacking": "", "width": 1, "requested": np.nan, "memory": 0.0, "gpus": 0.0,
 }  # fmt: skip
 _RUNS = ("task", "start", "end", "width", "shuffled", "sorted")
 _OF_JOBS = ("tasks", "work", "bytes")
@@ -42,9 +43,12 @@ def merged(traces: Sequence[Trace]) -> Trace:
         if trace.table is not None:
             raise ValueError(f"{trace.where}: a {trace.format}: put tables into one file")
     phases: dict[str, Any] = {name: _joined(traces, name) for name in ("map", "reduce")}
-    known = {name: _column(traces, name) for name in ("name", *_UNSAID)}
+    known = {
+        name: _column(traces, [getattr(trace, name) for trace in traces], unsaid)
+        for name, unsaid in _UNSAID.items()
+    }
     groups = {
-        name: _listed(traces, lambda trace, own=name: trace.groups.get(own), "")
+        name: _column(traces, [trace.groups.get(name) for trace in traces], "")
         for name in dict.fromkeys(name for trace in traces for name in trace.groups)
     }
     whole = replace(
@@ -65,22 +69,49 @@ Window = tuple[str | None, str | None]
 
 
 def between(trace: Trace, since: str | None, until: str | None) -> Trace:
-    """The jobs that came from ``since`` to before ``until``. ValueError for a table, for what is no time, for
-    a date if the trace's clock has none, and if no job came."""
+    """The jobs that came from ``since`` to before ``until``, and with a warning what was left at ``since`` of
+    those that came before and had not ended: it comes at ``since``. ValueError for a table, for what is no
+    time, for a date if the trace's clock has none, and if no job came."""
     if since is until is None:
         return trace
     if trace.table is not None:
         raise ValueError(
             f"{trace.where}: a {trace.format} has no window: --from and --to are for logs"
         )
-    kept = np.ones(len(trace), dtype=bool)
-    if since is not None:
-        kept &= trace.arrival >= _at(trace, "--from", since)
-    if until is not None:
-        kept &= trace.arrival < _at(trace, "--to", until)
+    first = -np.inf if since is None else _at(trace, "--from", since)
+    kept = trace.arrival < (np.inf if until is None else _at(trace, "--to", until))
+    going = kept & (trace.arrival < first) & (_ends(trace) > first)
+    kept &= trace.arrival >= first
     if not kept.any():
         raise ValueError(f"{trace.where}: no job came within --from and --to")
-    return _taken(trace, np.flatnonzero(kept))
+    if going.any():
+        told = f"{counted(int(going.sum()), 'job')} of before --from count with what was left then"
+        warnings.warn(f"{trace.where}: {told}", stacklevel=3)
+    found = _taken(trace, np.flatnonzero(kept | going))
+    phases: dict[str, Any] = {
+        name: _since(getattr(found, name), first) for name in ("map", "reduce")
+    }
+    return replace(found, arrival=np.maximum(found.arrival, first), **phases)
+
+
+def _ends(trace: Trace) -> Floats:
+    """When each job, or the last of its flow, ended on the trace's clock; NaN where unknown."""
+    found = recorded(trace, np.arange(len(trace)))
+    if found is None:
+        return np.full(len(trace), np.nan)
+    ends = found.end * trace.per_second
+    if trace.flow is None:
+        return ends
+    last = np.full(len(trace.flow_name), -np.inf)
+    np.fmax.at(last, trace.flow, ends)
+    return np.asarray(last[trace.flow])
+
+
+def _since(phase: Phase | None, first: float) -> Phase | None:
+    """A phase whose runs begin at ``first`` or later."""
+    steps = {name: getattr(phase, name, None) for name in ("start", "shuffled", "sorted", "end")}
+    cut = {name: np.maximum(own, first) for name, own in steps.items() if own is not None}
+    return None if phase is None else replace(phase, **cut)
 
 
 def _at(trace: Trace, option: str, text: str) -> float:
@@ -98,65 +129,49 @@ def _at(trace: Trace, option: str, text: str) -> float:
         raise ValueError(f"{option} {text}: {error}") from None
 
 
-def _listed(traces: Sequence[Trace], of: Any, unsaid: Any) -> list[Any]:
-    found: list[Any] = []
-    for trace in traces:
-        own = of(trace)
-        found += [unsaid] * len(trace) if own is None else list(own)
-    return found
-
-
-def _column(traces: Sequence[Trace], name: str) -> Any:
-    own = [getattr(trace, name) for trace in traces]
+def _column(traces: Sequence[Trace], own: Sequence[Any], unsaid: Any) -> Any:
+    """The columns of all traces one after another; None if none has it."""
     if all(column is None for column in own):
         return None
-    if name == "name":
-        return _listed(traces, lambda trace: trace.name, "job")
-    listed = _listed(traces, lambda trace: getattr(trace, name), _UNSAID[name])
+    listed: list[Any] = []
+    for trace, column in zip(traces, own, strict=True):
+        listed += [unsaid] * len(trace) if column is None else list(column)
     arrays = any(isinstance(column, np.ndarray) for column in own)
     return np.array(listed) if arrays else listed
-
-
-def _add_widths(phases: list[Any], has: Sequence[set[str]]) -> None:
-    """Where only some phases know how wide tasks are, those of the others have one slot."""
-    for k, own in enumerate(has):
-        if "width" not in own and "task" in own:
-            phases[k] = replace(phases[k], width=np.ones(len(phases[k].task)))
-            own.add("width")
-
-
-def _check_alike(traces: Sequence[Trace], has: Sequence[set[str]]) -> None:
-    for trace, own in zip(traces, has, strict=True):
-        for field in sorted(own ^ has[0]):
-            raise ValueError(
-                f"{trace.where}: {'knows' if field in own else 'does not know'} the {field} of tasks, unlike"
-                f" {traces[0].where}: read them apart"
-            )
 
 
 def _joined(traces: Sequence[Trace], name: str) -> Phase | None:
     phases = [getattr(trace, name) for trace in traces]
     if all(phase is None for phase in phases):
         return None
-    has = [
-        {field for field in (*_OF_JOBS, *_RUNS, "seconds", "offset") if _has(phase, field)}
-        for phase in phases
-    ]
-    if any("width" in own for own in has):
-        _add_widths(phases, has)
-    _check_alike(traces, has)
-    made: dict[str, Any] = {
-        field: np.concatenate([getattr(phase, field) for phase in phases])
-        for field in has[0] - {"offset"}
+    has: dict[str, list[Any]] = {
+        one.name: [getattr(phase, one.name, None) for phase in phases] for one in fields(Phase)
     }
-    if "offset" in has[0]:
-        counts = np.concatenate([np.diff(phase.offset) for phase in phases])
+    if any(own is not None for own in has["width"]):
+        _add_widths(has)
+    _check_alike(traces, has)
+    made = {name: np.concatenate(own) for name, own in has.items() if own[0] is not None}
+    if "offset" in made:
+        counts = np.concatenate([np.diff(own) for own in has["offset"]])
         made["offset"] = np.concatenate([[0], np.cumsum(counts)])
     return Phase(**made)
 
 
-def _has(phase: Phase | None, field: str) -> bool:
-    return phase is not None and getattr(phase, field) is not None
+def _add_widths(has: dict[str, list[Any]]) -> None:
+    """Where only some phases know how wide runs are, those of the others have one slot."""
+    for k, task in enumerate(has["task"]):
+        if task is not None and has["width"][k] is None:
+            has["width"][k] = np.ones(len(task))
+
+
+def _check_alike(traces: Sequence[Trace], has: dict[str, list[Any]]) -> None:
+    for field, columns in has.items():
+        for trace, own in zip(traces, columns, strict=True):
+            if (own is None) != (columns[0] is None):
+                raise ValueError(
+                    f"{trace.where}: {'does not know' if own is None else 'knows'} the {field} of tasks, unlike"
+                    f" {traces[0].where}: read them apart"
+                )
 
 
 def _flows(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -204,7 +219,7 @@ def _order(trace: Trace) -> Integers:
 
 def _taken(trace: Trace, order: Integers) -> Trace:
     changed: dict[str, Any] = {
-        name: _picked(getattr(trace, name), order) for name in ("arrival", "name", *_UNSAID)
+        name: _picked(getattr(trace, name), order) for name in ("arrival", *_UNSAID)
     }
     changed["groups"] = {name: _picked(own, order) for name, own in trace.groups.items()}
     for name in ("map", "reduce"):

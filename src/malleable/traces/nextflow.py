@@ -9,11 +9,10 @@ Left out: cached tasks, memory, which process waits for which.
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from malleable.files.numbers import parse_moment, parse_number
-from malleable.traces.formats import File, Head, register
-from malleable.traces.job_columns import Column, cells_of, trace_of_cells
+from malleable.traces.formats import File, Format, Head
+from malleable.traces.job_columns import Column, cells_of, rows_of, trace_of_cells
 from malleable.traces.trace import Trace
 
 _PART = re.compile(r"([0-9.]+) ?(ms|s|m|h|d)")
@@ -40,8 +39,7 @@ _TABLE = (
 )  # fmt: skip
 
 
-def _parse(names: list[str], line: str) -> list[dict[str, str]]:
-    row = dict(zip(names, line.split("\t"), strict=False))
+def _parse(row: dict[str, str]) -> list[dict[str, str]]:
     row = {name: value for name, value in row.items() if value not in ("-", "")}
     if row.get("status") == "CACHED":
         return []
@@ -54,13 +52,11 @@ def _parse(names: list[str], line: str) -> list[dict[str, str]]:
 
 
 def _read(file: File) -> Trace:
-    lines = file.lines()
-    names = next(lines)[1].split("\t")
-    return trace_of_cells(file, partial(_parse, names), lines)
+    return trace_of_cells(file, _parse, rows_of(file))
 
 
 def _looks(head: Head) -> bool:
     return {"task_id", "hash", "status"} <= set(head.line.split("\t"))
 
 
-register("Nextflow trace", _looks, _read)
+FORMAT = Format("Nextflow trace", _looks, _read)

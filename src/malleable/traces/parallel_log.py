@@ -9,8 +9,8 @@ of them started. Left out: hosts, bytes, exit values.
 from __future__ import annotations
 
 from malleable.files.numbers import parse_number
-from malleable.traces.formats import File, register
-from malleable.traces.job_columns import Column, cells_of, trace_of_cells
+from malleable.traces.formats import File, Format
+from malleable.traces.job_columns import Column, cells_of, rows_of, trace_of_cells
 from malleable.traces.trace import Trace
 
 _HEAD = ("Seq", "Host", "Starttime", "JobRuntime")
@@ -20,21 +20,16 @@ _TABLE = (
 )  # fmt: skip
 
 
-def _parse(line: str) -> list[dict[str, str]]:
-    values = line.split("\t")
-    if len(values) < len(_HEAD):
-        raise ValueError(f"{len(values)} cells, expected at least {len(_HEAD)}")
-    cells = cells_of(dict(zip(_HEAD, values, strict=False)), _TABLE)
-    parse_number(cells["Start"])
+def _parse(row: dict[str, str]) -> list[dict[str, str]]:
+    cells = cells_of(row, _TABLE)
+    parse_number(cells.get("Start", ""))
     return [{**cells, "JobID": "commands", "Tasks": "1"}]
 
 
 def _read(file: File) -> Trace:
-    lines = file.lines()
-    next(lines)
-    return trace_of_cells(file, _parse, lines)
+    return trace_of_cells(file, _parse, rows_of(file))
 
 
-register(
+FORMAT = Format(
     "GNU parallel job log", lambda head: head.line.split("\t")[: len(_HEAD)] == list(_HEAD), _read
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from malleable.traces.formats import File, register
+from malleable.traces.formats import File, Format
 from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 
@@ -52,4 +52,4 @@ def _read(file: File) -> Trace:
     return trace_of_cells(file, _parse, None)
 
 
-register("PBS accounting log", lambda head: bool(_LINE.match(head.line)), _read)
+FORMAT = Format("PBS accounting log", lambda head: bool(_LINE.match(head.line)), _read)

@@ -80,11 +80,17 @@ class Phase:
         )
 
     @classmethod
-    def of_blocks(cls, tasks: Integers, start: Floats, end: Floats) -> Phase:
-        some = tasks > 0
-        first, width = np.zeros(int(some.sum()), dtype=np.int64), tasks[some].astype(np.float64)
-        runs = {"task": first, "width": width, "start": start[some], "end": end[some]}
-        return cls(tasks=tasks, offset=_offset(some.astype(np.int64)), **runs)
+    def of_blocks(cls, first: Integers, tasks: Any, start: Floats, end: Floats) -> Phase:
+        """A phase of runs, each of so many tasks together; runs of none are left out. ``first``: the first run
+        of each job."""
+        some, before = tasks > 0, np.cumsum(tasks) - tasks
+        within = before - np.repeat(before[first], np.diff(first, append=len(tasks)))
+        runs = {"task": within[some].astype(np.int64), "width": tasks[some].astype(np.float64)}
+        return cls(
+            tasks=np.add.reduceat(tasks, first).astype(np.int64),
+            offset=_offset(np.add.reduceat(some.astype(np.int64), first)),
+            start=start[some], end=end[some], **runs,
+        )  # fmt: skip
 
     def untimed(self, first: str) -> list[int]:
         """Jobs with tasks of which none has a known time from the step ``first`` to its end."""

@@ -16,15 +16,15 @@ import numpy as np
 
 from malleable.display import counted
 from malleable.files.advice import AdvisedError
-from malleable.files.json import STRICT_DECODER, is_number, text_of
-from malleable.files.reading import DAMAGED, damage
-from malleable.traces.formats import File, register
+from malleable.files.json import STRICT_DECODER, amount_of, is_number, list_of, text_of
+from malleable.files.reading import DamageError, telling_of
+from malleable.traces.formats import File, Format
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
 
 _CHUNK = 4096  # characters; what lies before damage in the same part is lost
-_LATEST = 2.0**60  # ms
+_END = 2.0**60  # no time in ms and no number of bytes comes near it
 _LONGEST_TOKEN = 32  # a JSON error so near the end of the buffer may be a token cut in two
 _MOST_UNLISTED = 1 << 20  # tasks that a job counts without listing them
 _SUCCESS = ("SUCCESS", "SUCCEEDED")
@@ -70,29 +70,22 @@ def _objects(text: TextIO) -> Iterator[tuple[int, Any]]:
         buffer = buffer[end:]
 
 
-def _time(record: dict[str, Any], key: str, owner: str) -> float:
+def _amount(record: dict[str, Any], key: str, owner: str) -> float:
+    """A time [ms] or a number of bytes; NaN where it is unknown."""
     value = record.get(key)
-    if value is None or value == -1:
-        return math.nan
-    if not is_number(value) or not 0 <= value < _LATEST:
-        raise ValueError(f"{owner}: {key} = {shown(value)}: not a time in ms")
-    return float(value)
+    return math.nan if value in (None, -1) else amount_of(value, f"{owner}: {key}", _END)
 
 
 def _list(record: dict[str, Any], key: str, owner: str) -> list[dict[str, Any]]:
-    value = record.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise ValueError(f"{owner}: {key}: not a list of objects")
-    return value
+    with telling_of(owner):
+        return list_of(record, key, dict)
 
 
 def _times(attempt: dict[str, Any], steps: tuple[str, ...], owner: str) -> list[float]:
     last_key, last = "", math.nan
     times = []
     for key in steps:
-        times.append(time := _time(attempt, key, owner))
+        times.append(time := _amount(attempt, key, owner))
         if time < last:
             raise ValueError(
                 f"{owner}: negative duration: {key} is {last - time:.0f} ms before {last_key}"
@@ -126,7 +119,7 @@ def job_of(record: Any) -> _Job:
             "WfFormat or flows"
         )
     job = text_of(record["jobID"], "jobID")
-    submit, finish = (_time(record, key, f"job {job}") for key in ("submitTime", "finishTime"))
+    submit, finish = (_amount(record, key, f"job {job}") for key in ("submitTime", "finishTime"))
     if math.isnan(submit):
         raise ValueError(f"job {job}: submitTime is unknown")
     phases = [_phase(record, phase, job) for phase in _STEPS]
@@ -147,7 +140,7 @@ def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
         attempts = [attempt for attempt in every if attempt.get("result") in _SUCCESS]
         runs += [(index, *_times(attempt, _STEPS[phase], owner)) for attempt in attempts]
         if phase == "reduce":
-            fetched += [_fetched(attempt, owner) for attempt in attempts]
+            fetched += [_amount(attempt, "reduceShuffleBytes", owner) for attempt in attempts]
         if not attempts:
             runs.append((index, *unknown))
     total = record.get(total_key)
@@ -160,15 +153,6 @@ def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
     known = [amount for amount in fetched if not math.isnan(amount)]
     mean = sum(known) / len(known) if known else math.nan
     return _Phase(max(len(tasks), count), runs, mean * len(fetched) if fetched else 0.0)
-
-
-def _fetched(attempt: dict[str, Any], owner: str) -> float:
-    amount = attempt.get("reduceShuffleBytes", -1)
-    if amount is None or amount == -1:
-        return math.nan
-    if not (is_number(amount) and -1 <= amount < 2.0**60):
-        raise ValueError(f"{owner}: reduceShuffleBytes = {shown(amount)}: not a number of bytes")
-    return float(amount)
 
 
 def _names(jobs: list[_Job]) -> Iterator[str]:
@@ -191,9 +175,8 @@ def _jobs(file: File) -> list[_Job]:
                     file.bad.add(told if told.startswith("job ") else f"line {line}: {told}")
         except (AdvisedError, UnicodeError):
             raise
-        except (ValueError, *DAMAGED) as error:
-            told = damage(error) if isinstance(error, DAMAGED) else str(error)
-            file.bad.add(f"after {counted(len(jobs), 'job')}: {told}")
+        except (ValueError, DamageError) as error:
+            file.bad.add(f"after {counted(len(jobs), 'job')}: {error}")
     return jobs
 
 
@@ -223,4 +206,4 @@ def trace_of(file: File, jobs: list[_Job]) -> Trace:
 
 
 # Of all formats that are JSON objects the last.
-register("Rumen trace", lambda head: head.is_object, _read)
+FORMAT = Format("Rumen trace", lambda head: head.is_object, _read)

@@ -27,16 +27,20 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from functools import lru_cache
 from itertools import chain
+from sys import intern
 from typing import NamedTuple
 
 import numpy as np
 
 from malleable.files.csv import check_head
 from malleable.files.numbers import parse_moment, parse_number
-from malleable.traces.formats import File, Head, register
+from malleable.jobs.table import Floats, Integers
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
@@ -44,7 +48,9 @@ from malleable.validation import shown
 _ID = re.compile(r"(\d+)(?:(_\d+|_\[([^\]]*)\])|\+\d+)?(\.\S+)?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?", re.ASCII)
 _ELAPSED = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d(?:\.\d+)?)", re.ASCII)
-_UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")
+_UNKNOWN = frozenset(
+    ("", "Unknown", "None", "N/A", "INVALID", "UNLIMITED", "PARTITION_LIMIT", "Partition_Limit")
+)
 _SAID = ("Timelimit", "TimelimitRaw")
 _DELIMITERS = "|,;\t^:!"
 _NOT_LISTED = r"(?![^\[\]]*\])"  # not within a list of elements
@@ -55,9 +61,9 @@ _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STAGE_OUT", "SIGN
 _MOST = 2**31  # CPUs, elements
 _LONGEST = 2.0**40  # s
 _GROUPS = ("Cluster", "Partition", "Account")
+_TEXTS = ("User", "JobName", *_GROUPS)
 _NEEDED = ("JobID", "Submit", "Start")
 _FREE = {"AdminComment", "Comment", "SubmitLine", "SystemComment", "WorkDir"}  # texts of people
-_UNLIMITED = ("UNLIMITED", "PARTITION_LIMIT")
 _NEVER = "cancelled before it started"
 
 
@@ -74,22 +80,19 @@ def _delimiter(line: str) -> str | None:
 
 
 class _Element(NamedTuple):
-    job: tuple[str, str]  # the cluster, and the number there
+    cluster: str
+    job: str  # its number there
     name: str
-    submit: float
-    start: float
-    end: float
-    ended: float  # on the clock; `end` leaves time out in which a job was suspended
-    tasks: int
-    width: int  # of each element
-    together: bool  # it is the job, or starts together with the others
     lacking: str  # why its times are not known
-    requested: float
-    user: str
-    program: str
-    groups: tuple[str, ...]
-    memory: float  # bytes of a task
-    gpus: float
+    texts: tuple[str, ...]  # user, program and groups
+    numbers: tuple[float, ...]  # as `_NUMBERS` names them
+
+
+# ``ended`` is on the clock: ``end`` leaves time out in which a job was suspended. ``width`` is the slots of an
+# element. ``together``: it is the job, or starts with the others. Bytes and GPUs are of a task.
+_NUMBERS = (
+    "submit", "start", "end", "ended", "tasks", "width", "together", "requested", "memory", "gpus",
+)  # fmt: skip
 
 
 def _moment(cells: dict[str, str], field: str) -> float:
@@ -108,24 +111,30 @@ def _moment(cells: dict[str, str], field: str) -> float:
 def _seconds(cells: dict[str, str], fields: tuple[str, str], unit: float = 1.0) -> float:
     for field in fields:
         cell = cells.get(field, "")
-        if cell in _UNKNOWN:
-            continue
-        found, value = _ELAPSED.fullmatch(cell), math.nan
-        if found:
-            days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
-            value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-        else:
-            with suppress(ValueError):
-                value = parse_number(cell) * unit
-        if not 0.0 <= value < _LONGEST:
-            raise ValueError(f"{field} = {shown(cell)}: not a time such as 1-02:03:04")
-        return value
+        if cell not in _UNKNOWN:
+            value = _lasting(cell, unit)
+            if not 0.0 <= value < _LONGEST:
+                raise ValueError(f"{field} = {shown(cell)}: not a time such as 1-02:03:04")
+            return value
     return math.nan
 
 
-def _tres(cells: dict[str, str]) -> dict[str, float]:
+# Limits, resources and short times repeat from line to line.
+@lru_cache
+def _lasting(cell: str, unit: float) -> float:
+    """Seconds of ``1-02:03:04``, or of a number of units; NaN if it is neither."""
+    if found := _ELAPSED.fullmatch(cell):
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    try:
+        return parse_number(cell) * unit
+    except ValueError:
+        return math.nan
+
+
+@lru_cache
+def _tres(told: str) -> dict[str, float]:
     """What a run was given of each resource, by its name; of a type of GPUs, too."""
-    told = cells.get("AllocTRES") or cells.get("ReqTRES") or ""
     found: dict[str, float] = {}
     for name, number, unit in _TRES.findall(told):
         with suppress(ValueError):
@@ -135,12 +144,8 @@ def _tres(cells: dict[str, str]) -> dict[str, float]:
 
 def _slots(cells: dict[str, str], tres: dict[str, float], slots_from: str | None) -> int:
     """How many slots a run has: its CPUs, or so many of another resource."""
-    if slots_from is None:
-        return _cpus(cells)
-    return max(0, math.ceil(min(tres.get(slots_from, 0.0), _MOST - 1.0)))
-
-
-def _cpus(cells: dict[str, str]) -> int:
+    if slots_from is not None:
+        return max(0, math.ceil(min(tres.get(slots_from, 0.0), _MOST - 1.0)))
     for field in ("AllocCPUS", "NCPUS", "ReqCPUS"):
         cell = cells.get(field, "")
         if cell in _UNKNOWN:
@@ -166,7 +171,9 @@ def _elements(listed: str) -> int:
 
 def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
     """A line by the names of columns; a name of a job may have contained the delimiter."""
-    values = re.split(re.escape(delimiter) + _NOT_LISTED, line)
+    values = line.split(delimiter)
+    if "[" in line:
+        values = re.split(re.escape(delimiter) + _NOT_LISTED, line)
     more = len(values) - len(names)
     if more > 0 and "JobName" in names and not _FREE & set(names):
         at = names.index("JobName")
@@ -200,7 +207,7 @@ def element_of(
         raise ValueError("Submit is unknown")
     start, end, ended, lacking = _times(cells)
     count = 1 if listed is None else _elements(listed) if apart else int(listed)
-    tres = _tres(cells)
+    tres = _tres(cells.get("AllocTRES") or cells.get("ReqTRES") or "")
     width = _slots(cells, tres, slots_from)
     tasks = count * width if lacking != _NEVER else 0
     if not width:
@@ -208,20 +215,14 @@ def element_of(
     if tasks >= _MOST:
         most = f"there may be {_MOST - 1:,} tasks"
         raise ValueError(f"{count:,} elements of {width:,} slots: {most}")
-    user, program = cells.get("User", ""), cells.get("JobName", "")
-    groups = tuple(cells.get(field, "") for field in _GROUPS)
+    each = max(width, 1)
+    gpus = 0.0 if slots_from == "gres/gpu" else tres.get("gres/gpu", 0.0) / each
     return _Element(
-        (cells.get("Cluster", ""), job), cells.get("Element", cells["JobID"]), submit, start, end, ended, tasks,
-        width, element is None, lacking, _requested(cells), user, program, groups,
-        tres.get("mem", 0.0) / max(width, 1),
-        0.0 if slots_from == "gres/gpu" else tres.get("gres/gpu", 0.0) / max(width, 1),
+        cells.get("Cluster", ""), job, cells.get("Element", cells["JobID"]), lacking,
+        tuple([cells.get(field, "") for field in _TEXTS]),
+        (submit, start, end, ended, tasks, width, element is None, _seconds(cells, _SAID, 60.0) or math.nan,
+         tres.get("mem", 0.0) / each, gpus),
     )  # fmt: skip
-
-
-def _requested(cells: dict[str, str]) -> float:
-    if any(cells.get(field, "").upper() in _UNLIMITED for field in _SAID):
-        return math.nan
-    return _seconds(cells, _SAID, 60.0) or math.nan
 
 
 def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
@@ -264,78 +265,84 @@ def _lines(file: File) -> Iterator[_Element]:
         )
 
 
-def _finish(job: list[_Element]) -> float:
-    return float(np.max([one.ended for one in job if one.tasks] or [math.nan]))
-
-
-def _lacking(job: list[_Element]) -> str:
-    if any(one.tasks and one.end >= one.start for one in job):
-        return ""
-    reasons = [one.lacking for one in job]
-    return next((each for each in ("running", "pending") if each in reasons), reasons[0] or _NEVER)
-
-
-def _width(job: list[_Element]) -> int:
-    own = [one for one in job if one.tasks] or job
-    if all(one.together for one in own):
-        return sum(one.tasks for one in own) or 1
-    widths = {one.width for one in own}
-    return widths.pop() if len(widths) == 1 else 1
-
-
 def _read(file: File) -> Trace:
     return trace_of(file, _lines(file))
 
 
-def _submitted(file: File, elements: Iterable[_Element]) -> list[list[_Element]]:
-    """The parts of each job by the time of its submission, each as it was told last."""
-    jobs: dict[tuple[str, str], dict[str, _Element]] = {}
-    for element in elements:
-        jobs.setdefault(element.job, {})[element.name] = element
-    file.settle(len(jobs))
-    listed = [list(job.values()) for job in jobs.values()]
-    listed.sort(key=lambda job: min(one.submit for one in job))
-    return listed
+class _Jobs:
+    """Columns of elements, and which job each belongs to; of an element that is told twice the last counts."""
 
-
-def _groups(listed: list[list[_Element]]) -> dict[str, list[str]]:
-    found = {field.lower(): [job[0].groups[k] for job in listed] for k, field in enumerate(_GROUPS)}
-    return {field: own for field, own in found.items() if any(own)}
+    def __init__(self, elements: Iterable[_Element]) -> None:
+        self.names: dict[tuple[str, str], int] = {}  # of jobs, and of all elements
+        self.texts: list[tuple[str, ...]] = []  # of each job's first element
+        rows: dict[tuple[str, str], int] = {}
+        self.reasons = {reason: k for k, reason in enumerate(("running", "pending", _NEVER))}
+        said, jobs, reasons = array("d"), array("q"), array("q")
+        for cluster, job, name, lacking, texts, numbers in elements:
+            key = cluster, name
+            own = self.names.setdefault(key if job == name else (cluster, job), len(self.names))
+            if own == len(self.texts):
+                self.texts.append(tuple(map(intern, texts)))
+            why = self.reasons.setdefault(lacking or _NEVER, len(self.reasons))
+            row = rows.setdefault(key, len(rows))
+            if row < len(jobs):
+                said[row * len(_NUMBERS) : (row + 1) * len(_NUMBERS)] = array("d", numbers)
+                reasons[row] = why
+                continue
+            said.extend(numbers)
+            jobs.append(own)
+            reasons.append(why)
+        self.job, self.why = np.array(jobs), np.array(reasons)
+        self.numbers = np.array(said).reshape(-1, len(_NUMBERS)).T
 
 
 def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
-    listed = _submitted(file, elements)
-    several = len({job[0].job[0] for job in listed}) > 1
-    lacking = list(map(_lacking, listed))
+    """The jobs of a file."""
+    found = _Jobs(elements)
+    file.settle(len(found.names))
+    arrival = np.full(len(found.names), np.inf)
+    np.minimum.at(arrival, found.job, found.numbers[0])
+    order = np.argsort(arrival, kind="stable")
+    place = np.argsort(order)[found.job]
+    rows = np.argsort(place, kind="stable")
+    # From here on the elements of a job stand together.
+    _, start, end, ended, tasks, width, together, requested, memory, gpus = found.numbers[:, rows]
+    begin = np.flatnonzero(np.diff(place[rows], prepend=-1))
+    some = tasks > 0.0
+    known = np.logical_or.reduceat(some & (end >= start), begin)
+    finish = np.maximum.reduceat(np.where(some, ended, -np.inf), begin)
+    names, reasons = list(found.names), list(found.reasons)
+    several = len({cluster for cluster, _ in names}) > 1
+    told = [found.texts[k] for k in order.tolist()]
+    user, program, *groups = map(list, zip(*told, strict=True))
+    why = np.minimum.reduceat(found.why[rows], begin).tolist()
     return Trace(
-        arrival=np.array([min(one.submit for one in job) for job in listed]),
-        map=_phase(listed),
-        name=["/".join(job[0].job[0 if several else 1 :]) for job in listed],
-        user=[job[0].user for job in listed],
-        program=[job[0].program for job in listed],
-        finish=np.array(list(map(_finish, listed))),
-        groups=_groups(listed),
-        known=np.array([not reason for reason in lacking]),
-        lacking=lacking,
-        width=np.array(list(map(_width, listed))),
-        requested=np.array([max(one.requested for one in job) for job in listed]),
-        memory=np.array([max(one.memory for one in job) for job in listed]),
-        gpus=np.array([max(one.gpus for one in job) for job in listed]),
+        arrival=arrival[order],
+        map=Phase.of_blocks(begin, tasks, start, end),
+        name=["/".join(names[k]) if several else names[k][1] for k in order.tolist()],
+        user=user,
+        program=program,
+        finish=np.where(finish == -np.inf, np.nan, finish),
+        groups={field.lower(): own for field, own in zip(_GROUPS, groups, strict=True) if any(own)},
+        known=known,
+        lacking=["" if one else reasons[k] for one, k in zip(known, why, strict=True)],
+        width=_widths(begin, tasks, width, together),
+        requested=np.fmax.reduceat(requested, begin),
+        memory=np.maximum.reduceat(memory, begin),
+        gpus=np.maximum.reduceat(gpus, begin),
         unended=True,
         wall=True,
     )
 
 
-def _phase(jobs: list[list[_Element]]) -> Phase:
-    counts, runs = [], []
-    for job in jobs:
-        own = [one for one in job if one.tasks]
-        firsts = np.cumsum([0] + [one.tasks for one in own]).tolist()
-        counts.append(firsts.pop())
-        runs.append(
-            [(k, one.start, one.end, one.tasks) for k, one in zip(firsts, own, strict=True)]
-        )
-    return Phase.of_runs(counts, runs, ("start", "end", "width"))
+def _widths(begin: Integers, tasks: Floats, width: Floats, together: Floats) -> Integers:
+    """How many tasks of each job start together, by the elements that have tasks if some have."""
+    total = np.add.reduceat(tasks, begin)
+    out = (tasks == 0.0) & np.repeat(total > 0.0, np.diff(begin, append=len(tasks)))
+    least = np.minimum.reduceat(np.where(out, np.inf, width), begin)
+    alike = least == np.maximum.reduceat(np.where(out, -np.inf, width), begin)
+    rigid = np.minimum.reduceat(np.where(out, 1.0, together), begin) > 0.0
+    return np.where(rigid, np.maximum(total, 1.0), np.where(alike, least, 1.0)).astype(np.int64)
 
 
-register("Slurm sacct table", _looks, _read)
+FORMAT = Format("Slurm sacct table", _looks, _read)

@@ -9,17 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from malleable.files.json import text_of
-from malleable.traces.formats import File, Head, register
-from malleable.traces.sacct import element_of, trace_of
+from malleable.traces.formats import File, Format, Head
+from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
-
-
-def _looks(head: Head) -> bool:
-    words = ('"jobs"', '"association"', '"time"', '"tres"', '"Slurm"', '"slurm"')
-    return (
-        head.is_object and sum(word in head.text for word in words) >= 2 and '"jobs"' in head.text
-    )
 
 
 def _number(value: Any) -> str:
@@ -34,52 +26,47 @@ def _moment(value: Any) -> str:
     return "Unknown" if text in ("", "0") else text
 
 
-def _part(job: dict[str, Any], name: str) -> dict[str, Any]:
-    found = job.get(name, {})
-    if not isinstance(found, dict):
-        raise ValueError(f"{name}: not an object")
-    return found
-
-
-def _name(job: dict[str, Any]) -> str:
-    array = _part(job, "array")
-    whole, element = _number(array.get("job_id")), _number(array.get("task_id"))
-    of_array = whole not in ("", "0") and element
-    return f"{whole}_{element}" if of_array else _number(job.get("job_id"))
-
-
-def _tres(job: dict[str, Any]) -> dict[str, str]:
-    """What it was given of each resource, by names as tables of sacct have them."""
-    given = _part(job, "tres").get("allocated")
+def _tres(given: Any) -> str:
+    """What it was given of each resource, as tables of sacct have it."""
     listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     names = ["/".join(filter(None, (one.get("type"), one.get("name")))) for one in listed]
-    return dict(zip(names, (_number(one.get("count")) for one in listed), strict=True))
+    counts = [_number(one.get("count")) for one in listed]
+    pairs = zip(names, counts, strict=True)
+    return ",".join(f"{name}={count}{'M' * (name == 'mem')}" for name, count in pairs if count)
 
 
-def _cells(job: Any) -> dict[str, str]:
+_TABLE = (
+    Column("cluster", "Cluster"), Column("association/cluster", "Cluster"),
+    Column("user", "User"), Column("association/user", "User"),
+    Column("account", "Account"), Column("association/account", "Account"),
+    Column("partition", "Partition"), Column("name", "JobName"), Column("job_id", "JobID", _number),
+    Column("state/current", "State", lambda state: state[0] if isinstance(state, list) else f"{state}"),
+    Column("time/submission", "Submit", _moment), Column("time/start", "Start", _moment),
+    Column("time/end", "End", _moment), Column("time/elapsed", "ElapsedRaw", _number),
+    Column("time/limit", "TimelimitRaw", _number), Column("required/CPUs", "ReqCPUS", _number),
+    Column("tres/allocated", "AllocTRES", _tres),
+)  # fmt: skip
+# Which of an array or a heterogeneous job it is, and what tables write for it.
+_PARTS = (
+    Column("array/job_id", "array", _number), Column("array/task_id", "_{}", _number),
+    Column("array/task", "_[{}]"), Column("het/job_id", "het", _number),
+    Column("het/job_offset", "+{}", _number),
+)  # fmt: skip
+
+
+def _parse(job: Any) -> list[dict[str, str]]:
     """A job by the names of sacct's columns."""
     if not isinstance(job, dict):
         raise ValueError("not a job of sacct")
-    tres = _tres(job)
-    time, state = _part(job, "time"), _part(job, "state").get("current")
-    said = {**_part(job, "association"), **job}
-    names = {"Cluster": "cluster", "User": "user", "Account": "account", "Partition": "partition"}
-    texts = {field: said.get(name) for field, name in {**names, "JobName": "name"}.items()}
-    texts["State"] = state[0] if isinstance(state, list) and state else state
-    return {
-        **{field: "" if value is None else text_of(value, field) for field, value in texts.items()},
-        "JobID": _name(job),
-        "Submit": _moment(time.get("submission")),
-        "Start": _moment(time.get("start")),
-        "End": _moment(time.get("end")),
-        "ElapsedRaw": _number(time.get("elapsed")),
-        "TimelimitRaw": _number(time.get("limit")),
-        "AllocCPUS": tres.get("cpu", ""),
-        "AllocTRES": ",".join(
-            f"{name}={count}{'M' * (name == 'mem')}" for name, count in tres.items() if count
-        ),
-        "ReqCPUS": _number(_part(job, "required").get("CPUs")),
-    }
+    cells = {"Start": "Unknown", **cells_of(job, _TABLE)}
+    told = dict(part.split("=") for part in cells.get("AllocTRES", "").split(",") if part)
+    cells["AllocCPUS"] = told.get("cpu", "")
+    parts = cells_of(job, _PARTS)
+    for whole, names in (("array", ("_{}", "_[{}]")), ("het", ("+{}",))):
+        own = [name.format(parts[name].strip("[]")) for name in names if parts.get(name)]
+        if own and parts.get(whole) not in (None, "", "0"):
+            cells["JobID"] = parts[whole] + own[0]
+    return [cells]
 
 
 def _read(file: File) -> Trace:
@@ -87,10 +74,12 @@ def _read(file: File) -> Trace:
     jobs = data.get("jobs") if isinstance(data, dict) else None
     if not isinstance(jobs, list):
         raise ValueError("no list of jobs in it")
-    numbered = enumerate(jobs, 1)
-    return trace_of(
-        file, file.records(lambda job: element_of(_cells(job), file.slots_from), numbered, "job")
-    )
+    return trace_of_cells(file, _parse, enumerate(jobs, 1), "job", apart=True)
 
 
-register("Slurm sacct JSON", _looks, _read)
+def _looks(head: Head) -> bool:
+    words = ('"association"', '"time"', '"tres"', '"Slurm"', '"slurm"')
+    return head.is_object and '"jobs"' in head.text and any(word in head.text for word in words)
+
+
+FORMAT = Format("Slurm sacct JSON", _looks, _read)

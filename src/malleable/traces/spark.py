@@ -26,15 +26,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from malleable.files.json import is_number, of_kind, parse_json
-from malleable.traces.formats import File, Head, check_part, register
+from malleable.files.json import amount_of, list_of, of_kind, parse_json
+from malleable.traces.formats import File, Format, Head, check_part
 from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
-from malleable.validation import shown
+from malleable.validation import check_whole, shown
 
 _EVENT = re.compile(r'\s*\{\s*"Event"\s*:\s*"([^"\\]*)"')
 _LATEST = 2.0**53  # ms
-_MOST = 2**31  # ids, tasks
+_MOST = 2**31 - 1  # ids, tasks
 
 
 def _looks(head: Head) -> bool:
@@ -46,24 +46,8 @@ def _object(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return of_kind(record.get(key), dict, f"{key} = {{}}: not an object")
 
 
-def _list(record: Mapping[str, Any], key: str) -> list[Any]:
-    value = record.get(key)
-    if value is not None and not isinstance(value, list):
-        raise ValueError(f"{key} = {shown(value)}: not a list")
-    return value or []
-
-
 def _whole(value: Any, key: str) -> int:
-    if not is_number(value) or not 0 <= value < _MOST or value != int(value):
-        raise ValueError(f"{key} = {shown(value)}: must be a whole number from 0 to {_MOST - 1}")
-    return int(value)
-
-
-def _time(record: Mapping[str, Any], key: str) -> float:
-    value = record.get(key)
-    if not is_number(value) or not 0 <= value < _LATEST:
-        raise ValueError(f"{key} = {shown(value)}: not a time in ms")
-    return float(value)
+    return check_whole(key, value, 0, _MOST)
 
 
 class _Stage:
@@ -116,9 +100,9 @@ class _Log:
         job = _whole(record.get("Job ID"), "Job ID")
         if job in self.jobs:
             raise ValueError(f"Job ID = {job}: a job that has started")
-        arrival = _time(record, "Submission Time")
-        ids = [_whole(stage, "Stage IDs") for stage in _list(record, "Stage IDs")]
-        infos = [_info(info) for info in _list(record, "Stage Infos")]
+        arrival = amount_of(record.get("Submission Time"), "Submission Time", _LATEST)
+        ids = [_whole(stage, "Stage IDs") for stage in list_of(record, "Stage IDs", object)]
+        infos = [_info(info) for info in list_of(record, "Stage Infos", object)]
         fresh = list(dict.fromkeys(stage for stage in ids if stage not in self.stages))
         self.jobs[job] = _Job(job, arrival, fresh)
         for stage in fresh:
@@ -156,7 +140,9 @@ class _Log:
         attempt = _whole(record.get("Stage Attempt ID", 0), "Stage Attempt ID")
         info = _object(record, "Task Info")
         task = _whole(info.get("Index"), "Index")
-        start, end = _time(info, "Launch Time"), _time(info, "Finish Time")
+        start, end = (
+            amount_of(info.get(key), key, _LATEST) for key in ("Launch Time", "Finish Time")
+        )
         stage = self.stages.get(number)
         if stage is not None:
             task = stage.task_of(attempt, task)
@@ -201,7 +187,7 @@ _EVENTS = {
 
 def _info(info: Any) -> tuple[int, int, int, list[int]]:
     of_kind(info, dict, "Stage Info = {}: not an object")
-    parents = [_whole(parent, "Parent IDs") for parent in _list(info, "Parent IDs")]
+    parents = [_whole(parent, "Parent IDs") for parent in list_of(info, "Parent IDs", object)]
     return (
         _whole(info.get("Stage ID"), "Stage ID"),
         _whole(info.get("Stage Attempt ID", 0), "Stage Attempt ID"),
@@ -221,14 +207,6 @@ def _with_the_rest(stage: _Stage) -> list[tuple[float, float, float, float]]:
     return runs
 
 
-def _is_cut(line: str) -> bool:
-    try:
-        parse_json(line)
-    except ValueError:
-        return True
-    return False
-
-
 def _read(file: File) -> Trace:
     if file.path is not None and file.path.is_file():
         check_part(file.path)
@@ -241,10 +219,10 @@ def _read(file: File) -> Trace:
         try:
             log.add(line)
         except ValueError as error:
-            if _is_cut(line):
-                cut = f"line {number}: {error}"
-            else:
-                file.bad.add(f"line {number}: {error}")
+            cut = f"line {number}: {error}"
+            if not cut.startswith(f"line {number}: not JSON"):
+                file.bad.add(cut)
+                cut = ""
     flows = list(file.records(log.flow, log.jobs.items(), "Job ID ="))
     if not flows and not file.bad.count:
         raise ValueError("no Spark job in it that ran to its end")
@@ -252,4 +230,4 @@ def _read(file: File) -> Trace:
     return trace_of_stages(flows, log.user, log.program, per_second=1000.0, wall=True)
 
 
-register("Spark event log", _looks, _read)
+FORMAT = Format("Spark event log", _looks, _read)

@@ -11,8 +11,8 @@ many processors there are (MaxProcs, or MaxNodes).
 
 Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted.
 
-Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time and used memory,
-and what a job waited for (preceding job, think time).
+Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time and used
+memory, and what a job waited for (preceding job, think time); what follows the 18 numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from malleable.files.numbers import parse_number
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
@@ -49,11 +49,8 @@ _PARTS = (2.0, 3.0, 4.0)  # statuses of a part of a job
 
 
 def _looks(head: Head) -> bool:
-    line = next((line for line in head.text.splitlines() if not line.startswith(";")), "")
-    if head.line.startswith(";"):
-        return True
-    words = line.split()
-    return len(words) == _FIELDS and all(map(_is_number, words))
+    words = head.line.split()
+    return head.line.startswith(";") or (len(words) >= _FIELDS and all(map(_is_number, words)))
 
 
 def _is_number(cell: str) -> bool:
@@ -72,8 +69,9 @@ def _parse(line: str, taken: set[float], sizes: dict[str, int]) -> list[float] |
             sizes[said[1]] = int(said[2])
         return None
     cells = line.split()
-    if len(cells) != _FIELDS:
+    if len(cells) < _FIELDS:
         raise ValueError(f"{len(cells)} fields, expected {_FIELDS}")
+    cells = cells[:_FIELDS]
     try:
         if "_" in line:
             raise ValueError
@@ -119,7 +117,8 @@ def _read(file: File) -> Trace:
     if (wait[known] >= 0).any():
         start = submit + np.maximum(wait, 0.0)
         finish = np.where(run >= 0, start + seconds, math.nan)
-        phase = Phase.of_blocks(tasks, start, np.where(known, finish, math.nan))
+        ended = np.where(known, finish, math.nan)
+        phase = Phase.of_blocks(np.arange(len(jobs)), tasks, start, ended)
     names = [f"{one:.0f}" for one in name.tolist()]
     user, program = (
         ["" if one == -1.0 else f"{one:.0f}" for one in columns[k].tolist()] for k in (11, 13)
@@ -145,4 +144,4 @@ def _read(file: File) -> Trace:
     )
 
 
-register("SWF log", _looks, _read)
+FORMAT = Format("SWF log", _looks, _read)

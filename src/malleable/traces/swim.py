@@ -10,14 +10,16 @@ and slot-seconds are assumptions.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
+from malleable.files.json import amount_of
 from malleable.files.numbers import parse_number
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
-from malleable.validation import shown
 
 _FIELDS = ("submit time", "gap", "map input", "shuffle", "reduce output")
 _END = 2.0**60  # no time in seconds and no number of bytes comes near it
@@ -38,18 +40,14 @@ def _parse(line: str) -> tuple[str, list[float]]:
         raise ValueError(f"{len(cells)} tab-separated fields, expected at least 6")
     if not cells[0]:
         raise ValueError("blank job name")
-    numbers: list[float] = []
-    for field, cell in zip(_FIELDS, cells[1:], strict=False):
-        try:
-            value = parse_number(cell)
-        except ValueError:
-            raise ValueError(f"{field} = {shown(cell)}: not a number") from None
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{field} = {shown(cell)}: must be finite and not negative")
-        if value >= _END:
-            raise ValueError(f"{field} = {shown(cell)}: must be below 2^60")
-        numbers.append(value)
-    return cells[0], numbers
+    fields = zip(_FIELDS, cells[1:], strict=False)
+    return cells[0], [_amount(field, cell) for field, cell in fields]
+
+
+def _amount(field: str, cell: Any) -> float:
+    with suppress(ValueError):
+        cell = parse_number(cell)
+    return amount_of(cell, field, _END)
 
 
 def _read(file: File) -> Trace:
@@ -61,4 +59,4 @@ def _read(file: File) -> Trace:
     return Trace(arrival=arrival, map=maps, reduce=reduces, name=names)
 
 
-register("SWIM trace", _looks, _read)
+FORMAT = Format("SWIM trace", _looks, _read)

@@ -14,7 +14,7 @@ from typing import Any
 from malleable.files.json import amount_of, of_kind, text_of, texts_of
 from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 from malleable.validation import shown
@@ -84,4 +84,4 @@ def _looks(head: Head) -> bool:
     return head.is_object and any(f'"{key}"' in head.text for key in ("workflow", "schemaVersion"))
 
 
-register("WfFormat instance", _looks, _read)
+FORMAT = Format("WfFormat instance", _looks, _read)

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from malleable.files.json import amount_of
-from malleable.traces.formats import File, Head, register
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.job_columns import Column, cells_of, of_ms, trace_of_cells
 from malleable.traces.trace import Trace
 
@@ -49,4 +49,4 @@ def _looks(head: Head) -> bool:
     return head.is_object and '"app' in head.text[:20] and '"finalStatus"' in head.text
 
 
-register("YARN applications", _looks, _read)
+FORMAT = Format("YARN applications", _looks, _read)
