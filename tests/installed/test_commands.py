@@ -89,7 +89,11 @@ CASES = {
         "plot",
         "x.png",
     ),
-    "report": (["report", "cluster.csv", "--slots", "4", "--quick"], None, "FAIR at its best"),
+    "report": (
+        ["report", "cluster.csv", "--slots", "4", "--quick"],
+        None,
+        "FAIR with its best setting",
+    ),
     "report page": (
         ["report", "cluster.csv", "--slots", "4", "--quick", "--html", "r.html"],
         "report",

@@ -445,7 +445,9 @@ def test_a_journal_without_room_keeps_what_it_has(tmp_path):
         pages = journal._base.execute("pragma page_count").fetchone()[0]
         journal._base.execute(f"pragma max_page_count = {pages + 3}")
         kept = 0
-        with pytest.raises(JournalError, match="full; what was recorded is kept, --resume goes on"):
+        with pytest.raises(
+            JournalError, match="full; what was recorded is kept, --resume continues the run"
+        ):
             for kept in range(100_000):
                 journal.record(number, float(kept), [Attempt(0, kept, 0, 0, 0.0, 1.0)])
                 journal.commit()
@@ -491,7 +493,7 @@ over.range = 900
     *failed, said = done.stderr.splitlines()
     assert prints or not failed
     assert re.search("full|No space left on device", said)
-    assert "kept, --resume goes on" in said
+    assert "kept, --resume continues the run" in said
     small_disk("100m")
     again = "--rerun-failed" if failed else "--resume"
     done = run(tmp_path, again, "--json", "-", *journal)

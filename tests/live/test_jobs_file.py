@@ -81,7 +81,7 @@ def test_a_file(tmp_path):
     (job,) = parse_jobs(read_rows(path), tmp_path)
     assert [job.arguments(k) for k in range(3)] == [["echo", str(k)] for k in (1, 2, 3)]
     assert job.folder == f"{tmp_path}"
-    wrong = {"[job]\n": "two brackets", "[[jbo]]\n": "did you mean 'job'", "=": "no TOML"}
+    wrong = {"[job]\n": "two brackets", "[[jbo]]\n": "did you mean 'job'", "=": "not a TOML file"}
     for text, message in wrong.items():
         path.write_text(text)
         with pytest.raises(ValueError, match=message):

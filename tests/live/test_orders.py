@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_keeps_to_it(going, capsys):
     assert jobs()["b"].deadline == 7200.0
     capsys.readouterr()
     assert main(["resume", "a"]) == 1
-    assert "no run of this journal goes on" in capsys.readouterr().err
+    assert "no run of this journal is going on" in capsys.readouterr().err
     again = subprocess.Popen([*MALLEABLE, "run", "--resume", "-q"], stdout=subprocess.DEVNULL)
     try:
         until(lambda: orders_folder(path).exists())
@@ -196,7 +196,7 @@ def test_what_a_killed_run_left_is_replaced_and_nothing_else(tmp_path):
     with Journal(tmp_path / "journal"):
         folder.mkdir()
         (folder / "1.order").write_text('{"do": "x"}')
-    with pytest.raises(ValueError, match="no run of this journal goes on"):
+    with pytest.raises(ValueError, match="no run of this journal is going on"):
         order(tmp_path / "journal", {"do": "x"})
     with listening(tmp_path) as (control, heard, _):
         control.serve()

@@ -315,7 +315,7 @@ def test_interrupted(tmp_path, times):
         process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 130, said
-    assert "--resume goes on" in said
+    assert "--resume continues the run" in said
     assert nothing_left()
     with journal_of(tmp_path) as journal:
         assert [a.task for a in journal.attempts(1)] == [0, 1, 2]

@@ -265,7 +265,7 @@ def test_sentences_compare_with_fair_at_its_best(recorded, generated):
         for policy in ("auto", facts["fair"]):
             assert duration(rows[policy]["mean_response"]) in told
             assert duration(rows[policy]["longest_wait"]) in told
-        assert "FAIR at its best" in told
+        assert "FAIR with its best setting" in told
 
 
 def test_large_figures_compare_as_the_headline_does(tmp_path):

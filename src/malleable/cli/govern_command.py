@@ -225,7 +225,7 @@ def _result(governor: Governor) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_NOTHING = "no array waits or runs that could be governed"
+_NOTHING = "no array to govern waits or runs"
 
 
 def _show_end(governor: Governor, status: RunStatus, outputs: Outputs, restored: bool) -> int:

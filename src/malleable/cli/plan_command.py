@@ -51,8 +51,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told += " arrival), and with the work that FILE says is left; if it does not say it, each job has all of"
     when("--at SECONDS", f"{told} its work", float)
     reading_arguments(parser, phase=True)
-    told = "minimum of a job: slots that it always has, a gang: at least so many slots, or none, or a start:"
-    told += " none until it gets so many, and then never less"
+    told = "minimum of a job: slots that it always has, a gang: at least this many slots, or none, or a start:"
+    told += " none until it gets this many, and then never less"
     add("--min-mode", told, default=MIN_MODES[0], choices=MIN_MODES)
     add("--explain", "say why, one line for each job", bool)
     add("--pieces FILE", "write the whole schedule as CSV (-: standard output)")

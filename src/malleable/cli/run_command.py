@@ -90,7 +90,7 @@ _OF_JOB = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Exit status: 0 success; 1 wrong input; 2 wrong usage; 3 tasks failed; 130 interrupted. After Ctrl-C "
-        "what has ended is kept, and --resume runs the rest. A second Ctrl-C ends running tasks at once."
+        "ended tasks are kept, and --resume runs the rest. A second Ctrl-C ends running tasks at once."
     )
     add = adder(parser)
     source_arguments(parser)
@@ -117,7 +117,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--joblog FILE", "write a line for each task, with GNU parallel's columns")
     told = "output of tasks: keep it, or stream it as well when a task ends"
     add("--output", told, default="keep", choices=("keep", "stream"))
-    told = "what is kept of the output: all, failures, none, or so many bytes at the end of each stream"
+    told = "what is kept of the output: all, failures, none, or a number of bytes at the end of each stream"
     add("--keep WHAT", told, _kept, "all")
     add("--keep-order", "stream output in the order of the tasks", bool)
     add("--dry-run", "show what would run and when it would end, but run nothing", bool)
@@ -355,7 +355,7 @@ def _tell_before(begun: CommandRun, before: Run) -> None:
 def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     for name in ("file", "job", "objective", "policy", "dry_run"):
         if getattr(asked, name) not in (None, False):
-            asked.usage(f"--resume: a run goes on as it was begun, without {name}")
+            asked.usage(f"--resume: the run keeps its first settings; leave {name} out")
     if not os.path.lexists(asked.journal):  # nothing is made where there is nothing to go on with
         raise ValueError(f"{asked.journal}: no journal there")
     with Journal(asked.journal, durable=asked.durable) as journal:
@@ -504,7 +504,7 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
     if isinstance(wanted.error, BrokenPipeError):
         discard_output()
         note(
-            f"nobody reads {wanted.error.filename} any more; what has ended is kept, --resume goes on"
+            f"{wanted.error.filename} is not read any more; ended tasks are kept, --resume continues the run"
         )
         return _NO_READER
     if wanted.error:
@@ -580,9 +580,9 @@ def _show_outcome(journal: Journal, how: str, outputs: Outputs, streamed: bool =
     status = outputs.give(result, [] if streamed else parts)
     text = ways_text(jobs)
     if how == "halted":
-        note(f"halted, {text or 'as asked'}; what has ended is kept, --resume goes on")
+        note(f"halted, {text or 'as asked'}; ended tasks are kept, --resume continues the run")
     elif how != "finished":
-        note("interrupted; what has ended is kept, --resume goes on")
+        note("interrupted; ended tasks are kept, --resume continues the run")
         return INTERRUPTED
     elif failed:
         told = f"{text}: malleable logs JOB TASK tells more, --rerun-failed tries again"

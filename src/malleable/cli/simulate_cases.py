@@ -34,7 +34,7 @@ def decided_arguments(add: Callable[..., str]) -> None:
     told = "what flex and auto make small, as in malleable plan (default: sum:response)"
     add("--objective", told)
     add("--set NAME=VALUE", "set an option by name (--options lists them)", action="append")
-    add("--replications N", "simulate with so many seeds; more than one gives intervals", int, 1)
+    add("--replications N", "number of seeds to simulate; more than one gives intervals", int, 1)
     add("--processes N", "how many simulations run side by side", int, 1)
     add("--loads L,L", "run a grid of cases: each of these loads")
     add("--errors S,S", "run a grid of cases: sizes that are wrong by each of these sigma")

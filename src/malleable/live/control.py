@@ -68,7 +68,7 @@ def order(journal: Path, what: Mapping[str, Any]) -> str:
     """Send an order to the run that writes this journal, and return its answer. ValueError: no run listens
     there, it belongs to another user, or the run refuses, and why."""
     folder = orders_folder(journal)
-    nobody = f"{journal}: no run of this journal goes on that could be told"
+    nobody = f"{journal}: no run of this journal is going on, so no order can be sent"
     if not os.path.lexists(folder):
         raise ValueError(nobody)
     own_folder(folder)

@@ -106,7 +106,7 @@ def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> st
         missing = text == _MISSING and program and "/" not in program
         return f"command not found: {program}" if missing else f"could not be started: {why}"
     if how in ("lost", "cancelled"):
-        return why or ("nobody knows how it ended" if how == "lost" else "its job was cancelled")
+        return why or ("how it ended is not known" if how == "lost" else "its job was cancelled")
     if status < 0:
         return _signal(-status)
     more = {126: " (cannot be run)", 127: " (command not found)"}.get(status, "")

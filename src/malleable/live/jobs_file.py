@@ -552,7 +552,7 @@ def read_rows(source: Source) -> list[dict[str, Any]]:
         try:
             found = tomllib.loads(text.read())
         except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise ValueError(f"no TOML: {error}") from None
+            raise ValueError(f"not a TOML file: {error}") from None
         _check_known(found, ["job"])
         rows = found.get("job", [])
         if not isinstance(rows, list):

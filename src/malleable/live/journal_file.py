@@ -34,7 +34,7 @@ def telling(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OverflowError, UnicodeError, json.JSONDecodeError, zlib.error) as error:
         full = "disk is full" in str(error)
-        hint = "; what was recorded is kept, --resume goes on" if full else ""
+        hint = "; what was recorded is kept, --resume continues the run" if full else ""
         raise JournalError(f"{path}: {error}{hint}") from None
 
 

@@ -251,9 +251,9 @@ def _error(facts: Mapping[str, Any]) -> dict[str, Any]:
     chart = charts.lines(
         drawn,
         ("sigma (at the right end: nothing known)", "response over FAIR's"),
-        "Mean response over that of FAIR at its best when sizes are wrong",
+        "Mean response over that of FAIR with its best setting when sizes are wrong",
         "The table beside it has the values.",
-        level=(1.0, "FAIR at its best"),
+        level=(1.0, "FAIR with its best setting"),
         points=True,
     )
     return {"errors": True, "error_keys": [own["policy"] for own in errors], "error_chart": chart}
@@ -308,7 +308,7 @@ def report_parts(facts: Mapping[str, Any]) -> list[Any]:
 
 def _name(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     own = label_of(row["policy"])
-    return f"{own} at its best" if row["policy"] == facts["fair"] else own
+    return f"{own} with its best setting" if row["policy"] == facts["fair"] else own
 
 
 def _cell(row: Mapping[str, Any], column: words.Column) -> str:

@@ -18,7 +18,7 @@ def _row(facts: Mapping[str, Any], policy: str | None) -> _Row | None:
 
 
 def named(policy: str) -> str:
-    return f"{label(policy)} at its best" if label(policy) == "FAIR" else label(policy)
+    return f"{label(policy)} with its best setting" if label(policy) == "FAIR" else label(policy)
 
 
 def under(policy: str) -> str:
@@ -75,7 +75,8 @@ def _best(subject: _Row, base: _Row) -> str:
 def _against_fair(subject: _Row, fair: _Row) -> str:
     name = label(subject["policy"])
     own, other = subject["mean_response"], fair["mean_response"]
-    return f"FAIR at its best would have needed {duration(other)} ({name} against FAIR: {change(other, own)})."
+    less = change(other, own)
+    return f"FAIR with its best setting would have needed {duration(other)} ({name} against FAIR: {less})."
 
 
 def _headline(subject: _Row, base: _Row) -> str:

@@ -94,11 +94,11 @@ COLUMNS = (
     Column("p95_response", "p95", "duration", "95 of 100 jobs have at most this response time."),
     Column("p99_response", "p99", "duration", "99 of 100 jobs have at most this response time."),
     Column("mean_wait", "mean", "duration", f"Mean wait: {_UNTIL} first task starts."),
-    Column("p50_wait", "median", "duration", "Half of the jobs wait at most so long."),
-    Column("p95_wait", "p95", "duration", "95 of 100 jobs wait at most so long."),
-    Column("p99_wait", "p99", "duration", "99 of 100 jobs wait at most so long."),
+    Column("p50_wait", "median", "duration", "Half of the jobs wait at most this long."),
+    Column("p95_wait", "p95", "duration", "95 of 100 jobs wait at most this long."),
+    Column("p99_wait", "p99", "duration", "99 of 100 jobs wait at most this long."),
     Column(
-        "longest_wait", "longest", "duration", "The job that waits longest for its first task waits so long."
+        "longest_wait", "longest", "duration", "The longest wait of any job for its first task."
     ),
     Column(
         "mean_slowdown", "mean slowdown", "amount",
@@ -106,10 +106,10 @@ COLUMNS = (
         "alone. 1 is the best there is.",
     ),
     Column("missed_deadlines", "late", "count", "Jobs with a deadline that end after their deadline."),
-    Column("utilisation", "in use", "share", "Part of the slots with a task, until the last job has ended."),
+    Column("utilisation", "in use", "share", "Share of slots with a task, until the last job has ended."),
     Column(
         "idle_slots", "idle slots", "amount",
-        "Slots without a task, in the mean until the last job has ended.",
+        "Slots without a task, on average until the last job has ended.",
     ),
 )  # fmt: skip
 
@@ -117,15 +117,15 @@ _RESPONSE, _WAIT = "response time", "wait"
 FAMILIES = {"response": _RESPONSE, "wait": _WAIT}
 
 POLICIES = {
-    "recorded": "What really happened, as the file tells it.",
+    "recorded": "What really happened, as the file says.",
     "auto": "Short jobs first, by what finished tasks have shown of sizes and speed-ups.",
     "flex": "Slots by size of job, planned ahead: jobs that can be finished soonest get them first.",
     "fair": "Equal shares: every job gets as many slots as any other, as far as it can use them.",
     "fifo": "First come, first served.",
-    "fcfs": "First come, first served: nobody overtakes the first that waits.",
-    "easy": "The first that waits has a reservation; others overtake if they do not delay it (backfill).",
+    "fcfs": "First come, first served: no job overtakes the first waiting job.",
+    "easy": "The first waiting job has a reservation; others overtake if they do not delay it (backfill).",
     "easy-sjf": "EASY, with the shortest requested times first.",
-    "conservative": "Backfill with a reservation for each job that waits.",
+    "conservative": "Backfill with a reservation for each waiting job.",
     "bound": "No schedule of these jobs on this cluster has a lower mean response time, whatever it knows.",
 }
 
@@ -149,10 +149,13 @@ GLOSSARY = (
         "Of a job: it runs on few slots or many, and their number may change while it runs.",
     ),
     ("rigid", "Of a job: all its tasks start together on a fixed number of slots."),
-    ("requested time", "What a user said that the job runs at most. Reservations go by it."),
     (
-        "FAIR at its best",
-        "FAIR with reduce tasks that start early, late or last, whichever gives the least mean response time "
+        "requested time",
+        "The longest time that the job may run, as its user said. Reservations use it.",
+    ),
+    (
+        "FAIR with its best setting",
+        "FAIR with reduce tasks that start early, late or last: the one with the least mean response time "
         "here.",
     ),
     (

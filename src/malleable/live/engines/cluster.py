@@ -124,7 +124,7 @@ class Cluster:
         return [Event("ended", key, 1, result=result) for key in keys]
 
     def _break(self, why: str) -> None:
-        told = f"{self._cluster} takes no more calls: {why}; with a journal, resume=True goes on"
+        told = f"{self._cluster} takes no more calls: {why}; with a journal, resume=True continues the run"
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:

@@ -92,7 +92,7 @@ class Local:
         """If the supervisor itself was killed, its commands are killed here and reported as lost, and a new one
         starts; OSError if it ran nothing, or if a folder of the commands or their output is gone."""
         if self._gone:
-            told = "this folder is gone; what has ended is kept, --resume goes on once it is there"
+            told = "this folder is gone; ended tasks are kept, --resume continues the run once it is there"
             raise FileNotFoundError(errno.ENOENT, told, self._gone)
         if self.slots < self._all:
             now = time.monotonic()
