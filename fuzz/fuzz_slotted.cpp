@@ -58,7 +58,7 @@ void fuzz(Bytes bytes) {
   SlottedOptions options;
   options.preemptive = std::string(policy) == "dsrpt" || bytes.chance(128);
   options.machines =
-      bytes.chance(220) ? 1 + bytes.integer(0, 15) : std::min(kMostUnits, bytes.steps());
+      bytes.chance(220) ? 1 + bytes.integer(0, 15) : std::min(kMostUnits, bytes.slots());
   options.overrun = bytes.chance(100) ? Overrun::kBounce : Overrun::kNothing;
   const bool huge = bytes.chance(24);
   SlottedTable table = read_slotted(bytes, huge);

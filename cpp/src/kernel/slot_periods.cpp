@@ -72,7 +72,7 @@ void mark_gaining(const double* work, const double* worth, const double* slots, 
   for (std::size_t j = 0; j < n; ++j) {
     const double a = slots[j];
     const bool room = (a > 0.0) & (a < high[j]), ends = a * period >= work[j] * (1.0 - kCount);
-    gains[j] = room & ends & (worth[j] > 0.0) ? 1.0 : 0.0;
+    gains[j] = (room & ends & (worth[j] > 0.0)) ? 1.0 : 0.0;
   }
 }
 

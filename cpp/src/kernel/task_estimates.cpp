@@ -183,7 +183,7 @@ LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
 TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, const LogMean& prior,
                                                   const TaskSamples& seen,
                                                   const RunningTasks& tasks) const {
-  const auto [running, age] = tasks;
+  const double running = tasks.count, age = tasks.age;
   const double square = s * s;
   const double weight = 1.0 / prior.variance + seen.count / square;
   const double alone = value_at(seen.alone, speedup);

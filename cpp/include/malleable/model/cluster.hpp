@@ -154,15 +154,15 @@ struct ClusterJobColumns {
     using enum ClusterColumn::Of;
     using enum ClusterColumn::Length;
     const Range* const work = &kWorkRange;
-    const auto phase = [&](Phase p, const char* count, const char* seconds, const char* offset,
+    const auto phase = [&](Phase p, const char* count, const char* length, const char* first,
                            const char* least) {
       visit(ClusterColumn{.name = count, .of = kBoth, .most = kMostTasks, .needed = true},
             tables.tasks[p]...);
       visit(
           ClusterColumn{
-              .name = seconds, .of = kSchedulerOnly, .range = work, .needed = true, .length = kAny},
+              .name = length, .of = kSchedulerOnly, .range = work, .needed = true, .length = kAny},
           tables.seconds[p]...);
-      visit(ClusterColumn{.name = offset, .length = kOffsets}, tables.offset[p]...);
+      visit(ClusterColumn{.name = first, .length = kOffsets}, tables.offset[p]...);
       visit(ClusterColumn{.name = least, .of = kBoth, .most = kMostSlots}, tables.min_slots[p]...);
     };
     visit(ClusterColumn{.name = "arrival", .of = kBoth, .needed = true}, tables.arrival...);
