@@ -1,4 +1,4 @@
-"""The prose checker of `make lint`: ``python -m tests.prose`` reads pages, and docstrings of public names.
+"""The prose checker of `make lint`: ``python -m tests.prose`` reads pages, public docstrings and comments.
 
 Rules of our own (`OWN`), each with what to write instead, and rules of proselint about plain words. A page
 is read without its code: blocks are left out, spans are one word.
@@ -128,6 +128,31 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
             waiting += reversed(node.body)
 
 
+# Rules that comments keep, too.
+OF_COMMENTS = (
+    "befell", "beforehand", "in the mean", "all else", "secret", "anew",
+)  # fmt: skip
+
+
+def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
+    """First line and text of each block of comment lines that begin with ``mark``."""
+    for found in re.finditer(rf"(?:^[ \t]*{mark} .*\n)+", source, re.MULTILINE):
+        lines = re.sub(rf"^[ \t]*{mark} ", "", found[0], flags=re.MULTILINE)
+        yield source.count("\n", 0, found.start()) + 1, lines
+
+
+def comment_faults() -> Iterator[str]:
+    """What comments of the package and the core say against `OF_COMMENTS`."""
+    rules = [_own(name, *OWN[name]) for name in OF_COMMENTS]
+    for folder, suffixes, mark in (("src", (".py",), "#"), ("cpp", (".hpp", ".cpp", ".h"), "//")):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in suffixes:
+                for first, text in comments(path.read_text(encoding="utf-8"), mark):
+                    for line, rule, words, advice in faults(text, rules):
+                        shown = path.relative_to(ROOT)
+                        yield f"{shown}:{first + line - 1}: {rule}: {words[:60]!r}: {advice}"
+
+
 def public_files() -> list[Path]:
     """Files of the public names: what their docstrings say is the reference."""
     homes = {getattr(malleable, name).__module__ for name in malleable.__all__ if name != "engines"}
@@ -167,6 +192,9 @@ def main() -> int:
                 count += 1
                 shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
                 print(f"{shown}:{first + line - 1}: {rule}: {words[:60]!r}: {advice}")
+    for fault in () if asked.files else comment_faults():
+        count += 1
+        print(fault)
     print(f"{count} found" if count else "Nothing found.")
     return int(count > 0)
 

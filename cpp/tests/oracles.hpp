@@ -68,7 +68,7 @@ inline Doubles pack_slowly(const Problem& problem, std::span<const Index> order)
                      [&](const Doubles& left) { return first_layer(problem, left, order); });
 }
 
-// Some schedule that keeps the limits: random slots, drawn anew at every completion.
+// Some schedule that keeps the limits: random slots, drawn again at every completion.
 inline Doubles pack_at_random(const Problem& problem, Random& random) {
   return schedule_by(problem, [&](const Doubles& left) {
     Problem changed = problem;

@@ -1,4 +1,4 @@
-// Random tables of map-and-reduce jobs, and slotted policies that sort everything anew in every
+// Random tables of map-and-reduce jobs, and slotted policies that sort everything again in every
 // step: slow, obvious, for comparison with those that are told only what changed.
 #pragma once
 

@@ -72,7 +72,7 @@ TEST(tasks_start_in_bundles) {
   }
 }
 
-// Shortest first would end at 12, 2 and 2; the long job first ends all later in the mean.
+// Shortest first would end at 12, 2 and 2; the long job first ends all later on average.
 TEST(the_best_order_is_followed) {
   World world;
   world.slots[0] = 2;

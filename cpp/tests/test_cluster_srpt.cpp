@@ -104,7 +104,7 @@ TEST(parts_for_sublinear_speed_up) {
   CHECK_EQUAL(f.value[0], 0.0);
 }
 
-// Exponents 0.2, 0.5 and 0.8 are one half in the mean, and job 1 gains nothing beyond two slots:
+// Exponents 0.2, 0.5 and 0.8 are one half on average, and job 1 gains nothing beyond two slots:
 // what it does not use goes to the next smaller ones first, then on.
 TEST(exponents_of_jobs) {
   Fixture f(false);
@@ -139,7 +139,7 @@ TEST(users_share_before_jobs) {
   }
 }
 
-// Sorted anew at every decision, whatever moved: the same as a policy that begins there.
+// Sorted again at every decision, whatever moved: the same as a policy that begins there.
 TEST(order_is_kept_between_decisions) {
   trials(3, 100, [](Random& random) {
     Fixture f(true);

@@ -139,7 +139,7 @@ TEST(the_less_is_known_the_wider) {
 
 TEST(many_tasks_end_as_their_sum_does) {
   // Pieces of many tasks, and one by one at the end: a fifth of the scatter of one task's seconds
-  // is left in the mean of so many.
+  // is left on average of so many.
   LeftPhase many = of_tasks(10.0, 1e-6, scatter_at(5));
   many.waiting = 40000;
   const auto one = expected_ends(std::vector<LeftJob>{job(many)}, on(4));

@@ -5,7 +5,7 @@
 namespace malleable::check {
 namespace test_fair_list {
 
-// From event to event: a water-filling anew over all ready jobs at every one of them.
+// From event to event: a water-filling again over all ready jobs at every one of them.
 std::vector<double> slowly(const FlowTable& table, const FlowProblem& problem) {
   const std::size_t n = problem.jobs();
   std::vector<double> left = problem.work, end(n, -1.0);

@@ -14,7 +14,7 @@ struct Entry {
   }
 };
 
-// Few entries move, or all; some come and some go: as if sorted anew.
+// Few entries move, or all; some come and some go: as if sorted again.
 TEST(as_if_sorted_anew) {
   Random random(3);
   IncrementalOrder<Entry> order;

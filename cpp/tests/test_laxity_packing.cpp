@@ -8,7 +8,7 @@ namespace test_laxity_packing {
 
 LaxityPacking packing;  // one for all: a run must leave nothing behind
 
-// All slots computed anew from their definition at every event; ends before latest starts.
+// All slots computed again from their definition at every event; ends before latest starts.
 struct Slow {
   const Problem& problem;
   const Order& order;

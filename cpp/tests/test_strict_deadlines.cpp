@@ -36,7 +36,7 @@ TEST(without_strict_deadlines_there_is_nothing_to_do) {
   CHECK(Case(table, {Kind::kResponse, Kind::kStrict}).any);
 }
 
-// A miss costs more than all else together, and the heavier one more.
+// A miss costs more than everything else together, and the heavier one more.
 TEST(misses_come_first_and_by_weight) {
   trials(1, 300, [](Random& random) {
     Table table;

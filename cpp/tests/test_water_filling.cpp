@@ -183,7 +183,7 @@ TEST(schedules) {
   });
 }
 
-// Slots handed on one by one are the water_filling that equal weights ask for anew at every end.
+// Slots handed on one by one are the water_filling that equal weights ask for again at every end.
 TEST(handing_on_is_a_new_water_filling) {
   trials(10, 60, [](Random& random) {
     Shape shape;

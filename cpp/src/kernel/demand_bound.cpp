@@ -355,7 +355,7 @@ double DemandBound::follow(const Problem& problem, const Penalties& penalties, c
 
 // Raises the level from `low` until the time `top.time` is hardly overloaded any more. Newton steps
 // while they stay on the overloaded side, the secant once both sides are known, bisection where
-// neither helps. A step to the next jump misses nothing while all else stands still.
+// neither helps. A step to the next jump misses nothing while everything else stands still.
 double DemandBound::relieve(const Problem& problem, const Penalties& penalties, const Peak& top,
                             double low, double to, double stretch, double finest) {
   const double slack = kRounding * problem.slots * top.time;

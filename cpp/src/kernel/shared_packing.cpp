@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-// Shares keep their proportions while those who lead end. They are made anew, from the jobs that
+// Shares keep their proportions while those who lead end. They are made again, from the jobs that
 // are left, once so little is left of the whole: sooner than digits are lost.
 constexpr double kLittleLeft = 1e-3;
 

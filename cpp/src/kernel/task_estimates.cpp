@@ -178,7 +178,7 @@ LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
   return found;
 }
 
-// The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
+// The mode of the posterior density, whose logarithm is concave on average; the variance is what
 // its curvature says.
 TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, const LogMean& prior,
                                                   const TaskSamples& seen,

@@ -270,7 +270,7 @@ void ClusterEpoch::tell_changes(int pool, Share& share, std::size_t first_new) {
   }
 }
 
-// Every job's minimum anew: its part depends on how many jobs there are.
+// Every job's minimum again: its part depends on how many jobs there are.
 void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& share) {
   const auto ids = share.epoch.ids();
   if (ids.empty()) return;

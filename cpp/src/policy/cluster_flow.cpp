@@ -227,7 +227,7 @@ void ClusterFlow::tell(const ClusterState& state, Index job) {
   count_most(state, job);
   for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
   work_.clear();
-  // An engine that was looked at anew may show tasks of a phase that had none, or had ended.
+  // An engine that was looked at again may show tasks of a phase that had none, or had ended.
   if (phases_[job] != phases_of(state, job)) {
     leave(flows_[number]);
     come(state, number);

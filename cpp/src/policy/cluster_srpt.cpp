@@ -47,7 +47,7 @@ void ClusterSrpt::keep(const ClusterState& state, State& s) {
   }
 }
 
-// Its ranks are told anew at the next decision of either pool.
+// Its ranks are told again at the next decision of either pool.
 void ClusterSrpt::spoil(Index job) {
   for (int pool = 0; pool < 2; ++pool) {
     if (is_stale_[pool][job]) continue;

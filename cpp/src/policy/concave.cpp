@@ -429,7 +429,7 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   Task goal = task;
   const bool strict = study_deadlines(relaxed_, task.penalties, strict_);
   if (strict) goal.aggregate = Aggregate::kSum;
-  // A copy: finish() studies them anew.
+  // A copy: finish() studies them again.
   const Penalties penalties = strict ? strict_.finite() : task.penalties;
   const std::uint64_t paid = options.effort / curved_price(task.problem.size());
   const std::uint64_t fixed = fixed_rules(task.problem.size());

@@ -68,7 +68,7 @@ void FlowEpoch::set_task_work(double task_work) {
   ++version_;
 }
 
-// What jobs held since the decision before; a job that has outlived its estimate is seen anew.
+// What jobs held since the decision before; a job that has outlived its estimate is seen again.
 void FlowEpoch::count_held(double now) {
   if (!at_.clock.any()) return;
   const double elapsed = now - at_.clock.now();

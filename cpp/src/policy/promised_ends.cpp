@@ -22,7 +22,7 @@ constexpr double kMostLoad = 0.7;
 constexpr std::size_t kSlips = 500;
 constexpr double kUsualSlip = 0.5, kUsualWeight = 5.0;
 constexpr double kLeastSlip = 1e-3, kMostTheta = 4.0;
-// The last jobs count most in the mean of what they pay.
+// The last jobs count most on average of what they pay.
 constexpr double kKept = 1.0 - 1.0 / 1000.0;
 
 // The last `most` values, in turn.

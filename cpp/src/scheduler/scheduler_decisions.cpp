@@ -1,4 +1,4 @@
-// Who should have how many slots: what the policy says, as targets, and what of it is told anew.
+// Who should have how many slots: what the policy says, as targets, and what of it is told again.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -102,7 +102,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   return rows_;
 }
 
-// What is said of a row anew.
+// What is said of a row again.
 void Scheduler::say(Index row) {
   Row& own = said_[row];
   own.id = ids_.id_of(row);

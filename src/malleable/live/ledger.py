@@ -107,7 +107,7 @@ class JobState:
     backups_won: int = 0  # that ended before the attempt beside them
     wasted_slot_seconds: float = 0.0  # of attempts that ended in vain
     # Where only counts are heard of: seconds that tasks which run have run, in all, and that those
-    # that ended well took in the mean, if that is seen.
+    # that ended well took on average, if that is seen.
     elapsed: float = 0.0
     mean: float = math.nan
     done: int = 0

@@ -32,7 +32,7 @@ inline std::size_t work_class(double work) {
 
 class GittinsIndex {
  public:
-  // Computes all indices anew if an eighth more sizes are known than before; true if so.
+  // Computes all indices again if an eighth more sizes are known than before; true if so.
   bool look(const WorkCounts& sizes);
   double of(double attained) const { return index_[work_class(attained)]; }
 

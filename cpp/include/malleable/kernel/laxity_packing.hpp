@@ -8,11 +8,11 @@
 // the order that hold more than their minimum. A job for whom they do not suffice stays at its
 // place in the order.
 //
-// If deadlines are tight only for few jobs at a time, the order decides all else: with the order of
-// deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no deadline to a
-// job that is to be late: it would displace others in vain. No gangs. At most one job is partly
-// served, so slots stay whole. O(J log J) where few jobs are displaced, O(J) more for each
-// displaced job at worst.
+// If deadlines are tight only for few jobs at a time, the order decides everything else: with the
+// order of deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no
+// deadline to a job that is to be late: it would displace others in vain. No gangs. At most one job
+// is partly served, so slots stay whole. O(J log J) where few jobs are displaced, O(J) more for
+// each displaced job at worst.
 //
 // Lee 1994, "On-line multiprocessor scheduling algorithms for real-time tasks" (EDZL for one
 // processor a job); maxima and minima are ours.

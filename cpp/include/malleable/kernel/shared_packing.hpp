@@ -1,7 +1,7 @@
 // A schedule by shares, for jobs whose speed-up is below linear: what the malleable packing is for
 // linear ones.
 //
-// At every completion the jobs that are left share the slots anew, and run at the rates that their
+// At every completion the jobs that are left share the slots again, and run at the rates that their
 // slots give them (model/speedups). Shares are
 //   fixed      in proportion to a number for each job (FAIR, WDEQ, slots fixed for life), or
 //   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by

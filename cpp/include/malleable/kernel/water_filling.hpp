@@ -27,7 +27,7 @@ class WaterFilling {
   // index while their minima fit. Allocates nothing once warm.
   void allocate(const Problem& problem, std::span<const double> weight, std::span<double> slots);
 
-  // The whole schedule: a water-filling anew at every completion. O(log J) for each slot that
+  // The whole schedule: a water-filling again at every completion. O(log J) for each slot that
   // changes hands, O(J) a completion with weights, gangs or so many slots that most jobs get one.
   void plan(const Problem& problem, std::span<const double> weight, std::span<double> completion,
             Plan& plan);

@@ -85,7 +85,7 @@ class Penalties {
     // At which the penalty rises there; 0: it jumps, NaN: who knows.
     double rate = std::numeric_limits<double>::quiet_NaN();
   };
-  // One row a job, for as long as these penalties are not built anew.
+  // One row a job, for as long as these penalties are not built again.
   void remember(std::span<Seen> seen) { seen_ = seen; }
 
   // The penalties `from` with miss[j] wherever job j costs more, and infinity above all: nowhere

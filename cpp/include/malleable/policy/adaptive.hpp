@@ -98,7 +98,7 @@ class Adaptive {
   void add_job(Index job, Index job_class, Index user);
   // Tasks of the job that a slot of this pool could start now, and those that run there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
-  // Another user's from now on, among whose jobs it waits anew.
+  // Another user's from now on, among whose jobs it waits again.
   void set_user(Index job, Index user, double now);
   void task_finished(Index job, Phase p, Index node, double seconds);
   // What a job said of its tasks was too little by so many seconds, one entry a resource.

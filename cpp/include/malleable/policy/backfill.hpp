@@ -7,7 +7,7 @@
 // that use no more than what is spare (Lifka 1995; as printed in Mu'alem and Feitelson 2001).
 // Example: 4 slots, 3 of them busy until 10. The first job wants 4 slots, so its shadow time is 10
 // and nothing is spare; behind it, one on 1 slot for 8 s starts at 1, one for 12 s does not.
-// CONSERVATIVE gives every job the earliest place that those before it leave, anew at each event.
+// CONSERVATIVE gives every job the earliest place that those before it leave, again at each event.
 // Times are those that users ask for, and where they say nothing estimates; a job that outlives its
 // time is expected to end at once.
 //

@@ -1,6 +1,6 @@
 // The schedulers that FLEX is measured against (FLEX, sections 1 and 4).
 //
-// FIFO packs by arrival and obeys maxima only. FAIR holds integer water-filling and draws it anew
+// FIFO packs by arrival and obeys maxima only. FAIR holds integer water-filling and draws it again
 // at every completion. WDEQ is FAIR with weights and knows no sizes (see water_filling.hpp). FIFO:
 // O(J log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, water_filling,
 // lower_bound.

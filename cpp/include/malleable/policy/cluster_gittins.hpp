@@ -7,7 +7,7 @@
 //
 // What a job had is what its finished tasks took. Tasks are never taken back. With `by_user`
 // users share the slots first (policy/user_shares), then each user's jobs what the user has. O(1)
-// for each job that changed, O(n) where the index was computed anew, which happens whenever an
+// for each job that changed, O(n) where the index was computed again, which happens whenever an
 // eighth more phases have finished; with `by_user` O(n log n).
 #pragma once
 

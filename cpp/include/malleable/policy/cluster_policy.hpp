@@ -124,7 +124,7 @@ struct ClusterState {
   }
 
   // What tasks take whose slots idle until the next decision, as expected for tasks of so many
-  // seconds in the mean: times spread as waiting times do, P / (1 - exp(-P / mean)) each.
+  // seconds on average: times spread as waiting times do, P / (1 - exp(-P / mean)) each.
   double held(double work, double seconds) const {
     if (period == 0.0 || !(seconds > 0.0)) return work;
     const double periods = period / seconds;

@@ -1,12 +1,12 @@
 // The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
 //
 // An epoch is a table of jobs (epoch/job_table), what they hold (epoch/grants), and rules that
-// decide. Which rule it is follows from the objective, the policy and what the table holds, anew at
-// every decision: a key a job where there is one (epoch/key_rule), equal shares (epoch/equal_rule),
-// else an instance of all jobs (epoch/instance_rule). A decision that is held for a period, or that
-// tells ends, is made by what wraps these (epoch/periodic, epoch/promised). While some jobs wait
-// until they get their minimum, all this is done within, for the jobs that have started
-// (epoch/start).
+// decide. Which rule it is follows from the objective, the policy and what the table holds, again
+// at every decision: a key a job where there is one (epoch/key_rule), equal shares
+// (epoch/equal_rule), else an instance of all jobs (epoch/instance_rule). A decision that is held
+// for a period, or that tells ends, is made by what wraps these (epoch/periodic, epoch/promised).
+// While some jobs wait until they get their minimum, all this is done within, for the jobs that
+// have started (epoch/start).
 //
 // A job that is told to have nothing left, and goes on, has outlived its estimate: a part of what
 // it did, by the slots that decisions gave it, counts as left. A job without work of which nothing
@@ -79,7 +79,7 @@ class alignas(kLine) Epoch {
   void decide(double now, std::optional<std::int64_t> slots = std::nullopt,
               std::optional<double> period = std::nullopt);
   // The same at any time that does not fall and at which all jobs have arrived, for a loop that is
-  // simulated: beyond the latest time of hosts, and anew at one moment.
+  // simulated: beyond the latest time of hosts, and again at one moment.
   void decide_at(double now, double period);
   // Throws for a period by which the clock does not move at this time.
   static void check_clock(double now, double period);

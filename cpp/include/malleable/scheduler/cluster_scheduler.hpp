@@ -245,7 +245,7 @@ class ClusterScheduler {
   bool offer(Index node, int pool, std::vector<TaskStart>& starts);
   // Whatever was decided: `count` tasks on a node, or (kNone) on the first free slots.
   void start(Index job, Phase p, std::int64_t count, Index node, std::vector<TaskStart>& starts);
-  // After start(): what a job lacks is counted anew, and its place among those that wait is found
+  // After start(): what a job lacks is counted again, and its place among those that wait is found
   // when somebody looks.
   void refresh(Index job, int pool);
   // How many free slots it takes until a task of the phase may start, beyond those it has gathered.

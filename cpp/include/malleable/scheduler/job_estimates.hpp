@@ -41,7 +41,7 @@ class JobEstimates {
   LogMean expect(Index row, const TaskEstimates::Stated& told);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // Whether enough phases have shown something since the last time for estimates of the others to
-  // be made anew: each of the first ten, then a tenth more. So a row is made anew O(log phases)
+  // be made again: each of the first ten, then a tenth more. So a row is made again O(log phases)
   // times.
   bool news() {
     if (showed_ == looked_ || showed_ < 1.1 * looked_) return false;

@@ -6,7 +6,7 @@
 // section 6.5.2): the rates of all reads rise together until a link is full, whose reads stay as
 // they are.
 //
-// All rates are found anew when a read has begun or ended: O(nodes + reads log nodes).
+// All rates are found again when a read has begun or ended: O(nodes + reads log nodes).
 #pragma once
 
 #include <cstdint>

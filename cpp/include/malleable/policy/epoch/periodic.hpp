@@ -3,10 +3,10 @@
 // FLEX with sums of response, completion, stretch and lateness goes by prices (kernel
 // period_prices); if sizes err much, it shares like FAIR. With maxima, with tardy weight or strict
 // deadlines, and with tardiness if all deadlines can be met, it goes by deadlines (kernel
-// period_levels), as long as sizes are right. All else is decided as ever, with maxima cut to whole
-// slot-periods, orders that look ahead in whole slot-periods, and slots left over for jobs that end
-// sooner by them (kernel slot_periods). O(J) beside that. Sums of tardiness, whose order is
-// apparent cost, need no instance for it: keys are selected from.
+// period_levels), as long as sizes are right. everything else is decided as ever, with maxima cut
+// to whole slot-periods, orders that look ahead in whole slot-periods, and slots left over for jobs
+// that end sooner by them (kernel slot_periods). O(J) beside that. Sums of tardiness, whose order
+// is apparent cost, need no instance for it: keys are selected from.
 //
 // What is left of a job that outlives its estimate is a part of what it has done; where shares are
 // equal, what a lognormal error of the spread seen so far (period_history) lets expect.

@@ -2,7 +2,7 @@
 ``os``, because processes that start commands are started often."""
 
 # ruff: noqa: SIM105, PTH108
-# contextlib and pathlib take longer to import than all else here.
+# contextlib and pathlib take longer to import than everything else here.
 from __future__ import annotations
 
 import os

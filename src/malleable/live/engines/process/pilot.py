@@ -11,7 +11,7 @@ ends a running command, ``("kill", number, place)`` one command, or a call with 
 """
 
 # ruff: noqa: PTH120
-# pathlib takes longer to import than all else here.
+# pathlib takes longer to import than everything else here.
 from __future__ import annotations
 
 import marshal

@@ -12,7 +12,7 @@ loop is told every ``PAUSE`` seconds only.
 """
 
 # ruff: noqa: PTH109, PTH120, PTH123, PTH208, SIM105
-# pathlib and contextlib take longer to import than all else here.
+# pathlib and contextlib take longer to import than everything else here.
 from __future__ import annotations
 
 import ctypes
