@@ -160,3 +160,13 @@ def test_linear_flows_beside_curved_ones_keep_their_order():
     epoch = mb.FlowEpoch(10)
     epoch.add(mb.Flows([one_job(30.0), one_job(10.0), one_job(90.0, speedup=[1.0, 1.0])]))
     assert epoch.decide(0.0).slots.tolist()[1] >= 9
+
+
+def test_rounding_loses_no_job():
+    """Two jobs end together but for rounding; what waits for them still runs."""
+    first = [{"name": "a", "work": 10, "max_slots": 6}, *one_job(3.0, speedup=0.0)]
+    first[1] |= {"name": "b", "after": ["a"]}
+    second = [{"name": "c", "work": 10.0, "max_slots": 4, "speedup": 0.0}]
+    second.append({"name": "d", "work": 3.0, "max_slots": 8, "speedup": TABLE})
+    plan = mb.plan(mb.Flows([first, second], weight=[4.0, 1.0], arrival=4.5), 9, now=6.5)
+    plan.validate()

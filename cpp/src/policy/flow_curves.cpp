@@ -127,8 +127,10 @@ class CurveLoop {
     std::size_t kept = 0;
     for (std::size_t k = 0; k < n; ++k) {
       const Index job = ready_[k];
-      left_[job] = end_[k] <= next ? 0.0 : std::max(0.0, left_[job] - rate_[k] * (next - time_));
-      (end_[k] <= next ? gone_.emplace_back() : ready_[kept++]) = job;
+      const double left = left_[job] - rate_[k] * (next - time_);
+      const bool ends = end_[k] <= next || !(left > 0.0);  // rounding may leave nothing before
+      left_[job] = ends ? 0.0 : left;
+      (ends ? gone_.emplace_back() : ready_[kept++]) = job;
     }
     ready_.resize(kept);
     time_ = next;
