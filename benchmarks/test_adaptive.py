@@ -36,7 +36,9 @@ def test_decisions(benchmark, users):
     )
 
     def fresh():
-        scheduler = mb.Scheduler(cluster, mb.Adaptive(threshold=1e9))
+        scheduler = mb.Scheduler(
+            cluster, mb.AdaptiveLiteral(grouped=True, fallback=True, threshold=1e9)
+        )
         scheduler.add(jobs, 1.0)
         return (scheduler, 1.0, cluster.map_slots), {}
 

@@ -17,7 +17,7 @@ import numpy as np
 import malleable as mb
 from benchmarks.instances.unlike import UNLIKE_WORLDS, unlike_world
 
-RULES = ("fair", "adaptive", "adaptive-finish")
+RULES = ("fair", "adaptive-literal", "greedy", "adaptive")
 
 
 class Eft:
@@ -67,6 +67,26 @@ class Eft:
         return None
 
 
+class Greedy(Eft):
+    """The largest (rate here / best rate) / work left."""
+
+    name = "greedy"
+
+    def choose(self, state: Any, node: int, pool: int) -> tuple[int, int] | None:
+        jobs = state.present
+        wait = (state.waiting * state.ready)[jobs]
+        if not self.generic:
+            wait[:, 1 - pool] = 0
+        left = (state.total - state.finished)[jobs] * state.estimate[jobs]
+        best = self.rate[jobs].max(2)
+        phase = (wait[:, 0] == 0).astype(int)
+        row = np.arange(len(jobs))
+        fit = self.rate[jobs, phase, self.kind[node]] / best[row, phase]
+        value = np.where(wait.any(1), fit / (left / best).sum(1), -1.0)
+        k = int(np.argmax(value))
+        return (int(jobs[k]), int(phase[k])) if value[k] >= 0.0 else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
@@ -86,6 +106,7 @@ def main() -> None:
         for seed in asked.seeds:
             jobs, cluster, said = unlike_world(name, seed)
             rules = [Eft(jobs, cluster), *RULES]
+            rules[3] = Greedy(jobs, cluster)
             found = mb.simulate(jobs, rules, cluster=cluster, estimates=said, records=False, rng=1)
             summaries = list(found.summary.values())
             rows.append([[one["mean_response"], one["dissatisfaction"]] for one in summaries])

@@ -1,4 +1,4 @@
-"""A loop of your own on nodes that are unlike: the adaptive policy says which task a free slot starts."""
+"""A loop of your own on nodes that are unlike: the adaptive paper's system says which task a slot starts."""
 
 import heapq
 
@@ -15,7 +15,7 @@ cluster = mb.Cluster(
     [{"name": "slow", "count": 2, "map_slots": 2}, {"name": "fast", "map_slots": 2, "rate": 4.0}],
     users=[{"name": "ann", "minimum": 1, "priority": 2}],
 )
-scheduler = mb.Scheduler(cluster, "adaptive")
+scheduler = mb.Scheduler(cluster, mb.AdaptiveLiteral(grouped=True, fallback=True, threshold=0.2))
 rng = np.random.default_rng(1)
 queue = [(float(at), 0, k) for k, at in enumerate(np.cumsum(rng.exponential(12.0, 60)))]
 program = ["train" if k % 2 else "etl" for k in range(len(queue))]

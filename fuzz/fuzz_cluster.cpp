@@ -180,7 +180,6 @@ Chosen read_policy(Bytes& bytes, const World& world) {
   chosen.row = &find_policy(Model::kCluster, bytes.pick(kPolicies));
   if (!std::holds_alternative<std::monostate>(chosen.row->code)) return chosen;
   chosen.own.threshold = bytes.unit();
-  if (bytes.chance(64)) chosen.own.guard = bytes.amount({1e-3, 1e3});
   chosen.own.patience = bytes.amount({1e-3, 1e3});
   chosen.how = bytes.byte();
   chosen.own.grouped = bytes.chance(128);

@@ -8,6 +8,7 @@ import numpy as np
 
 import malleable as mb
 from malleable.policies import policy_names
+from tests.oracles.class_matching import EAGER
 
 CLUSTER = {
     "node": [
@@ -324,7 +325,7 @@ KINDS = [
         scheduler_step,
     ),
     Kind("scheduler-gittins", lambda: mb.Scheduler(CLUSTER, "gittins", prior=3.0), scheduler_step),
-    Kind("scheduler-adaptive", lambda: mb.Scheduler(CLUSTER, "adaptive"), adaptive_step),
+    Kind("scheduler-adaptive", lambda: mb.Scheduler(CLUSTER, "adaptive"), scheduler_step),
     Kind(
         "scheduler-generic",
         lambda: mb.Scheduler(GENERIC, "flowflex", "max:stretch", ageing=5.0, replicas=1, delay=2.0),
@@ -332,8 +333,8 @@ KINDS = [
     ),
     Kind("scheduler-auto-flows", lambda: mb.Scheduler(GENERIC, "auto"), scheduler_step),
     Kind(
-        "scheduler-adaptive-guard",
-        lambda: mb.Scheduler(GENERIC, mb.Adaptive(guard=2.0, patience=30.0)),
+        "scheduler-adaptive-literal",
+        lambda: mb.Scheduler(GENERIC, mb.AdaptiveLiteral(**EAGER | {"patience": 30.0})),
         adaptive_step,
     ),
 ]

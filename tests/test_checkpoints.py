@@ -52,7 +52,9 @@ def test_epochs_of_other_options_differ():
     assert mb.TandemEpoch((1, 1)) != mb.TandemEpoch((2, 1))
     assert mb.FlowEpoch(4) != mb.FlowEpoch(4, task_work=2.0)
     cluster = {"node": [{"slots": 2}]}
-    assert mb.Scheduler(cluster, "adaptive") != mb.Scheduler(cluster, mb.Adaptive(guard=2.0))
+    assert mb.Scheduler(cluster, "adaptive-literal") != mb.Scheduler(
+        cluster, mb.AdaptiveLiteral(patience=2.0)
+    )
     assert mb.Epoch(4) != mb.TandemEpoch((4, 1))
 
 

@@ -157,7 +157,7 @@ CLUSTER_POLICIES = {
     for name in ("fifo", "fair", "srpt")
 } | {
     "adaptive": lambda: _core.ClusterAdaptive(
-        mb.Adaptive().core_options(), mb.Adaptive().matcher()
+        mb.AdaptiveLiteral().core_options(), mb.AdaptiveLiteral().matcher()
     ),
     "python": lambda: _core.ClusterCallback(Newest(), "ranks", False, False, False),
 }
@@ -189,7 +189,7 @@ def test_a_policy_serves_one_simulation():
 def test_a_second_thread_is_told(monkeypatch):
     """Not by chance: the first one is held up in the middle."""
     inside, go_on = threading.Event(), threading.Event()
-    original = mb.Adaptive.matcher
+    original = mb.AdaptiveLiteral.matcher
 
     def slow(self):
         return functools.partial(held, original(self))
@@ -199,8 +199,8 @@ def test_a_second_thread_is_told(monkeypatch):
         assert go_on.wait(30)
         return matcher(*arguments)
 
-    monkeypatch.setattr(mb.Adaptive, "matcher", slow)
-    scheduler = mb.Scheduler(CLUSTER, "adaptive", replicas=1)
+    monkeypatch.setattr(mb.AdaptiveLiteral, "matcher", slow)
+    scheduler = mb.Scheduler(CLUSTER, "adaptive-literal", replicas=1)
     table = mb.ClusterJobs([2], 3.0, user=["ann"])
     thread = threading.Thread(target=lambda: scheduler.add(table, 0.0))
     thread.start()

@@ -17,6 +17,7 @@ from malleable.objective import Objective, parse_objective
 from malleable.replications import Replications, replicate
 from malleable.slotted.epoch import SlottedDecision
 from malleable.tandem.epoch import TandemDecision
+from tests.oracles.class_matching import EAGER
 
 
 def flows(work=4.0):
@@ -42,7 +43,7 @@ def flow_epoch(work):
 
 
 def adaptive(maps):
-    scheduler = mb.Scheduler(cluster(), "adaptive")
+    scheduler = mb.Scheduler(cluster(), mb.AdaptiveLiteral(**EAGER))
     scheduler.add(mb.ClusterJobs([maps], 2.0, user=["a"]), 0.0)
     return scheduler
 
@@ -82,7 +83,7 @@ MAKERS = {
     mb.MapReduceStream: lambda x: mb.MapReduceStream(steps=int(x)),
     mb.ClusterJobs: cluster_jobs,
     mb.Cluster: cluster,
-    mb.Adaptive: lambda x: mb.Adaptive(guard=x),
+    mb.AdaptiveLiteral: lambda x: mb.AdaptiveLiteral(patience=x),
     mb.Plan: lambda x: mb.plan(mb.Jobs([x, 3.0], deadline=9.0), 3, "sum:tardiness"),
     mb.FlowPlan: lambda x: mb.plan(flows(x), 3),
     mb.Decision: epoch_decision,
@@ -113,7 +114,7 @@ def test_equal_by_content(cls):
         assert (one == twin) is True and (one != twin) is False
     assert (one == other) is False and (one != other) is True
     assert (one == "text") is False and (one != None) is True  # noqa: E711
-    if cls is not mb.Adaptive:  # which is frozen and made of plain numbers
+    if cls is not mb.AdaptiveLiteral:  # which is frozen and made of plain numbers
         with pytest.raises(TypeError, match="unhashable"):
             hash(one)
 

@@ -20,8 +20,8 @@ LAYERS = ("kernel", "policy", "scheduler")
 LARGE = 300
 FRAME = {
     "kernel/expected_ends": "when jobs will end, as operators are told: no decision looks at it",
-    "kernel/water_filling": "fair shares by definition, with which figures 5 and 6 of the FLEX paper compare",
     "policy/backfill": "FCFS, EASY and conservative backfill by their definitions: the rivals of rigid jobs",
+    "policy/cluster_finish": "minimum shares and finish times on unlike nodes, compared in unlike.md",
     "policy/epoch": "the object that hosts call: its verbs, and which rule decides",
     "policy/epoch/flow_table": "the flows of an epoch: rows, ids, what callers may change",
     "policy/epoch/start": "jobs that start on their minimum or wait, as MPI programs and services have to",

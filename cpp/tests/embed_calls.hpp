@@ -136,7 +136,8 @@ struct Matcher {
 };
 inline malleable_scheduler_options adaptive_options(Matcher& matcher) {
   auto options = sized<malleable_scheduler_options>();
-  options.policy = "adaptive";
+  options.policy = "adaptive-literal";
+  options.adaptive = "grouped=true by_slots=true fallback=true threshold=0.2 patience=10";
   options.matcher = Matcher::answer;
   options.context = &matcher;
   return options;

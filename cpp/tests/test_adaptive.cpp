@@ -8,6 +8,17 @@
 namespace malleable::check {
 namespace test_adaptive {
 
+// No slot idles, and programs are solved seldom.
+AdaptiveOptions eager() {
+  return {.grouped = true,
+          .by_slots = true,
+          .fallback = true,
+          .threshold = 0.2,
+          .memory = 3600.0,
+          .max_wait = 3600.0,
+          .patience = 10.0};
+}
+
 // Class c is suggested to the resources named for it, with equal shares.
 ClassMatcher fixed(std::vector<std::vector<double>> share, int* calls = nullptr) {
   return [share, calls](std::span<const double> arrival, std::span<const double>,
@@ -49,7 +60,7 @@ Index job_of(Adaptive& scheduler, Index job_class, Index user, double now) {
 }
 
 TEST(stages_and_fallback) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   // Class 0 belongs to node 0, class 1 to node 1.
   Adaptive s = two_nodes(options, fixed({{1, 0}, {0, 1}}), {0, 3, 2}, {1, 1, 2});
   s.add_class();
@@ -83,7 +94,7 @@ TEST(stages_and_fallback) {
 }
 
 TEST(minimum_shares_come_before_suggestions) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   // Class 0 belongs to node 0, class 1 to node 1; user 1 has a minimum and jobs of class 0 only.
   Adaptive s = two_nodes(options, fixed({{1, 0}, {0, 1}}), {0, 2}, {1, 1});
   s.add_class();
@@ -102,7 +113,7 @@ TEST(minimum_shares_come_before_suggestions) {
 }
 
 TEST(suggested_classes_come_first) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   Adaptive s = two_nodes(options, fixed({{1, 0}, {0, 1}}), {0}, {1});
   s.add_class();
   s.add_class();
@@ -120,7 +131,7 @@ TEST(suggested_classes_come_first) {
 }
 
 TEST(who_waits_too_long_goes_first) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   options.max_wait = 100.0;
   Adaptive s = two_nodes(options, fixed({{1, 1}}), {0, 50}, {1, 1});
   s.add_class();
@@ -137,7 +148,7 @@ TEST(who_waits_too_long_goes_first) {
 }
 
 TEST(local_blocks_within_user_and_class) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   Adaptive s = two_nodes(options, fixed({{1, 1}, {1, 1}}), {0, 0}, {1, 1});
   s.add_class();
   s.add_class();
@@ -158,31 +169,8 @@ TEST(local_blocks_within_user_and_class) {
   CHECK_EQUAL(s.choose(1, 0, 15.0, &blocks), second);
 }
 
-TEST(guard_refuses_slow_nodes) {
-  AdaptiveOptions options;
-  options.guard = 2.0;
-  Adaptive s = two_nodes(options, fixed({{1, 1}}), {0}, {1});
-  s.add_class();
-  // Node 0 takes 100 s, node 1 takes 10.
-  const std::vector<double> seconds = {100.0, 10.0, 100.0, 10.0};
-  const Index job = come(s, 0, 0, 0.0, kTasks, seconds);
-  s.set_counts(job, 0, 5, 0, 0.0);
-  s.set_free(0, 0, 2);
-  s.set_free(1, 0, 2);
-  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), kNone);
-  CHECK_EQUAL(s.choose(1, 0, 0.0, nullptr), job);
-  // No slot is free there: (5 waiting tasks' part on node 1, 10/11 of 50 s, + 10) / 2 + 10 = 37.7.
-  s.set_free(1, 0, 0);
-  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), kNone);
-  s.set_counts(job, 0, 50, 0, 0.0);
-  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), job);
-  // Waiting too long counts more than the guard.
-  s.set_counts(job, 0, 5, 0, 0.0);
-  CHECK_EQUAL(s.choose(0, 0, 3600.0, nullptr), job);
-}
-
 TEST(execution_rates) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   Adaptive s = two_nodes(options, fixed({{1, 1}}), {0}, {1});
   s.add_class();
   come(s, 0, 0, 0.0);
@@ -203,7 +191,7 @@ TEST(execution_rates) {
 
 TEST(solved_again_when_rates_moved) {
   int calls = 0;
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   options.memory = kInfinity;
   Adaptive s = two_nodes(options, fixed({{1, 1}, {1, 1}}, &calls), {0}, {1});
   s.add_class();
@@ -252,7 +240,7 @@ TEST(a_matcher_that_throws_leaves_the_matching_as_it_was) {
     if (left-- == 0) throw std::runtime_error("no solution");
     return solve(arrival, execution, nodes);
   };
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   options.threshold = 0.0;
   Adaptive s = two_nodes(options, failing, {0, 1}, {1, 1});
   s.add_class();
@@ -279,7 +267,7 @@ TEST(a_matcher_that_throws_leaves_the_matching_as_it_was) {
 }
 
 TEST(places_by_share_and_slots) {
-  AdaptiveOptions options;
+  AdaptiveOptions options = eager();
   // Three resources: a node with 4 slots, two with 1 each, one that the class is not meant for.
   Adaptive s({{1, {4, 0}}, {2, {1, 0}}, {1, {9, 0}}}, {0, 1, 1, 2}, false, std::vector<double>{0},
              std::vector<double>{1}, options, fixed({{1, 1, 0}}));

@@ -7,6 +7,17 @@
 namespace malleable::check {
 namespace test_cluster_adaptive {
 
+// No slot idles, and programs are solved seldom.
+AdaptiveOptions eager() {
+  return {.grouped = true,
+          .by_slots = true,
+          .fallback = true,
+          .threshold = 0.2,
+          .memory = 3600.0,
+          .max_wait = 3600.0,
+          .patience = 10.0};
+}
+
 using Numbers = std::vector<std::int64_t>;
 using Doubles = std::vector<double>;
 
@@ -51,9 +62,9 @@ struct Case {
   }
 };
 
-// A guard below 1 refuses every node in favour of another: jobs start when they have waited too
-// long, though nothing else happens then, and however many heartbeats that takes.
-TEST(who_is_refused_everywhere_is_overdue_once) {
+// A class that no node is suggested to starts when it has waited too long, though nothing else
+// happens then, and however many heartbeats that takes.
+TEST(who_is_suggested_nowhere_is_overdue_once) {
   Case given;
   for (auto* column : {&given.arrival, &given.map_seconds, &given.reduce_seconds})
     column->resize(1);
@@ -61,11 +72,14 @@ TEST(who_is_refused_everywhere_is_overdue_once) {
   given.maps[0] = 1;
   given.reduces[0] = 0;
   for (const double heartbeat : {0.0, 1.0, 0.001}) {
-    std::vector<Rates> asked;
-    AdaptiveOptions options;
-    options.guard = 0.1;
+    AdaptiveOptions options = eager();
+    options.fallback = false;
     options.placement = false;
-    ClusterAdaptive policy(options, everywhere(&asked));
+    const auto nowhere = [](std::span<const double> arrival, std::span<const double>,
+                            std::span<const double> nodes) {
+      return std::vector<double>(arrival.size() * nodes.size(), 0.0);
+    };
+    ClusterAdaptive policy(options, nowhere);
     ClusterOptions cluster;
     cluster.heartbeat = heartbeat;
     cluster.ageing = 0.0;  // the policy's own end of waits
@@ -77,40 +91,35 @@ TEST(who_is_refused_everywhere_is_overdue_once) {
 
 TEST(everything_is_done_and_nothing_idles) {
   const Case given;
-  for (const double guard : {0.0, 1.5}) {
-    for (const bool grouped : {true, false}) {
-      std::vector<Rates> asked;
-      AdaptiveOptions options;
-      options.guard = guard;
-      options.grouped = grouped;
-      ClusterAdaptive policy(options, everywhere(&asked));
-      ClusterOptions settings;
-      settings.replicas = 2;
-      ClusterSimulation simulation(given.cluster(), given.jobs(), settings, {}, {}, policy);
-      simulation.advance(kInfinity);
-      CHECK_EQUAL(simulation.totals().completed, std::int64_t{4});
-      CHECK_EQUAL(simulation.totals().tasks, std::int64_t{58});
-      if (guard == 0.0) {
-        CHECK_EQUAL(simulation.totals().idle[0], 0.0);
-        CHECK_EQUAL(simulation.totals().idle[1], 0.0);
-      }
-      // Two alike jobs share a class, the others have one each; nodes alike are one resource.
-      CHECK_EQUAL(policy.scheduler().classes(), std::size_t{3});
-      CHECK_EQUAL(policy.scheduler().resources(), grouped ? std::size_t{2} : std::size_t{3});
-      for (Index job = 0; job < 4; ++job) CHECK_EQUAL(policy.scheduler().waiting(job, 0), 0);
-      // Asked first for user 1's classes, later for all; slots by seconds of the scarcer phase.
-      CHECK(!asked.empty());
-      CHECK_EQUAL(asked[0].nodes[0], grouped ? 2.0 : 1.0);
-      CHECK_NEAR(asked[0].execution[0], 1.0 / 40.0, 1e-15);
-      CHECK_NEAR(asked[0].execution[grouped ? 1 : 2], 1.0 / 10.0, 1e-15);
-    }
+  for (const bool grouped : {true, false}) {
+    std::vector<Rates> asked;
+    AdaptiveOptions options = eager();
+    options.grouped = grouped;
+    ClusterAdaptive policy(options, everywhere(&asked));
+    ClusterOptions settings;
+    settings.replicas = 2;
+    ClusterSimulation simulation(given.cluster(), given.jobs(), settings, {}, {}, policy);
+    simulation.advance(kInfinity);
+    CHECK_EQUAL(simulation.totals().completed, std::int64_t{4});
+    CHECK_EQUAL(simulation.totals().tasks, std::int64_t{58});
+    CHECK_EQUAL(simulation.totals().idle[0], 0.0);
+    CHECK_EQUAL(simulation.totals().idle[1], 0.0);
+    // Two alike jobs share a class, the others have one each; nodes alike are one resource.
+    CHECK_EQUAL(policy.scheduler().classes(), std::size_t{3});
+    CHECK_EQUAL(policy.scheduler().resources(), grouped ? std::size_t{2} : std::size_t{3});
+    for (Index job = 0; job < 4; ++job) CHECK_EQUAL(policy.scheduler().waiting(job, 0), 0);
+    // Asked first for user 1's classes, later for all; slots by seconds of the scarcer phase.
+    CHECK(!asked.empty());
+    CHECK_EQUAL(asked[0].nodes[0], grouped ? 2.0 : 1.0);
+    CHECK_NEAR(asked[0].execution[0], 1.0 / 40.0, 1e-15);
+    CHECK_NEAR(asked[0].execution[grouped ? 1 : 2], 1.0 / 10.0, 1e-15);
   }
 }
 
 TEST(nodes_that_leave_take_nothing_with_them) {
   const Case given;
   std::vector<Rates> asked;
-  ClusterAdaptive policy({}, everywhere(&asked));
+  ClusterAdaptive policy(eager(), everywhere(&asked));
   const Doubles time = {4, 30};
   const Numbers node = {2, 2};
   const std::vector<std::uint8_t> up = {0, 1};
@@ -124,7 +133,7 @@ TEST(nodes_that_leave_take_nothing_with_them) {
 TEST(one_scheduler_runs_again) {
   const Case given;
   std::vector<Rates> asked;
-  ClusterAdaptive policy({}, everywhere(&asked));
+  ClusterAdaptive policy(eager(), everywhere(&asked));
   Doubles first;
   for (int k = 0; k < 2; ++k) {
     ClusterSimulation simulation(given.cluster(), given.jobs(), {}, {}, {}, policy);

@@ -352,7 +352,7 @@ TEST(an_adaptive_scheduler_matches_classes_with_nodes) {
   Matcher matcher;
   matcher.shares = {0.0, 0.6, 1.0, 0.4};
   auto options = adaptive_options(matcher);
-  options.adaptive = "grouped=false";
+  options.adaptive = "by_slots=true fallback=true";
   options.options = "learn=false";
   malleable_scheduler* scheduler = nullptr;
   OK(malleable_scheduler_new(&cluster, &options, &scheduler));
@@ -384,7 +384,7 @@ TEST(an_adaptive_scheduler_matches_classes_with_nodes) {
   malleable_scheduler_free(scheduler);
 
   // Nodes that are alike are one for a matcher that groups them, and other policies read no rates.
-  options.adaptive = nullptr;
+  options.adaptive = "grouped=true";
   OK(malleable_scheduler_new(&cluster, &options, &scheduler));
   CHECK(refused(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()),
                 "node_rates[0] = 5: nodes 0 and 1 are alike but for this rate"));
@@ -400,7 +400,7 @@ TEST(a_matcher_that_fails_is_told_by_the_next_assignment) {
   malleable_cluster cluster = generic_nodes(slots);
   malleable_scheduler* scheduler = nullptr;
   auto options = sized<malleable_scheduler_options>();
-  options.policy = "adaptive";
+  options.policy = "adaptive-literal";
   options.matcher = no_shares;
   OK(malleable_scheduler_new(&cluster, &options, &scheduler));
   const Wholes maps{2};

@@ -200,8 +200,8 @@ TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
   options.matcher = nullptr;
   CHECK(refused(malleable_scheduler_new(&cluster, &options, &scheduler), "matcher: missing"));
   options.matcher = Matcher::answer;
-  options.adaptive = "guard=-1";
-  CHECK(refused(malleable_scheduler_new(&cluster, &options, &scheduler), "guard = -1"));
+  options.adaptive = "patience=-1";
+  CHECK(refused(malleable_scheduler_new(&cluster, &options, &scheduler), "patience = -1"));
   options.adaptive = nullptr;
   OK(malleable_scheduler_new(&cluster, &options, &scheduler));
   const Wholes maps(20, 1000);
@@ -219,7 +219,7 @@ TEST(adaptive_schedulers_that_are_warm_allocate_nothing) {
                           phase.data(),  task.data(), node.data()};
   malleable_events ended = events_of(task_id, phase, {}, took);
   ended.node = node.data();
-  quiet("adaptive", [&](int step) {
+  quiet("adaptive-literal", [&](int step) {
     const int done = malleable_scheduler_assign(scheduler, step, free.data(), nullptr, &starts);
     if (done != MALLEABLE_OK || starts.rows != 12) ++allocations;
     malleable_scheduler_tell(scheduler, step, "ended", &ended);

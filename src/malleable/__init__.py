@@ -19,7 +19,7 @@ _NAMES = {
     "malleable.tandem.epoch": "TandemEpoch",
     "malleable.slotted.epoch": "SlottedEpoch",
     "malleable.cluster.scheduler": "Scheduler",
-    "malleable.cluster.policy": "Adaptive",
+    "malleable.cluster.policy": "AdaptiveLiteral",
     "malleable.cluster.matching": "match_classes",
     "malleable.simulation": "simulate",
     "malleable.results": "SimulationResult",

@@ -16,7 +16,7 @@ from malleable.flows.epoch import FlowEpoch as FlowEpoch
 from malleable.tandem.epoch import TandemEpoch as TandemEpoch
 from malleable.slotted.epoch import SlottedEpoch as SlottedEpoch
 from malleable.cluster.scheduler import Scheduler as Scheduler
-from malleable.cluster.policy import Adaptive as Adaptive
+from malleable.cluster.policy import AdaptiveLiteral as AdaptiveLiteral
 from malleable.cluster.matching import match_classes as match_classes
 
 # simulate

@@ -19,8 +19,8 @@ TandemPolicy = Literal[
 SlottedPolicy = Literal["asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"]
 ClusterPolicy = Literal[
     "flex", "auto", "fair", "fifo", "wdeq", "srpt", "max-srpt", "asrpt", "hesrpt", "gittins",
-    "flowflex", "flowflex-fast", "fcfs", "easy", "easy-sjf", "easy-auto", "conservative", "adaptive-finish",
-    "adaptive", "adaptive-literal",
+    "flowflex", "flowflex-fast", "fcfs", "easy", "easy-sjf", "easy-auto", "conservative", "adaptive",
+    "adaptive-literal",
 ]  # fmt: skip
 ObjectiveName = Literal[
     "sum:response", "sum:completion", "sum:stretch", "sum:tardy", "sum:tardiness", "sum:lateness",

@@ -69,7 +69,7 @@ def simulate(
     policy : str, policy of your own, or sequence of them
         Names of policies that the model's ``run`` lists, by default ``max-srpt``, ``asrpt``, ``auto`` and
         ``flex``. A name may have options of its own, between semicolons, which replace those for all
-        policies: ``fair(slow_start=0.8)``. On a cluster also a `malleable.Adaptive` and your own.
+        policies: ``fair(slow_start=0.8)``. On a cluster also a `malleable.AdaptiveLiteral` and your own.
     model : {"tandem", "slotted", "cluster", "jobs"}, optional
         For a `Trace`: the model, which `Trace.map_shuffle`, `Trace.map_reduce`, `Trace.tasks` or `Trace.jobs`
         serves.

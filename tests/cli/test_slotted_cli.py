@@ -173,7 +173,12 @@ def test_reproduce(capsys, tmp_path):
     picture = tmp_path / "figure.png"
     status, out, _ = call(capsys, "reproduce", "asrpt-fig6", "--simulations", 2, "--plot", picture)
     assert status == 0
-    for text in ("asrpt-fig6: ratio, exp-small", ", 2 simulations", " holds", "figure.png"):
+    for text in (
+        "asrpt-fig6: flow time over its bound, exponential sizes, small reduce phases",
+        ", 2 simulations",
+        " holds",
+        "figure.png",
+    ):
         assert text in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     status, out, _ = call(capsys, "reproduce", "asrpt-fig13", "--simulations", 1, "--json", "-")

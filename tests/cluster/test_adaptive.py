@@ -1,4 +1,4 @@
-"""The adaptive policy on simulated clusters."""
+"""The system of the adaptive paper on simulated clusters."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from tests.oracles.class_matching import EAGER
 
 pytest.importorskip("highspy")
 
@@ -17,6 +18,9 @@ USERS = [
     {"name": "user0", "minimum": 4, "priority": 2},
     {"name": "user1", "minimum": 1, "priority": 1},
 ]
+
+
+OWN = mb.AdaptiveLiteral(**EAGER, name="adaptive")
 
 
 def run(policy, seed=0, nodes=NODES, users=USERS, count=60, **options):
@@ -34,7 +38,7 @@ def run(policy, seed=0, nodes=NODES, users=USERS, count=60, **options):
 )
 def test_work_is_conserved(seed, grouped, replicas, failure, generic):
     nodes = [{"slots": 3}, {"slots": 2, "rate": 3.0}] if generic else NODES
-    policy = mb.Adaptive(grouped=grouped)
+    policy = mb.AdaptiveLiteral(**EAGER | {"grouped": grouped}, name="adaptive")
     slow = {"slow_start": 1.0} if generic else {}
     found = run(policy, seed, nodes, count=30, replicas=replicas, failure=failure, **slow)
     summary = found.summary["adaptive"]
@@ -42,7 +46,7 @@ def test_work_is_conserved(seed, grouped, replicas, failure, generic):
     assert summary["idle_slots"] == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("policy", ["adaptive", "adaptive-literal", mb.Adaptive(guard=1.5)])
+@pytest.mark.parametrize("policy", [OWN, "adaptive-literal"])
 def test_same_seed_same_records(policy):
     one, other = (run(policy, 5, replicas=2, noise=0.3) for _ in range(2))
     for name, column in one.records.items():
@@ -53,7 +57,7 @@ def test_with_all_alike_minima_order_users():
     # One class and one type of node: only the users' rules are left.
     jobs = mb.ClusterJobs([8, 8], 10.0, arrival=0.0, user=["user1", "user0"], program=["p", "p"])
     place = mb.Cluster([{"map_slots": 4}], [{"name": "user0", "minimum": 4, "priority": 1}])
-    found = mb.simulate(jobs, "adaptive", cluster=place, rng=0)
+    found = mb.simulate(jobs, OWN, cluster=place, rng=0)
     end = dict(zip(found.records["user"], found.records["completion"], strict=True))
     assert end == {"user0": 20.0, "user1": 40.0}
 
@@ -61,7 +65,7 @@ def test_with_all_alike_minima_order_users():
 def test_without_users_it_is_first_come_first_served():
     jobs = mb.generate_cluster_jobs(40, 3, gap=5.0, mean_maps=8.0)
     place = mb.Cluster([{"count": 3, "map_slots": 3, "reduce_slots": 1}])
-    found = mb.simulate(jobs, ["fifo", "adaptive"], cluster=place, rng=0)
+    found = mb.simulate(jobs, ["fifo", OWN], cluster=place, rng=0)
     ends = [
         found.records["completion"][found.records["policy"] == name]
         for name in ("fifo", "adaptive")
@@ -70,14 +74,14 @@ def test_without_users_it_is_first_come_first_served():
     assert np.allclose(*ends)
 
 
-def test_as_printed_slots_idle_and_by_default_none_does():
-    found = run(["adaptive", "adaptive-literal"], 2)
+def test_as_printed_slots_idle_and_with_a_fallback_none_does():
+    found = run([OWN, "adaptive-literal"], 2)
     assert found.summary["adaptive"]["idle_slots"] == 0.0
     assert found.summary["adaptive-literal"]["idle_slots"] > 0.1
 
 
 def test_placement_brings_locality():
-    policies = [mb.Adaptive(), mb.Adaptive(placement=False, name="at random")]
+    policies = [OWN, mb.AdaptiveLiteral(**EAGER, placement=False, name="at random")]
     nodes = [
         {"count": 6, "map_slots": 2, "reduce_slots": 1},
         {"count": 2, "map_slots": 4, "reduce_slots": 2, "rate": 4.0},
@@ -91,14 +95,14 @@ def test_gangs_start_whole():
     # Two slots on two nodes; the gang holds the free one until the other job's task has ended.
     jobs = mb.ClusterJobs([1, 2], [10, 5], arrival=[0, 1], min_map_slots=[0, 2])
     cluster = mb.Cluster([{"map_slots": 1, "count": 2}])
-    result = mb.simulate(jobs, "adaptive", cluster=cluster, min_mode="start", epoch=0, rng=1)
+    result = mb.simulate(jobs, OWN, cluster=cluster, min_mode="start", epoch=0, rng=1)
     assert result.records["starting_time"].tolist() == [0, 10]
 
 
 def test_noisy_estimates_do_not_stop_it():
-    found = run(["adaptive", "adaptive-literal"], 4, estimates=1.0)
+    found = run([OWN, "adaptive-literal"], 4, estimates=1.0)
     assert found.summary["adaptive"]["unfinished"] == 0
-    learnt = run("adaptive", 4, estimates="learn").summary["adaptive"]
+    learnt = run(OWN, 4, estimates="learn").summary["adaptive"]
     assert learnt["unfinished"] == 0
 
 
@@ -114,7 +118,7 @@ def test_flows_and_jobs_without_tasks():
     )
     jobs = mb.cluster_flows(flows, 5.0)
     place = mb.Cluster([{"slots": 2}, {"slots": 1, "rate": 2.0}])
-    found = mb.simulate(jobs, ["fifo", "adaptive"], cluster=place, rng=0)
+    found = mb.simulate(jobs, ["fifo", OWN], cluster=place, rng=0)
     for policy in ("fifo", "adaptive"):
         assert found.summary[policy]["unfinished"] == 0
         assert found.summary[policy]["tasks"] == 10
@@ -131,7 +135,7 @@ def test_ageing_bounds_waits_as_printed():
     assert waits[0.0] > 100.0
     # Somewhere a slot is free when its 50 s are over.
     assert waits[50.0] == pytest.approx(50.0)
-    own = mb.Adaptive.literal(max_wait=50.0)
+    own = mb.AdaptiveLiteral(max_wait=50.0)
     found = run(own, 3).summary["adaptive-literal"]["longest_wait"]
     assert waits[50.0] <= found < 60.0  # without the option's clock, at the next event after 50 s
 

@@ -9,11 +9,13 @@ import pytest
 
 import malleable as mb
 from tests.cluster.cluster_runs import completions, run
+from tests.oracles.class_matching import EAGER
 
 pytest.importorskip("highspy", reason="needs a library for linear programs")
 
 PAIR = mb.Cluster([{"slots": 1, "name": "R1"}, {"slots": 1, "name": "R2"}])
-SINGLE = mb.Adaptive(grouped=False)
+GROUPED = mb.AdaptiveLiteral(**EAGER)
+SINGLE = mb.AdaptiveLiteral(**EAGER | {"grouped": False})
 
 
 def classes(count, **more):
@@ -79,7 +81,7 @@ def test_both_phases():
     cluster = mb.Cluster([{"map_slots": 1, "reduce_slots": 1, "name": "R1", "rate": 2.0}])
     jobs = mb.ClusterJobs([1, 1], 12, [1, 1], 12, rate={"R1": [[3, 4], [6, 1]]}, arrival=[0, 100])
     assert completions(jobs, "fifo", cluster) == [4 + 3, 100 + 2 + 12]
-    scheduler = scheduler_of("adaptive", cluster)
+    scheduler = scheduler_of(GROUPED, cluster)
     scheduler.add(jobs, 100.0)
     # One class, whose maps take 4 and 2 s and whose reduces 3 and 12 s; the scarcer slots count.
     assert scheduler.matching().execution_rates == pytest.approx(np.array([[1 / 7.5]]))
@@ -102,17 +104,17 @@ def test_the_simulator_runs_each_pair_at_its_time_and_adaptive_knows_it():
     rate = np.array([[9.0, 5.0], [2.0, 1.0]])
     took = trace["finish_time"] - trace["starting_time"]
     assert took == pytest.approx(1.0 / rate[trace["job"] % 2, trace["node"]])
-    alone = run(jobs, SINGLE, PAIR).summary["adaptive"]["mean_response"]
+    alone = run(jobs, SINGLE, PAIR).summary["adaptive-literal"]["mean_response"]
     blind = run(jobs, "fair", PAIR).summary["fair"]["mean_response"]
     assert alone < 0.8 * blind
     # Classes whose nodes are told apart by jobs' rates alone are no group.
-    assert run(jobs, "adaptive", PAIR).summary["adaptive"]["mean_response"] == alone
+    assert run(jobs, GROUPED, PAIR).summary["adaptive-literal"]["mean_response"] == alone
     # A name that is not said keeps the nodes' own rate.
     half = mb.ClusterJobs([1], 6, rate={"R2": 2.0})
     assert completions(half, "fifo", PAIR) == [6]
     same = dict.fromkeys(("R1", "R2"), 1.0)
     with_rates, without = (
-        run(classes(count, **more), "adaptive", PAIR) for more in ({"rate": same}, {})
+        run(classes(count, **more), GROUPED, PAIR) for more in ({"rate": same}, {})
     )
     assert with_rates.records["completion"].max() == without.records["completion"].max()
 
@@ -134,14 +136,14 @@ def test_wrong_rates(rate, message):
 
 def test_nodes_that_are_one_and_policies_that_read_no_rates():
     jobs = classes(2, rate={"R1": 3.0})
-    scheduler = scheduler_of("adaptive")
+    scheduler = scheduler_of(GROUPED)
     with pytest.raises(
         ValueError, match=r"node_rates\[0\] = 1: nodes 0 and 1 are alike but for this rate"
     ):
         scheduler.add(jobs, 0.0)
     assert len(scheduler) == 0
     assert len(scheduler.add(classes(2, rate={"R1": 3.0, "R2": 3.0}), 0.0)) == 2
-    for policy in ("auto", lambda state, now: state.ids):
+    for policy in ("fair", lambda state, now: state.ids):
         with pytest.raises(ValueError, match="node_rates: the policy learns how fast nodes are"):
             mb.Scheduler(PAIR, policy).add(jobs, 0.0)
     with pytest.raises(ValueError, match=r"rate\['R11'\]: no node has that name"):

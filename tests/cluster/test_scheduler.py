@@ -10,6 +10,7 @@ import malleable as mb
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.task_engine import FLOWS, POLICIES, Engine, instance, largest_first
 from tests.full import in_full
+from tests.oracles.class_matching import EAGER
 
 
 @pytest.mark.parametrize("generic", [False, True])
@@ -202,7 +203,7 @@ def test_adaptive_says_where_free_slots_would_go():
         [{"count": 3, "map_slots": 2, "reduce_slots": 1}],
         users=[{"name": "ann"}, {"name": "bob", "minimum": 2}],
     )
-    scheduler = mb.Scheduler(cluster, "adaptive", slow_start=0.05)
+    scheduler = mb.Scheduler(cluster, mb.AdaptiveLiteral(**EAGER), slow_start=0.05)
     table = mb.ClusterJobs([4, 4, 9], 1.0, 2, 1.0, user=["ann", "ann", "ann"])
     ids = scheduler.add(table, 0.0)
     decision = scheduler.decide(0.0)

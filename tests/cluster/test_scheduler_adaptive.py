@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.oracles.class_matching import chosen_job
+from tests.oracles.class_matching import EAGER, chosen_job
 
 pytest.importorskip("highspy")
 
@@ -36,7 +36,7 @@ def jobs(maps, reduces=0, **given):
 def scheduler_of(place=None, *, replicas=0, ageing=0.0, **options):
     """The class's estimates are the policy's own, so what the scheduler learns is left out."""
     more = {"replicas": replicas, "ageing": ageing, "learn": False}
-    return mb.Scheduler(place or cluster(), mb.Adaptive(**options), **more)
+    return mb.Scheduler(place or cluster(), mb.AdaptiveLiteral(**EAGER | options), **more)
 
 
 def same_matching(one, other):
@@ -186,7 +186,7 @@ def test_estimates_follow_what_finishes():
     scheduler.add(jobs([40], program=["p"]))
     assert scheduler.matching().solves == before.solves + 1
     assert [own.tolist() for own in after.nodes] == [[0, 1], [2]]
-    literal = mb.Scheduler(cluster(), mb.Adaptive.literal(), learn=False)
+    literal = mb.Scheduler(cluster(), mb.AdaptiveLiteral(), learn=False)
     literal.add(jobs([40], seconds=10.0, program=["p"]), 1.0)
     assert np.allclose(literal.matching().execution_rates, [[1 / 400, 1 / 400, 1 / 100]])
 
@@ -295,8 +295,8 @@ def test_a_solver_that_fails_is_told_once_and_asked_again(monkeypatch):
 
         return some
 
-    matcher = mb.Adaptive.matcher
-    monkeypatch.setattr(mb.Adaptive, "matcher", failing)
+    matcher = mb.AdaptiveLiteral.matcher
+    monkeypatch.setattr(mb.AdaptiveLiteral, "matcher", failing)
     scheduler = scheduler_of()
     new = jobs([1, 2], user=["new", "other"], program=["p", "q"])
     ids = scheduler.add(new, 5.0)
@@ -365,7 +365,7 @@ def test_other_policies_match_no_classes():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"guard": -1.0}, "guard = -1.0: must be finite and at least 0"),
+        ({"patience": -1.0}, "patience = -1.0: must be finite and at least 0"),
         ({"memory": 0.0}, "memory = 0.0: must be finite and above 0"),
         ({"threshold": float("inf")}, "threshold = inf"),
         ({"max_wait": float("nan")}, "max_wait = nan"),
@@ -374,4 +374,4 @@ def test_other_policies_match_no_classes():
 )
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
-        mb.Adaptive(**options)
+        mb.AdaptiveLiteral(**options)

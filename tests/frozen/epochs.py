@@ -16,6 +16,7 @@ from malleable.jobs.plan import POLICIES
 from malleable.policies import policy_names
 from tests.frozen.lines import cluster_of, column, section, words
 from tests.frozen.plans import OBJECTIVES, many_jobs
+from tests.oracles.class_matching import EAGER
 
 INSTANCES = Path(__file__).parent / "instances"
 
@@ -159,7 +160,7 @@ class AdaptiveStarts(Adapter):
 
     def __init__(self, **options):
         cluster = cluster_of(INSTANCES / "cluster.toml")
-        policy = mb.Adaptive(**options)
+        policy = mb.AdaptiveLiteral(**EAGER | options)
         super().__init__(mb.Scheduler(cluster, policy, learn=False, ageing=0.0, replicas=2))
         self.running = []
 
@@ -372,5 +373,5 @@ def adaptive():
     return _all(
         AdaptiveStarts,
         "adaptive",
-        [{}, {"guard": 2.0, "patience": 30.0}, {"threshold": 0.0, "max_wait": 20.0}, printed],
+        [{}, {"patience": 30.0}, {"threshold": 0.0, "max_wait": 20.0}, printed],
     )

@@ -76,7 +76,7 @@ CASES = {
         "asrpt",
     ),
     "cluster": (CLUSTER, None, "flex"),
-    "cluster adaptive": ([*CLUSTER, "--policy", "adaptive"], "lp", "adaptive"),
+    "cluster adaptive": ([*CLUSTER, "--policy", "adaptive-literal"], "lp", "adaptive-literal"),
     "cluster plot": ([*CLUSTER, "--plot", "c.png"], "plot", "c.png"),
     "records csv": ([*CLUSTER, "--records", "r.csv"], None, "r.csv"),
     "records parquet": ([*CLUSTER, "--records", "r.parquet"], "tables", "r.parquet"),

@@ -187,7 +187,7 @@ def test_failed_tasks_and_running_them_again(tmp_path):
         (["echo {a}", "--columns", "-n", "2"], "a,b\n1,2\n", 2, "no names"),
         (["jobs.toml", "--job", "a"], None, 2, "a file of jobs says it itself"),
         (["--job", "a", "true"], "", 1, "empty"),
-        (["--resume", "--policy", "fair"], None, 2, "without policy"),
+        (["--resume", "--policy", "fair"], None, 2, "leave policy out"),
         (["--resume"], None, 1, "no journal there"),
         (["--job", "a", "true", "--policy", "felx"], "1", 1, "felx"),
         (["--job", "a", "true", "--objective", "sum:x"], "1", 1, "objective"),

@@ -189,7 +189,7 @@ def test_it_ends_beside_what_can_never_start(slurm):
     slurm.wait(lambda: not slurm.seen("%F"))
     nothing = slurm.malleable("govern", "slurm", "--apply", "--until-done", "--every", "0.5")
     assert nothing.returncode == 0
-    assert "no array waits or runs" in nothing.stdout
+    assert "no array to govern waits or runs" in nothing.stdout
 
 
 def test_what_was_handed_over_and_failed(slurm):

@@ -4,6 +4,12 @@ from itertools import combinations
 
 import numpy as np
 
+EAGER = {
+    "grouped": True, "by_slots": True, "fallback": True, "threshold": 0.2, "memory": 3600.0,
+    "max_wait": 3600.0, "patience": 10.0,
+}  # fmt: skip
+"""Options of `malleable.AdaptiveLiteral` with which no slot idles, and programs are solved seldom."""
+
 
 def growth_by_vertices(alpha, mu):
     """The largest lambda over all basic solutions of the adaptive scheduler's linear program."""

@@ -196,8 +196,12 @@ def test_windows(tmp_path):
     assert (
         any("cut out of a longer one" in told for told in facts["warnings"]) and facts["load"] > 0.3
     )
-    _, facts = made(tmp_path, text, "--quick", "--from", "2023-12-31")
-    assert facts["jobs"] == 39 and not any("cut out" in told for told in facts["warnings"])
+    _, facts = made(tmp_path, text, "--quick", "--from", "2024-05-01")
+    assert facts["jobs"] == 40 and not any("cut out" in told for told in facts["warnings"])
+    early[8] = "2023-12-30T00:00:00"
+    text = "\n".join([head, "|".join(early), *rows[1:]]) + "\n"
+    _, facts = made(tmp_path, text, "--quick", "--from", "2024-05-01")
+    assert facts["jobs"] == 39
 
 
 def test_how_large_the_cluster_is(tmp_path, capsys):

@@ -51,7 +51,7 @@ def samples():
     overlap = mb.TandemEpoch((500, 500))
     overlap.add(np.ones(MANY), np.ones(MANY), max_map_slots=1, max_shuffle_slots=1)
     cluster_jobs = many_cluster_jobs()
-    adaptive = mb.Scheduler(some_cluster(), "adaptive")
+    adaptive = mb.Scheduler(some_cluster(), "adaptive-literal")
     adaptive.add(cluster_jobs, 1.0)
     few = cluster_jobs_of(5)
     return [
@@ -74,7 +74,7 @@ def samples():
         adaptive.decide(1.0),
         adaptive.assign(1.0, 4),
         adaptive.matching(),
-        mb.Adaptive(),
+        mb.AdaptiveLiteral(),
         mb.match_classes(np.ones(30), np.ones((30, 50))),
         some_cluster(),
         cluster_jobs,
@@ -120,7 +120,7 @@ def test_every_public_class_has_a_sample():
     assert shown - {type(each) for each in SAMPLES} == set()
     # Options do without.
     missing = {each for each in public if not hasattr(each, "_repr_html_")}
-    assert missing == {mb.Adaptive}
+    assert missing == {mb.AdaptiveLiteral}
 
 
 @pytest.mark.parametrize("shown", SAMPLES, ids=lambda each: type(each).__name__)

@@ -212,12 +212,12 @@ typedef struct malleable_cluster_jobs {
    * from after_offset[k] to before after_offset[k + 1] in `after`. */
   const int64_t* after_offset;
   const int64_t* after;
-  const double* block; /* bytes that each map reads, for policy adaptive: 0 */
+  const double* block; /* bytes that each map reads, for the adaptive policies: 0 */
   int64_t new_users;
   const double* new_user_minimum;  /* 0 */
   const double* new_user_priority; /* 1 */
   /* So many more columns: max_slots and width (whole), requested and speedup (p) (real), and for
-   * policy adaptive node_rates
+   * auto and the adaptive policies node_rates
    * (real): for each job, phase and type of nodes, what such nodes do of the job's seconds in a
    * second; NaN: the rate of the node. */
   int64_t columns;
@@ -266,16 +266,16 @@ typedef struct malleable_scheduler_options {
   int64_t bytes;
   const char* objective; /* sum:response */
   const char* policy;    /* auto; auto, flex, fair, fifo, wdeq, srpt, max-srpt, asrpt, hesrpt,
-                          * gittins, flowflex, flowflex-fast or adaptive */
+                          * gittins, flowflex, flowflex-fast, adaptive or adaptive-literal */
   /* The options of docs/options.md and of `malleable simulate --options`, but with learn=true, and
    * with take_back=false until you say that your engine can end tasks. In this text you write:
    * "prior=2 ageing=0 speedup=1;1.9;2.7". */
   const char* options;
-  /* Policy adaptive needs the matcher, which is called with `context` when jobs come and rates have
-   * moved. If the matcher fails, the jobs have come all the same: the next decision or assignment
-   * says so, and the one after that asks the matcher again. The classes of this policy are the
-   * programs of jobs whose users have one priority. `adaptive` has the options of
-   * malleable.Adaptive in Python, as text: "grouped=false guard=2". */
+  /* Policy adaptive-literal needs the matcher, which is called with `context` when jobs come and
+   * rates have moved. If the matcher fails, the jobs have come all the same: the next decision or
+   * assignment says so, and the one after that asks the matcher again. The classes of this policy
+   * are the programs of jobs whose users have one priority. `adaptive` has the options of
+   * malleable.AdaptiveLiteral in Python, as text: "grouped=true fallback=true". */
   const char* adaptive;
   malleable_matcher matcher;
   void* context;

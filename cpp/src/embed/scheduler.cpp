@@ -26,7 +26,7 @@ std::unique_ptr<ClusterPolicy> policy_of(const malleable_scheduler_options& give
                                          const SchedulerOptions& options, bool by_user,
                                          bool generic) {
   const std::string_view name = text_or(given.policy, "auto");
-  if (name == "adaptive") {
+  if (name == "adaptive-literal") {
     AdaptiveOptions how;
     if (given.adaptive != nullptr) read_options(given.adaptive, how);
     return std::make_unique<ClusterAdaptive>(how, matcher_of(given.matcher, given.context));

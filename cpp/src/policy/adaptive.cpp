@@ -25,7 +25,6 @@ Adaptive::Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> r
       matcher_(std::move(matcher)),
       estimates_(resources_.size(), options.memory) {
   for (std::size_t u = 0; u < user_minimum.size(); ++u) add_user(user_minimum[u], user_priority[u]);
-  for (auto& slots : free_) slots.assign(resources_.size(), 0);
   for (auto& matching : matching_) matching.set.resize(resources_.size());
 }
 
@@ -46,9 +45,7 @@ void Adaptive::set_user_terms(Index user, double minimum, double priority) {
 Index Adaptive::add_class() {
   const auto c = static_cast<Index>(estimates_.add_class());
   all_.push_back(c);
-  for (auto& column : waiting_) column.push_back(0);
   rings_.emplace_back();
-  admitted_.push_back(1);
   matched_ = false;
   return c;
 }
@@ -87,7 +84,6 @@ void Adaptive::set_counts(Index job, int pool, std::int64_t waiting, std::int64_
   user.running += running - own.running[pool];
   own.running[pool] = running;
   const std::int64_t old = own.waiting[pool];
-  waiting_[pool][own.job_class] += waiting - old;
   own.waiting[pool] = waiting;
   if ((old > 0) == (waiting > 0)) return;
   auto& queues = user.queue[pool];
@@ -136,17 +132,13 @@ void Adaptive::remove_job(Index job) {
   for (const int pool : {0, 1}) set_counts(job, pool, 0, 0, 0.0);
 }
 
-void Adaptive::set_free(Index resource, int pool, std::int64_t slots) {
-  free_[pool][resource] = slots;
-}
-
 // The user's earliest job with a waiting task in one of the classes; nobody: there is none.
 Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& set) const {
   const auto& queues = user.queue[pool];
   Index first = kNone;
   for (const Index c : set) {
     if (c >= queues.size()) break;
-    if (queues[c].empty() || admitted_[c] == 0) continue;
+    if (queues[c].empty()) continue;
     const Index job = queues[c].front();
     if (first == kNone || jobs_[job].sequence < jobs_[first].sequence) first = job;
   }
@@ -190,41 +182,6 @@ Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* b
   return job;
 }
 
-double Adaptive::task_seconds(Index job_class, Index resource, int pool) const {
-  if (!generic_) return estimates_.seconds(job_class, static_cast<Phase>(pool), resource);
-  double sum = 0.0, tasks = 0.0;
-  for (const Phase p : {kMap, kReduce}) {
-    const double number = estimates_.tasks(job_class, p);
-    tasks += number;
-    sum += number * estimates_.seconds(job_class, p, resource);
-  }
-  return tasks > 0.0 ? sum / tasks : 0.0;
-}
-
-// Marks the classes for which no other resource promises to be done much earlier.
-void Adaptive::admit(Index resource, int pool) const {
-  const std::size_t types = resources_.size();
-  std::fill(admitted_.begin(), admitted_.end(), std::uint8_t{1});
-  for (Index other = 0; other < types; ++other) {
-    const auto slots = static_cast<double>(resources_[other].nodes * resources_[other].slots[pool]);
-    if (other == resource || slots == 0.0) continue;
-    double queued = 0.0;
-    if (free_[pool][other] == 0) {
-      for (const Index c : matching_[1].set[other]) {
-        const auto waiting = static_cast<double>(waiting_[pool][c]);
-        if (waiting == 0.0) continue;
-        queued += waiting * matching_[1].part[c * types + other] * task_seconds(c, other, pool);
-      }
-    }
-    for (const Index c : all_) {
-      if (waiting_[pool][c] == 0 || admitted_[c] == 0) continue;
-      const double there = task_seconds(c, other, pool);
-      const double wait = free_[pool][other] > 0 ? 0.0 : (queued + there) / slots;
-      if (task_seconds(c, resource, pool) > options_.guard * (wait + there)) admitted_[c] = 0;
-    }
-  }
-}
-
 Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) const {
   const Index job = choose_on(resource_[node], pool, now);
   if (job == kNone || now >= overdue(pool)) return job;
@@ -235,7 +192,6 @@ Index Adaptive::choose_on(Index resource, int pool, double now) const {
   const Index oldest = oldest_[pool];
   if (oldest == kNone) return kNone;
   if (now >= overdue(pool)) return oldest;
-  if (options_.guard > 0.0) admit(resource, pool);
   Index job = kNone;
   if (any_minimum_) job = ask(true, matching_[0].set[resource], pool);
   if (job == kNone && options_.fallback && any_minimum_) job = ask(true, all_, pool);
@@ -325,17 +281,10 @@ Adaptive::Matching Adaptive::solved(int which, double now,
       throw std::logic_error("matching: one share is needed for each class and resource");
     }
   }
-  matching.part.assign(count * types, 0.0);
   for (std::size_t c = 0; c < count; ++c) {
-    double all = 0.0;
-    const std::size_t first = c * types;
     for (std::size_t r = 0; r < types; ++r) {
-      const auto nodes = static_cast<double>(resources_[r].nodes);
-      matching.part[first + r] = matching.share[first + r] * execution[first + r] * nodes;
-      all += matching.part[first + r];
-      if (matching.share[first + r] > 0.0) matching.set[r].push_back(static_cast<Index>(c));
+      if (matching.share[c * types + r] > 0.0) matching.set[r].push_back(static_cast<Index>(c));
     }
-    for (std::size_t r = 0; r < types && all > 0.0; ++r) matching.part[first + r] /= all;
   }
   return matching;
 }
@@ -380,8 +329,7 @@ void Adaptive::place(Index job_class, std::span<Index> node) {
 void Adaptive::state(State& s) {
   s(resources_, resource_, generic_, options_, estimates_, users_, jobs_, sequence_);
   s(any_minimum_, oldest_);
-  s(newest_, waiting_, free_, all_, matching_, execution_, matched_, solves_, rings_);
-  if (s.reading()) admitted_.assign(classes(), 1);
+  s(newest_, all_, matching_, execution_, matched_, solves_, rings_);
 }
 
 }  // namespace malleable

@@ -121,10 +121,9 @@ void ClusterAdaptive::check_node_rates(const ClusterState& state,
       const double rate = rate_on(pair.second);
       if (rate == rate_on(pair.first)) continue;
       const Index alike = example_[scheduler_->resource_of(n)];
-      throw FieldError(
-          "node_rates", row / 2, rate,
-          "nodes " + std::to_string(alike) + " and " + std::to_string(n) +
-              " are alike but for this rate; Adaptive(grouped=False) tells them apart");
+      throw FieldError("node_rates", row / 2, rate,
+                       "nodes " + std::to_string(alike) + " and " + std::to_string(n) +
+                           " are alike but for this rate; AdaptiveLiteral() tells them apart");
     }
   }
 }
@@ -255,13 +254,6 @@ void ClusterAdaptive::decide(const ClusterState& state, int pool, Answer& answer
 
 ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index node, int pool) {
   solve_what_failed(state.now);
-  if (options_.guard > 0.0) {
-    free_.assign(scheduler_->resources(), 0);
-    for (Index n = 0; n < state.cluster.size(); ++n) {
-      free_[scheduler_->resource_of(n)] += state.free_on[pool][n];
-    }
-    for (Index r = 0; r < free_.size(); ++r) scheduler_->set_free(r, pool, free_[r]);
-  }
   const Index job = scheduler_->choose(node, pool, state.now, &state.blocks);
   if (job == kNone) return {};
   scheduler_->started(job, pool, state.now);

@@ -7,7 +7,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kMostAsked = 256;  // jobs of a user below his minimum
+constexpr double kDelay = 10.0;  // [s] FAIR's usual one
 
 }  // namespace
 
@@ -29,7 +29,34 @@ void ClusterFinish::begin(const ClusterState& state) {
     slots_[0][place->second] += cluster.map_slots[n];
     slots_[1][place->second] += cluster.reduce_slots[n];
   }
+  load_.assign(cluster.size(), 0.0);
+  look_at_loads();
   put_all(state);
+}
+
+void ClusterFinish::look_at_loads() {
+  least_.assign(example_.size(), {});
+  for (Index n = 0; n < load_.size(); ++n) least_[of_[n]].emplace(load_[n], n);
+}
+
+bool ClusterFinish::place(const ClusterState& state, Index job, Index, std::span<Index> node) {
+  const auto after = [&](const Place& place) {
+    const auto slots = static_cast<double>(state.cluster.map_slots[place.second]);
+    const double own = seconds(state, job, kMap, of_[place.second]);
+    return place.first + own / std::max(slots, kWorkRange.least);
+  };
+  for (Index& chosen : node) {
+    double first = kInfinity;
+    for (const Places& nodes : least_) {
+      if (nodes.empty() || after(*nodes.begin()) >= first) continue;
+      first = after(*nodes.begin());
+      chosen = nodes.begin()->second;
+    }
+    least_[of_[chosen]].erase(least_[of_[chosen]].begin());
+    load_[chosen] = first;
+  }
+  for (const Index n : node) least_[of_[n]].emplace(load_[n], n);
+  return true;
 }
 
 void ClusterFinish::put_all(const ClusterState& state) {
@@ -39,6 +66,7 @@ void ClusterFinish::put_all(const ClusterState& state) {
     inside_[pool].assign(state.jobs.size(), 0);
     key_[pool].resize(state.jobs.size());
     user_[pool].resize(state.jobs.size());
+    skipped_.resize(state.jobs.size(), -1.0);
     for (const Index job : state.present) put(state, job, pool);
   }
 }
@@ -53,6 +81,8 @@ void ClusterFinish::added(const ClusterState& state, std::span<const Index> jobs
     key_[pool].resize(state.jobs.size());
     user_[pool].resize(state.jobs.size());
   }
+  skipped_.resize(state.jobs.size());
+  for (const Index job : jobs) skipped_[job] = -1.0;
 }
 
 void ClusterFinish::job_finished(const ClusterState&, Index job) {
@@ -96,12 +126,12 @@ double ClusterFinish::best_seconds(const ClusterState& state, Index job, Phase p
 }
 
 double ClusterFinish::key(const ClusterState& state, Index job) const {
-  const double arrival = state.jobs.arrival[job];
-  if (kind_ == Kind::kTardy || kind_ == Kind::kTardiness || kind_ == Kind::kLateness ||
-      kind_ == Kind::kStrict) {
-    return state.jobs.deadline_of(job);
+  for (const Phase p : {kMap, kReduce}) {
+    const PhaseState& s = state.phase(job, p);
+    if (s.ready && s.running < state.jobs.minimum_of(p, job)) return -kInfinity;
   }
-  if (is_max_ && kind_ != Kind::kStretch) return arrival;
+  if (of_deadlines_) return state.jobs.deadline_of(job);
+  if (!by_work_) return state.jobs.arrival[job];
   double left = 0.0;
   for (const Phase p : {kMap, kReduce}) {
     const PhaseState& s = state.phase(job, p);
@@ -143,32 +173,38 @@ void ClusterFinish::put(const ClusterState& state, Index job, int pool) {
   own_[pool][user].emplace(now, job);
 }
 
-// A job of the user who lacks most of his minimum share, the one that suits the kind best for what
-// it has left; kNone: nobody lacks any.
-Index ClusterFinish::below_minimum(const ClusterState& state, Index kind, int pool) const {
-  const Places* jobs = nullptr;
+// The jobs of the user who lacks most of his minimum share, of equals the one whose first job comes
+// first; null: nobody lacks any.
+const ClusterFinish::Places* ClusterFinish::below_minimum(const ClusterState& state,
+                                                          int pool) const {
+  const Places* found = nullptr;
   double most = 0.0;
   for (std::size_t user = 0; user < state.jobs.user_minimum.size(); ++user) {
+    const Places& jobs = own_[pool][user];
     const auto running = static_cast<double>(state.user_running[user]);
     const double lack = (state.jobs.user_minimum[user] - running) * state.jobs.user_priority[user];
-    if (lack <= most || own_[pool][user].empty()) continue;
+    if (lack <= 0.0 || lack < most || jobs.empty()) continue;
+    if (lack == most && *found->begin() < *jobs.begin()) continue;
     most = lack;
-    jobs = &own_[pool][user];
-  }
-  if (jobs == nullptr) return kNone;
-  Index found = kNone;
-  double least = kInfinity;
-  std::size_t asked = 0;
-  for (auto place = jobs->begin(); place != jobs->end() && asked < kMostAsked; ++place, ++asked) {
-    const auto [key, job] = *place;
-    const Phase p = next_phase(state, job, pool);
-    const double best = best_seconds(state, job, p);
-    const double value = best > 0.0 ? key * (seconds(state, job, p, kind) / best) : key;
-    if (found != kNone && !(value < least)) continue;
-    found = job;
-    least = value;
+    found = &jobs;
   }
   return found;
+}
+
+// Delay scheduling: others go first while a job waits for a node that has a block of its own.
+bool ClusterFinish::waits_for_block(const ClusterState& state, Index job, Index node) {
+  LocalTasks& blocks = state.blocks;
+  if (!blocks.has_blocks(job) || blocks.first(job) == kNone) return false;
+  double& since = skipped_[job];
+  if (blocks.find(job, node) != kNone) {
+    since = -1.0;
+    return false;
+  }
+  if (since < 0.0) since = state.now;
+  const double until = since + kDelay;
+  if (state.now >= until) return false;
+  again_ = std::min(again_, until);
+  return true;
 }
 
 // Whether waiting for another kind ends a task earlier than starting on this one; then the job's
@@ -193,15 +229,35 @@ bool ClusterFinish::refuses(const ClusterState& state, Index job, Phase p, Index
   return true;
 }
 
-ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index node, int pool) {
-  const Index needy = below_minimum(state, of_[node], pool);
-  if (needy != kNone) return {needy, next_phase(state, needy, pool)};
-  ahead_.assign(example_.size(), 0.0);
-  for (const auto& [key, job] : order_[pool]) {
+// Of the jobs that take the slot the first one; of all users' in order of work left the one with
+// the least key x (seconds here / seconds on the best kind). kNone: all leave it to others.
+Index ClusterFinish::best_of(const ClusterState& state, const Places& jobs, Index node, int pool,
+                             bool needy) {
+  Index found = kNone;
+  double least = kInfinity;
+  for (const auto& [key, job] : jobs) {
+    if (found != kNone && (needy || !by_work_ || key >= least)) break;
     const Phase p = next_phase(state, job, pool);
-    if (!refuses(state, job, p, of_[node], pool)) return {job, p};
+    if (!needy && key > -kInfinity && refuses(state, job, p, of_[node], pool)) continue;
+    if (p == kMap && waits_for_block(state, job, node)) continue;
+    const double best = best_seconds(state, job, p);
+    const double value = best > 0.0 ? key * (seconds(state, job, p, of_[node]) / best) : key;
+    if (found != kNone && !(value < least)) continue;
+    found = job;
+    least = value;
   }
-  return {};
+  return found;
+}
+
+ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index node, int pool) {
+  if (pool == 0 && again_ <= state.now) again_ = kInfinity;
+  ahead_.assign(example_.size(), 0.0);
+  const Places* needy = below_minimum(state, pool);
+  const bool any = needy == nullptr;
+  Index job = best_of(state, any ? order_[pool] : *needy, node, pool, !any);
+  if (job == kNone && !any) job = needy->begin()->second;
+  if (job == kNone) return {};
+  return {job, next_phase(state, job, pool)};
 }
 
 void ClusterFinish::decide(const ClusterState& state, int pool, Answer& answer) {
@@ -219,8 +275,10 @@ void ClusterFinish::decide(const ClusterState& state, int pool, Answer& answer) 
 }
 
 void ClusterFinish::keep(const ClusterState& state, State& s) {
-  s(slots_, told_);
-  if (s.reading()) put_all(state);
+  s(slots_, told_, skipped_, again_, load_);
+  if (!s.reading()) return;
+  look_at_loads();
+  put_all(state);
 }
 
 }  // namespace malleable

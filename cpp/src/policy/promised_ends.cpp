@@ -47,6 +47,17 @@ void raise(std::vector<Step>& free, std::size_t k, double until, double more) {
   }
 }
 
+// What a job takes of slots that are free beside its minimum; a gang takes its minimum or nothing.
+struct Share {
+  bool gang;
+  double low, high;
+  double kept() const { return gang ? 0.0 : low; }
+  double of(double free) const {
+    const double all = std::min(high, kept() + std::max(0.0, free));
+    return gang && all < std::max(1.0, low) ? 0.0 : all;
+  }
+};
+
 }  // namespace
 
 // What each job's work costs at the mean price, and rows of the list; jobs that left leave it.
@@ -229,21 +240,19 @@ void PromisedEnds::split_at(std::size_t k, double time) {
 // Takes what the job needs from free_, at most `most` slots at a time. Returns when it ends;
 // `now`: what it has at first.
 double PromisedEnds::put(const Task& task, Index row, double most, double& now) {
-  const bool gang = task.problem.gang;
-  const double low = task.problem.low[row], kept = gang ? 0.0 : low;
-  const double high = std::max(low, std::min(most, task.problem.high[row]));
-  const auto taken = [&](double free) {
-    const double all = std::min(high, kept + std::max(0.0, free));
-    return gang && all < std::max(1.0, low) ? 0.0 : all;
-  };
+  const double low = task.problem.low[row];
+  const Share share{.gang = task.problem.gang,
+                    .low = low,
+                    .high = std::max(low, std::min(most, task.problem.high[row]))};
+  const double kept = share.kept();
   while (first_free_ + 1 < free_.size() && free_[first_free_].free <= 0.0) ++first_free_;
   double left = task.problem.work[row], end = kInfinity;
   std::size_t k = kept > 0.0 ? 0 : first_free_;
-  now = k == 0 ? taken(free_[0].free) : 0.0;
+  now = k == 0 ? share.of(free_[0].free) : 0.0;
   const std::size_t first = k;
   double has = 0.0, rate = 0.0;
   for (; k < free_.size(); ++k) {
-    if (const double more = taken(free_[k].free); more != has) {
+    if (const double more = share.of(free_[k].free); more != has) {
       has = more;
       rate = task.speedup.at(row, has);
     }
@@ -256,7 +265,7 @@ double PromisedEnds::put(const Task& task, Index row, double most, double& now) 
   }
   if (!(end < kInfinity)) return end;  // a gang that never fits: it has nothing at any time
   split_at(k, end);
-  for (std::size_t q = first; q <= k; ++q) free_[q].free -= taken(free_[q].free) - kept;
+  for (std::size_t q = first; q <= k; ++q) free_[q].free -= share.of(free_[q].free) - kept;
   if (!(kept > 0.0)) return end;
   // Its minimum is free from its end on instead of that at the latest.
   const double latest = task.problem.work[row] / task.speedup.at(row, low);

@@ -76,7 +76,9 @@ Made best_order(const ClusterRequest& r) {
       BackfillOptions{Reserve::kBest, QueueOrder::kShortest, r.kind == Kind::kStretch});
 }
 Made finish_with(const ClusterRequest& r) {
-  return std::make_unique<ClusterFinish>(r.aggregate == Aggregate::kMax, r.kind);
+  Made made = std::make_unique<ClusterFinish>(r.aggregate == Aggregate::kMax, r.kind);
+  made->set_queue(best_order(r));
+  return made;
 }
 // Where slots are of two kinds, or all jobs have minima, flows are served stage by stage.
 Made auto_with(const ClusterRequest& r) {
@@ -86,6 +88,7 @@ Made auto_with(const ClusterRequest& r) {
                   ? epoch_with<EpochPolicy::kFlex>(r)
                   : std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);
   made->set_queue(best_order(r));
+  made->set_unlike(finish_with(r));
   return made;
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
@@ -175,11 +178,10 @@ const Policy kPolicies[] = {
      best_order,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
     {"conservative", kCluster, backfill_with<Reserve::kEach>, sizes()},
-    {"adaptive-finish",
+    {"adaptive",
      kCluster,
      finish_with,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
-    {"adaptive", kCluster, {}, sizes()},
     {"adaptive-literal", kCluster, {}, sizes()},
 };
 

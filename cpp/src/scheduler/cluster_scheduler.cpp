@@ -96,10 +96,9 @@ void ClusterScheduler::follow(ClusterPolicy& policy) {
   in_order_ = policy.fills_in_order();
 }
 
-// Rigid jobs wait in a queue from the first one on, with all that are here.
-void ClusterScheduler::queue_rigid() {
-  follow(*policy_->queue());
-  queues_ = true;
+// Another policy decides from now on, about all jobs that are here.
+void ClusterScheduler::hand_over(ClusterPolicy& policy) {
+  follow(policy);
   policy_->begin(state_);
   for (const Index job : state_.present) {
     for (int pool = 0; pool < 2; ++pool) policy_->counts_changed(state_, job, pool);
@@ -159,8 +158,17 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
   user_ready_.resize(state_.user_running.size(), 0);
   const auto together = [&](Index job) { return table.width_of(kMap, job) > 1; };
+  if (policy_->unlike() != nullptr && !table.node_rates.empty()) {
+    unlike_ = true;
+    hand_over(*policy_->unlike());
+    for (auto& values : value_) std::ranges::fill(values, untold());
+    mark_all();
+  }
   const bool may_queue = policy_->queue() != nullptr && !options_.offered;
-  if (may_queue && std::ranges::any_of(jobs, together)) queue_rigid();
+  if (may_queue && std::ranges::any_of(jobs, together)) {
+    queues_ = true;
+    hand_over(*policy_->queue());
+  }
   policy_->added(state_, jobs);
 }
 
@@ -468,11 +476,13 @@ void ClusterScheduler::state(State& s) {
     aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_, queues_);
+  s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_, queues_,
+    unlike_);
   if (s.reading()) {
     calm_ = 0.0;
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
-    if (queues_ && policy_->queue() != nullptr) queue_rigid();
+    if (unlike_ && policy_->unlike() != nullptr) hand_over(*policy_->unlike());
+    if (queues_ && policy_->queue() != nullptr) hand_over(*policy_->queue());
     policy_->added(state_, {});  // room for all
     forget_changes();
     has_changed_.assign(state_.size.size(), 0);

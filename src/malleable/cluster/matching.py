@@ -125,7 +125,7 @@ def match_classes(
 
     See Also
     --------
-    malleable.Adaptive : The policy that follows the matching.
+    malleable.AdaptiveLiteral : The policy that follows the matching.
 
     Notes
     -----

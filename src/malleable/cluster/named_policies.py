@@ -14,7 +14,7 @@ from malleable import _core
 from malleable.arrays import Floats
 from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.nodes import Cluster
-from malleable.cluster.policy import Adaptive
+from malleable.cluster.policy import AdaptiveLiteral
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.objective import Objective, ObjectiveLike, parse_objective
 from malleable.policies import policy_of
@@ -65,9 +65,9 @@ def core_policy(
 ) -> Any:
     if isinstance(policy, _core.ClusterPolicy):
         return policy
-    if policy in ("adaptive", "adaptive-literal"):
-        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
-    if isinstance(policy, Adaptive):
+    if policy == "adaptive-literal":
+        policy = AdaptiveLiteral()
+    if isinstance(policy, AdaptiveLiteral):
         return _core.ClusterAdaptive(policy.core_options(), policy.matcher())
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
@@ -87,10 +87,9 @@ def core_policy(
 
 def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
     """The rule of a name: some names are another rule if jobs are rigid, and "auto" if kinds of nodes suit
-    jobs differently, unless the jobs have something that only auto knows."""
-    plain = jobs.flow is None and not (jobs.min_map_slots.any() or jobs.min_reduce_slots.any())
-    if policy == "auto" and jobs.rated is not None and plain:
-        return "adaptive-finish"
+    jobs differently, unless they are flows' jobs, which only auto knows."""
+    if policy == "auto" and jobs.rated is not None and jobs.flow is None:
+        return "adaptive"
     rigid = isinstance(policy, str) and bool((jobs.width > 1).any())
     return _OF_RIGID.get(policy, policy) if rigid else policy
 
@@ -101,11 +100,11 @@ def partitions_of(jobs: ClusterJobs, cluster: Cluster) -> dict[str, Any]:
 
 
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
-    """Program and user of each job: jobs with equal pairs are runs of one another. For adaptive policies,
-    which make classes of programs, the user does not count."""
+    """Program and user of each job: jobs with equal pairs are runs of one another. For a policy that makes
+    classes of programs, the user does not count."""
     if jobs.program is None:
         return []
-    anybody = isinstance(policy, Adaptive) or policy in ("adaptive", "adaptive-literal")
+    anybody = isinstance(policy, AdaptiveLiteral) or policy == "adaptive-literal"
     users = ("",) * len(jobs) if jobs.user is None or anybody else jobs.user
     return list(zip(jobs.program, users, strict=True))
 

@@ -77,7 +77,7 @@ def replay(
     ----------
     events : path
         A file that `Scheduler` with ``record=`` wrote.
-    policy : str, Adaptive or function, optional
+    policy : str, AdaptiveLiteral or function, optional
         The other policy. At every decision it says what it would decide at the state of the record, one
         step only. `malleable.simulate` says how jobs would have ended. By default the policy of the record.
     objective : str, optional

@@ -36,7 +36,7 @@ class Scheduler(SchedulerEvents):
     ----------
     cluster : Cluster, mapping or path
         Nodes and users.
-    policy : str, Adaptive or function, optional
+    policy : str, AdaptiveLiteral or function, optional
         A name, as for a simulated cluster (``auto``: the property `rule` says what it does now), or a
         function ``policy(state, now) -> slots`` of your own (see Notes).
     objective : str
@@ -113,7 +113,7 @@ class Scheduler(SchedulerEvents):
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
         """Nodes for copies of a job's blocks, shape (blocks, copies), for `set_blocks`.
 
-        An adaptive policy takes the nodes that are suggested to the job's class, in turn; nodes that will
+        ``adaptive-literal`` takes the nodes that are suggested to the job's class, in turn; nodes that will
         serve more of the class get more copies. If these are too few, other nodes get the rest.
 
         Parameters
@@ -128,7 +128,7 @@ class Scheduler(SchedulerEvents):
         Raises
         ------
         ValueError
-            Also if the policy is not adaptive.
+            Also if the policy is another one.
         """
         row = ids_of([job_id], "job_id")
         number = check_whole("copies", copies, 1, len(self._cluster))
@@ -351,19 +351,19 @@ class Scheduler(SchedulerEvents):
 
     @guarded
     def matching(self, now: float | None = None) -> AdaptiveMatching:
-        """The classes of jobs, and the nodes that an adaptive policy suggests to them, by arrival rates at
-        ``now``.
+        """The classes of jobs, and the nodes that ``adaptive-literal`` suggests to them, by arrival
+        rates at ``now``.
 
         Raises
         ------
         ValueError
-            Also if the policy is not adaptive.
+            Also if the policy is another one.
 
         Examples
         --------
         >>> import malleable as mb
         >>> cluster = mb.Cluster([{"slots": 2}, {"slots": 2, "rate": 4.0}])
-        >>> scheduler = mb.Scheduler(cluster, "adaptive")  # needs malleable[lp]
+        >>> scheduler = mb.Scheduler(cluster, "adaptive-literal")  # needs malleable[lp]
         >>> ids = scheduler.add(mb.ClusterJobs([6], 20.0, program=["etl"]), now=0.0)
         >>> scheduler.matching().classes
         ((1.0, 'etl'),)

@@ -137,7 +137,7 @@ def run(
     jobs : ClusterJobs
         The jobs that arrive.
     policy : str or object
-        A `malleable.Adaptive`, a policy of your own, or a name:
+        A `malleable.AdaptiveLiteral`, a policy of your own, or a name:
 
         - ``flex``, ``fair`` and ``wdeq`` divide the map slots and the reduce slots separately.
         - ``fifo`` takes the oldest job; ``srpt``, ``max-srpt``, ``asrpt`` and ``hesrpt`` go by the estimated
@@ -145,10 +145,10 @@ def run(
         - ``auto`` goes by what tasks have shown (``learn``). Every job gets a part of the slots, small jobs
           more, by p, the exponent of the learnt speed-up (s tasks of a phase do s^p). If p is 1, jobs go in
           FLEX's order. While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic
-          slots).
+          slots). Jobs with ``rate`` make it ``adaptive``.
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
-        - ``adaptive`` and ``adaptive-literal`` choose a job for each node, with rules in place of ``delay``
-          and ``by_user``.
+        - ``adaptive`` and ``adaptive-literal`` (the paper's) choose a job for each node, with rules in
+          place of ``delay`` and ``by_user``.
 
         A policy of your own gets a mapping with arrays of the jobs that have ready tasks (``job``,
         ``running``, ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster.nodes import Cluster
-from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs
 from malleable.papers.claim import Claim, judged, margin
 from malleable.papers.figure import Figure, Panel, Run, Series, bar_place, picture
@@ -19,8 +18,7 @@ from malleable.replications import Interval
 from malleable.view.text import counted
 
 JOBS = 100
-NAMES = ("fifo", "fair", "adaptive", "adaptive-guard", "adaptive-literal")
-POLICIES = (*NAMES[:3], Adaptive(guard=2.0, name=NAMES[3]), NAMES[4])
+NAMES = ("fifo", "fair", "adaptive", "adaptive-literal")
 
 # From here to `table3_cluster`: ours, the paper does not say.
 MAP_SECONDS = 10.0  # on a slot of 500 MHz, besides reading 64 MB
@@ -116,7 +114,7 @@ def figure(run: Run, metric: str, *workloads: int) -> Figure:
     labels = [f"BM {workload}.{ordering}" for workload, ordering in points]
     made = zip(labels, (partial(benchmark_jobs, *point) for point in points), strict=True)
     how = {"cluster": table3_cluster(), "replicas": 3, "slow_start": 1.0, "ageing": 0.0}
-    found = run.replicate([(*one, {}) for one in made], POLICIES, **how)
+    found = run.replicate([(*one, {}) for one in made], NAMES, **how)
     scale = 100.0 if metric == "locality" else 1.0
     rows = []
     for label, one in zip(labels, found, strict=False):

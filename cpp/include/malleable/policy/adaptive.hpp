@@ -11,11 +11,10 @@
 //   4. with fallback: the same for any class, so that no slot idles while a task waits.
 // Then the user's earliest job; or, for up to `patience` seconds since the earliest one last had a
 // task started, the first of its next few jobs with a local block. Ties: the lower number of the
-// user. A job that had no task started for `max_wait` seconds goes before everything. With
-// `guard` > 0 a class is refused where its tasks take more than guard x (wait + run) elsewhere.
+// user. A job that had no task started for `max_wait` seconds goes before everything.
 //
-// A choice takes O(users x suggested classes), O(classes x types) more with the guard; counts
-// change in O(log jobs of the user's class) but for the shift of a short array. Estimates:
+// A choice takes O(users x suggested classes); counts change in O(log jobs of the user's class) but
+// for the shift of a short array. Estimates:
 // kernel/class_estimates. The programs are solved by a function handed in, again only when a rate
 // moved by more than `threshold` or a class is new.
 #pragma once
@@ -37,31 +36,29 @@
 namespace malleable {
 
 struct AdaptiveOptions {
-  bool grouped = true;   // one resource for nodes that are alike
-  bool by_slots = true;  // mu = slots / execution time; false, as printed: 1 / execution time
-  bool fallback = true;
-  double guard = 0.0;      // 0: off
-  double threshold = 0.2;  // 0: solve at every arrival
-  double memory = 3600.0;
-  double max_wait = 3600.0;
-  double patience = 10.0;  // 0: the earliest job, wherever its blocks are
-  bool placement = true;   // blocks go to suggested nodes
+  bool grouped = false;   // one resource for nodes that are alike
+  bool by_slots = false;  // mu = slots / execution time; false, as printed: 1 / execution time
+  bool fallback = false;
+  double threshold = 0.0;  // 0: solve at every arrival
+  double memory = kInfinity;
+  double max_wait = kInfinity;
+  double patience = 0.0;  // 0: the earliest job, wherever its blocks are
+  bool placement = true;  // blocks go to suggested nodes
 
-  // The rows' meanings stand in the docstring of `malleable.Adaptive`.
+  // The rows' meanings stand in the docstring of `malleable.AdaptiveLiteral`.
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
-    visit(flag("grouped", "adaptive", ""), self.grouped);
-    visit(flag("by_slots", "adaptive", ""), self.by_slots);
-    visit(flag("fallback", "adaptive", ""), self.fallback);
-    visit(Option{"guard", 0.0, kWeightRange.most, "", "adaptive", ""}, self.guard);
-    visit(Option{"threshold", 0.0, kWeightRange.most, "", "adaptive", ""}, self.threshold);
-    visit(Option{"memory", kRateRange.least, kNoLimit, "s", "adaptive", ""}, self.memory);
-    visit(Option{"max_wait", 0.0, kNoLimit, "s", "adaptive", ""}, self.max_wait);
-    visit(Option{"patience", 0.0, kWeightRange.most, "s", "adaptive", ""}, self.patience);
-    visit(flag("placement", "adaptive", ""), self.placement);
+    visit(flag("grouped", "adaptive-literal", ""), self.grouped);
+    visit(flag("by_slots", "adaptive-literal", ""), self.by_slots);
+    visit(flag("fallback", "adaptive-literal", ""), self.fallback);
+    visit(Option{"threshold", 0.0, kWeightRange.most, "", "adaptive-literal", ""}, self.threshold);
+    visit(Option{"memory", kRateRange.least, kNoLimit, "s", "adaptive-literal", ""}, self.memory);
+    visit(Option{"max_wait", 0.0, kNoLimit, "s", "adaptive-literal", ""}, self.max_wait);
+    visit(Option{"patience", 0.0, kWeightRange.most, "s", "adaptive-literal", ""}, self.patience);
+    visit(flag("placement", "adaptive-literal", ""), self.placement);
   }
   void state(State& s) {
-    s(grouped, by_slots, fallback, guard, threshold, memory, max_wait, patience, placement);
+    s(grouped, by_slots, fallback, threshold, memory, max_wait, patience, placement);
   }
 };
 
@@ -104,9 +101,6 @@ class Adaptive {
   // What a job said of its tasks was too little by so many seconds, one entry a resource.
   void correct(Index job, Phase p, std::span<const double> seconds);
   void remove_job(Index job);
-  // For the guard: free slots of a resource.
-  void set_free(Index resource, int pool, std::int64_t slots);
-
   // A job with a waiting task, or kNone. `blocks` may be null: then tasks have no place. Note
   // what was started with `started` and `set_counts`.
   Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
@@ -115,12 +109,10 @@ class Adaptive {
   // calls give(job) for each. Those tasks count as started.
   template <typename Give>
   void fill(std::span<const std::int64_t> free, int pool, double now, const Give& give) {
-    std::copy(free.begin(), free.end(), free_[pool].begin());
     for (Index r = 0; r < free.size(); ++r) {
-      while (free_[pool][r] > 0) {
+      for (std::int64_t slot = 0; slot < free[r]; ++slot) {
         const Index job = choose_on(r, pool, now);
         if (job == kNone) break;
-        --free_[pool][r];
         started(job, pool, now);
         set_counts(job, pool, waiting(job, pool) - 1, running(job, pool) + 1, now);
         give(job);
@@ -180,9 +172,8 @@ class Adaptive {
     std::vector<double> share;            // by class and resource
     std::vector<std::vector<Index>> set;  // by resource: classes, ascending
     std::vector<double> arrival;          // rates that it is for
-    std::vector<double> part;             // of a class's service, by class and resource
 
-    void state(State& s) { s(share, set, arrival, part); }
+    void state(State& s) { s(share, set, arrival); }
   };
   struct Ring {
     std::vector<Index> node;  // worked out when needed
@@ -198,8 +189,6 @@ class Adaptive {
   Index choose_on(Index resource, int pool, double now) const;
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
   Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
-  void admit(Index resource, int pool) const;
-  double task_seconds(Index job_class, Index resource, int pool) const;
   Matching solved(int which, double now, std::span<const double> execution) const;
   Ring& ring(Index job_class);
 
@@ -214,15 +203,12 @@ class Adaptive {
   std::int64_t sequence_ = 0;  // of the next job
   bool any_minimum_ = false;
   Index oldest_[2] = {kNone, kNone}, newest_[2] = {kNone, kNone};
-  std::vector<std::int64_t> waiting_[2];  // tasks by class
-  std::vector<std::int64_t> free_[2];     // by resource
-  std::vector<Index> all_;                // classes, all of them
+  std::vector<Index> all_;  // classes, all of them
   Matching matching_[2];
   std::vector<double> execution_;  // rates that the matchings are for
   bool matched_ = false;
   std::int64_t solves_ = 0;
   std::vector<Ring> rings_;
-  mutable std::vector<std::uint8_t> admitted_;  // by class, for the node at hand
 };
 
 }  // namespace malleable

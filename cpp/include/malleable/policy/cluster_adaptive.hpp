@@ -15,7 +15,7 @@
 //
 // A decision says which jobs the free slots would go to by the same rule, taking them to be spread
 // over the nodes as all slots are: O(jobs + nodes), and a choice for each free slot while tasks
-// wait. Policies: adaptive.
+// wait. Policies: adaptive-literal.
 #pragma once
 
 #include <array>

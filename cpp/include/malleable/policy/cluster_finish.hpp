@@ -4,14 +4,19 @@
 // Nodes of one type and rate are a kind. A task of t seconds takes t / r on a kind whose rate for
 // its job and phase is r. For a free slot of kind k:
 //   1. if a user with a task that waits has fewer slots than his minimum share, the one with the
-//      largest (minimum - running) x priority gets it, whatever the kind: of his first 256 jobs the
-//      one with the least key x (seconds here / seconds on the best kind);
-//   2. else the first job in order for which t / r_k <= t / r_k' + (W_k' + t / r_k') / c_k' for
-//      every other kind k' that has slots. c_k' are its slots, W_k' the work there of tasks of the
-//      jobs before it that refused this slot, each on the kind where it would end first.
+//      largest (minimum - running) x priority gets it for his first job, whatever the kind;
+//   2. else, of jobs in order, the first for which t / r_k <= t / r_k' + (W_k' + t / r_k') / c_k'
+//      for every other kind k' that has slots. c_k' are its slots, W_k' the work there of tasks of
+//      the jobs before it that refused this slot, each on the kind where it would end first. Jobs
+//      below a minimum of their own come first, on any kind. A job whose blocks are elsewhere lets
+//      others go first for 10 s (delay scheduling) from when it could first have had a slot.
 // Maps and reduces with slots of their own are apart. If all refuse, the slot idles until the next
 // event. The order: work left at the best rates over weight for response, times the size for
-// stretch, deadlines where the objective has some, arrivals for the largest response.
+// stretch, each times (seconds here / on the best kind), deadlines where the objective has some,
+// arrivals for the largest response.
+//
+// Copies of a block go to the nodes that would be done with it first, had they to run all tasks
+// whose blocks they have: O(kinds + log nodes) each.
 //
 // Nodes that leave or come, and slots that change, count at once: a kind without slots is waited
 // for by nobody. A change of a job takes O(kinds + log jobs), a choice O(users + kinds x jobs that
@@ -30,7 +35,11 @@ namespace malleable {
 
 class ClusterFinish final : public ClusterPolicy {
  public:
-  ClusterFinish(bool is_max, Kind kind) : is_max_(is_max), kind_(kind) {}
+  ClusterFinish(bool is_max, Kind kind)
+      : kind_(kind),
+        of_deadlines_(kind == Kind::kTardy || kind == Kind::kTardiness || kind == Kind::kLateness ||
+                      kind == Kind::kStrict),
+        by_work_(!of_deadlines_ && (!is_max || kind == Kind::kStretch)) {}
 
   Style style() const override { return Style::kNode; }
   void begin(const ClusterState& state) override;
@@ -42,6 +51,8 @@ class ClusterFinish final : public ClusterPolicy {
   void slots_changed(const ClusterState& state, Index node, int pool, std::int64_t more) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   Choice choose(const ClusterState& state, Index node, int pool) override;
+  bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
+  double reconsiders(int pool) const override { return pool == 0 ? again_ : kInfinity; }
   void keep(const ClusterState& state, State& s) override;
 
  private:
@@ -55,12 +66,15 @@ class ClusterFinish final : public ClusterPolicy {
   void put(const ClusterState& state, Index job, int pool);
   void take_out(Index job, int pool);
   void put_all(const ClusterState& state);
+  void look_at_loads();
   double best_seconds(const ClusterState& state, Index job, Phase p) const;
-  Index below_minimum(const ClusterState& state, Index kind, int pool) const;
+  const Places* below_minimum(const ClusterState& state, int pool) const;
+  Index best_of(const ClusterState& state, const Places& jobs, Index node, int pool, bool needy);
+  bool waits_for_block(const ClusterState& state, Index job, Index node);
   bool refuses(const ClusterState& state, Index job, Phase p, Index kind, int pool);
 
-  bool is_max_;
   Kind kind_;
+  bool of_deadlines_, by_work_;         // what the order goes by; else arrivals
   std::vector<Index> of_;               // by node: its kind
   std::vector<Index> example_;          // by kind: a node
   std::vector<std::int64_t> slots_[2];  // by kind
@@ -70,7 +84,12 @@ class ClusterFinish final : public ClusterPolicy {
   std::vector<double> key_[2];
   std::vector<std::size_t> user_[2];
   std::vector<std::uint8_t> inside_[2];
-  std::vector<double> ahead_;  // by kind: W, of the choice at hand
+  std::vector<double> ahead_;    // by kind: W, of the choice at hand
+  std::vector<double> skipped_;  // by job: since when it waits for a node with its blocks, -1: not
+  double again_ = kInfinity;     // when the first of those takes any node
+  // By node: seconds that a slot takes for the blocks there; by kind: its nodes in that order.
+  std::vector<double> load_;
+  std::vector<Places> least_;
   std::vector<Index> told_[2];
 };
 

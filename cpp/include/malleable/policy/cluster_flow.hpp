@@ -6,8 +6,8 @@
 // has unfinished tasks; a cluster job has the slots of its first unfinished phase, for tasks of
 // both. Jobs that have not come have the work that they are believed to have. Coalesced as soon as
 // slow start lets reduces in, as the paper has it, a long reduce phase would seem to have as many
-// slots as the maps beside it (docs/internals/deviations.md). A flow counts by its earliest arrival, largest
-// weight and latest deadline.
+// slots as the maps beside it (docs/internals/deviations.md). A flow counts by its earliest
+// arrival, largest weight and latest deadline.
 //
 // Jobs are ranked flow by flow in the epoch's order, within a flow the longest path first, those
 // too that wait for others or have not come: a job that becomes ready between two decisions takes

@@ -207,7 +207,7 @@ class ClusterPolicy {
   virtual void check_node_rates(const ClusterState&, std::span<const double> /*rates*/) const {
     throw std::invalid_argument(
         "node_rates: the policy learns how fast nodes are, from tasks that "
-        "end there; only adaptive policies read rates of jobs");
+        "end there; only auto and adaptive policies read rates of jobs");
   }
   // kNode: a node has so many slots of this pool more or less.
   virtual void slots_changed(const ClusterState&, Index /*node*/, int /*pool*/,
@@ -289,12 +289,15 @@ class ClusterPolicy {
   // What it keeps between calls; read into one that has begun with the state beside it.
   virtual void keep(const ClusterState&, State&) {}
 
-  // What takes its place in a scheduler to which a rigid job comes; null: nothing.
+  // What takes its place in a scheduler to which a rigid job comes, or one with rates of its own;
+  // null: nothing.
   ClusterPolicy* queue() const { return queue_.get(); }
+  ClusterPolicy* unlike() const { return unlike_.get(); }
   void set_queue(std::unique_ptr<ClusterPolicy> queue) { queue_ = std::move(queue); }
+  void set_unlike(std::unique_ptr<ClusterPolicy> unlike) { unlike_ = std::move(unlike); }
 
  private:
-  std::unique_ptr<ClusterPolicy> queue_;
+  std::unique_ptr<ClusterPolicy> queue_, unlike_;
 };
 
 }  // namespace malleable

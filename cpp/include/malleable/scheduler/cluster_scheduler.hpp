@@ -96,7 +96,8 @@ class ClusterScheduler {
     return policy_->place(state_, job, task, node);
   }
   void check_node_rates(std::span<const double> rates) const {
-    policy_->check_node_rates(state_, rates);
+    const ClusterPolicy* other = policy_->unlike();
+    (other == nullptr ? policy_ : other)->check_node_rates(state_, rates);
   }
   // node[task * copies + c]; copies of blocks.
   void set_blocks(Index job, std::size_t copies, std::span<const Index> node);
@@ -340,7 +341,7 @@ class ClusterScheduler {
     std::vector<std::int64_t> slots[2];
   };
   void follow(ClusterPolicy& policy);
-  void queue_rigid();
+  void hand_over(ClusterPolicy& policy);
   void look_at_speeds();
   // Jobs that have left a slow slot: the work of all, the last one, how many.
   struct LeftSlot {
@@ -439,7 +440,7 @@ class ClusterScheduler {
   SchedulerOptions options_;
   ClusterPolicy* policy_;
   ClusterPolicy::Style style_ = ClusterPolicy::Style::kTargets;
-  bool queues_ = false;  // what takes its place for rigid jobs does
+  bool queues_ = false, unlike_ = false;  // what takes its place for rigid jobs, or rates, does
   bool by_node_ = false;
   bool in_order_ = false;  // targets are filled in the policy's order
   bool watches_ = false;   // shortage() counts
