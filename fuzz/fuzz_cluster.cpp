@@ -179,6 +179,9 @@ Chosen read_policy(Bytes& bytes, const World& world) {
   chosen.aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
   chosen.row = &find_policy(Model::kCluster, bytes.pick(kPolicies));
   if (!std::holds_alternative<std::monostate>(chosen.row->code)) return chosen;
+  // As printed, a job may wait without end.
+  chosen.own.fallback = true;
+  chosen.own.max_wait = bytes.amount({1e-3, 1e3});
   chosen.own.threshold = bytes.unit();
   chosen.own.patience = bytes.amount({1e-3, 1e3});
   chosen.how = bytes.byte();

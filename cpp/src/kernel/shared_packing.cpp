@@ -71,7 +71,10 @@ void SharedPacking::split(std::span<double> slots) {
     return;
   }
   split_by_shares(slots);
-  if (gains_ != nullptr) gains_->settle(left_, row_, share_, slots);
+  if (gains_ == nullptr) return;
+  gains_->settle(left_, row_, share_, slots);
+  // Jobs whose shares are worth nothing may all have lost theirs: they run with what they had.
+  if (std::ranges::all_of(slots, [](double s) { return s == 0.0; })) split_by_shares(slots);
 }
 
 void SharedPacking::split_by_shares(std::span<double> slots) {

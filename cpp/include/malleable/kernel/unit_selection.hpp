@@ -157,9 +157,11 @@ void select_units(const Cost& cost, std::span<const double> high, double capacit
     cost.counts(cost.dearest(), 0, slots);
     return;
   }
-  // Nothing is bought below the first price.
-  PriceBracket bracket{price_rank(cheapest) - 1, price_rank(cost.dearest()), needed, most,
-                       capacity};
+  // Nothing is bought below the first price, but where prices are no more than rounding.
+  const std::int64_t first = price_rank(cheapest) - 1;
+  const bool bought = cost.total(price_of_rank(first), 0, n) > needed;
+  PriceBracket bracket{bought ? price_rank(-kInfinity) : first, price_rank(cost.dearest()), needed,
+                       most, capacity};
   if (n > 4096) narrow_by_sample(cost, n, bracket);
   const double few = static_cast<double>(n) / 4.0 + 32.0;
   while (bracket.dearer - bracket.bought > few && rank_distance(bracket.below, bracket.above) > 1) {
