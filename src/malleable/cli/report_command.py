@@ -17,6 +17,7 @@ from malleable.cli.terminal import (
     reading_options,
     rigid_arguments,
     spread_argument,
+    warnings_as_notes,
 )
 from malleable.report.facts import POLICIES, RIGID_POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
@@ -105,7 +106,7 @@ def run(asked: argparse.Namespace) -> int:
         if asked.number is not None:
             raise ValueError("--run: needs a journal of runs")
         told = _study(asked)
-        with counting_bar("simulations") as tell:
+        with warnings_as_notes(), counting_bar("simulations") as tell:
             found = facts(told, wanted, tell)
     if not found["complete"]:
         raise KeyboardInterrupt

@@ -45,8 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
-    """The journal of jobs that were handed over to Slurm, if no run is named and they are newer than the last
-    run; ``commands``: or if the last run has no commands."""
+    """The journal of jobs in Slurm, if no run is named and they are newer than the last run."""
     last = last_submission(Path(path))
     if number is not None or last is None or not os.path.lexists(path):
         return last if number is None else None

@@ -165,7 +165,7 @@ def _with_both_slots(where: str, node: dict[str, Any]) -> dict[str, Any]:
 def _partitions(
     groups: Sequence[Mapping[str, Any]], count: Sequence[int]
 ) -> tuple[list[str], npt.NDArray[np.uint64] | None]:
-    """Names of partitions, and for each node those that it is in as bits: all where its group names none."""
+    """Names of partitions, and for each node those that it is in, as bits."""
     names = list(dict.fromkeys(name for group in groups for name in group["partition"]))
     if not names:
         return [], None

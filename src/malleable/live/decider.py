@@ -227,8 +227,7 @@ class SchedulerDecider:
             self._look_at_processors(now)
 
     def _look_at_processors(self, now: float) -> None:
-        """While tasks leave processors idle, they hardly slow each other down. Each window in which this is
-        measured has some tasks for each slot. O(1)."""
+        """While tasks leave processors idle, they hardly slow each other down. O(1)."""
         used = self._cpu_clock() if self._cpu_clock else self._cpu
         tasks, before, since = self._window
         if since > -math.inf:

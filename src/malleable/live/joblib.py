@@ -64,8 +64,8 @@ def _limit(threads: int) -> None:
 
 
 class _Backend:
-    """What `_backend` adds to joblib's classes: the pool (made when first needed), the name of its job
-    (by default each call of ``Parallel`` is one), and the settings of `Executor.job`."""
+    """What `_backend` adds to joblib's classes: the pool, the name of its job, the settings of
+    `Executor.job`."""
 
     supports_retrieve_callback = True
     supports_inner_max_num_threads = True

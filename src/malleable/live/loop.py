@@ -32,8 +32,7 @@ _WEIGHT = 0.05  # of the latest task in `Work.recent`
 
 @dataclass(slots=True)
 class _Tries:
-    """Attempts of a task: all, failed ones, and lost ones that were tried again. Two attempts beside each
-    other fail once."""
+    """Attempts of a task: all, failed, and lost and tried again."""
 
     made: int = 0
     failed: int = 0

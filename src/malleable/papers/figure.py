@@ -265,7 +265,7 @@ def _draw(axes: Any, what: Axes) -> Any:
 
 
 def _draw_bars(axes: Any, own: Series, x: Any, width: float, policies: Sequence[str]) -> None:
-    """A bar a group. If groups are policies, each bar has the colour of its policy and needs no legend."""
+    """A bar a group, in the colour of its policy if groups are policies."""
     mean, error, worst = _values(own.y)
     look: dict[str, Any] = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label}
     colors = [policy_look(each).get("color") for each in policies]

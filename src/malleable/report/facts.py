@@ -158,8 +158,7 @@ class _Made:
         self.baseline = self._baseline()
 
     def _baseline(self) -> str | None:
-        """What the subject is compared with: the record, FAIR with its best setting, or the first other policy.
-        Rigid jobs: the simulation of what ran, or EASY."""
+        """The record, the best FAIR, or the first other policy; for rigid jobs what ran, or EASY."""
         if _rigid(self.study):
             return self.ran or ("easy" if "easy" in self.shown else self.shown[0])
         own = self.asked.recorded_policy == self.subject  # it would be compared with itself
@@ -407,8 +406,7 @@ def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
 
 
 def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
-    """How far a simulation is from the record: mean response, and mean, median and p95 of the wait, over the
-    mean response."""
+    """How far a simulation's responses and waits are from the record's, over the mean response."""
     parts = [own[name] - recorded[name] for name in ("mean_response", *_WAITS)]
     off = math.fsum(abs(part) for part in parts) / max(recorded["mean_response"], 1e-300)
     return math.inf if math.isnan(off) else off

@@ -109,8 +109,7 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _headline_base(facts: Mapping[str, Any]) -> str | None:
-    """What the large figures are compared with: as in the first sentence, but never a record that is far
-    off."""
+    """What the large figures are compared with: never a record that is far off."""
     if facts["baseline"] == "recorded" and facts["fair"] is not None and not near(facts):
         return str(facts["fair"])
     return str(facts["baseline"]) if facts["baseline"] is not None else None

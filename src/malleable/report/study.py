@@ -162,8 +162,8 @@ def study(
         told.warnings.append(
             f"The log seems to be cut out of a longer one: some jobs came long before the others, up to "
             f"{duration(since - float(found.jobs.arrival.min()))}. Others that came then and have ended are "
-            "missing, so waits at the beginning are too short. The load is that of the time afterwards (--from "
-            "TIME leaves the first jobs out)."
+            "missing, so waits at the beginning are too short. The load is that of the time afterwards (with "
+            "--from TIME, only what is left then of the first jobs counts)."
         )
     if round(told.load, 2) > 1.0:
         told.warnings.append(

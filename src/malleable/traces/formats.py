@@ -177,8 +177,7 @@ def _likeliest(head: Head) -> str:
 
 
 def _logs(folder: Path) -> list[Path]:
-    """What is in a folder of logs, in the order of names; nothing for a rolling log, which is one. Files of
-    no known format, such as a licence, are left out beside logs."""
+    """What is in a folder of logs, in the order of names, without files of no known format."""
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     for path in filter(Path.is_symlink, found):
         _check_link(path)

@@ -271,8 +271,7 @@ def failure_lines(failure: Failure) -> list[str]:
 
 
 def _as_written(command: str) -> str:
-    """A command as you can paste it here: without the folder, and without parentheses around text for a
-    shell that changes nothing of the shell into which it is pasted."""
+    """A command as you can paste it here: without the folder and a shell's parentheses."""
     own = command
     with suppress(OSError):  # this folder is gone
         own = command.removeprefix(f"cd {quoted(str(Path.cwd()))} && ")

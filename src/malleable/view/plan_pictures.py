@@ -95,8 +95,8 @@ def title_of(plan: Plan | FlowPlan) -> str:
 
 
 def _stack(plan: Plan) -> tuple[Floats, Floats, Integers]:
-    """Moments, the slots of each band between moments, and the band of each job. Jobs that end last are
-    at the bottom, in band 0; ties by the order, the first job on top."""
+    """Moments, the slots of each band between them, and each job's band; the last to end is at the
+    bottom."""
     jobs = len(plan.jobs)
     layer = np.argsort(np.lexsort((-np.argsort(plan.order), -plan.completion)))
     band = layer * _MOST_BANDS // jobs if jobs > _MOST_BANDS else layer
@@ -183,8 +183,7 @@ def _name_blocks(
 
 
 def _draw_deadlines(axes: Any, plan: Plan, clock: Clock) -> list[Any]:
-    """Deadlines as marks above the slots: dark if met, red if missed, at the ends of the axis if beyond
-    it. Returns their keys, with counts."""
+    """Deadlines as marks above the slots: dark if met, red if missed. Returns their keys, with counts."""
     deadline, few = plan.jobs.deadline, len(plan.jobs) <= _NAMED
     has = np.isfinite(deadline)
     met = plan.completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))

@@ -243,8 +243,7 @@ def _tried(rivals: Sequence[str]) -> str:
 def _losses(
     summary: Summary, slowdown: Mapping[str, tuple[Any, Any]], best: str | None
 ) -> list[str]:
-    """Where each policy does worse than the best FAIR, on average and by sizes of jobs, and which policy
-    is best there; at the end the policies that are far worse."""
+    """Where each policy is worse than the best FAIR, and which is best there; last, those far worse."""
     if best is None:
         return []
     means = {policy: _mean(summary, policy) for policy in summary if not is_fair(policy)}

@@ -102,8 +102,7 @@ class Cluster:
     def _told(
         self, bundle: Any, told: Sequence[Reply], bring: Callable[[int, Any], bytes]
     ) -> list[Event]:
-        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun. ``bring``
-        fetches a large result, by its place in the bundle."""
+        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun."""
         keys, events = self._close(bundle), []
         for place, (key, (good, result, took)) in enumerate(zip(keys, told, strict=False)):
             here = isinstance(result, bytes)

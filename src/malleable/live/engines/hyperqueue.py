@@ -217,8 +217,7 @@ class HyperQueue(Cluster):
             self._said.put((name, None))
 
     def _take(self, mine: _Pilot, leaves: float) -> list[Task]:
-        """What a pilot does next; nothing: it leaves. Until this message is sent, no other thread may send it
-        one."""
+        """What a pilot does next; nothing: it leaves."""
         waiting = self._waiting[mine.calls]
         with self._lock:
             until = time.monotonic() + _IDLE

@@ -372,7 +372,7 @@ class Governor(Ledger):
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
 
     def _cap(self, work: JobState, array: Array, waiting: int) -> int:
-        """Tasks at once. An array with a minimum comes first, so it may have no more than it is given."""
+        """Tasks at once, at most what the array is given."""
         if array.blocked or not array.pending:
             return array.throttle
         caps = [self._own[array.number][1], self._seen[self._row_of[array.number]].limit]

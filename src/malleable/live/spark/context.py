@@ -87,8 +87,7 @@ class _Pool:
 
 
 class _Shape(NamedTuple):
-    """What is the same as long as a job runs: of its stages, which RDDs come from other stages, and whether
-    they are barriers; and the stages that RDDs are the results of."""
+    """What stays as a job runs: the RDDs that each stage reads, and barriers."""
 
     comes_from: Mapping[int, set[int]]
     barriers: frozenset[int]

@@ -61,8 +61,7 @@ def _mapped(descriptor: int) -> bytes | mmap.mmap:
 
 
 class _Worker:
-    """A process, its socket, its tickets, and the calls that it has not answered, the oldest first. Raises
-    OSError if the keeper is busy or gone."""
+    """A process and the calls that it has not answered. OSError if the keeper is busy or gone."""
 
     def __init__(self, number: int, control: socket.socket) -> None:
         self.number = number
@@ -341,8 +340,7 @@ class Processes:
                 self._bury(self._workers[number], code)
 
     def _bury(self, each: _Worker, code: int) -> None:
-        """Handle the end of a worker: its answers count, and calls that it has not started go to other
-        workers."""
+        """The answers of a worker that ended count; calls that it has not started go to others."""
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
         with suppress(KeyError):  # it was unregistered when it was at its end
