@@ -29,7 +29,7 @@ EXTRAS = {
     "lp": ("highspy",),
     "dask": ("distributed",),
     "hyperqueue": ("hyperqueue",),
-    "report": ("jinja2", "markupsafe"),
+    "report": ("jinja2", "markupsafe", "matplotlib"),
     "joblib": ("joblib",),
     "ray": ("ray",),
     "spark": ("pyspark",),

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 from malleable.cli.arguments import build_parser
-from malleable.cli.simulate_command import model_parser
 
 from . import keep, titled
 
@@ -52,12 +51,7 @@ def write(folder: Path) -> None:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             said = {one.dest: one.help for one in action._choices_actions}
-            shown = dict(action.choices)
-            del shown["simulate"]
-            for model in ("tandem", "slotted", "cluster", "jobs"):
-                shown[f"simulate --model {model}"] = model_parser(model)
-                said[f"simulate --model {model}"] = said["simulate"]
-            for name, own in shown.items():
+            for name, own in action.choices.items():
                 parts += [titled(f"malleable {name}", "-"), f"{said.get(name) or ''}\n"]
                 usage = own.format_usage().removeprefix("usage: ")
                 parts += [".. code-block:: text\n\n" + re.sub(r"^", "   ", usage, flags=re.M)]

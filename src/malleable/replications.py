@@ -163,11 +163,10 @@ class Replications:
         return self._intervals([run.timing for run in self.done])
 
     def plot(self, path: str | os.PathLike[str] | None = None, force: bool = True) -> Any:
-        """Draw a grid into the file ``path`` (needs matplotlib): of periods mean response and tardiness, one
-        curve for each policy; otherwise FLEX over FAIR against the error of sizes. ``force=False``
-        overwrites no file."""
-        periods = any("period" in point for point in self.points)
-        return (view().draw_periods if periods else view().draw_grid)(self, path, force=force)
+        """Draw the mean response of every policy over the last parameter of the grid, in a panel for each
+        combination of the others, into the file ``path`` (needs matplotlib). ``force=False`` overwrites no
+        file."""
+        return view().draw_grid(self, path, force=force)
 
     def _intervals(self, rows: Sequence[Mapping[Any, float]]) -> dict[Any, Interval]:
         names = dict.fromkeys(name for row in rows for name in row)

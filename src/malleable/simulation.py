@@ -35,7 +35,7 @@ Policies = Name | Sequence[Name | Any] | Any
 
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`: its tables, what a trace
 # becomes for it, and a policy where none is named.
-_MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
+MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
     "tandem": (tandem.run, (MapShuffleJobs, MapShuffleStream), "map_shuffle", "max-srpt"),
     "slotted": (slotted.run, (MapReduceJobs, MapReduceStream), "map_reduce", "asrpt"),
     "cluster": (cluster.run, (ClusterJobs,), "tasks", "auto"),
@@ -115,7 +115,7 @@ def simulate(
         if options.get("cluster") is None and options.get("load") is None:
             options["cluster"] = ran_on
     jobs = _given(jobs, model)
-    run, _, converter, default = _MODELS[_model_of(jobs, model)]
+    run, _, converter, default = MODELS[_model_of(jobs, model)]
     if isinstance(jobs, Trace):
         jobs = getattr(jobs, converter)()
     if isinstance(jobs, Jobs) and "objective" in options:
@@ -133,10 +133,10 @@ def simulate(
 
 
 def _given(jobs: Any, model: str | None) -> Any:
-    models = _MODELS if model is None else [checked_choice("model", model, _MODELS)]
+    models = MODELS if model is None else [checked_choice("model", model, MODELS)]
     if not isinstance(jobs, Mapping) and not is_frame(jobs):
         return jobs
-    return table_of(jobs, *(table for name in models for table in _MODELS[name][1]))
+    return table_of(jobs, *(table for name in models for table in MODELS[name][1]))
 
 
 def _of_events(path: str | os.PathLike[str]) -> tuple[ClusterJobs, Cluster]:
@@ -179,13 +179,14 @@ def parsed_option(text: str, where: str) -> tuple[str, Any]:
         except ValueError:
             pass
     kind_of = OPTIONS.get(name, {}).get("kind")
-    if kind_of == "word":
+    if kind_of == "word" or name in _WORDS:
         return name, value
     if kind_of == "speedup" and ";" in value:
         return name, [parsed_option(f"{name}={rate}", where)[1] for rate in value.split(";")]
     raise ValueError(f"{where}: not a number, true or false")
 
 
+_WORDS = ("estimates", "min_mode", "reduce_from", "underestimates")  # options that are words
 FAIR = "fair"
 _STARTS = (0.05, 0.8, 1.0)
 
@@ -211,7 +212,7 @@ def other_fairs(jobs: Any, policies: Sequence[Any], options: Mapping[str, Any]) 
 def model_of(jobs: Any) -> str | None:
     """The model whose table these jobs, or those of a trace, are."""
     table = jobs.table if isinstance(jobs, Trace) else jobs
-    return next((name for name, one in _MODELS.items() if isinstance(table, one[1])), None)
+    return next((name for name, one in MODELS.items() if isinstance(table, one[1])), None)
 
 
 def _model_of(jobs: Any, model: str | None) -> str:
@@ -221,7 +222,7 @@ def _model_of(jobs: Any, model: str | None) -> str:
     if isinstance(jobs, Trace) and model is not None:
         return model
     told = "" if model is None else f"model = {model!r}: "
-    wanted = f"model to be one of {', '.join(_MODELS)} for a trace"
+    wanted = f"model to be one of {', '.join(MODELS)} for a trace"
     if not isinstance(jobs, Trace):
         wanted = "a table of its own model: MapShuffleJobs, MapReduceJobs, ClusterJobs or Jobs, or a Trace"
     raise ValueError(f"{told}{shown(jobs)}: expected {wanted}")

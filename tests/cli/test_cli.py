@@ -151,11 +151,6 @@ def test_tables_keep_all_columns_on_a_narrow_terminal(columns, tmp_path):
     cluster.write_text("maps,map_seconds,reduces,reduce_seconds,arrival\n8,2,2,1,0\n3,90,1,5,3\n")
     three = "fair,fifo,srpt"
     for heads, arguments in (
-        ("response bound stretch p50 p99 max map shuffle", ("simulate", "--generate", 500)),
-        (
-            "SRPT our p50 p99 max busy unfinished",
-            ("simulate", "--model", "slotted", "--generate", 50),
-        ),
         (
             "median p95 p99 makespan (Jain) minimum users target idle taken",
             (

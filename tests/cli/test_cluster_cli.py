@@ -35,7 +35,7 @@ def test_table_json_records_and_plot(capsys):
     assert call(*options, "--plot", "cdf.png") == 0
     out = capsys.readouterr().out
     assert "hesrpt" in out
-    assert "flex: mean response" in out
+    assert "over fair" in out
     found = mb.simulate(
         mb.read("jobs.csv").tasks(),
         ["flex", "fair", "fifo", "hesrpt"],
@@ -67,9 +67,9 @@ def test_replications_and_grid(capsys):
     shown = json.loads(Path("r.json").read_text(), parse_constant=pytest.fail)
     assert shown["seeds"] == [0, 1]
     assert shown["policies"]["flex"]["mean_response"]["half"] > 0
-    grid = ["--speedups", "1,0.8,0.5", "--errors", "0,0.2,1"]
+    grid = ["--grid", "speedup=1,0.8,0.5", "--grid", "estimates=0,0.2,1"]
     assert call("--policy", "flex,fair", *grid, "--json", "g.json") == 0
-    assert "FLEX loses to FAIR in the mean" in capsys.readouterr().out
+    assert "mean response" in capsys.readouterr().out
     grid = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)["grid"]
     assert [(one["speedup"], one["estimates"]) for one in grid] == [
         (p, sigma) for p in (1.0, 0.8, 0.5) for sigma in (0.0, 0.2, 1.0)
@@ -86,14 +86,17 @@ def test_replications_and_grid(capsys):
         (["--estimates", "x"], "--estimates x"),
         (["--read", "gap=1"], "option 'gap' does not apply to a table of cluster jobs"),
         (["--read", "gap"], "--read gap: write NAME=VALUE"),
-        (["--load", "0.5"], "load: only without a cluster"),
-        (["--errors", "0,1", "--records", "r.csv"], "--records: works for a single run only"),
+        (["--load", "0.5"], "give only one of --slots, --load and --cluster"),
+        (
+            ["--grid", "estimates=0,1", "--records", "r.csv"],
+            "--records: works for a single run only",
+        ),
         (["--replications", "2", "--plot", "c.png"], "--plot: works for a single run only"),
-        (["--loads", "0.5,x"], "--loads 0.5,x: numbers with commas"),
-        (["--loads", "0.5", "--load", "0.5"], "--loads: cannot be used with --load"),
-        (["--errors", "0", "--estimates", "learn"], "--errors: cannot be used with --estimates"),
-        (["--loads", "0.5"], "load: only without a cluster"),
-        (["--processes", "0", "--errors", "0,1"], "processes = 0"),
+        (["--grid", "load=0.5,x"], "--grid load 0.5,x: numbers with commas"),
+        (["--grid", "noise=1"], "--grid noise=1: write load, estimates"),
+        (["--grid", "estimates=0", "--estimates", "learn"], "estimates is given once more"),
+        (["--grid", "load=0.5"], "load: only without a cluster"),
+        (["--processes", "0", "--grid", "estimates=0,1"], "processes = 0"),
     ],
 )
 def test_wrong_usage_is_one_line(more, message, capsys):
@@ -106,15 +109,14 @@ def test_wrong_usage_is_one_line(more, message, capsys):
 def test_one_command_for_a_sweep_with_its_picture(capsys):
     pytest.importorskip("matplotlib")
     call = ["simulate", "jobs.csv", "--model", "cluster", "--policy", "flex,fair,fifo"]
-    grid = ["--loads", "0.5,0.9", "--errors", "0,0.5", "--replications", "2"]
+    grid = ["--grid", "load=0.5,0.9", "--grid", "estimates=0,0.5", "--replications", "2"]
     assert main([*call, *grid, "--plot", "fade.png", "--json", "g.json"]) == 0
-    assert "flex / fair" in capsys.readouterr().out
+    assert "mean response" in capsys.readouterr().out
     assert Path("fade.png").read_bytes().startswith(b"\x89PNG")
     shown = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)
     assert [(one["load"], one["estimates"]) for one in shown["grid"]] == [
         (load, sigma) for load in (0.5, 0.9) for sigma in (0.0, 0.5)
     ]
-    assert shown["grid"][1]["flex_over_fair"]["half"] >= 0
 
 
 def test_formats_are_detected_and_stated(capsys):
@@ -175,7 +177,7 @@ def test_compares_with_fair_at_its_best(capsys):
     best = min(fairs, key=lambda name: policies[name]["mean_response"])
     assert f"{best}: the best of fair, fair(slow_start=0.05) and fair(slow_start=0.8)" in out
     ratio = policies["flex"]["mean_response"] / policies[best]["mean_response"]
-    assert f"flex: mean response {ratio:.3f} x {best}" in out
+    assert f"{ratio:.3f}" in out
     # Nobody asked for the others' records.
     with Path("r.csv").open(encoding="utf-8", newline="") as handle:
         assert {row["policy"] for row in csv.DictReader(handle)} == {"flex", "fair"}
@@ -193,14 +195,13 @@ def test_compares_with_fair_at_its_best(capsys):
 
 
 def test_a_grid_shows_tails_and_the_best_fair(capsys):
-    assert call("--policy", "flex,fair", "--speedups", "1,0.5") == 0
+    assert call("--policy", "flex,fair", "--grid", "speedup=1,0.5", "--details") == 0
     out = " ".join(capsys.readouterr().out.split())
     for words in (
         "mean response",
         "p95 of the response",
         "longest wait",
         "best FAIR",
-        "flex / fair",
     ):
         assert words in out
     assert "the one with the least mean at that point" in out

@@ -64,7 +64,6 @@ def test_no_loss_is_told_beside_the_longest_wait(tmp_path, capsys):
     path = tmp_path / "week.txt"
     path.write_text(sacct(40, arrays=True))
     done = call(capsys, "simulate", path, "--slots", 16)
-    lines = [line for line in done.stdout.splitlines() if "loses for" in line]
-    assert len(lines) == 3 and all("longest wait" in line for line in lines)
+    assert "longest wait" in done.stdout and "over fair" in done.stdout
     for word in ("churn", "dissatisfied", "users apart", "lost slots"):
         assert word not in done.stdout

@@ -5,7 +5,6 @@ import argparse
 import pytest
 
 from malleable.cli.arguments import build_parser
-from malleable.cli.simulate_command import model_parser
 
 # Without these nothing is written, drawn or set; `--help` need not say that.
 ONLY_IF_GIVEN = (
@@ -21,11 +20,7 @@ def _commands():
         for each in build_parser(whole=True)._actions
         if isinstance(each, argparse._SubParsersAction)
     )
-    found = {name: own for name, own in commands.choices.items() if name != "simulate"}
-    return found | {
-        f"simulate {model}": model_parser(model)
-        for model in ("tandem", "slotted", "cluster", "jobs")
-    }
+    return commands.choices
 
 
 COMMANDS = _commands()

@@ -27,9 +27,9 @@ def call(*more):
 
 
 def test_policies_side_by_side(capsys):
-    assert call("--period", "2", "--json", "s.json", "--records", "r.csv", "--details") == 0
+    assert call("--set", "period=2", "--json", "s.json", "--records", "r.csv", "--details") == 0
     shown = capsys.readouterr().out
-    assert "60 jobs, asked every 2 s" in shown
+    assert "Jobs(60 jobs" in shown
     assert "late" in shown
     found = json.loads(Path("s.json").read_text())
     jobs = mb.read("jobs.csv").jobs()
@@ -42,9 +42,9 @@ def test_policies_side_by_side(capsys):
 
 
 def test_policies_that_are_not_told(capsys):
-    common = ("--period", "4", "--policy", "flex", "--json", "-")
+    common = ("--set", "period=4", "--policy", "flex", "--json", "-")
     means = []
-    for more in ((), ("--unknown-period",)):
+    for more in ((), ("--set", "knows_period=false")):
         assert call(*common, *more) == 0
         means.append(json.loads(capsys.readouterr().out)["policies"]["flex"]["mean_response"])
     assert means[0] < means[1]
@@ -52,7 +52,7 @@ def test_policies_that_are_not_told(capsys):
 
 def test_a_grid_of_periods_and_its_picture(capsys):
     pytest.importorskip("matplotlib")
-    assert call("--periods", "0,0.5,4", "--policy", "flex,fair", "--plot", "p.png") == 0
+    assert call("--grid", "period=0,0.5,4", "--policy", "flex,fair", "--plot", "p.png") == 0
     shown = capsys.readouterr().out
     assert "period [s]" in shown
     assert Path("p.png").stat().st_size > 10_000
@@ -62,9 +62,9 @@ def test_a_grid_of_periods_and_its_picture(capsys):
     ("more", "told"),
     [
         (["--load", "0.5"], "slots: give either slots or a load"),
-        (["--period", "-1"], "period = -1"),
-        (["--periods", "1,x"], "--periods 1,x: numbers"),
-        (["--periods", "1,2", "--period", "1"], "--periods: cannot be used with --period"),
+        (["--set", "period=-1"], "period = -1"),
+        (["--grid", "period=1,x"], "--grid period 1,x: numbers"),
+        (["--grid", "period=1,2", "--set", "period=1"], "period is given once more"),
     ],
 )
 def test_what_is_wrong_is_one_line(more, told, capsys):
@@ -72,13 +72,12 @@ def test_what_is_wrong_is_one_line(more, told, capsys):
     assert told in capsys.readouterr().err
 
 
-def test_an_option_of_this_model_alone(capsys):
+def test_an_option_of_another_model(capsys):
+    assert call("--set", "machines=3") == 1
+    assert "option 'machines': --model jobs does not have it" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
-        main(["simulate", "--generate", "5", "--period", "2"])
-    assert "--model tandem does not take --period" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="2"):
-        call("--machines", "3")
-    assert "--model jobs does not take --machines" in capsys.readouterr().err
+        call("--spread", "5")
+    assert "--spread: of --model cluster, and this is jobs" in capsys.readouterr().err
 
 
 def test_plans_with_a_period(capsys):

@@ -25,7 +25,7 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
     assert status == 0
     assert "fcfs" in capsys.readouterr().out
     assert len(records.read_text().splitlines()) == 7
-    assert main(["simulate", "--generate", "100", "--policy", "lifo"]) == 1
+    assert main(["simulate", str(jobs), "--policy", "lifo"]) == 1
     assert "lifo" in capsys.readouterr().err
 
 
@@ -52,7 +52,7 @@ def test_one_is_singular(capsys, tmp_path):
     for arguments in (
         ("plan", jobs, "--slots", 1),
         ("plan", jobs, "--slots", 1, "--explain"),
-        ("simulate", reduces, "--model", "slotted", "--machines", 1),
+        ("simulate", reduces, "--slots", 1),
         ("reproduce", "asrpt-fig5", "--simulations", 1),
         ("reproduce", "flowflex-fig11", "--simulations", 1),
     ):
@@ -61,28 +61,7 @@ def test_one_is_singular(capsys, tmp_path):
         assert [text for text in found if text not in ("1 is",)] == [], arguments
 
 
-OWN = {
-    "tandem": "-k N",
-    "slotted": "--machines N",
-    "cluster": "--cluster FILE",
-    "jobs": "--unknown-period",
-}
-
-
-@pytest.mark.parametrize("model", [None, *OWN])
-def test_help_is_of_one_model(model, capsys):
-    words = [] if model is None else ["--model", model]
-    assert main(["simulate", *words, "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert "--policy A,B" in shown and "--json FILE" in shown
-    assert [own for own, option in OWN.items() if option in shown] == ([model] if model else [])
-
-
-def test_an_option_of_another_model_names_the_model_that_was_taken(tmp_path, capsys):
-    jobs = tmp_path / "jobs.csv"
-    jobs.write_text("work,arrival\n40,0\n9,3\n")
-    assert main(["simulate", str(jobs), "--slots", "3", "--period", "2"]) == 0
-    for words in (["-k", "2"], ["--generate", "5"], ["--cluster", "c.toml"]):
-        with pytest.raises(SystemExit, match="2"):
-            main(["simulate", str(jobs), "--model", "jobs", "--slots", "3", *words])
-        assert f"--model jobs does not take {words[0]}" in capsys.readouterr().err
+def test_without_a_file_the_usage_is_shown(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["simulate", "--policy", "flex"])
+    assert "FILE is needed" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def simulated(capsys, *arguments):
 
 
 def test_batches(table, capsys):
-    found = simulated(capsys, table, "--policy", "best,makespan,max-srpt", "--effort", "50")
+    found = simulated(capsys, table, "--policy", "best,makespan,max-srpt", "--set", "effort=50")
     assert found["best"]["mean_response"] <= found["max-srpt"]["mean_response"]
     assert found["makespan"]["end"] == 6
     assert found["best"]["guarantee"] <= 2
@@ -37,16 +37,13 @@ def test_estimates(table, capsys):
     right = simulated(capsys, table, "--policy", "max-srpt")["max-srpt"]
     by_column = simulated(capsys, table, "--policy", "max-srpt", "--estimates", "column")
     assert by_column["max-srpt"]["mean_response"] > right["mean_response"]
-    options = ("--generate", 2000, "--policy", "two-srpt", "--estimates", 1.5)
-    bounced = simulated(capsys, *options, "--underestimates", "bounce")
+    rows = [f"j{k},{k},{1 + k % 7},{1 + k % 5}" for k in range(200)]
+    table.with_name("many.csv").write_text("\n".join(["name,arrival,map,shuffle", *rows]) + "\n")
+    options = (table.with_name("many.csv"), "--policy", "two-srpt", "--estimates", 1.5)
+    bounced = simulated(capsys, *options, "--set", "underestimates=bounce")
     assert bounced != simulated(capsys, *options)
     assert main(["simulate", str(table), "--estimates", "learn"]) == 1
     assert "--estimates learn: a number or 'column'" in capsys.readouterr().err
-
-
-def test_overload_is_noted(capsys):
-    assert main(["simulate", "--generate", "500", "--load", "1.2", "--policy", "fcfs"]) == 0
-    assert "load of 1 or more" in capsys.readouterr().err
 
 
 def test_responses_are_drawn(table, tmp_path, capsys):
@@ -87,7 +84,7 @@ def test_reproduce_with_a_trace(tmp_path, capsys):
 def test_an_effort_that_changes_nothing_is_said(table, capsys):
     said = []
     for policy in ("best", "makespan,max-srpt,best"):
-        assert main(["simulate", str(table), "--policy", policy, "--effort", "5"]) == 0
+        assert main(["simulate", str(table), "--policy", policy, "--set", "effort=5"]) == 0
         said.append(capsys.readouterr().err)
     assert said[0] == ""
     assert said[1] == (

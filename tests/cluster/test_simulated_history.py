@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.cli.command_line import call, read_json
 
 CLUSTER = mb.Cluster([{"slots": 12}])
 
@@ -138,30 +137,3 @@ def test_policies_that_learn_nothing_have_no_history():
     assert mb.simulate(day(2), "fair", cluster=CLUSTER, rng=1).history is None
     with pytest.raises(ValueError, match="history: not a mapping"):
         mb.simulate(day(2), cluster=CLUSTER, history={"format": "other"})
-
-
-def test_on_the_command_line(tmp_path, capsys):
-    jobs, history, none = (tmp_path / name for name in ("jobs.csv", "history.json", "none.json"))
-    today = day(3)
-    columns = (
-        today.arrival.tolist(),
-        today.maps.tolist(),
-        today.map_work / today.maps,
-        today.program,
-    )
-    rows = [
-        ",".join(map(str, (f"job{k}", *row))) for k, row in enumerate(zip(*columns, strict=True))
-    ]
-    jobs.write_text("\n".join(["name,arrival,maps,map_seconds,program", *rows]) + "\n")
-    base = ["simulate", jobs, "--model", "cluster", "--slots", 12, "--estimates", "learn"]
-    first = read_json(
-        call(capsys, *base, "--policy", "auto", "--save-history", history, "--json", "-")
-    )
-    known = read_json(call(capsys, *base, "--policy", "auto", "--history", history, "--json", "-"))
-    means = [found["policies"]["auto"]["mean_response"] for found in (first, known)]
-    assert means[1] < means[0]
-    plain = [word for word in base if word not in ("--estimates", "learn")]
-    refused = call(capsys, *plain, "--policy", "fair", "--save-history", none)
-    assert refused.returncode != 0
-    assert "none of the policies learns" in refused.stderr
-    assert not none.exists()

@@ -69,12 +69,6 @@ CASES = {
     "plan flows": (["plan", "flows.json", "--objective", "sum:response"], None, "FLOWFLEX"),
     "plan plot": (["plan", "jobs.csv", "--slots", "100", "--plot", "p.png"], "plot", "p.png"),
     "plan flows plot": (["plan", "flows.json", "--plot", "f.png"], "plot", "f.png"),
-    "tandem": (["simulate", "--generate", "2000", "--policy", "max-srpt"], None, "max-srpt"),
-    "slotted": (
-        ["simulate", "--model", "slotted", "--generate", "200", "--policy", "asrpt"],
-        None,
-        "asrpt",
-    ),
     "cluster": (CLUSTER, None, "flex"),
     "cluster adaptive": ([*CLUSTER, "--policy", "adaptive-literal"], "lp", "adaptive-literal"),
     "cluster plot": ([*CLUSTER, "--plot", "c.png"], "plot", "c.png"),
@@ -92,7 +86,7 @@ CASES = {
     "report": (
         ["report", "cluster.csv", "--slots", "4", "--quick"],
         None,
-        "FAIR with its best setting",
+        "Equal shares (FAIR) with its best setting",
     ),
     "report page": (
         ["report", "cluster.csv", "--slots", "4", "--quick", "--html", "r.html"],

@@ -97,8 +97,13 @@ def test_a_policy_is_not_compared_with_itself(tmp_path):
     told = " ".join(facts["verdict"])
     assert facts["subject"] == "auto" and facts["baseline"] == "fair"
     assert "it really took" not in told and "than in the record" not in told
-    assert "a simulation of auto, which ran," in told and "not said which one ran" not in page
-    assert "a simulation of auto, which ran when" in " ".join(texts(parsed(page)).split())
+    assert (
+        "a simulation of Short jobs first (auto), which ran," in told
+        and "not said which one ran" not in page
+    )
+    assert "a simulation of Short jobs first (auto), which ran when" in " ".join(
+        texts(parsed(page)).split()
+    )
 
 
 def test_a_job_with_a_failed_task_has_an_end(tmp_path):

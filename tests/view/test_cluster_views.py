@@ -11,7 +11,6 @@ import malleable as mb
 from malleable.replications import Interval, replicate
 from malleable.view.simulation_pictures import draw_grid
 from malleable.view.simulations import (
-    gain,
     interval_cell,
     replications_dict,
     replications_tables,
@@ -75,7 +74,7 @@ def test_intervals_by_size_are_over_replications(replicated):
 def test_one_run(capsys):
     result = mb.simulate(make(1), POLICIES, cluster=CLUSTER, rng=1)
     shown = text_of(simulation_tables(result), capsys)
-    assert "flex: mean response" in shown
+    assert "over fair" in shown
     assert "+-" not in shown
     assert simulation_dict(result)["slowdown"]["flex"][0]["half"] is None
 
@@ -83,7 +82,7 @@ def test_one_run(capsys):
 def test_one_table_answers_unless_details_are_asked_for(capsys):
     result = mb.simulate(make(1), POLICIES, cluster=CLUSTER, rng=1)
     shown = text_of(simulation_tables(result, details=False), capsys)
-    assert "response [s]" in shown and "flex: mean response" in shown and "--details" in shown
+    assert "response [s]" in shown and "over fair" in shown and "--details" in shown
     assert "fairness" not in shown and "stretch by" not in shown
 
 
@@ -150,53 +149,35 @@ def grid():
 
 def test_grid(grid, capsys):
     shown = text_of(replications_tables(grid), capsys)
-    assert "flex / fair" in shown
-    assert "FLEX loses to FAIR in the mean" in shown
+    assert "longest wait" in shown
     listed = replications_dict(grid)["grid"]
     assert [(one["load"], one["speedup"], one["estimates"]) for one in listed][:3] == [
         (0.6, 1.0, 0.0),
         (0.6, 1.0, 1.0),
         (0.6, 0.5, 0.0),
     ]
-    point = grid.points[0]
-    result = grid.at(**point)
-    ratios = [
-        mb.simulate(
-            make(seed), ["flex", "fair"], load=point["load"], estimates=0.0, rng=seed
-        ).summary
-        for seed in range(3)
-    ]
-    paired = [one["flex"]["mean_response"] / one["fair"]["mean_response"] for one in ratios]
-    assert gain(result).mean == pytest.approx(np.mean(paired))
-    assert math.isnan(gain(result, "fifo").mean)
 
 
 def test_pictures(grid, tmp_path):
     pytest.importorskip("matplotlib")
     figure = draw_grid(grid, tmp_path / "grid.png")
-    assert len(figure.axes) == 2
-    assert [line.get_text() for line in figure.axes[-1].get_legend().get_texts()] == [
-        "load 0.6",
-        "load 0.9",
-    ]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:2] == ["load 0.6, p (s tasks do s^p) 1", "load 0.6, p (s tasks do s^p) 0.5"]
+    names = [line.get_text() for line in figure.axes[0].get_legend().get_texts()]
+    assert names == ["flex", "fair"]
     result = mb.simulate(make(2), POLICIES, cluster=CLUSTER, rng=1)
     result.plot(tmp_path / "cdf.png")
     assert (tmp_path / "cdf.png").read_bytes().startswith(b"\x89PNG")
-    only = replicate(make, [1], ["fifo"], grid={"load": [0.6]})
-    with pytest.raises(ValueError, match="run both"):
-        draw_grid(only)
+    with pytest.raises(ValueError, match="of a grid"):
+        draw_grid(replicate(make, [1], ["fifo"], load=0.6))
 
 
-def test_who_wins_where_a_policy_loses_and_what_is_far_worse(capsys):
+def test_which_sizes_of_jobs_lose(capsys):
     jobs = mb.ClusterJobs([200, 2, 2], 10.0, arrival=[0.0, 1.0, 2.0])
     cluster = mb.Cluster([{"map_slots": 10, "reduce_slots": 1}])
     result = mb.simulate(jobs, ["fair", "srpt", "fifo"], cluster=cluster, rng=1)
-    lines = text_of(simulation_tables(result), capsys).rstrip().replace("\n", " ")
+    lines = text_of(simulation_tables(result), capsys)
     found = {name: own["mean_response"] for name, own in result.summary.items()}
-    assert found["fifo"] > 1.5 * found["fair"]
-    assert "wins) slot-seconds" in lines
-    assert lines.endswith(f"far worse than fair: fifo ({found['fifo'] / found['fair']:.1f} x)")
-    losing = lines[lines.index("fifo: mean response") :]
-    assert ", srpt wins)" in losing or ", fair wins)" in losing
-    close = mb.simulate(jobs, ["fair", "srpt"], cluster=cluster, rng=1)
-    assert "far worse" not in text_of(simulation_tables(close), capsys)
+    assert f"{found['fifo'] / found['fair']:.3f}" in lines
+    assert "fifo is worse than fair for jobs of 10^1 (" in lines
+    assert "fair is worse" not in lines

@@ -86,14 +86,10 @@ def test_frame():
     plan = mb.plan(jobs, 4)
     frame = plan.to_frame()
     assert frame["name"].tolist() == list(jobs.name)
-    assert frame["slots"].tolist() == plan.slots.tolist()
+    assert frame["allocation"].tolist() == plan.slots.tolist()
     assert frame["completion"].tolist() == plan.completion.tolist()
-    assert frame.sort_values("place")["name"].tolist() == [jobs.name[row] for row in plan.order]
-    assert frame["max_slots"].isna().tolist() == [False, False, True]
-    assert frame["deadline"].isna().tolist() == [True, False, True]
-    assert "user" not in frame
-    named = mb.plan(mb.Jobs([1], user=["eva"]), 4).to_frame()
-    assert named["user"].tolist() == ["eva"]
+    with pytest.raises(ValueError, match="rows = 'flows'"):
+        plan.to_frame("flows")
 
 
 def test_frame_without_pandas_says_what_is_missing(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -29,11 +28,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         streams.speak(streams.Manner(arguments.quiet, arguments.no_color))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
-    except streams.AbandonedError:
-        # The core is still at work in a thread that cannot be stopped; leave without it.
-        streams.note("interrupted")
-        sys.stderr.flush()
-        os._exit(_INTERRUPTED)
     except KeyboardInterrupt:
         streams.clear_line()
         streams.note("interrupted")

@@ -36,9 +36,6 @@ _COMMANDS = {
 
 _SHARED = dict.fromkeys(("pause", "resume", "cancel", "set"), "order")
 
-_OVERLAID = ("simulate",)
-"""Commands that have the options of several models, and say themselves which of them help is for."""
-
 
 def show_version() -> int:
     from importlib.metadata import version
@@ -112,8 +109,7 @@ def build_parser(whole: bool = False) -> argparse.ArgumentParser:
     manners(parser, False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, told in _COMMANDS.items():
-        conflict = "resolve" if name in _OVERLAID else "error"
-        command = commands.add_parser(name, help=told, command=name, conflict_handler=conflict)
+        command = commands.add_parser(name, help=told, command=name)
         if whole:
             command.fill()
     return parser

@@ -3,7 +3,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +15,8 @@ from malleable.cli.streams import note
 from malleable.cli.terminal import adder, progress_bar, read_file, reading_arguments, show
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import bimodal_jobs
-from malleable.jobs.plan import Plan
 from malleable.jobs.table import Jobs, check_slots
-from malleable.objective import relative_gap
 from malleable.planning import plan
-from malleable.policies import policy_of
 from malleable.view.clock import moment_text
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.latency import cases_of, latency_dict, latency_tables
@@ -30,6 +26,7 @@ from malleable.view.text import (
     Table,
     columns_table,
     counted,
+    fields_of,
     number,
     percent,
     plain,
@@ -84,7 +81,7 @@ def run(asked: argparse.Namespace) -> int:
         for each in workloads:
             rows = _compared(each)
             title = f"{each.title}: {counted(len(each.jobs), 'job')}, {counted(each.slots, 'slot')}"
-            say(comparison_table(rows, title))
+            say(_table(rows, title))
             if folder is not None:
                 say(f"picture of the packings: {_drawn(each, folder, asked.force)}", "")
             sizes = {"jobs": len(each.jobs), "slots": each.slots, "now": each.now}
@@ -133,12 +130,35 @@ def _trace(asked: argparse.Namespace) -> _Workload:
     return _Workload("trace", "trace-packing.png", title, jobs, slots, now, _TRACE)
 
 
-def _compared(each: _Workload) -> list[ComparisonRow]:
+class _Row(NamedTuple):
+    """One policy under one objective; ``ratio`` is the value over the best of the compared policies (None if
+    that is not positive)."""
+
+    objective: str
+    policy: str
+    status: str
+    value: float
+    lower_bound: float
+    gap: float | None
+    ratio: float | None
+    seconds: float
+
+
+def _compared(each: _Workload) -> list[_Row]:
+    rows = []
     with progress_bar("plans") as advance:
-        step = partial(advance, "plans", len(each.objectives) * len(_POLICIES))
-        return compare(
-            each.jobs, each.slots, each.objectives, _POLICIES, progress=step, now=each.now
-        )
+        for objective in each.objectives:
+            plans = []
+            for policy in _POLICIES:
+                plans.append(plan(each.jobs, each.slots, objective, policy, now=each.now))
+                advance("plans", len(each.objectives) * len(_POLICIES))
+            best = min(made.value for made in plans)
+            for made in plans:
+                ratio = made.value / best if 0.0 < best < math.inf else None
+                told = fields_of(made, "policy", "status", "value", "lower_bound", "gap")
+                seconds = made.timing["seconds"]
+                rows.append(_Row(objective, **told, ratio=ratio, seconds=seconds))
+    return rows
 
 
 def _drawn(each: _Workload, folder: Path, force: bool) -> str:
@@ -149,63 +169,7 @@ def _drawn(each: _Workload, folder: Path, force: bool) -> str:
     return printable(str(path))
 
 
-class ComparisonRow(NamedTuple):
-    """One policy under one objective. ``ratio`` is the value over the best value of the compared policies;
-    None if the best is not positive. ``lower_bound`` is the best bound of all of them, and ``gap`` the distance
-    to it. ``own_bound`` holds for schedules that keep the minima; None for a policy that ignores them, or if it
-    is no higher. ``seconds`` is wall-clock time."""
-
-    objective: str
-    policy: str
-    status: str
-    value: float
-    lower_bound: float
-    gap: float | None
-    own_bound: float | None
-    ratio: float | None
-    seconds: float
-
-
-def compare(
-    jobs: Jobs,
-    slots: int,
-    objectives: Sequence[str] = ("sum:response",),
-    policies: Sequence[str] = ("flex", "fair", "fifo"),
-    *,
-    progress: Callable[[], None] = lambda: None,
-    **options: Any,
-) -> list[ComparisonRow]:
-    """Plan the same jobs with each policy under each objective; arguments as of `malleable.plan`. Returns
-    rows by objective, then by policy. ``progress`` is called after each plan."""
-    rows: list[ComparisonRow] = []
-    for objective in objectives:
-        plans = []
-        for policy in policies:
-            plans.append(plan(jobs, slots, objective, policy, **options))
-            progress()
-        best = min((made.value for made in plans), default=0.0)
-        comparable = 0.0 < best < math.inf
-        common, own = _bounds(plans)
-        for made in plans:
-            goodness = made.value, common, relative_gap(made.value, common)
-            keeps = not policy_of("jobs", made.policy).ignores_minima
-            beside = own if keeps and own > common else None
-            ratio, seconds = made.value / best if comparable else None, made.timing["seconds"]
-            named = objective, made.policy, made.status
-            rows.append(ComparisonRow(*named, *goodness, beside, ratio, seconds))
-    return rows
-
-
-def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
-    """The best bound of all plans of the same jobs, and the best one of plans that keep minima."""
-    free = [made for made in plans if policy_of("jobs", made.policy).ignores_minima]
-    own = max((made.lower_bound for made in plans), default=0.0)
-    if not free or not plans[0].jobs.min_slots.any():
-        return own, own
-    return max(made.lower_bound for made in free), own
-
-
-def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
+def _table(rows: Sequence[_Row], title: str) -> Table:
     first = {row.objective: row for row in reversed(rows)}
     columns: list[Column] = [
         ("objective", lambda row: row.objective if first[row.objective] is row else ""),
@@ -213,7 +177,6 @@ def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
         ("value", lambda row: number(row.value)),
         ("lower bound", lambda row: number(row.lower_bound)),
         ("gap", lambda row: percent(row.gap)),
-        ("bound with minima", lambda row: "-" if row.own_bound is None else number(row.own_bound)),
         ("ratio to best", lambda row: "-" if row.ratio is None else f"{row.ratio:.3f}"),
         ("time", lambda row: wall_time(row.seconds) + f" ({row.status})" * (row.status != "ok")),
     ]

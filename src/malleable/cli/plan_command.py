@@ -12,7 +12,7 @@ from malleable.cli.snapshot import take_snapshot
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import (
     adder,
-    interruptible,
+    counting_bar,
     read_file,
     reading_arguments,
     warnings_as_notes,
@@ -100,10 +100,8 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
     common = fields_of(asked, "objective", "effort", "budget", "period")
     model = "flows" if isinstance(table, Flows) else "jobs"
-    with warnings_as_notes():
-        made = interruptible(
-            f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
-        )
+    with warnings_as_notes(), counting_bar(f"planning {count}") as tell:
+        made = plan(table, progress=tell, **common, **options)
     if idle := idle_effort(model, [options["policy"]], asked.effort):
         note(idle)
     return made

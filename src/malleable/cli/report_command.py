@@ -4,15 +4,12 @@ import argparse
 import os
 import shlex
 from pathlib import Path
-from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.simulate_cases import option
 from malleable.cli.terminal import (
     adder,
     busy,
     counting_bar,
-    listed,
     reading_arguments,
     reading_options,
     rigid_arguments,
@@ -21,8 +18,9 @@ from malleable.cli.terminal import (
 )
 from malleable.report.facts import POLICIES, RIGID_POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
-from malleable.report.page import check_jinja, page, report_parts
+from malleable.report.page import check_page, page, report_parts
 from malleable.report.study import Study, study
+from malleable.simulation import parsed_option
 from malleable.view.text import fields_of
 
 _MOST_WORKERS = 4
@@ -38,8 +36,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--html FILE", "write the page: one file that needs no network")
     usual = f"{','.join(POLICIES)}; if jobs are rigid: {','.join(RIGID_POLICIES)}"
     add("--policy A,B", f"policies to compare (default: {usual})")
-    told = "the policy whose gains and losses are shown (default: auto or the last; of rigid jobs the best)"
-    add("--subject NAME", told)
     told = "the policy that ran when the record was made (default: all that may have run are tried)"
     add("--recorded-policy NAME", told)
     add(
@@ -51,9 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
     spread_argument(add)
     rigid_arguments(add)
-    add("--quick", "leave out the curves over the load and over wrong sizes", bool)
-    add("--loads L,L", "loads of the curve over the load (default: 0.5 to 1.1)")
-    add("--draws N", "random draws of wrong sizes", int, 3)
+    add("--quick", "leave out other loads, and shares of malleable jobs", bool)
     add("--seed N", "seed of random numbers", int, 0)
     told = "an option of the trace's format, or an assumption (malleable simulate --options lists both)"
     add("--read NAME=VALUE", told, action="append")
@@ -64,14 +58,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _asked(asked: argparse.Namespace) -> Asked:
-    loads = Asked.loads
-    if asked.loads is not None:
-        loads = tuple(listed("loads", asked.loads, float))
-        for load in loads:
-            if not 0.0 < load < 100.0:
-                raise ValueError(f"--loads {asked.loads}: loads are above 0 and below 100")
-    if asked.draws < 1:
-        raise ValueError(f"--draws {asked.draws}: at least 1")
     if asked.processes is not None and asked.processes < 1:
         raise ValueError(f"--processes {asked.processes}: at least 1")
     policies = None
@@ -81,8 +67,7 @@ def _asked(asked: argparse.Namespace) -> Asked:
             raise ValueError("--policy: at least one")
     return Asked(
         policies=policies,
-        loads=tuple(sorted(set(loads))),
-        **fields_of(asked, "subject", "recorded_policy", "quick", "draws", "seed"),
+        **fields_of(asked, "recorded_policy", "quick", "seed"),
         workers=asked.processes or min(_MOST_WORKERS, os.cpu_count() or 1),
         command=shlex.join(["malleable", *asked.words]),
     )
@@ -97,7 +82,7 @@ def run(asked: argparse.Namespace) -> int:
     """
     outputs = Outputs(asked, tables=("html",), inputs=[*asked.files, asked.cluster])
     if asked.html is not None:
-        check_jinja()
+        check_page()
     wanted = _asked(asked)
     if len(asked.files) == 1 and is_journal(Path(asked.files[0])):
         with counting_bar("policies") as tell:
@@ -114,7 +99,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _study(asked: argparse.Namespace) -> Study:
-    reading = dict[str, Any](option(text, "read") for text in asked.read or ())
+    reading = dict(parsed_option(text, f"--read {text}") for text in asked.read or ())
     names = (
         "cluster",
         "slots",

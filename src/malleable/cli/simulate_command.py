@@ -2,172 +2,309 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection
-from typing import Any
+from functools import partial
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
 
-from malleable.cli import simulate_cluster, simulate_jobs, simulate_slotted, simulate_tandem
-from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.replicated import replicated, several
-from malleable.cli.simulate_cases import Case, guessed_model
+from malleable.cli.outputs import OBJECTIVE, Outputs, ended, output_arguments
 from malleable.cli.streams import note
-from malleable.cli.terminal import adder, progress_bar, reading_arguments, warnings_as_notes
+from malleable.cli.terminal import (
+    adder,
+    counting_bar,
+    listed,
+    read_file,
+    reading_arguments,
+    rigid_arguments,
+    spread_argument,
+    warnings_as_notes,
+)
+from malleable.cli.workers import workers
 from malleable.cluster.events import is_events
+from malleable.cluster.jobs_from_events import jobs_from_events
+from malleable.cluster.nodes import Cluster, read_cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.display import counted
 from malleable.policies import idle_effort
-from malleable.results import SimulationResult, merged
-from malleable.simulation import other_fairs, simulate
-from malleable.slotted.generate import MapReduceStream
-from malleable.tandem.table import MapShuffleStream
+from malleable.replications import replicate
+from malleable.report.study import reshaped, slots_said, spread_jobs, stated
+from malleable.results import merged
+from malleable.simulation import MODELS, model_of, other_fairs, parsed_option, simulate
+from malleable.traces import Trace
+from malleable.traces.converting import left_out
+from malleable.traces.merging import between
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
-from malleable.view.simulations import simulation_dict, simulation_tables
-from malleable.view.text import json_text
+from malleable.view.simulations import (
+    replications_dict,
+    replications_tables,
+    simulation_dict,
+    simulation_tables,
+)
 
-_MODELS: dict[str, tuple[Any, str, str]] = {
-    "tandem": (simulate_tandem, "map and shuffle phases that overlap", "column"),
-    "slotted": (simulate_slotted, "map and reduce tasks in slots", "column"),
-    "cluster": (simulate_cluster, "tasks on nodes", "learn"),
-    "jobs": (simulate_jobs, "malleable jobs in a loop that decides every few seconds", ""),
+
+class _Model(NamedTuple):
+    """What a model simulates, which policies are compared, what --slots gives it, and which word --estimates
+    takes beside a number."""
+
+    told: str
+    policies: str
+    slots: str
+    word: str
+
+
+_MODELS = {
+    "tandem": _Model(
+        "map and shuffle phases that overlap", "max-srpt,split-srpt,k-lps", "", "column"
+    ),
+    "slotted": _Model(
+        "map and reduce tasks in steps", "asrpt,unlock,fifo,fair,lrpt", "machines", "column"
+    ),
+    "cluster": _Model("tasks on slots", "auto,flex,fair,fifo", "cluster", "learn"),
+    "jobs": _Model("malleable jobs in a loop", "flex,fair,fifo", "slots", ""),
 }
-"""By model its file, with arguments and cases of its own; what it simulates; what --estimates takes beside
-a number: ``column`` is the table's own, ``learn`` from finished tasks."""
-
-_ESTIMATES = {
-    "column": "the estimates that FILE has",
-    "learn": "none, policies learn from finished tasks",
-}
-
-_REPLICATED = ("cluster", "jobs")
-_TABLES = ("records", "task_records", "save_history")
-_OF_RECORDS = ("records", "plot")
+_RIGID = "auto,easy,easy-sjf,conservative,fcfs"
+_OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "task_records")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    _add(parser, _MODELS)
-
-
-def _add(parser: argparse.ArgumentParser, models: Collection[str]) -> None:
-    parser.description = "Simulate policies on a table or on generated jobs. Models: " + "; ".join(
-        f"{_MODELS[model][1]} ({model})" for model in models or _MODELS
-    )
-    if not models:
-        parser.epilog = "malleable simulate --model MODEL --help shows the options of one model."
     add = adder(parser)
-    add("-h --help", "show this help; with --model also the options of this model", bool)
-    add("file FILE", "jobs (-: standard input), or recorded events of a scheduler", nargs="?")
-    add("--model", "the model (default: that of the file; without a file tandem)", choices=_MODELS)
-    known = [(model, _MODELS[model][0].DEFAULT_POLICIES) for model in models or _MODELS]
-    usual = "; ".join(f"{model}: {policies}" for model, policies in known)
-    add("--policy A,B", f"policies to compare (default: {usual})")
-    add("--load L", "scale capacities to this load, or the arrivals of generated jobs", float)
-    words = [word for word in _ESTIMATES if word in {_MODELS[m][2] for m in models or _MODELS}]
-    told = "which sizes policies know. SIGMA: the true sizes with a log-normal error"
-    told += "".join(f"; {word}: {_ESTIMATES[word]}" for word in words)
-    add(f"--estimates {'|'.join(['SIGMA', *words])}", f"{told} (default: the true sizes)")
-    told = "stop at this time [s; slotted: slots] (default: when all jobs have ended)"
-    add("--horizon S", told, float)
+    told = "a trace, a table of jobs, or recorded events of a scheduler (-: standard input)"
+    add("file FILE", told, nargs="?")
+    models = "; ".join(f"{name}: {own.told}" for name, own in _MODELS.items())
+    add("--model", f"what is simulated. {models} (default: what FILE is)", choices=tuple(_MODELS))
+    usual = "; ".join(f"{name}: {own.policies}" for name, own in _MODELS.items())
+    add("--policy A,B", f"policies to compare (default: {usual}; with rigid jobs: {_RIGID})")
+    add("--slots N", "slots, or machines (default: what FILE says, or the most ever in use)", int)
+    add("--load L", "instead of --slots: as many slots as make this load", float)
+    add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
+    add("--objective", f"{OBJECTIVE} (default: sum:response)")
+    told = "set an option of the model by name, for example period=5 (--options lists those of clusters)"
+    add("--set NAME=VALUE", told, action="append")
+    told = "which sizes policies know. SIGMA: with a log-normal error; learn: none, they learn; column: as"
+    add("--estimates SIGMA|learn|column", f"{told} FILE says (default: the true sizes)")
+    told = "run a grid of cases: load, estimates, period or speedup with each of these values"
+    add("--grid NAME=V,V", told, action="append")
+    add("--replications N", "number of seeds to simulate; more than one gives intervals", int, 1)
+    add("--processes N", "how many simulations of a grid run side by side", int, 1)
     add("--seed", "seed of random numbers", int, 0)
+    spread_argument(add)
+    rigid_arguments(add)
+    told = "an option of the trace's format, or an assumption (--options lists both)"
+    add("--read NAME=VALUE", told, action="append")
     add("--records FILE", "write one row for each job, CSV or .parquet")
-    told = "draw the distribution of responses; if a grid of cases is run: FLEX over FAIR, or responses over"
-    add("--plot FILE", f"{told} the period")
+    add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
+    told = "draw the distribution of responses, or of a grid the mean responses"
+    add("--plot FILE", told)
     add("--details", "also show tables of fairness, slots, flows and sizes of jobs", bool)
     add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
     reading_arguments(parser)
     output_arguments(parser)
-    for model in models:
-        _MODELS[model][0].arguments(adder(parser.add_argument_group(model)))
-    parser.set_defaults(source=None)
 
 
-def model_parser(model: str | None) -> argparse.ArgumentParser:
-    from malleable.cli.arguments import CommandParser, manners
-
-    parser = CommandParser(prog="malleable simulate", add_help=False)
-    _add(parser, () if model is None else (model,))
-    manners(parser, argparse.SUPPRESS)
-    return parser
-
-
-def _of_model(asked: argparse.Namespace) -> argparse.Namespace:
-    """The arguments as the model's own parser reads them; SystemExit for arguments of other models."""
-    parser = model_parser(asked.model)
-    kept = argparse.Namespace(source=asked.source, read=None)
-    words = asked.words[asked.words.index("simulate") + 1 :]
-    own, rest = parser.parse_known_args(words, kept)
-    if rest:
-        parser.error(f"--model {asked.model} does not take {' '.join(rest)}")
-    own.model = asked.model
-    return own
+class _Case(NamedTuple):
+    model: str
+    jobs: Any
+    read_as: str
+    options: dict[str, Any]
+    policies: list[str]
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Simulate policies. After Ctrl-C show and write the finished part."""
-    if asked.help:
-        model_parser(asked.model).print_help()
-        return 0
+    """Simulate policies on jobs that arrive, and compare them. After Ctrl-C the finished part is shown and
+    written.
+    """
     if asked.options:
         sys.stdout.write(option_page())
         return 0
-    asked.model, guessed = _chosen(asked)
-    asked = _of_model(asked)
-    outputs = _outputs(asked)
-    case = _MODELS[asked.model][0].case(asked)
-    if guessed:  # an error stands alone
-        note(guessed)
-    if asked.model in _REPLICATED and several(asked):
-        return replicated(asked, outputs, case)
+    if asked.file is None:
+        asked.usage("FILE is needed")
+    files = [asked.file, asked.cluster]
+    outputs = Outputs(asked, tables=["records", "task_records"], pictures=["plot"], inputs=files)
+    case = _case(asked)
+    if asked.replications > 1 or asked.grid:
+        return _replicated(asked, outputs, case)
     return _side_by_side(asked, outputs, case)
 
 
-def _chosen(asked: argparse.Namespace) -> tuple[str, str]:
-    """The model, and a note if the file could be for other models, too."""
-    if asked.file is not None and is_events(asked.file):
-        return "cluster", ""
-    if asked.model is not None:
-        return asked.model, ""
-    alone = asked.file is not None and asked.generate is None
-    return guessed_model(asked) if alone else ("tandem", "")
+def _case(asked: argparse.Namespace) -> _Case:
+    given = dict(parsed_option(text, f"--read {text}") for text in asked.read or ())
+    if is_events(asked.file):
+        jobs, place = jobs_from_events(asked.file)
+        model, read_as = "cluster", f"{jobs!r}, recorded events"
+    else:
+        trace = read_file(asked.file, asked)
+        model = asked.model or _guessed(asked, trace)
+        trace = between(trace, asked.since, asked.until)
+        converter = MODELS[model][2]
+        with warnings_as_notes():
+            jobs = getattr(trace, converter)(**given)
+        assumed = ", ".join(stated(trace, given, converter))
+        read_as = f"{jobs!r}, read as {trace.format}{' with ' * bool(assumed)}{assumed}"
+        place = None
+        if isinstance(jobs, ClusterJobs):
+            jobs, place = _of_cluster(asked, trace, jobs)
+    _refuse_others(asked, model)
+    options = {
+        "objective": asked.objective,
+        "load": asked.load,
+        **_size(asked, model, place),
+        "estimates": _estimates(asked, _MODELS[model].word),
+        "trace": asked.task_records is not None or None,
+        **dict(parsed_option(text, f"--set {text}") for text in asked.set or ()),
+    }
+    options = {name: own for name, own in options.items() if own is not None}
+    _check_known(model, options)
+    rigid = isinstance(jobs, ClusterJobs) and bool((jobs.width > 1).any())
+    usual = _RIGID if rigid else _MODELS[model].policies
+    names = [name.strip() for name in (asked.policy or usual).split(",")]
+    return _Case(model, jobs, read_as, options, names)
 
 
-def _outputs(asked: argparse.Namespace) -> Outputs:
-    has = vars(asked)
-    tables = [name for name in _TABLES if name in has]
-    inputs = [has.get(name) for name in ("file", "cluster", "history")]
-    return Outputs(asked, tables=tables, pictures=["plot"], inputs=inputs)
+def _guessed(asked: argparse.Namespace, trace: Trace) -> str:
+    """The model that the file is for, with a note if others would do, too."""
+    model = model_of(trace) or "cluster"
+    others = []
+    if model == "jobs":
+        if asked.cluster is not None:
+            return "cluster"
+        others = ["cluster"]
+    elif model == "cluster" and trace.table is None and trace.reduce is not None:
+        others = ["tandem", "slotted"]
+    if others:
+        ways = " or ".join(f"--model {other}" for other in others)
+        meant = f"--model {model} ({_MODELS[model].told})"
+        note(f"a {trace.format}, simulated with {meant}; {ways} is possible, too")
+    return model
 
 
-def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: Case) -> int:
-    if isinstance(case.jobs, (MapShuffleStream, MapReduceStream)):
-        for name in (name for name in _OF_RECORDS if name in outputs.files):
-            raise ValueError(f"--{name.replace('_', '-')}: a generated stream keeps no records")
-    policies = [name.strip() for name in (asked.policy or case.policies).split(",")]
-    with warnings_as_notes(), progress_bar("jobs") as advance:
-        common = {"rng": asked.seed, "horizon": asked.horizon, **case.options}
-        steps = case.steps * len(policies)
-        result = simulate(case.jobs, policies, progress=lambda *_: advance("jobs", steps), **common)
-        rivals = other_fairs(case.jobs, policies, common) if result.complete else []
+def _of_cluster(
+    asked: argparse.Namespace, trace: Trace, jobs: ClusterJobs
+) -> tuple[ClusterJobs, Cluster | None]:
+    """The jobs as asked, and the cluster that they ran on if the trace says it."""
+    rows = trace.task_rows()
+    if why := left_out(trace, rows):
+        note(f"{counted(len(trace) - len(rows), 'job')} of {len(trace):,} left out: {why}")
+    jobs = reshaped(jobs, asked.rigid, asked.malleable, asked.seed)
+    if asked.spread is not None:
+        jobs = spread_jobs(jobs, asked.spread, asked.seed)
+    said = slots_said(trace, rows)
+    if said is None:
+        return jobs, None
+    if (asked.slots, asked.load, asked.cluster) == (None, None, None) and not _varies(
+        asked, "load"
+    ):
+        note(said.told)
+    return jobs, Cluster([{"name": "node", "slots": said.slots}])
+
+
+def _varies(asked: argparse.Namespace, name: str) -> bool:
+    return any(text.startswith(f"{name}=") for text in asked.grid or ())
+
+
+def _refuse_others(asked: argparse.Namespace, model: str) -> None:
+    for name in _OF_CLUSTERS if model != "cluster" else ():
+        if getattr(asked, name) not in (None, False):
+            asked.usage(f"--{name.replace('_', '-')}: of --model cluster, and this is {model}")
+
+
+def _size(asked: argparse.Namespace, model: str, ran_on: Cluster | None) -> dict[str, Any]:
+    """The slots as asked, or as the file says; none if a load determines them."""
+    if model == "cluster":
+        if sum(own is not None for own in (asked.slots, asked.load, asked.cluster)) > 1:
+            raise ValueError("give only one of --slots, --load and --cluster")
+        if asked.cluster is not None:
+            return {"cluster": read_cluster(asked.cluster, max_size=asked.max_size)}
+        if asked.slots is not None:
+            return {"cluster": Cluster([{"name": "node", "slots": asked.slots}])}
+        if asked.load is not None or _varies(asked, "load"):
+            return {}
+        if ran_on is None:
+            raise ValueError("how large is the cluster? give --slots N, --load L or --cluster FILE")
+        return {"cluster": ran_on}
+    name = _MODELS[model].slots
+    if asked.slots is not None and not name:
+        asked.usage(f"--slots: --model {model} has capacities: --set map_capacity=C")
+    return {} if asked.slots is None else {name: asked.slots}
+
+
+def _estimates(asked: argparse.Namespace, word: str) -> Any:
+    text = asked.estimates
+    if text is None or text == word:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        wanted = f"a number or {word!r}" if word else "a number"
+        raise ValueError(f"--estimates {text}: {wanted}") from None
+
+
+def _check_known(model: str, options: dict[str, Any]) -> None:
+    """ValueError for an option that the model does not have; clusters check theirs."""
+    known = signature(MODELS[model][0]).parameters
+    if any(own.kind is Parameter.VAR_KEYWORD for own in known.values()):
+        return
+    for name in options:
+        if name not in known:
+            raise ValueError(f"option {name!r}: --model {model} does not have it")
+
+
+def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int:
+    common = {"rng": asked.seed, "model": case.model, **case.options}
+    with warnings_as_notes(), counting_bar("jobs") as tell:
+        result = simulate(case.jobs, case.policies, progress=tell, **common)
+        rivals = other_fairs(case.jobs, case.policies, common) if result.complete else []
         shown = result
         if rivals:
             plain = {**common, "records": False, "trace": False}
             shown = merged([result, simulate(case.jobs, rivals, **plain)])
-    if idle := idle_effort(asked.model, policies, case.options.get("effort")):
+    if idle := idle_effort(case.model, case.policies, case.options.get("effort")):
         note(idle)
     return outputs.give(
-        lambda: {**case.facts, **simulation_dict(shown)},
-        [*case.told, *simulation_tables(shown, rivals, asked.details)],
+        lambda: {"reading": case.read_as, **simulation_dict(shown)},
+        [case.read_as, *simulation_tables(shown, rivals, asked.details)],
         result.complete,
-        **_writers(result, asked.force),
+        records=lambda path: result.write_records(path, asked.force),
+        task_records=lambda path: result.write_tasks(path, asked.force),
+        plot=lambda path: image_bytes(result.plot(), path),
     )
 
 
-def _writers(result: SimulationResult, force: bool) -> dict[str, Any]:
-    def learnt(_: str) -> str:
-        if not result.history:
-            raise ValueError("--save-history: none of the policies learns (auto and gittins do)")
-        return json_text(next(iter(result.history.values())))
+def _axis(text: str, options: dict[str, Any]) -> tuple[str, list[float]]:
+    name, _, values = text.partition("=")
+    if name not in ("load", "estimates", "period", "speedup"):
+        raise ValueError(f"--grid {text}: write load, estimates, period or speedup, =, and values")
+    if name in options:
+        raise ValueError(f"--grid {text}: {name} is given once more")
+    return name, listed(f"grid {name}", values, float)
 
-    return {
-        "save_history": learnt,
-        "records": lambda path: result.write_records(path, force),
-        "task_records": lambda path: result.write_tasks(path, force),
-        "plot": lambda path: image_bytes(result.plot(), path),
-    }
+
+def _same(jobs: Any, seed: int) -> Any:
+    return jobs
+
+
+def _replicated(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int:
+    """Replications, at every point of a grid if there is one; after Ctrl-C the finished ones."""
+    grid = dict(_axis(text, case.options) for text in asked.grid or ())
+    for name in outputs.files:
+        if name != "json" and not (grid and name == "plot"):
+            raise ValueError(f"--{name.replace('_', '-')}: works for a single run only")
+    rivals = other_fairs(case.jobs, case.policies, case.options)
+    with workers(asked.processes) as executor, counting_bar("replications") as tell:
+        found = replicate(
+            partial(_same, case.jobs),
+            range(asked.seed, asked.seed + asked.replications),
+            [*case.policies, *rivals],
+            grid=grid,
+            executor=executor,
+            progress=tell,
+            model=case.model,
+            **case.options,
+        )
+    if not found.done:
+        return ended(False)
+    return outputs.give(
+        lambda: {"reading": case.read_as, **replications_dict(found)},
+        [case.read_as, *replications_tables(found, None, rivals, asked.details)],
+        found.complete,
+        plot=lambda path: image_bytes(found.plot(), path),
+    )

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class AbandonedError(KeyboardInterrupt):
-    """Interrupted while a thread was still computing."""
-
-
 @dataclass
 class Manner:
     quiet: bool = False

@@ -1,18 +1,16 @@
-"""What the commands share: tables, progress, input, and Ctrl-C."""
+"""What the commands share: tables, progress and input."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from malleable.cli.streams import AbandonedError, console, note, quiet, watched
+from malleable.cli.streams import console, note, quiet, watched
 from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size, source_of
 from malleable.traces import Trace, read
 from malleable.view.text import Table, fields_of, printable
@@ -91,54 +89,6 @@ def warnings_as_notes() -> Iterator[None]:
         yield
     for text in dict.fromkeys(str(warning.message) for warning in told):
         note(text)
-
-
-_REFRESH = 0.1  # seconds between two looks at a bar
-
-
-def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None], Result]) -> Result:
-    """Run one long call of the core so that Ctrl-C is heard. AbandonedError at Ctrl-C: the call goes on in
-    its thread, and the process should end.
-
-    ``what`` is shown with a clock on a terminal. ``work`` gets a function of (steps done, all steps) for a
-    bar, or None if there is no terminal."""
-    outcome: Future[Result] = Future()
-    steps: list[tuple[int, int]] = []
-    looked_at = watched(sys.stderr)
-
-    def tell(done: int, total: int) -> None:
-        steps[:] = [(done, total)]
-
-    def run() -> None:
-        try:
-            outcome.set_result(work(tell if looked_at else None))
-        except BaseException as error:  # raised again below
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    try:
-        thread.start()
-        if looked_at:
-            _watch(what, thread, steps)
-        thread.join()
-    except KeyboardInterrupt:
-        raise AbandonedError from None
-    return outcome.result()
-
-
-def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) -> None:
-    """A bar on standard error while a thread runs, and the time that the thread took."""
-    from rich import progress as bars
-
-    text, clock = bars.TextColumn("{task.description}"), bars.TimeElapsedColumn()
-    left = bars.TimeRemainingColumn()
-    columns = bars.SpinnerColumn(), text, bars.BarColumn(), bars.MofNCompleteColumn(), clock, left
-    with bars.Progress(*columns, console=console(sys.stderr), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        while thread.is_alive():
-            thread.join(_REFRESH)
-            for done, total in steps[-1:]:
-                progress.update(task, completed=done, total=total)
 
 
 def _argument(parse: Callable[[str], Result]) -> Callable[[str], Result]:

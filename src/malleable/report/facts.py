@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from malleable import _core
 from malleable.arrays import Floats
 from malleable.display import counted
 from malleable.records import mean_of, most_of, ratio
-from malleable.replications import interval
 from malleable.report import scenarios as runs
 from malleable.report.study import Study
 from malleable.report.units import Schedule, changes, mean_bound, metrics
@@ -23,7 +22,7 @@ from malleable.report.who import by_group, movers
 from malleable.simulation import is_fair
 from malleable.view.text import fields_of, plain
 
-POLICIES = ("fair", "fifo", "flex", "auto")
+POLICIES = ("fair", "fifo", "flex", "auto(estimates=learn)", "auto")
 _QUEUED = ("easy", "fcfs", "conservative", "easy-sjf", "easy(order=wfp3)")
 RIGID_POLICIES = (*_QUEUED, "auto")
 _MAY_HAVE_RUN = (
@@ -37,7 +36,6 @@ _NEAR_WAIT = (
     0.05,
 )  # so large a part of the recorded wait, or of the mean response, may one be off
 RECORDED, BOUND = "recorded", "bound"
-_DRAWS = 3
 _WAITS = {"mean_wait": "the mean", "p50_wait": "the median", "p95_wait": "the 95th percentile"}
 _ALIKE = 0.01  # so much better is no better
 _SAME = 0.02  # today's load is a point of the curve if one is so near
@@ -51,21 +49,17 @@ class Asked:
     Attributes
     ----------
     policies : sequence of str, optional
-        By default `POLICIES`, or `RIGID_POLICIES` if any job is rigid. Without ``subject``, gains and losses
-        are those of the last one; for rigid jobs of the best one.
+        By default `POLICIES`, or `RIGID_POLICIES` if any job is rigid. Gains and losses are those of ``auto``,
+        else of the last one; for rigid jobs of the best one.
     recorded_policy : str, optional
         What ran when the record was made; by default the nearest of all that may have run.
     quick : bool
-        Without the curve over loads and wrong sizes.
+        Without other loads and shares of malleable jobs.
     """
 
     policies: Sequence[str] | None = None
-    subject: str | None = None
     recorded_policy: str | None = None
     quick: bool = False
-    loads: Sequence[float] = runs.LOADS
-    sigmas: Sequence[float] = runs.SIGMAS
-    draws: int = _DRAWS
     seed: int = 0
     workers: int = 1
     command: str = ""
@@ -76,9 +70,9 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
     `malleable.simulate`."""
     usual = RIGID_POLICIES if _rigid(study) else POLICIES
     policies = list(dict.fromkeys(asked.policies or usual))
-    subject = asked.subject or ("auto" if "auto" in policies else policies[-1])
-    if subject not in policies:
-        policies.append(subject)
+    if len(study.units) < 2:  # no order of one job is better than another
+        asked = replace(asked, quick=True)
+    subject = "auto" if "auto" in policies else policies[-1]
     curve = not asked.quick and math.isfinite(study.load)
     found, complete = runs.run_all(
         _scenarios(study, asked, policies, subject, curve),
@@ -109,20 +103,15 @@ def _scenarios(
     if curve:
         chosen = _IN_CURVE if _rigid(study) else (subject, "fifo")
         in_curve = [name for name in names if is_fair(name) or name in chosen]
-        wanted += runs.load_scenarios(study, in_curve, _loads(study, asked))
+        wanted += runs.load_scenarios(study, in_curve, _loads(study))
     if not asked.quick and _rigid(study):
         wanted += runs.share_scenarios(study, runs.SHARES, asked.seed)
-    elif not asked.quick:
-        unsure = [name for name in policies if name in (subject, "flex")]
-        wanted += runs.error_scenarios(study, unsure, asked.sigmas, asked.draws, asked.seed)
     return wanted
 
 
-def _loads(study: Study, asked: Asked) -> list[float]:
-    if not study.load > 0.0:
-        return list(asked.loads)
-    apart = all(abs(load / study.load - 1.0) > _SAME for load in asked.loads)
-    return sorted([*asked.loads, study.load] if apart else asked.loads)
+def _loads(study: Study) -> list[float]:
+    apart = all(abs(load / study.load - 1.0) > _SAME for load in runs.LOADS)
+    return sorted([*runs.LOADS, study.load] if apart and study.load > 0.0 else runs.LOADS)
 
 
 def _compared(study: Study, asked: Asked) -> list[str]:
@@ -147,7 +136,7 @@ class _Made:
         self.trust = self._trust()
         self.ran = next((row["policy"] for row in self.trust["rows"]), None)
         self.shown = self._shown(policies)
-        if _rigid(study) and asked.subject is None and self.shown:
+        if _rigid(study) and self.shown:
             self.subject = self._best()
         self.schedules: dict[str, Schedule] = {
             name: schedule
@@ -197,6 +186,7 @@ class _Made:
             "span": float(np.ptp(study.units.arrival)) if len(study.units) else 0.0,
             "cluster": repr(study.cluster),
             **fields_of(self, "subject", "fair", "baseline"),
+            "compared": len(study.units) > 1,
             "rigid": _rigid(study),
             "slots_told": None if study.said is None else study.said.told,
             **fields_of(study, "rigid_share", "warnings", "assumed", "skipped"),
@@ -274,7 +264,7 @@ class _Made:
     def curve(self, loads: bool) -> dict[str, Any]:
         told: dict[str, Any] = {"today": self.study.load, "missing": None}
         if loads:
-            told["loads"] = [self._at_load(load) for load in _loads(self.study, self.asked)]
+            told["loads"] = [self._at_load(load) for load in _loads(self.study)]
         elif not self.asked.quick:
             told["missing"] = (
                 "All jobs come at one time: there is no load (--spread SECONDS spreads them)."
@@ -285,8 +275,6 @@ class _Made:
                 for key, own in self.found.items()
                 if key[0] == "share"
             ]
-        elif not self.asked.quick:
-            told["errors"] = self._errors()
         return told
 
     def _at_load(self, load: float) -> dict[str, Any]:
@@ -304,36 +292,6 @@ class _Made:
                 if name == best or not is_fair(name)
             },
         }
-
-    def _errors(self) -> list[dict[str, Any]]:
-        base = self.base[self.fair].metrics["mean_response"] if self.fair in self.base else math.nan
-        found = []
-        for name in self.shown:
-            right = self.base[name].metrics["mean_response"]
-            points = [{"sigma": 0.0, **_pair([right], base)}]
-            for sigma in (*self.asked.sigmas, runs.UNKNOWN):
-                drawn = [
-                    own.metrics["mean_response"]
-                    for key, own in self.found.items()
-                    if key[0] == "error" and key[1] == sigma and key[3] == name
-                ]
-                if drawn:
-                    points.append({"sigma": sigma, **_pair(drawn, base)})
-            if len(points) > 1:
-                found.append({"policy": name, "points": points})
-        return found
-
-
-def _pair(drawn: Sequence[float], base: float) -> dict[str, Any]:
-    own = interval(list(drawn))
-    over = interval([ratio(each, base) for each in drawn])
-    return {
-        "mean_response": own.mean,
-        "half": own.half,
-        "ratio": over.mean,
-        "ratio_half": over.half,
-        "draws": len(drawn),
-    }
 
 
 def _first(study: Study) -> float:

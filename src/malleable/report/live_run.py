@@ -33,7 +33,7 @@ from malleable.view.text import fields_of, plain
 WINDOWS = 120
 LAYERS = 7
 """Jobs that are drawn by themselves; all others are one more."""
-_FAILURES = _DECISIONS = 100  # that are listed
+_FAILURES = 100  # that are listed
 _OF_FAILURE = ("job", "task", "way", "what", "value", "command", "tasks", "tries")
 _OF_JOB = (
     *("tasks", "done", "failed", "left", "retried", "backup_tasks", "backups_won"),
@@ -77,7 +77,9 @@ def run_facts(
     found = facts(study, quick, progress)
     title = f"run {run.status.number} of {Path(path).name}"
     head = {"kind": "run", "title": title, "run": _own(run)}
-    told: dict[str, Any] = plain({**found, **head, "verdict": [*_verdict(run), *found["verdict"]]})
+    told: dict[str, Any] = plain(
+        {**found, **head, "verdict": [*_verdict(run), *found["verdict"] * found["compared"]]}
+    )
     if study.schedule is None:
         told["trust"]["missing"] = "The run is not over, so no simulation is compared with it."
     return told
@@ -206,22 +208,16 @@ def _own(run: _Run) -> dict[str, Any]:
             fields_of(each, *_OF_FAILURE) | {"last_line": " ".join(each.last_lines(1))}
             for each in run.failures
         ],
-        "decisions": [
-            {**one._asdict(), "job": run.jobs[one.job].name} for one in run.decisions[:_DECISIONS]
-        ],
-        "more_decisions": max(0, len(run.decisions) - _DECISIONS),
         "reasons": _reasons(run),
     }
 
 
 def _jobs(run: _Run) -> list[dict[str, Any]]:
     memory: dict[int, float] = {}
-    cpu: Counter[int] = Counter()
     busy: Counter[int] = Counter()
     first: dict[int, float] = {}
     for each in run.attempts:
         memory[each.job] = max(memory.get(each.job, 0.0), each.memory)
-        cpu[each.job] += each.cpu  # type: ignore[assignment]
         busy[each.job] += each.seconds  # type: ignore[assignment]
         first[each.job] = min(first.get(each.job, math.inf), each.began)
     found = []
@@ -236,7 +232,6 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
                 "wait": None if began is None else max(0.0, began - run.comes[k]),
                 "waited_for": _waited_for(run, k, began),
                 "busy": float(busy[k]),
-                "cpu": float(cpu[k]),
                 "memory": memory.get(k) or None,  # 0: nobody said
             }
         )
@@ -342,7 +337,7 @@ def _verdict(run: _Run) -> list[str]:
     text += (
         f"; {late:,} of {due:,} deadlines {'was' if late == 1 else 'were'} missed" if due else ""
     )
-    if told.status == "done":
+    if told.status == "done" or len(told.jobs) < 2:
         return [text + "."]
     return [
         f"{text}.",

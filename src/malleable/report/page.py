@@ -3,11 +3,12 @@ files, jobs and users are escaped, with what does not print."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from malleable.display import printable
+from malleable.display import counted, printable
 from malleable.files.advice import library
 from malleable.report import charts, words
 from malleable.report.scenarios import label
@@ -16,8 +17,6 @@ from malleable.simulation import own_options
 from malleable.view.text import Column, columns_table
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_COLOURED = ("recorded", "auto", "fair", "fifo", "flex", "bound")
-_ALIKE = {"easy": "fair", "fcfs": "fifo", "easy-sjf": "flex"}  # never on one page
 _SAME = 1e-6  # figures that differ by less are the same
 _ROWS = 20  # of a table of values over time
 _SHOWN = (
@@ -28,23 +27,26 @@ _FAMILY = {"wait": "wait", "response": ""}
 EXTRA = "'malleable[report]'"
 
 
-def check_jinja() -> None:
-    library("jinja2", "a page of HTML", EXTRA)
-
-
-def key_of(policy: str) -> str:
-    base = own_options(policy)[0]
-    return base if base in _COLOURED else _ALIKE.get(base, "other")
+def check_page() -> None:
+    """ImportError unless what a page needs is installed."""
+    for name in ("jinja2", "matplotlib"):
+        library(name, "a page of HTML", EXTRA)
 
 
 def label_of(policy: str | None) -> str:
     if policy is None:
         return "–"
-    return {"recorded": "recorded", "bound": "lower bound"}.get(policy) or label(policy)
+    return {"recorded": "Recorded", "bound": "Lower bound"}.get(policy) or label(policy)
 
 
 def _ratio(before: float | None, after: float | None) -> float | None:
     return after / before if before and after is not None else None
+
+
+def _bar(ratio: float | None) -> dict[str, Any]:
+    """Side and width of a bar [% of its cell] for a factor; a full bar is a factor of 2."""
+    part = 0.0 if not ratio else max(-1.0, min(1.0, math.log2(ratio)))
+    return {"kind": "gain" if part < 0.0 else "loss", "width": round(50.0 * abs(part), 1)}
 
 
 def _signed(seconds: float) -> str:
@@ -77,9 +79,11 @@ def page(facts: Mapping[str, Any]) -> str:
         "ratio": _ratio,
         "signed": _signed,
         "label": label_of,
-        "key": key_of,
+        "swatch": lambda policy: markup(charts.swatch(policy)),
+        "area": lambda place: charts.AREAS[place % len(charts.AREAS)],
         "policy_told": lambda policy: words.POLICIES.get(own_options(policy)[0], ""),
-        "bar": lambda ratio: markup(charts.bar(ratio)),
+        "counted": counted,
+        "bar": _bar,
     }
     view = _of_trace(facts) | (_charts_of_run(facts) if facts["kind"] == "run" else {})
     drawn = {name: markup(own) if name.endswith("_chart") else own for name, own in view.items()}
@@ -95,7 +99,7 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
     view: dict[str, Any] = {
         "columns": _columns(rows),
         "best": _best(rows),
-        "subject": by_name.get(facts["subject"]),
+        "subject": by_name.get(facts["subject"]) if facts["compared"] else None,
         "base": by_name.get(_headline_base(facts)),
         "unfinished": [row for row in rows if row.get("unfinished")],
         "glossary": [*words.GLOSSARY, *_told_columns(rows), *_told_policies(rows)],
@@ -103,9 +107,8 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
         "first": facts["time"]["time"][0] if facts["time"]["time"] else 0.0,
         "mover_kinds": _mover_kinds(facts),
         "loads": False,
-        "errors": False,
     }
-    return view | _time(facts) | _load(facts) | _error(facts)
+    return view | _time(facts) | _load(facts)
 
 
 def _headline_base(facts: Mapping[str, Any]) -> str | None:
@@ -182,9 +185,9 @@ def _time(facts: Mapping[str, Any]) -> dict[str, Any]:
 
     def chart(what: str, title: str) -> str:
         own = {name: told["policies"][name][what] for name in wanted}
-        drawn = [charts.Line(key_of(name), label_of(name), middle, y) for name, y in own.items()]
+        drawn = [charts.Line(name, middle, y) for name, y in own.items()]
         axes = f"{unit} after the first job comes", what
-        return charts.lines(drawn, axes, title, _peaks(own))
+        return charts.lines(drawn, axes, f"{title}. {_peaks(own)}")
 
     step = max(1, len(middle) // _ROWS)
     return {
@@ -213,49 +216,16 @@ def _load(facts: Mapping[str, Any]) -> dict[str, Any]:
     )
     size, unit = charts.time_unit(longest)
     loads = [point["load"] for point in points]
-    drawn = [
-        charts.Line(
-            key_of(name),
-            label_of(name),
-            loads,
-            [(own := point["policies"][name]["mean_response"]) and own / size for point in points],
-        )
-        for name in names
-    ]
+    drawn = []
+    for name in names:
+        means = [point["policies"][name]["mean_response"] for point in points]
+        drawn.append(charts.Line(name, loads, [own and own / size for own in means]))
     today = facts["curve"]["today"]
     mark = (today, "today") if today is not None and loads[0] <= today <= loads[-1] else None
-    told = f"Loads from {loads[0]:g} to {loads[-1]:g}; the table beside it has the values."
-    names_of = "load", f"mean response [{unit}]"
-    chart = charts.lines(
-        drawn, names_of, "Mean response time over load", told, log=True, mark=mark, points=True
-    )
+    told = f"Mean response time over load, from {loads[0]:g} to {loads[-1]:g}; the table has the values."
+    axes = "load", f"mean response [{unit}]"
+    chart = charts.lines(drawn, axes, told, log=True, mark=mark, points=True)
     return {"loads": True, "load_keys": names, "load_chart": chart}
-
-
-def _error(facts: Mapping[str, Any]) -> dict[str, Any]:
-    errors = facts["curve"].get("errors")
-    if not errors:
-        return {"error_chart": ""}
-    drawn = []
-    for own in errors:
-        known = [point for point in own["points"] if point["sigma"] != "learn"]
-        x = [float(point["sigma"]) for point in known]
-        y, half = ([point[part] for point in known] for part in ("ratio", "ratio_half"))
-        drawn.append(charts.Line(key_of(own["policy"]), label_of(own["policy"]), x, y, half))
-        for point in own["points"]:
-            if point["sigma"] == "learn" and point["ratio"] is not None and x:
-                x.append(x[-1] + 0.75)
-                y.append(point["ratio"])
-                half.append(None)
-    chart = charts.lines(
-        drawn,
-        ("sigma (at the right end: nothing known)", "response over FAIR's"),
-        "Mean response over that of FAIR with its best setting when sizes are wrong",
-        "The table beside it has the values.",
-        level=(1.0, "FAIR with its best setting"),
-        points=True,
-    )
-    return {"errors": True, "error_keys": [own["policy"] for own in errors], "error_chart": chart}
 
 
 def _charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,29 +237,21 @@ def _charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
         size, unit = charts.time_unit(told["time"][-1])
         edges = [at / size for at in told["time"]]
         axis = f"{unit} of the run"
-        slots = _layers(told["slots"])
-        level = float(run["slots"]), f"{run['slots']:,} slots"
+        slots = [own["values"] for own in told["slots"]]
+        means = [
+            f"{words.short(own['name'], 40)}: {words.amount(sum(own['values']) / len(own['values']))}"
+            for own in told["slots"]
+        ]
+        title = f"Slots in use by job over time; means: {'; '.join(means)}"
         found["slots_by_job_chart"] = charts.stacked(
-            edges, slots, (axis, "slots"), "Slots in use by job over time",
-            _means(slots), level=level,
-        )  # fmt: skip
-        if told["memory"]:
-            found["memory_chart"] = charts.stacked(
-                edges, _layers(told["memory"], 2**20), (axis, "MiB"),
-                "Memory of running tasks by job over time", "Each task counts with the most that it took",
-            )  # fmt: skip
+            edges, slots, (axis, "slots"), title, run["slots"]
+        )
+        memory = [[each / 2**20 for each in own["values"]] for own in told["memory"]]
+        title = (
+            "Memory of running tasks by job over time; each task counts with the most that it took"
+        )
+        found["memory_chart"] = charts.stacked(edges, memory, (axis, "MiB"), title)
     return found
-
-
-def _layers(rows: Sequence[Mapping[str, Any]], unit: float = 1.0) -> list[tuple[str, list[float]]]:
-    return [(words.short(own["name"], 40), [each / unit for each in own["values"]]) for own in rows]
-
-
-def _means(layers: list[tuple[str, list[float]]]) -> str:
-    each = [
-        f"{name}: {words.amount(sum(own) / max(len(own), 1))} in the mean" for name, own in layers
-    ]
-    return "; ".join(each)
 
 
 def report_parts(facts: Mapping[str, Any]) -> list[Any]:
@@ -300,7 +262,7 @@ def report_parts(facts: Mapping[str, Any]) -> list[Any]:
             columns.append((head, lambda row, own=column: _cell(row, own)))  # type: ignore[misc]
     return [
         *facts["verdict"],
-        columns_table("", facts["table"]["rows"], columns),
+        *([columns_table("", facts["table"]["rows"], columns)] if facts["compared"] else []),
         *(f"note: {text}" for text in (*facts["warnings"], *facts["skipped"])),
     ]
 

@@ -1,6 +1,5 @@
 """The simulations of a page, independent of each other, in threads: policies at today's load, FAIR with all its
-settings, loads from 0.5 to 1.1 by the rate of arrivals, wrong sizes, and rigid jobs of which a share is
-malleable."""
+settings, loads from 0.5 to 1.1 by the rate of arrivals, and rigid jobs of which a share is malleable."""
 
 from __future__ import annotations
 
@@ -15,13 +14,11 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.report.study import Study, at_times, reshaped
 from malleable.report.units import Schedule, Units, metrics
+from malleable.report.words import NAMES
 from malleable.simulation import FAIR, is_fair, other_fairs, own_options, simulate
 
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
-SIGMAS = (0.5, 1.0, 2.0)
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-UNKNOWN = "learn"
-"""In place of a sigma: nothing is said of sizes."""
 
 Key = tuple[Any, ...]
 Tell = Callable[[int, int], None]
@@ -32,7 +29,6 @@ class Scenario(NamedTuple):
     jobs: ClusterJobs
     units: Units
     policy: str
-    options: Mapping[str, Any]
     whole: bool = False
 
 
@@ -53,14 +49,12 @@ def fairs(jobs: ClusterJobs, cluster: Cluster, policies: Sequence[str]) -> list[
 
 def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
     names = dict.fromkeys([*policies, *fairs(study.jobs, study.cluster, policies)])
-    return [Scenario(("base", name), study.jobs, study.units, name, {}, True) for name in names]
+    return [Scenario(("base", name), study.jobs, study.units, name, True) for name in names]
 
 
 def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Scenario]:
     return [
-        Scenario(
-            ("share", share), reshaped(study.jobs, False, share, seed), study.units, "auto", {}
-        )
+        Scenario(("share", share), reshaped(study.jobs, False, share, seed), study.units, "auto")
         for share in shares
     ]
 
@@ -71,8 +65,7 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
     for load in loads:
         if load == study.load:
             found += [
-                Scenario(("load", load, name), study.jobs, study.units, name, {})
-                for name in policies
+                Scenario(("load", load, name), study.jobs, study.units, name) for name in policies
             ]
             continue
         pace = study.load / load
@@ -81,23 +74,8 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
         arrival = first + (study.units.arrival - first) * pace
         due = study.units.deadline + (arrival - study.units.arrival)
         units = replace(study.units, arrival=arrival, deadline=due)
-        found += [Scenario(("load", load, name), jobs, units, name, {}) for name in policies]
+        found += [Scenario(("load", load, name), jobs, units, name) for name in policies]
     return found
-
-
-def error_scenarios(
-    study: Study, policies: Sequence[str], sigmas: Sequence[float], draws: int, seed: int
-) -> list[Scenario]:
-    drawn: list[tuple[Any, int, dict[str, Any]]] = [
-        (sigma, draw, {"estimates": sigma, "rng": seed + draw})
-        for sigma in sigmas
-        for draw in range(draws)
-    ]
-    return [
-        Scenario(("error", sigma, draw, name), study.jobs, study.units, name, how)
-        for name in policies
-        for sigma, draw, how in [*drawn, (UNKNOWN, 0, {"estimates": UNKNOWN})]
-    ]
 
 
 def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
@@ -114,7 +92,7 @@ def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
 
 def _sim(of: Scenario) -> Key:
     """What a simulation depends on."""
-    return id(of.jobs), of.policy, *sorted(of.options.items())
+    return id(of.jobs), of.policy
 
 
 def run_all(
@@ -170,8 +148,7 @@ def run_all(
 
 
 def _run(asked: Scenario, jobs: ClusterJobs, cluster: Cluster, seed: int, tell: Tell) -> Found:
-    options = {"rng": seed, **asked.options}
-    result = simulate(jobs, asked.policy, cluster=cluster, progress=tell, **options)
+    result = simulate(jobs, asked.policy, cluster=cluster, progress=tell, rng=seed)
     records = result.records or {}
     schedule = asked.units.schedule(
         records["job_id"], records["starting_time"], records["finish_time"]
@@ -188,7 +165,10 @@ def best_fair(found: Mapping[str, Mapping[str, float]]) -> str | None:
 
 
 def label(policy: str) -> str:
+    """``Backfill (EASY by wfp3)``: a name for people, and the policy's own."""
     base, own = own_options(policy)
-    if base in (FAIR, "auto"):
-        return FAIR.upper() if base == FAIR else str(base)
-    return " by ".join([str(base).upper(), *map(str, own.values())])
+    if own.pop("estimates", None):
+        return f"{NAMES[base]}, sizes unknown ({base})"
+    told = () if base == FAIR else map(str, own.values())
+    shown = " by ".join([base if base == "auto" else base.upper(), *told])
+    return f"{NAMES[base]} ({shown})" if base in NAMES else shown

@@ -198,11 +198,11 @@ def _read(
     return found
 
 
-def stated(trace: Trace, given: Mapping[str, Any]) -> list[str]:
-    """The assumptions about the tasks of a trace, each as ``name = value``."""
+def stated(trace: Trace, given: Mapping[str, Any], converter: str = "tasks") -> list[str]:
+    """What a converter of a trace assumes, each as ``name = value``."""
     known = {
         name: own
-        for name, own in {**trace.assumptions("tasks"), **given}.items()
+        for name, own in {**trace.assumptions(converter), **given}.items()
         if own is not None
     }
     return [

@@ -8,8 +8,10 @@ from typing import Any
 
 from malleable.report.scenarios import label
 from malleable.report.words import change, count, duration, share
+from malleable.simulation import is_fair
 
 _SAME = 0.01  # a part of the mean response below which two policies are alike
+_SHORT = 1.0  # seconds of the mean response that nobody notices
 _Row = Mapping[str, Any]
 
 
@@ -18,7 +20,7 @@ def _row(facts: Mapping[str, Any], policy: str | None) -> _Row | None:
 
 
 def named(policy: str) -> str:
-    return f"{label(policy)} with its best setting" if label(policy) == "FAIR" else label(policy)
+    return f"{label(policy)} with its best setting" if is_fair(policy) else label(policy)
 
 
 def under(policy: str) -> str:
@@ -38,6 +40,8 @@ def verdict(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _told(facts: Mapping[str, Any]) -> list[str]:
+    if not facts["compared"]:
+        return ["There is only one job, so there are no policies to compare."]
     subject = _row(facts, facts["subject"])
     base, fair = _row(facts, facts["baseline"]), _row(facts, facts["fair"])
     if subject is None or subject["jobs"] == 0 or base is None:
@@ -76,7 +80,9 @@ def _against_fair(subject: _Row, fair: _Row) -> str:
     name = label(subject["policy"])
     own, other = subject["mean_response"], fair["mean_response"]
     less = change(other, own)
-    return f"FAIR with its best setting would have needed {duration(other)} ({name} against FAIR: {less})."
+    return (
+        f"{named(fair['policy'])} would have needed {duration(other)} ({name} against it: {less})."
+    )
 
 
 def _headline(subject: _Row, base: _Row) -> str:
@@ -87,7 +93,7 @@ def _headline(subject: _Row, base: _Row) -> str:
     if other is None or own is None or not other > 0.0:
         return f"Jobs end as soon as they come, under {name} and {named(base['policy'])} alike."
     both = f"the mean job {takes} {duration(own)}, {than} {duration(other)}"
-    if abs(own / other - 1.0) < _SAME:
+    if abs(own - other) < max(_SAME * other, _SHORT):
         return f"{name} makes no difference: {both}."
     if own < other:
         return f"Under {name} {both} ({change(other, own)})."

@@ -116,6 +116,18 @@ COLUMNS = (
 _RESPONSE, _WAIT = "response time", "wait"
 FAMILIES = {"response": _RESPONSE, "wait": _WAIT}
 
+NAMES = {
+    "auto": "Short jobs first",
+    "flex": "Planned by size",
+    "fair": "Equal shares",
+    "fifo": "First come, first served",
+    "fcfs": "First come, first served",
+    "easy": "Backfill",
+    "easy-sjf": "Backfill, short requests first",
+    "conservative": "Backfill with reservations for all",
+}
+"""What policies are called for people who do not know their names."""
+
 POLICIES = {
     "recorded": "What really happened, as the file says.",
     "auto": "Short jobs first, by what finished tasks have shown of sizes and speed-ups.",
@@ -157,15 +169,6 @@ GLOSSARY = (
         "FAIR with its best setting",
         "FAIR with reduce tasks that start early, late or last: the one with the least mean response time "
         "here.",
-    ),
-    (
-        "sigma",
-        "How wrong sizes are: a policy is told each job's task time times exp(sigma Z), Z standard normal. "
-        "With sigma 1 every third job is wrong by more than a factor of 2.7.",
-    ),
-    (
-        "interval",
-        "A value ± half the width of its 95 % confidence interval over several random draws.",
     ),
 )
 """What the page explains at its end."""

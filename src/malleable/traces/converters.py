@@ -230,7 +230,7 @@ def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> Ma
     work, maps = left(trace, "map", None, {})[0][rows], trace.map.tasks[rows]
     if slot is None:
         if not work.sum() > 0.0:
-            ways = "say slot", "--step-seconds S says it"
+            ways = "say slot", "--read slot=S says it"
             raise AdvisedError("no map task has a time that could be a slot's length", *ways)
         slot = float(work.sum() / maps.sum())
     lengths: list[list[int]] = [[] for _ in range(len(trace))]

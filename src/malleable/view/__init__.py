@@ -11,11 +11,10 @@ from malleable.view.notebook import html
 from malleable.view.plan_explain import explain_lines, periodic_lines
 from malleable.view.plan_pictures import draw_flows, draw_packing
 from malleable.view.plan_tables import plan_dict, plan_frame
-from malleable.view.simulation_pictures import draw_grid, draw_periods, draw_response_cdf
+from malleable.view.simulation_pictures import draw_grid, draw_response_cdf
 
 __all__ = [
     "draw_grid",
-    "draw_periods",
     "draw_plan",
     "draw_response_cdf",
     "explain_lines",

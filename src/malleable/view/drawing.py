@@ -15,20 +15,22 @@ from malleable.files.writing import write_file
 from malleable.view.clock import Clock
 
 _DPI = 150
-# Colours that colour-blind readers can tell apart; the operator's page has the same.
-_BLUE, _GREEN, _RED, _VIOLET = "#0a58ad", "#00735c", "#b34700", "#7d2f8f"
-_SKY, _OCHRE, _ROSE, _BLACK = "#3f9fd8", "#c98a00", "#c0619c", "#17202c"
+# Colours that colour-blind readers can tell apart. The operator's page has the same names.
+COLORS = {
+    "blue": "#0a58ad", "green": "#00735c", "red": "#b34700", "violet": "#7d2f8f",
+    "sky": "#3f9fd8", "ochre": "#c98a00", "rose": "#c0619c", "ink": "#17202c",
+}  # fmt: skip
 # A policy has one colour and one kind of stroke in every picture. Policies of this package have full strokes.
 _POLICIES = {
-    "auto": (_BLUE, "-"), "flex": (_GREEN, "-"), "flowflex": (_SKY, "-"), "unlock": (_GREEN, "-"),
-    "two-srpt": (_GREEN, "-"), "fair": (_RED, "--"), "fifo": (_VIOLET, ":"), "fcfs": (_VIOLET, ":"),
-    "wdeq": (_OCHRE, "--"), "ps": (_RED, "--"), "hesrpt": (_SKY, "-."), "srpt": (_BLACK, "-."),
-    "max-srpt": (_BLUE, "-."), "split-srpt": (_SKY, "--"), "k-lps": (_OCHRE, "--"), "asrpt": (_OCHRE, "-."),
-    "dsrpt": (_SKY, "--"), "lrpt": (_ROSE, ":"), "gittins": (_ROSE, "-."), "easy": (_RED, "-."),
-    "conservative": (_OCHRE, ":"), "adaptive": (_ROSE, "-"), "recorded": (_BLACK, "-"),
-    "flowflex-fast": (_SKY, ":"), "flowflex-literal": (_OCHRE, "--"), "flex-orders": (_SKY, "-"),
-    "adaptive-literal": (_OCHRE, "--"), "adaptive-finish": (_BLUE, "-"),
-    "easy-sjf": (_GREEN, "-."), "easy-auto": (_BLUE, "-"),
+    "auto": ("blue", "-"), "flex": ("green", "-"), "flowflex": ("sky", "-"), "unlock": ("green", "-"),
+    "two-srpt": ("green", "-"), "fair": ("red", "--"), "fifo": ("violet", ":"), "fcfs": ("violet", ":"),
+    "wdeq": ("ochre", "--"), "ps": ("red", "--"), "hesrpt": ("sky", "-."), "srpt": ("ink", "-."),
+    "max-srpt": ("blue", "-."), "split-srpt": ("sky", "--"), "k-lps": ("ochre", "--"), "asrpt": ("ochre", "-."),
+    "dsrpt": ("sky", "--"), "lrpt": ("rose", ":"), "gittins": ("rose", "-."), "easy": ("red", "-."),
+    "conservative": ("ochre", ":"), "adaptive": ("rose", "-"), "recorded": ("ink", "-"),
+    "flowflex-fast": ("sky", ":"), "flowflex-literal": ("ochre", "--"), "flex-orders": ("sky", "-"),
+    "adaptive-literal": ("ochre", "--"), "adaptive-finish": ("blue", "-"),
+    "easy-sjf": ("green", "-."), "easy-auto": ("blue", "-"),
 }  # fmt: skip
 _SCREEN = 96  # dots per inch that browsers assume
 
@@ -74,7 +76,7 @@ def policy_look(policy: str) -> dict[str, Any]:
         return {}
     color, stroke = _POLICIES[base]
     return {
-        "color": color,
+        "color": COLORS[color],
         "linestyle": stroke if base == policy.lower() else ":",
         "linewidth": 2.2 if stroke == "-" else 1.6,
         "zorder": 2.1 if stroke == "-" else 2.2,  # dashes show where curves coincide
@@ -93,14 +95,15 @@ def label_times(axes: Any, clock: Clock) -> None:
     axes.ticklabel_format(axis="x", style="plain", useOffset=False)
 
 
-def image_bytes(figure: Any, path: str | os.PathLike[str]) -> bytes:
+def image_bytes(figure: Any, path: str | os.PathLike[str], salt: str = "malleable") -> bytes:
+    """The figure in the format of the path's suffix; ``salt``: of the ids in SVG."""
     out = io.BytesIO()
     kind = _suffix(path)
     # No time stamps or random ids: same figure, same bytes.
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "malleable"}):
+    with mpl.rc_context({"svg.hashsalt": salt}):
         figure.savefig(out, format=kind, dpi=_DPI, metadata=stamp)
     return out.getvalue()
 

@@ -25,7 +25,6 @@ from malleable.slotted.epoch import SlottedDecision
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.epoch import TandemDecision
 from malleable.tandem.table import MapShuffleJobs
-from malleable.view.clock import Clock
 from malleable.view.drawing import image_bytes
 from malleable.view.plan_pictures import draw_flows, draw_packing
 from malleable.view.plan_tables import plan_columns, plan_headline
@@ -77,20 +76,15 @@ _SHOWN: dict[type, str] = {
     TandemDecision: "ids slots share changed",
     SlottedDecision: "ids slots maps reduces changed",
 }
-_USUAL = {"weight": 1.0, "deadline": np.inf, "reduce_slots": 0}
 
 
-def _cell(values: Sequence[Any], clock: Clock | None, row: int) -> str:
+def _cell(values: Sequence[Any], row: int) -> str:
     value = values[row]
-    if isinstance(value, bool):
-        return "yes" if value else ""
-    if isinstance(value, str):
-        return value
-    if clock is not None:
-        return clock.text(value) if np.isfinite(value) else "-"
-    return (
-        "all" if value == ALL_SLOTS else number(value) if isinstance(value, float) else f"{value:,}"
-    )
+    if isinstance(value, (bool, str)):
+        return "yes" * value if isinstance(value, bool) else value
+    if isinstance(value, float):
+        return number(value) if np.isfinite(value) else "-"
+    return "all" if value == ALL_SLOTS else f"{value:,}"
 
 
 def _values(shown: Any, name: str) -> Any:
@@ -99,25 +93,20 @@ def _values(shown: Any, name: str) -> Any:
         values = values()
     if name == "name" and values is None:
         return [f"job{row}" for row in range(len(shown))]
-    if words := getattr(shown, f"{name}_names", None):
-        return [words[k] for k in values]
-    usual = _USUAL.get(name)
-    return None if usual is not None and np.all(values == usual) else values
+    words = getattr(shown, f"{name}_names", None)
+    return [words[k] for k in values] if words else values
 
 
-def _columns(shown: Any, names: str, clock: Clock) -> Iterator[Column]:
+def _columns(shown: Any, names: str) -> Iterator[Column]:
     for name in names.split():
-        values = _values(shown, name)
-        moments = clock if name in ("arrival", "deadline") else None
-        dated = moments is not None and not isinstance(shown, MapReduceJobs)
-        head = name.replace("_", " ") + " [s]" * dated
+        head, values = name.replace("_", " "), _values(shown, name)
         parts = {head: values}
         if np.ndim(values) == 2:
             parts = {f"{kind}: {head}": values[:, k] for k, kind in enumerate(shown.kinds)}
         for head, own in parts.items():
             if own is not None:
                 cells = own.tolist() if isinstance(own, np.ndarray) else own
-                yield head, partial(_cell, cells, moments)
+                yield head, partial(_cell, cells)
 
 
 @singledispatch
@@ -125,12 +114,8 @@ def _parts(shown: Any) -> Parts:
     names = next((_SHOWN[each] for each in type(shown).__mro__ if each in _SHOWN), None)
     if names is None:
         return [repr(shown)]
-    # Slots are counted, not dated.
-    clock = Clock.of(0.0, () if isinstance(shown, MapReduceJobs) else getattr(shown, "arrival", ()))
-    note = clock.note()
     count = len(shown.ids) if hasattr(shown, "ids") else len(shown)
-    rows = _rows(count, list(_columns(shown, names, clock)), 1 + isinstance(shown, Cluster))
-    return [repr(shown), *([] if note is None else [note]), *rows]
+    return [repr(shown), *_rows(count, list(_columns(shown, names)))]
 
 
 @_parts.register(Plan)

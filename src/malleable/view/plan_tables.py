@@ -13,7 +13,7 @@ from malleable.files.advice import library
 from malleable.files.csv import csv_text
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
-from malleable.jobs.table import ALL_SLOTS, Floats, Integers
+from malleable.jobs.table import Floats, Integers
 from malleable.view.clock import Clock, moment_text
 from malleable.view.text import (
     Column,
@@ -78,53 +78,12 @@ def pieces_csv(plan: Plan | FlowPlan) -> str:
 
 
 def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
-    """A pandas data frame with one row per job, in the order of the table. O(J).
-
-    Columns are those of the table, then slots, start, completion, penalty and place (in the order, from 0).
-    Of flows a row for each job, named ``flow/job``, or with ``rows="flows"`` for each flow.
-    """
-    if rows not in ("jobs", "flows"):
-        raise ValueError(f"rows = {rows!r}: expected jobs or flows")
-    pd = library("pandas", "to_frame", "pandas")
-    columns: dict[str, Any]
-    place = np.argsort(plan.order)
-    if not isinstance(plan, FlowPlan):
-        jobs = plan.jobs
-        columns = {
-            "name": list(jobs.name),
-            **fields_of(plan, "slots", "start", "completion", "penalty"),
-            "place": place,
-            **fields_of(jobs, "arrival", "work", "min_slots", "max_slots", "weight", "deadline"),
-            **({} if jobs.user is None else {"user": list(jobs.user)}),
-        }
-    elif rows == "flows":
-        flows = plan.flows
-        columns = {
-            "name": list(flows.name),
-            "slots": _held(plan),
-            "completion": plan.flow_completion,
-            "penalty": plan.penalty,
-            "place": place,
-            "arrival": flows.arrival,
-            "work": flows.volume(),
-            **fields_of(flows, "weight", "deadline"),
-        }
-    else:
-        flows, names = plan.flows, plan.flows.job_name
-        columns = {
-            "flow": [flows.name[row] for row in flows.flow.tolist()],
-            "name": list(names),
-            **fields_of(plan, "slots", "start", "completion"),
-            **fields_of(flows, "work", "max_slots"),
-            "after": [[names[p] for p in flows.after(j)] for j in range(len(names))],
-        }
-    if "max_slots" in columns:
-        whole = pd.array(columns["max_slots"].tolist(), dtype="Int64")
-        whole[columns["max_slots"] == ALL_SLOTS] = pd.NA
-        columns["max_slots"] = whole
-    if "deadline" in columns:
-        columns["deadline"] = np.where(np.isinf(columns["deadline"]), np.nan, columns["deadline"])
-    return pd.DataFrame(columns)
+    """A pandas data frame with one row per job, in the order of the table, or with ``rows="flows"`` per flow;
+    columns as in `plan_dict`. O(J)."""
+    told = plan_dict(plan)
+    if rows not in told or rows not in ("jobs", "flows"):
+        raise ValueError(f"rows = {rows!r}: expected jobs, or flows of a plan of flows")
+    return library("pandas", "to_frame", "pandas").DataFrame(told[rows])
 
 
 def plan_clock(plan: Plan | FlowPlan) -> Clock:

@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from malleable.replications import Interval, Replications, interval
+from malleable.replications import Interval, Replications
 from malleable.results import SimulationResult
-from malleable.simulation import FAIR, is_fair
+from malleable.simulation import is_fair
 from malleable.view.text import (
     counted,
     number,
@@ -19,8 +19,6 @@ from malleable.view.text import (
     plain,
     table,
 )
-
-REFERENCE, SUBJECT = FAIR, "flex"
 
 # By model and title the metrics, or one over another. Where all policies have none of a metric it has no
 # column. A column's head is what _HEADS says, else the metric's name.
@@ -98,10 +96,7 @@ _SHARES = (
 )
 _AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
-_SIDE_BY_SIDE = 5  # policies of a grid
 _ALL = 1e-9
-_OF_USERS = ("response", "p95", "longest_wait", "stretch")
-_FAR = 1.5  # times FAIR's mean response: said in the end
 
 Value = float | Interval
 # A metric by its name, or of a user: what of it, and the name.
@@ -144,7 +139,10 @@ def _cell(summary: Summary1, metric: str) -> str:
     return interval_cell(value, metric.endswith(_SHARES))
 
 
-def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
+def _metrics(
+    title: str, metrics: Sequence[str], summary: Summary, best: str | None = None
+) -> list[Any]:
+    """A table of metrics; with ``best``, the best FAIR, also the mean response over that of FAIR."""
     there = [
         name
         for name in metrics
@@ -152,6 +150,10 @@ def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
     ]
     heads = [_HEADS.get(name, name.replace("_", " ")) for name in there]
     rows = {policy: [_cell(own, name) for name in there] for policy, own in summary.items()}
+    if best is not None and (base := _mean(summary, best)):
+        heads.insert(1, f"over {best}")
+        for policy, cells in rows.items():
+            cells.insert(1, f"{_mean(summary, policy) / base:.3f}")
     return _by_policy(title, heads, rows)
 
 
@@ -172,10 +174,6 @@ def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) ->
     return _by_policy("stretch by slot-seconds", heads, rows)
 
 
-def _users_of(summary: Summary1) -> list[str]:
-    return [name[1] for name in summary if isinstance(name, tuple) and name[0] == "response"]
-
-
 def simulation_tables(
     result: SimulationResult, rivals: Sequence[str] = (), details: bool = True
 ) -> list[Any]:
@@ -193,7 +191,7 @@ def replications_tables(
 ) -> list[Any]:
     """The same with confidence intervals; of a grid, responses at every point, or the first ``most``."""
     if found.points != [{}]:
-        return _grid_tables(found, most, rivals)
+        return _grid_tables(found, most, rivals, details)
     return [
         f"{counted(len(found.seeds), 'replication')}, means and half widths of "
         f"{100 * found.confidence:g} % intervals",
@@ -222,78 +220,40 @@ def _tables(
     hidden = set(rivals) - {best}
     summary = {policy: own for policy, own in found.summary.items() if policy not in hidden}
     stretch = {policy: own for policy, own in stretch.items() if policy not in hidden}
-    parts = [
-        part
-        for title, metrics in list(_TABLES[model].items())[: None if details else 1]
-        for part in _metrics(title, metrics, summary)
-    ]
+    (first, metrics), *others = _TABLES[model].items()
+    parts = _metrics(first, metrics, summary, best)
+    for title, metrics in others if details else ():
+        parts += _metrics(title, metrics, summary)
     if model not in _DECADES:
         return parts
     jobs: list[int] = next((count.tolist() for count, _ in found.slowdown.values()), [])
     parts += _size_tables(jobs, stretch) if details else ["--details shows all tables"]
     if rivals:
         parts.append(f"{best}: the best of fair{_tried(rivals)}")
-    return [*parts, *_losses(summary, {name: found.slowdown[name] for name in summary}, best)]
+    if best is not None:
+        parts += _losses({name: found.slowdown[name] for name in summary}, best)
+    return parts
 
 
 def _tried(rivals: Sequence[str]) -> str:
     return "".join(f", {name}" for name in rivals[:-1]) + f" and {rivals[-1]}"
 
 
-def _losses(
-    summary: Summary, slowdown: Mapping[str, tuple[Any, Any]], best: str | None
-) -> list[str]:
-    """Where each policy is worse than the best FAIR, and which is best there; last, those far worse."""
-    if best is None:
-        return []
-    means = {policy: _mean(summary, policy) for policy in summary if not is_fair(policy)}
-    base = _mean(summary, best)
+def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
+    """For which sizes of jobs policies are worse than the best FAIR."""
     jobs, normal = slowdown[best]
-    lines, far = [], []
-    for policy, mean in means.items():
-        ratio = mean / base if base else math.nan
-        own = slowdown[policy][1]
+    lines = []
+    for policy, (_, own) in slowdown.items():
         worse = [
-            f"10^{k} ({own[k] / normal[k]:.2f} x, {_best_of_size(slowdown, k)} wins)"
+            f"10^{k} ({own[k] / normal[k]:.2f} x)"
             for k in range(min(len(own), len(jobs)))
             if jobs[k] and normal[k] > 0.0 and own[k] > normal[k] * (1 + _ALL)
         ]
-        where = f"jobs of {', '.join(worse)} slot-seconds" if worse else "no size of jobs"
-        loses = " (loses)" if ratio > 1 + _ALL else ""
-        lines.append(
-            f"{policy}: mean response {ratio:.3f} x {best}{loses}; loses for {where};"
-            f" {_longest(summary, policy, best)}"
-        )
-        if ratio >= _FAR:
-            far.append(f"{policy} ({ratio:.1f} x)")
-    return [*lines, *([f"far worse than {best}: {', '.join(far)}"] if far else [])]
-
-
-def _longest(summary: Summary, policy: str, best: str) -> str:
-    own, base = (
-        _interval(summary[name].get("longest_wait", math.nan)).mean for name in (policy, best)
-    )
-    return f"longest wait {number(own)} s, {best} {number(base)} s"
-
-
-def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
-    stretch = {
-        name: own[decade]
-        for name, (count, own) in slowdown.items()
-        if decade < len(own) and count[decade]
-    }
-    return min(stretch, key=stretch.__getitem__)
-
-
-def gain(found: Replications, policy: str = SUBJECT) -> Interval:
-    """Mean response of one policy over that of the best FAIR at one point, paired over seeds; NaN without
-    both."""
-    best = best_fair(found.summary)
-    if best is None or policy not in found.policies:
-        return Interval(math.nan, math.nan)
-    both = zip(found.runs[policy], found.runs[best], strict=True)
-    pairs = [(own["mean_response"], base["mean_response"]) for own, base in both]
-    return interval([own / base if base else math.nan for own, base in pairs], found.confidence)
+        if worse and not is_fair(policy):
+            lines.append(
+                f"{policy} is worse than {best} for jobs of {', '.join(worse)} slot-seconds"
+            )
+    return lines
 
 
 # What tables of a grid show of the responses.
@@ -304,24 +264,19 @@ _OF_GRID = {
 }
 
 
-def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -> list[Any]:
-    policies = [name for name in found.policies if name not in rivals]
-    columns, axes = policies[:_SIDE_BY_SIDE], list(found.points[0])
+def _grid_tables(
+    found: Replications, most: int | None, rivals: Sequence[str], details: bool
+) -> list[Any]:
+    columns = [name for name in found.policies if name not in rivals]
+    axes = list(found.points[0])
     at_points = [(point, found.at(**point)) for point in found.points]
     heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, *(["best FAIR"] * bool(rivals)))
     parts: list[Any] = _grid_words(found, rivals)
-    for metric, title in _OF_GRID.items():
-        more = (f"{SUBJECT} / {REFERENCE}",) if metric == "mean_response" else ()
+    for metric, title in list(_OF_GRID.items())[: None if details else 1]:
         rows = [_grid_row(*each, metric, columns, rivals) for each in at_points[:most]]
-        parts.append(table(title, (*heads, *more), rows))
+        parts.append(table(title, heads, rows))
     if hidden := len(found.points) - len(found.points[:most]):
         parts.append(f"and {counted(hidden, 'point')} more")
-    if len(policies) > len(columns):
-        parts.append(f"and {', '.join(policies[_SIDE_BY_SIDE:])}: see --json")
-    if SUBJECT in found.policies and best_fair(at_points[0][1].summary):
-        losses = [_loss(*each) for each in at_points if gain(each[1]).mean > 1.0]
-        where = "at " + ", ".join(losses) if losses else "nowhere on this grid"
-        parts.append(f"FLEX loses to FAIR in the mean {where}")
     return parts
 
 
@@ -338,7 +293,7 @@ def _grid_row(
     ]
     best = best_fair(own.summary) if rivals else None
     cells += [] if best is None else [_cell(own.summary[best], metric)]
-    return [*cells, interval_cell(gain(own))] if metric == "mean_response" else cells
+    return cells
 
 
 def _grid_words(found: Replications, rivals: Sequence[str]) -> list[str]:
@@ -356,20 +311,13 @@ def _axis_text(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _loss(point: Mapping[str, Any], own: Replications) -> str:
-    """A point of a grid at which FLEX loses to FAIR, and the policy that wins there."""
-    where = (f"{_AXES.get(axis, axis)} = {_axis_text(value)}" for axis, value in point.items())
-    best = min(own.summary, key=lambda policy: _mean(own.summary, policy))
-    return f"{', '.join(where)} ({gain(own).mean:.3f} x, {best} wins)"
-
-
 def simulation_dict(result: SimulationResult) -> dict[str, Any]:
     """One run in JSON types: no NaN; for a cluster also jobs and mean stretch by decade of work."""
     shown = {
         "model": result.model,
         "complete": result.complete,
         "policies": _summary_dict(result.summary),
-        "timing": _timing_dict(result.timing),
+        "timing": _nested(result.timing, "decisions", 1),
     }
     if result.model in _DECADES:
         stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
@@ -384,7 +332,7 @@ def replications_dict(found: Replications) -> dict[str, Any]:
     grid = []
     for point in found.points:
         own = found.at(**point)
-        grid.append({**point, "flex_over_fair": plain(gain(own)), **_point_dict(own)})
+        grid.append({**point, **_point_dict(own)})
     return {**shown, "grid": grid}
 
 
@@ -393,29 +341,25 @@ def _point_dict(found: Replications) -> dict[str, Any]:
         "seeds": found.seeds,
         "policies": _summary_dict(found.summary),
         "slowdown": _sizes_dict(found.slowdown, found.by_size),
-        "timing": _timing_dict(found.timing),
+        "timing": _nested(found.timing, "decisions", 1),
     }
 
 
-def _summary_dict(summary: Summary) -> dict[str, Any]:
-    shown = {}
-    for policy, own in summary.items():
-        shown[policy] = {name: plain(own[name]) for name in own if isinstance(name, str)}
-        users = _users_of(own)
-        if users:
-            shown[policy]["users"] = {
-                user: {what: plain(own[what, user]) for what in _OF_USERS} for user in users
-            }
-    return shown
-
-
-def _timing_dict(timing: Summary1) -> dict[str, Any]:
-    shown: dict[str, Any] = {name: plain(timing[name]) for name in timing if isinstance(name, str)}
-    for name in timing:
+def _nested(own: Summary1, under: str, turn: int) -> dict[str, Any]:
+    """Metrics by name, and those of users or policies under their names; ``turn`` is -1 if the names of the
+    metrics come first."""
+    shown: dict[str, Any] = {}
+    for name, value in own.items():
         if isinstance(name, tuple):
-            policy, what = name
-            shown.setdefault("decisions", {}).setdefault(policy, {})[what] = plain(timing[name])
+            of, what = name[::turn]
+            shown.setdefault(under, {}).setdefault(of, {})[what] = plain(value)
+        else:
+            shown[name] = plain(value)
     return shown
+
+
+def _summary_dict(summary: Summary) -> dict[str, Any]:
+    return {policy: _nested(own, "users", -1) for policy, own in summary.items()}
 
 
 def _sizes_dict(

@@ -101,12 +101,10 @@ def wall_time(seconds: float) -> str:
 
 
 class Table:
-    """Cells for people: fits any width without losing a column or cutting a cell.
-
-    If a table is too wide, heads fold at blanks, columns of words fold, ``spare`` columns (in this order) are
-    left out, then the columns are spread over several tables that all begin with the first ones. The first
-    ``left`` columns are words, the others numbers. ``styles`` are colours of a cell by (row, column), of a
-    row by (row, None)."""
+    """A table of rich that fits any width. If it is too wide, heads fold at blanks, words fold anywhere, and
+    ``spare`` columns (in this order) are left out. If it is still too wide, the columns are spread over several
+    tables, which rich cannot do. The first ``left`` columns are words, the others numbers. ``styles`` are
+    colours of a cell by (row, column), of a row by (row, None)."""
 
     def __init__(
         self,
@@ -127,10 +125,29 @@ class Table:
         return Table("", self.heads, self.rows, self.left, self.spare, self.styles)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        from rich.cells import cell_len
+
         if self.title:
             yield self.title
-        for columns, widths in self._parts(options.max_width - _EDGES):
-            yield self._made(columns, widths)
+        whole = [
+            max(cell_len(cell) for cell in column)
+            for column in zip(self.heads, *self.rows, strict=True)
+        ]
+        every, width = list(range(len(whole))), options.max_width - _EDGES
+        if _width(whole, every) <= width:
+            yield self._made(every, whole)
+            return
+        # Numbers never fold, heads fold at blanks, and words fold down to a label's width.
+        least = []
+        for k, (head, *cells) in enumerate(zip(self.heads, *self.rows, strict=True)):
+            texts = head.split() if k < self.left else [*head.split(), *cells]
+            need = max(map(cell_len, texts), default=0)
+            least.append(min(whole[k], max(_LABEL, need)) if k < self.left else need)
+        for k in self.spare:
+            if _width(least, every) > width:
+                every.remove(k)
+        for columns in _spread(every, max(1, self.left), least, width):
+            yield self._made(columns, [None if k < self.left else least[k] for k in columns])
 
     def _repr_html_(self) -> str:
         align = ["left" if k < self.left else "right" for k in range(len(self.heads))]
@@ -148,50 +165,7 @@ class Table:
             f"<tbody>\n{body}</tbody>\n</table>\n"
         )
 
-    def _parts(self, width: int) -> list[tuple[list[int], list[int]]]:
-        from rich.cells import cell_len
-
-        cells = [
-            max((cell_len(row[k]) for row in self.rows), default=0) for k in range(len(self.heads))
-        ]
-        head = [cell_len(text) for text in self.heads]
-        word = [max(map(cell_len, text.split()), default=0) for text in self.heads]
-        full = [max(pair) for pair in zip(cells, head, strict=True)]
-        every = list(range(len(self.heads)))
-        if sum(full) + _GAP * (len(every) - 1) <= width:
-            return [(every, full)]
-        # What each needs at least: numbers never fold, words down to a label's width.
-        least = [
-            min(full[k], max(_LABEL, word[k])) if k < self.left else max(cells[k], word[k])
-            for k in every
-        ]
-        every = self._without_spare(every, least, width)
-        key = self._key(every, least, width // 2)
-        rest = every[len(key) :]
-        parts = _packed(key, rest, least, width, len(rest))
-        # As many tables as that takes, with about as many columns each.
-        even = _packed(key, rest, least, width, -(-len(rest) // max(len(parts), 1)))
-        parts = even if len(even) == len(parts) else parts
-        return [(part, _spread(part, least, cells, full, width)) for part in parts or [key]]
-
-    def _key(self, every: list[int], least: list[int], width: int) -> list[int]:
-        """The first columns of words that fit, at least one; every part of the table begins with them."""
-        key = every[:1]
-        for k in [k for k in every[1:-1] if k < self.left]:
-            if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width:
-                break
-            key.append(k)
-        return key
-
-    def _without_spare(self, every: list[int], least: list[int], width: int) -> list[int]:
-        """As many columns as fit without the spare ones, the first ones first; all if none fit."""
-        for count in range(len(self.spare) + 1):
-            some = [k for k in every if k not in self.spare[:count]]
-            if sum(least[c] for c in some) + _GAP * (len(some) - 1) <= width:
-                return some
-        return every
-
-    def _made(self, columns: list[int], widths: list[int]) -> Any:
+    def _made(self, columns: Sequence[int], widths: Sequence[int | None]) -> Any:
         from rich import box
         from rich.table import Table as Drawn
         from rich.text import Text
@@ -207,35 +181,21 @@ class Table:
         return made
 
 
-def _packed(
-    key: list[int], rest: list[int], least: list[int], width: int, most: int
-) -> list[list[int]]:
-    """Columns of tables that begin with the key, have at most ``most`` others and fit if they can."""
-    parts: list[list[int]] = []
-    for k in rest:
-        wider = [*parts[-1], k] if parts else []
-        full = sum(least[c] for c in wider) + _GAP * (len(wider) - 1) > width
-        if not parts or full or len(wider) > len(key) + most:
-            parts.append([*key, k])
-        else:
-            parts[-1] = wider
-    return parts
+def _width(widths: Sequence[int], columns: Sequence[int]) -> int:
+    return sum(widths[k] for k in columns) + _GAP * (len(columns) - 1)
 
 
-def _spread(
-    columns: list[int], least: list[int], cells: list[int], full: list[int], width: int
-) -> list[int]:
-    """Widths of one table's columns: what they need, and the rest to the narrowest that fold."""
-    widths = [least[k] for k in columns]
-    spare = width - _GAP * (len(columns) - 1) - sum(widths)
-    for most in (cells, full):  # rows first, then heads
-        while spare > 0 and (folded := [p for p, k in enumerate(columns) if widths[p] < most[k]]):
-            widths[min(folded, key=widths.__getitem__)] += 1
-            spare -= 1
-    while spare < 0 and max(widths) > 1:  # a very narrow terminal: the widest fold, too
-        widths[widths.index(max(widths))] -= 1
-        spare += 1
-    return widths
+def _spread(every: list[int], left: int, least: Sequence[int], width: int) -> list[list[int]]:
+    """Columns of as few tables as fit, with about as many each. All begin with the columns of words, or the
+    first one if those are more than half as wide."""
+    words = every[: min(left, len(every) - 1)]
+    key = words if _width(least, words) <= width // 2 else every[:1]
+    rest = every[len(key) :]
+    for count in range(1, len(rest) + 1):
+        parts = [[*key, *part.tolist()] for part in np.array_split(np.array(rest), count)]
+        if all(_width(least, part) <= width for part in parts):
+            break
+    return parts if rest else [key]
 
 
 table = Table
