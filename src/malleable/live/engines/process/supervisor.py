@@ -39,9 +39,11 @@ if TYPE_CHECKING or __name__ != "__main__":
         signal_all,
         spawn,
     )
+    from malleable.live.engines.process.spares import Spares
 else:  # of a process that knows no packages
     sys.path.insert(0, os.path.dirname(__file__))
     from child import HEARD, SHORT, Frames, framed, reaped, signal_all, spawn
+    from spares import Spares
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -198,8 +200,9 @@ class Supervisor:
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        # By pid: key, when it began, slot, and how long that had been free.
-        self.running: dict[int, tuple[str, float, int, float]] = {}
+        # By pid: key, when it began, slot, how long that had been free, paths of output.
+        self.running: dict[int, tuple[str, float, int, float, list[str]]] = {}
+        self.spares = Spares()
         self.late: set[str] = set()
         # Pids of commands that have ended since the last look for orphans.
         self.over: set[int] = set()
@@ -225,7 +228,7 @@ class Supervisor:
             slot = self.free[0] if self.free else len(self.running)
             mark = {MARK: f"{self.token}:{key}".encode(), SLOT: b"%d" % slot}
             environment = {**self.environment, **own, **mark}
-            pid = spawn(argv, environment, streams)
+            pid = spawn(argv, environment, streams, self.spares.open)
         except (OSError, ValueError) as error:
             self.said.append(self._not_started(key, folder, streams, error))
             return
@@ -236,7 +239,7 @@ class Supervisor:
             heapq.heappop(self.free)
         if slot == len(self.freed):
             self.freed.append(now)
-        self.running[pid] = key, now, slot, now - self.freed[slot]
+        self.running[pid] = key, now, slot, now - self.freed[slot], streams
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
@@ -292,7 +295,9 @@ class Supervisor:
             self.look = True
             if task is not None:
                 self.over.add(pid)
-                key, since, slot, waited = task
+                key, since, slot, waited, streams = task
+                for path in filter(None, streams):
+                    self.spares.keep(path)
                 heapq.heappush(self.free, slot)
                 self.freed[slot] = now = time.monotonic()
                 del self.pid_of[key]
@@ -321,6 +326,7 @@ class Supervisor:
 
     def stop(self, grace: float) -> int:
         self.queue.clear()
+        self.spares.close()
         if grace > 0.0:
             for pid in self.running:
                 signal_all(pid, signal.SIGTERM)
@@ -379,6 +385,7 @@ def main(descriptor: int, slots: int, token: str) -> None:
     loop.set_inheritable(False)
     for number in HEARD:
         signal.signal(number, signal.SIG_IGN)  # the loop hears them and says what is to be done
+    signal.signal(signal.SIGIO, signal.SIG_IGN)  # of a lease that ends
     woken, _ = become_reaper()
     supervisor, frames = Supervisor(loop, slots, token), Frames()
     with selectors.DefaultSelector() as selector:
