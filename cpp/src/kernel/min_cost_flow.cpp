@@ -11,7 +11,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kCellsAbove = 4;       // cells that make one cell of the level above
+constexpr std::size_t kCellsAbove = 4;  // cells that make one cell of the level above
 // rounds over hot flows between two rounds over all flows
 constexpr int kHotRounds = 4;
 constexpr int kFresh = 20;                   // how often prices are computed again from the tree

@@ -19,7 +19,7 @@ constexpr double kBisected = 1e-6;       // relative width of the bracket at whi
 constexpr std::size_t kMostRecipes = 6;  // recipes that the local search starts from
 // share of the search over orders of flows; the rest is over keys of jobs
 constexpr double kFlowShare = 0.4;
-constexpr int kPursuits = 12;       // levels that are tried for a maximum
+constexpr int kPursuits = 12;  // levels that are tried for a maximum
 constexpr std::uint64_t kStepNodes = 200'000;
 
 constexpr OrderRule kLinearFlowRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};

@@ -15,7 +15,8 @@ from malleable.simulation import other_fairs
 from malleable.view.drawing import image_bytes
 from malleable.view.simulations import replications_dict, replications_tables
 
-# Of a grid by its argument: which option of the simulation varies, and which one goes not beside it.
+# By argument of a grid: the option of the simulation that varies, and the option that must not be
+# given, too.
 _AXES = {
     "loads": ("load", "load"),
     "speedups": ("speedup", ""),
@@ -27,7 +28,7 @@ _AXES = {
 def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
     axes = {}
     for name, (varied, beside) in _AXES.items():
-        text = getattr(asked, name, None)  # models differ
+        text = getattr(asked, name, None)  # commands of models have different options
         if text is not None and beside and getattr(asked, beside) is not None:
             raise ValueError(f"--{name}: cannot be used with --{beside}")
         if text is not None:

@@ -111,7 +111,7 @@ def run(asked: argparse.Namespace) -> int:
     asked = _of_model(asked)
     outputs = _outputs(asked)
     case = _MODELS[asked.model][0].case(asked)
-    if guessed:  # an error stands alone
+    if guessed:  # an error is printed alone
         note(guessed)
     if asked.model in _REPLICATED and several(asked):
         return replicated(asked, outputs, case)

@@ -14,7 +14,7 @@ from malleable.display import printable
 
 _TOP, _BOTTOM, _EDGE = 14, 44, 16
 _DASHES = {"recorded": "", "auto": "", "fair": "7 3", "fifo": "2 3", "flex": "10 3 2 3"}
-_LEAST_GAP = 15  # between two names at the right
+_LEAST_GAP = 15  # least distance of two names at the right
 
 
 def _text(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from malleable.report.scenarios import label
 from malleable.report.words import change, count, duration, share
 
-_SAME = 0.01  # a part of the mean response below which two policies are alike
+_SAME = 0.01  # relative difference of mean responses below which two policies are equal
 _Row = Mapping[str, Any]
 
 

@@ -12,7 +12,7 @@ from malleable.results import SimulationResult
 from malleable.view.drawing import new_figure, picture, plain_numbers, policy_look
 from malleable.view.simulations import REFERENCE, SUBJECT, gain
 
-_APART = 0.015  # of sigma, so that bars of several loads do not cover each other
+_APART = 0.015  # shift of sigma, so that bars of several loads do not cover each other
 _POINTS = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
 
 

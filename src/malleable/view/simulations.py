@@ -22,8 +22,8 @@ from malleable.view.text import (
 
 REFERENCE, SUBJECT = FAIR, "flex"
 
-# By model and title the metrics, or one over another. Where all policies have none of a metric it has no
-# column. A column's head is what _HEADS says, else the metric's name.
+# By model and title: the metrics, or one over another. A metric that no policy has gets no column.
+# A column's head is in _HEADS, or the metric's name.
 _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "tandem": {
         "policy, times in s": (
@@ -87,7 +87,7 @@ _HEADS = {
     "locality": "local",
     "remote_bytes": "remote [B]",
 }
-# How names of shares end.
+# Endings of names of shares.
 _SHARES = (
     "utilisation",
     "locality",
@@ -98,13 +98,13 @@ _SHARES = (
 )
 _AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
-_SIDE_BY_SIDE = 5  # policies of a grid
+_SIDE_BY_SIDE = 5  # most policies of a grid in one table
 _ALL = 1e-9
 _OF_USERS = ("response", "p95", "longest_wait", "stretch")
-_FAR = 1.5  # times FAIR's mean response: said in the end
+_FAR = 1.5  # multiple of FAIR's mean response from which a note says so
 
 Value = float | Interval
-# A metric by its name, or of a user: what of it, and the name.
+# A metric by its name; or (metric, user).
 Metric = str | tuple[str, str]
 Summary1 = Mapping[Metric, Value]
 Summary = Mapping[str, Summary1]
@@ -296,7 +296,7 @@ def gain(found: Replications, policy: str = SUBJECT) -> Interval:
     return interval([own / base if base else math.nan for own, base in pairs], found.confidence)
 
 
-# What tables of a grid show of the responses.
+# Metrics of responses that tables of a grid show.
 _OF_GRID = {
     "mean_response": "mean response",
     "p95": "p95 of the response",

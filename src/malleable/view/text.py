@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Column = tuple[str, Callable[[Any], str]]
 """A head, and the cell of a row."""
 
-_NOTHING = {"", "-"}  # cells that say nothing
-_LABEL = 14  # a column of words folds down to that
+_NOTHING = {"", "-"}  # empty cells
+_LABEL = 14  # least width of a folded column of words
 _GAP, _EDGES = 2, 2  # between two columns; left and right of a table
-_WIDTH = 110  # of tables that do not go to a terminal
+_WIDTH = 110  # width of tables outside of a terminal
 
 
 def number(value: float) -> str:
@@ -160,7 +160,7 @@ class Table:
         every = list(range(len(self.heads)))
         if sum(full) + _GAP * (len(every) - 1) <= width:
             return [(every, full)]
-        # What each needs at least: numbers never fold, words down to a label's width.
+        # Least width of each column: numbers never fold, words fold down to a label's width.
         least = [
             min(full[k], max(_LABEL, word[k])) if k < self.left else max(cells[k], word[k])
             for k in every
@@ -169,7 +169,7 @@ class Table:
         key = self._key(every, least, width // 2)
         rest = every[len(key) :]
         parts = _packed(key, rest, least, width, len(rest))
-        # As many tables as that takes, with about as many columns each.
+        # As many tables as needed, with about equally many columns.
         even = _packed(key, rest, least, width, -(-len(rest) // max(len(parts), 1)))
         parts = even if len(even) == len(parts) else parts
         return [(part, _spread(part, least, cells, full, width)) for part in parts or [key]]
@@ -276,7 +276,7 @@ def console_for(stream: IO[str] | None = None, plain: bool = False) -> Console:
 
     file = sys.stdout if stream is None else stream
     width = None if file.isatty() else _WIDTH
-    none = True if plain else None  # None: as the environment says
+    none = True if plain else None  # None: as in the environment
     return Console(
         file=file, width=width, highlight=False, markup=False, emoji=False, no_color=none
     )

@@ -108,8 +108,8 @@ class DemandBound {
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps
   std::vector<double> times_, rates_, due_, kept_, zeros_;
-  std::vector<double> of_level_;      // that due_ is for
-  double stretch_ = 1.0;              // and the stretch they were made with
+  std::vector<double> of_level_;  // that due_ is for
+  double stretch_ = 1.0;          // and the stretch they were made with
   // penalty of a job at a deadline asked for earlier in this search
   std::vector<double> asked_, paid_;
   std::vector<Index> order_, owners_;

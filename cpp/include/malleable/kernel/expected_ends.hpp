@@ -43,9 +43,9 @@ struct LeftJob {
   std::int64_t most = kMostSlots;  // slots at once
   // place in the order: least first number first, ties by the second
   std::array<double, 2> key{};
-  double share = 0.0;              // logarithm of its share, if slots are shared
-  double speedup = 1.0;            // p: s tasks of a phase do s^p
-  std::vector<Index> parents;      // unfinished jobs that must end before it
+  double share = 0.0;          // logarithm of its share, if slots are shared
+  double speedup = 1.0;        // p: s tasks of a phase do s^p
+  std::vector<Index> parents;  // unfinished jobs that must end before it
 };
 
 struct EndsRequest {
@@ -53,7 +53,7 @@ struct EndsRequest {
   bool generic = false;
   // a free slot goes to the job with the fewest slots for its share, not by order
   bool shared = false;
-  double jump = 0.25;   // chance that waiting tasks of a phase take other times than earlier ones
+  double jump = 0.25;  // chance that waiting tasks of a phase take other times than earlier ones
   double now = 0.0;
   int draws = 64;
   std::uint64_t seed = 0;

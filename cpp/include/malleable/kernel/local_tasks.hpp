@@ -43,7 +43,7 @@ class LocalTasks {
  private:
   struct Row {
     std::vector<std::uint8_t> taken;
-    std::vector<Index> replica;                    // by task
+    std::vector<Index> replica;  // by task
     // distinct nodes, and the range of `task` of each
     std::vector<Index> node, begin, cursor, task;
     std::size_t copies = 0;

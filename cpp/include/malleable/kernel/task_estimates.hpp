@@ -165,7 +165,7 @@ class TaskEstimates {
     void state(State& s) { s(of, all); }
   };
   struct Groups : Table {
-    std::vector<Logs> latest;            // the last runs of each group
+    std::vector<Logs> latest;  // the last runs of each group
     // regression of the next run on the last runs: squared steps from the mean of all runs to the
     // last ones, and the products with the next run
     double steps = 0.0, moves = 0.0;

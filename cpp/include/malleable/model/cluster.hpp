@@ -68,7 +68,7 @@ struct ClusterView {
   std::span<const double> rate;                // speed; 1: tasks take the seconds in the table
   std::span<const std::int64_t> type;          // type of node: index of its name
   std::span<const double> storage;             // bytes a second read from the node's own disks
-  std::span<const double> link;  // bytes a second into the node, and also out of it
+  std::span<const double> link;                // bytes a second into the node, and also out of it
   bool generic = false;
   // Each may be empty: one partition, any memory, any number of GPUs.
   std::span<const std::uint64_t> partitions = {};  // partitions that the node is in, as bits

@@ -42,9 +42,9 @@ struct KindInfo {
   bool uses_sla = false;        // looks at the jobs' steps
   // one line for all times, so that Smith's ratio does not depend on time
   bool steady = false;
-  bool per_size = false;        // divided by the job's original size
-  bool endless = false;         // may be infinite
-  bool custom = false;          // the caller's function
+  bool per_size = false;  // divided by the job's original size
+  bool endless = false;   // may be infinite
+  bool custom = false;    // the caller's function
 };
 inline constexpr KindInfo kKinds[] = {
     {.name = "response", .steady = true},

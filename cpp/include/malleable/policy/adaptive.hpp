@@ -164,7 +164,7 @@ class Adaptive {
   struct User {
     double minimum = 0.0, priority = 1.0;
     std::int64_t running = 0;
-    std::int64_t jobs[2] = {0, 0};             // with waiting tasks
+    std::int64_t jobs[2] = {0, 0};  // with waiting tasks
     // by class: jobs with waiting tasks, in order of arrival
     std::vector<std::vector<Index>> queue[2];
 

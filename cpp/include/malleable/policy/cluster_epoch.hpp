@@ -86,11 +86,11 @@ class ClusterEpoch final : public ClusterPolicy {
   };
   struct Share {
     Epoch epoch;
-    std::vector<Index> job;            // by id
+    std::vector<Index> job;  // by id
     // jobs by size, if slots are shared by size; rebuilt from the epoch's jobs when a state is read
     IncrementalOrder<Placed> by_size;
-    double most = 0.0;                 // slots that its jobs could use
-    std::int64_t wide = 0;             // jobs that could use several
+    double most = 0.0;      // slots that its jobs could use
+    std::int64_t wide = 0;  // jobs that could use several
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 

@@ -86,10 +86,10 @@ class ClusterFinish final : public ClusterPolicy {
   std::vector<double> key_[2];
   std::vector<std::size_t> user_[2];
   std::vector<std::uint8_t> inside_[2];
-  std::vector<double> ahead_;    // by kind: W in the present choice
+  std::vector<double> ahead_;  // by kind: W in the present choice
   // by job: the time since which it waits for a node with its blocks; -1: it does not
   std::vector<double> skipped_;
-  double again_ = kInfinity;     // the time at which the first of those takes any node
+  double again_ = kInfinity;  // the time at which the first of those takes any node
   // By node: seconds that a slot takes for the blocks there; by kind: its nodes in that order.
   std::vector<double> load_;
   std::vector<Places> least_;

@@ -139,13 +139,13 @@ class ClusterFlow final : public ClusterPolicy {
   std::vector<Side> sides_;
   std::vector<Flow> flows_;
   std::int64_t several_ = 0;
-  std::vector<Place> place_;          // by job
-  std::vector<Index> at_, ends_;      // by job: the places of its phases in its flow's table
-  std::vector<Phases> phases_;        // by job: the phases in its flow's table
+  std::vector<Place> place_;      // by job
+  std::vector<Index> at_, ends_;  // by job: the places of its phases in its flow's table
+  std::vector<Phases> phases_;    // by job: the phases in its flow's table
   // by job: its place in the order of targets, computed when asked for
   mutable std::vector<double> rank_;
-  std::vector<double> most_;          // by job: slots that it can use
-  double guess_[2] = {0.0, 0.0};      // seconds of a task without any estimate
+  std::vector<double> most_;      // by job: slots that it can use
+  double guess_[2] = {0.0, 0.0};  // seconds of a task without any estimate
   // Workspace for additions to an epoch.
   FlowColumns columns_;
   std::vector<std::int64_t> ids_, most_slots_, ended_;

@@ -69,7 +69,7 @@ struct ClusterState {
   double now = 0.0;
   // [s] tasks start only at decisions, which are this far apart; 0: at any time
   double period = 0.0;
-  double epoch = 0.0;   // [s] least time between decisions; meanwhile free slots go by the last one
+  double epoch = 0.0;  // [s] least time between decisions; meanwhile free slots go by the last one
   std::vector<PhaseState> phases;  // 2 * job + phase
   // 2 * job + phase: sum of squared deviations of the reported seconds of finished tasks from their
   // mean.

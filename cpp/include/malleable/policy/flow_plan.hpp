@@ -20,8 +20,8 @@ struct FlowPlan {
   double speed = std::numeric_limits<double>::quiet_NaN();
   // value of the paper's own way, if computed
   double literal_value = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Index> order;                                         // of flows
-  std::vector<double> flow_completion;                              // absolute
+  std::vector<Index> order;             // of flows
+  std::vector<double> flow_completion;  // absolute
   std::vector<double> start, completion;
   std::vector<std::int64_t> allocation;
   Pieces pieces;

@@ -42,7 +42,7 @@ class PeriodHistory {
   double arrivals_ = 0.0, work_ = 0.0, seconds_ = 0.0;  // recent arrivals, their work, and the time
   // of recent arrivals: sums of sizes, and of values times sizes
   double size_ = 0.0, worth_ = 0.0;
-  std::array<double, kSpreads.size()> likelihood_{};    // logarithms
+  std::array<double, kSpreads.size()> likelihood_{};  // logarithms
 };
 
 }  // namespace malleable

@@ -469,7 +469,7 @@ class ClusterScheduler {
   std::vector<std::uint8_t> aged_[2];  // kFirst: goes first; kHelped: its task that went first runs
   // heap: jobs that starved for long enough, by start of starving
   std::vector<Timer> overdue_[2];
-  std::int64_t helped_[2] = {0, 0};    // jobs that aged_ marks
+  std::int64_t helped_[2] = {0, 0};  // jobs that aged_ marks
   // slot-seconds of aged jobs, and the time until which they are counted
   double aged_seconds_[2] = {0.0, 0.0}, aged_until_[2] = {0.0, 0.0};
   std::vector<double> short_[2];  // by job: slots below its target

@@ -58,10 +58,10 @@ struct ClusterTotals {
   std::int64_t outputs_lost = 0;  // finished maps that had to run again
   // reduce tasks that waited for maps and were ended to free their slots
   std::int64_t preempted = 0;
-  std::int64_t backups = 0;       // second attempts
-  std::int64_t backups_won = 0;   // second attempts that ended first
-  double wasted = 0.0;            // slot-seconds of attempts in vain, until now
-  std::int64_t local = 0;         // maps with a block that ran beside it
+  std::int64_t backups = 0;      // second attempts
+  std::int64_t backups_won = 0;  // second attempts that ended first
+  double wasted = 0.0;           // slot-seconds of attempts in vain, until now
+  std::int64_t local = 0;        // maps with a block that ran beside it
   std::int64_t remote = 0;
   std::int64_t events = 0;
   std::int64_t decisions = 0;
@@ -166,7 +166,7 @@ class ClusterSimulation {
     bool fails;
     // a map: it runs beside its block; reading its block takes time
     bool local = false, reads = false;
-    bool parks = false;                 // a reduce: it waits for maps
+    bool parks = false;  // a reduce: it waits for maps
   };
   StartedTask begun_on(const TaskStart& task, double seconds, double copying, bool fails);
   void look_at_blocks(StartedTask& task);

@@ -30,8 +30,8 @@ namespace malleable {
 struct PeriodicLoopOptions {
   double period = 0.0;       // [s]
   bool knows_period = true;  // whether the epoch knows the period
-  double start = 0.0;   // time of the first call; the others follow at multiples of the period
-  bool pieces = false;  // keep the schedule
+  double start = 0.0;        // time of the first call; the others follow at multiples of the period
+  bool pieces = false;       // keep the schedule
   // Number of jobs looked at, over all calls, before calls become rarer. Only if all jobs come at
   // once.
   double exact = kInfinity;

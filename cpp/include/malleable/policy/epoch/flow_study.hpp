@@ -23,10 +23,10 @@ struct FlowEpochOptions {
   std::optional<std::uint64_t> effort =
       // effort of a plan in every decision, for its order; nothing: no plan
       {};
-  double hysteresis = 0.0;      // the last order stays unless another is better by this share
+  double hysteresis = 0.0;  // the last order stays unless another is better by this share
   // share of a first phase that must be done before the second one is ready
   double ready_fraction = 1.0;
-  double period = 0.0;          // seconds for which a decision holds; 0: until something ends
+  double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 
   // Sets the method or the baseline by its name.
   void take_policy(std::string_view name);

@@ -32,10 +32,10 @@ class FlowTable {
     double share = 0.0;      // slots, while a decision is made
     std::int64_t given = 0;  // slots
     JobStage stage = JobStage::kOpen;
-    bool ready = false;         // derived, like the members at the end
+    bool ready = false;  // derived, like the members at the end
     // place of its first phase, if the job is a second phase; else kNone
     Index follows;
-    double work, whole;         // whole: work at arrival
+    double work, whole;  // whole: work at arrival
     // numbers of tasks from which the work is guessed; 0: the work is known
     double tasks, first_tasks;
     std::int64_t max_slots;

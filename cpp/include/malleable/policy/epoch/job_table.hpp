@@ -215,7 +215,7 @@ class JobTable {
   std::uint64_t of_kind_[std::size(kKinds)] = {};
   std::size_t curved_ = 0;  // jobs
   bool minima_stale_ = false;
-  double all_work_error_ = 0.0;          // largest possible error of all_work, in units of rounding
+  double all_work_error_ = 0.0;  // largest possible error of all_work, in units of rounding
   // ids of jobs that outlived their estimates, and perhaps others
   std::vector<std::int64_t> outliving_;
   std::vector<Page> pages_;

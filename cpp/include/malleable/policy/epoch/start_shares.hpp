@@ -54,7 +54,7 @@ class StartShares {
     double rate = 0.0, up = 0.0, down = 0.0, more = 0.0, less = 0.0;
     // rate on best_ slots; change by one slot less, and by one more
     double best_rate = 0.0, before = 0.0, after = 0.0;
-    std::vector<Corner> hull;                           // corners of a table that is not concave
+    std::vector<Corner> hull;  // corners of a table that is not concave
   };
   struct Move {
     double gain, slots;  // a job on `slots` slots

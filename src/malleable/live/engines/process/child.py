@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from signal import SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGTERM, SIGXFSZ
     from typing import Any
-else:  # which imports less
+else:  # with fewer imports
     from _signal import SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGTERM, SIGXFSZ
 
 HEAD = 8
@@ -22,7 +22,7 @@ HEARD = (SIGINT, SIGTERM, SIGHUP)
 """Signals that go to the loop, which decides what to do."""
 SHORT = frozenset((EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC))
 """Errors of a machine that has no room for another command now."""
-_DEFAULT = (*HEARD, SIGIO, SIGPIPE, SIGXFSZ)  # what this process does about them is not theirs
+_DEFAULT = (*HEARD, SIGIO, SIGPIPE, SIGXFSZ)  # signals that commands handle by default
 
 
 def framed(body: bytes, seal: bytes = b"") -> bytes:
@@ -88,7 +88,7 @@ def spawn(
             try:
                 os.unlink(path)
             except OSError:
-                pass  # its folder is gone, too
+                pass  # the folder is gone, too
         raise
     finally:
         for file in (*files[:1], *opened.values()):
